@@ -21,8 +21,9 @@ def main(arguments: list[str]) -> None:
     """Learn, estimate the gain on topics held out, and write what was learnt where there is one."""
     parser = command.parser(
         'adapt',
-        'Learn from your judgments a map of query vectors and the weights of a fusion: in seconds, the index stays. '
-        'The gain is estimated by cross-validation, and --output written if it is no noise. Then: search --adapted.',
+        'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds. The index stays as '
+        'it is. --output is written if the gain, estimated by cross-validation, is more than noise. Then: search '
+        '--adapted.',
     )
     add_flags(parser, 'index', required=True)
     add_flags(parser, 'encoder', 'sparse')
@@ -35,8 +36,8 @@ def main(arguments: list[str]) -> None:
         '--qrels', required=True, help='judgments, likewise: at least 20 topics with a relevant passage'
     )
     parser.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
-    parser.add_argument('--keep', action='store_true', help='write it whatever the gain')
-    parser.add_argument('--seed', type=command.whole_number, default=0, help='of folds and random passages')
+    parser.add_argument('--keep', action='store_true', help='write --output whatever the gain')
+    parser.add_argument('--seed', type=command.whole_number, default=0, help='seed of the folds and of random passages')
     add_flags(parser, 'max_length')
     add_flags(parser, 'device', 'precision', 'offline')
     options = parser.parse_args(arguments)

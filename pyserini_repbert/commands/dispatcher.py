@@ -17,18 +17,18 @@ from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError, 
 
 PROGRAM = 'python -m pyserini_repbert'
 COMMANDS = {
-    'encode': 'a corpus to a dense bundle',
-    'index': 'build, check and export indexes: dense, EPIC, Lucene',
-    'search': 'answer one question or a file of topics',
+    'encode': 'make an index of vectors from a corpus',
+    'index': 'make Lucene, EPIC and approximate indexes; check and export indexes',
+    'search': 'answer questions, or a file of topics',
     'fusion': 'fuse run files: interleave, RRF, interpolation',
-    'rerank': 'a run with monoBERT, duoBERT, EPIC or CEDR',
+    'rerank': 'rerank a run with monoBERT, duoBERT, EPIC or CEDR',
     'explain': "EPIC's weights and expansions, CEDR's similarity matrices",
-    'train': 'the models from triples, run files or qrels',
-    'evaluate': 'run files against judgments; tables and plots',
-    'regression': 'check published figures from the files in regressions/',
-    'adapt': 'learn from your judgments in seconds: query map and weights of fusion',
-    'serve': 'search over HTTP, a page, MCP tools',
-    'doctor': 'what this machine has and lacks, with the fix',
+    'train': 'train a model by a recipe',
+    'evaluate': 'score run files by judgments; tables and plots',
+    'regression': 'check published figures',
+    'adapt': 'learn from your judgments, in seconds',
+    'serve': 'search over HTTP, in a page, by MCP tools',
+    'doctor': 'check this machine, and say how to mend what is missing',
 }
 # Modules of Pyserini that choose encoders or indexes by name; the others start without loading torch.
 _NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.server')

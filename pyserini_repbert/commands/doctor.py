@@ -166,8 +166,8 @@ def findings() -> Iterator[Finding]:
 
 def main(arguments: list[str]) -> int:
     """Print the report; status 1 if a required part fails."""
-    flags = parser('doctor', 'What this machine has and lacks, each with the fix.')
-    flags.add_argument('--json', action='store_true', help='a JSON list instead of lines')
+    flags = parser('doctor', 'Check this machine, and say how to mend what is missing.')
+    flags.add_argument('--json', action='store_true', help='print a JSON list instead of lines')
     options = flags.parse_args(arguments)
     report = []
     for finding in findings():

@@ -29,14 +29,18 @@ def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_
     parser.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
     add_flags(parser, 'corpus_format', 'fields')
     parser.add_argument('--encoder', help=encoder)
-    parser.add_argument('--output', required=True, help='the index folder')
+    parser.add_argument('--output', required=True, help='the index folder to make')
     parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a passage')
     parser.add_argument('--store-text', action='store_true', help=store_text)
     parser.add_argument('--shard', metavar='I/N', help='encode the I-th of N parts of the corpus, I from 0')
-    parser.add_argument('--shard-id', type=command.zero_or_more, metavar='I', help="Pyserini's name for I")
-    parser.add_argument('--shard-num', type=command.positive_int, metavar='N', help="Pyserini's name for N")
+    parser.add_argument(
+        '--shard-id', type=command.zero_or_more, metavar='I', help="the I of --shard, by Pyserini's flag"
+    )
+    parser.add_argument(
+        '--shard-num', type=command.positive_int, metavar='N', help="the N of --shard, by Pyserini's flag"
+    )
     together = parser.add_mutually_exclusive_group()
-    together.add_argument('--finish', action='store_true', help='verify the parts in --output and put them together')
+    together.add_argument('--finish', action='store_true', help='check the parts in --output, and join them')
     add_flags(together, 'ray')
     parser.add_argument('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
     parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
@@ -161,11 +165,11 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]
 
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
-    parser = command.parser('encode', 'Encode a corpus into a dense bundle: an index folder for exact search.')
+    parser = command.parser('encode', 'Make an index of vectors from a corpus.')
     add_encoding_arguments(
         parser, 'catalog name or checkpoint folder', 'keep the passages, for showing and reranking them'
     )
-    parser.add_argument('--vector-dtype', default='float32', help='float32 or float16, of the stored vectors')
+    parser.add_argument('--vector-dtype', default='float32', help='how vectors are stored: float32 or float16')
     return parser
 
 

@@ -41,15 +41,15 @@ def main(arguments: list[str]) -> None:
         return
     flags = parser(
         'evaluate',
-        'Evaluate run files with ir_measures. With a word in front, an analysis instead: '
+        'Score run files by judgments. `evaluate ANALYSIS` runs an analysis instead: '
         f'{", ".join(_ANALYSES)} (each has its own --help).',
     )
     add_flags(flags, 'qrels')
     flags.add_argument('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')
     add_flags(flags, 'measures')
-    flags.add_argument('--judged-only', action='store_true', help='without documents that nobody judged for the topic')
+    flags.add_argument('--judged-only', action='store_true', help='leave out hits that nobody judged for the topic')
     flags.add_argument('--per-query', metavar='FILE', help='write the value of each topic; - prints them')
-    flags.add_argument('--compare', action='store_true', help='paired t-tests of the other runs against the first')
+    flags.add_argument('--compare', action='store_true', help='compare the other runs with the first by paired t-tests')
     flags.add_argument('--json', action='store_true', help='print JSON instead of tables')
     options = parsed(flags, arguments)
     if not options.runs:
@@ -113,9 +113,7 @@ def _print_tables(
 
 def ties(arguments: Sequence[str]) -> None:
     """Print a row for each run and measure: its interval over all ways to break ties."""
-    flags = parser(
-        'evaluate ties', 'Measures of runs with ties broken for the worst, as the run has them, for the best.'
-    )
+    flags = parser('evaluate ties', 'Score runs with ties broken for the worst, as the run has them, and for the best.')
     add_flags(flags, 'qrels')
     flags.add_argument('runs', nargs='+', metavar='RUN', help='run files, each as FILE or NAME=FILE')
     add_flags(flags, 'measures')

@@ -22,29 +22,29 @@ _FLAGS: dict[str, dict[str, Any]] = {  # those that need no import of a spec
     'qrels': {'required': True, 'help': 'judgments: a file, or a name in the catalog or in Pyserini'},
     'runs': {'nargs': '+', 'required': True, 'metavar': 'RUN', 'help': 'run files, each as FILE or NAME=FILE'},
     'measures': {
-        'nargs': '+', 'default': ('nDCG@10', 'MRR@10', 'R@1000'), 'help': "in ir_measures' form: AP(rel=2)@1000"
+        'nargs': '+', 'default': ('nDCG@10', 'MRR@10', 'R@1000'), 'help': "as AP(rel=2)@1000, or by trec_eval's names"
     },
-    'measure': {'help': "in ir_measures' form"},
+    'measure': {'help': "as AP(rel=2)@1000, or by trec_eval's name"},
     'hits': {'type': zero_or_more, 'default': 1000, 'help': 'hits to keep for each query, 0 for all'},
     'csv': {'metavar': 'FILE', 'help': 'write the values as CSV'},
     'plot': {'metavar': 'FILE', 'help': 'write a plot, .png, .pdf or .svg (needs matplotlib)'},
-    'output_format': {'default': 'trec', 'choices': ('trec', 'msmarco'), 'help': 'of the run file'},
-    'tag': {'flags': ['--runtag'], 'help': "the run's tag; by default the name of the output file"},
+    'output_format': {'default': 'trec', 'choices': ('trec', 'msmarco'), 'help': 'format of the run file'},
+    'tag': {'flags': ['--runtag'], 'help': "the run's tag; default: the name of the output file"},
     'corpus_format': {
         'default': 'auto', 'help': 'auto, jsonl, tsv, trec, trec-disks, clueweb, cedr, html, ir_datasets or lucene'
     },
-    'fields': {'nargs': '+', 'default': [], 'help': 'JSON lines: the text fields, joined by a space'},
+    'fields': {'nargs': '+', 'default': [], 'help': 'text fields of JSON lines, to be joined by a space'},
     'on_error': {'default': 'refuse', 'choices': ('refuse', 'skip'), 'help': 'what to do with bad lines'},
     'query': {'required': True, 'type': utf8_text, 'metavar': 'TEXT', 'help': 'the query'},
-    'device': {'default': 'auto', 'help': 'auto: a GPU where there is one; cpu, cuda, cuda:N or mps'},
-    'threads': {'type': threads, 'help': 'CPU threads at most; by default as OMP_NUM_THREADS says'},
+    'device': {'default': 'auto', 'help': 'auto (a GPU if there is one), cpu, cuda, cuda:N or mps'},
+    'threads': {'type': threads, 'help': 'most CPU threads to use; default: $OMP_NUM_THREADS'},
     'workers': {
         'type': zero_or_more,
-        'help': 'processes that tokenise, 0 for none; with a GPU by default the number of cores less one, at most 8',
+        'help': 'processes that tokenise, 0 for none; default: 0, with a GPU the number of cores less one, at most 8',
     },
     'offline': {**_STORE, 'help': 'never download'},
-    'ray': {'metavar': 'ADDRESS', 'help': "on a Ray cluster: HOST:PORT, or 'auto'"},
-    'overwrite': {**_STORE, 'help': 'replace an output that is there, once the new one is whole'},
+    'ray': {'metavar': 'ADDRESS', 'help': "run on a Ray cluster: HOST:PORT, or 'auto'"},
+    'overwrite': {**_STORE, 'help': 'replace an existing output, once the new one is finished'},
 }  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def add_flags(parser: argparse._ActionsContainer, *names: str, of: Any = None, *
             _add_precision(parser)
         elif name == 'begun':
             group = parser.add_mutually_exclusive_group()
-            group.add_argument('--resume', action='store_true', help='go on where an earlier call was stopped')
+            group.add_argument('--resume', action='store_true', help='continue an interrupted run')
             add_flags(group, 'overwrite')
         else:
             settings = {**(_of_field(name, of) if of or name not in _FLAGS else _FLAGS[name]), **changes}
@@ -76,7 +76,7 @@ def _add_precision(parser: argparse._ActionsContainer) -> None:
     group.add_argument(
         '--precision',
         choices=('float32', 'bfloat16', 'float16', 'auto'),
-        help='what models run in, float32 by default; auto: bfloat16 where this machine computes in it natively',
+        help='what models compute in; default: float32; auto: bfloat16 if the machine computes in it natively',
     )
     for flag, name in (('--fp16', 'float16'), ('--bf16', 'bfloat16'), ('--fp32', 'float32')):
         group.add_argument(flag, action='store_const', const=name, dest='precision', help=f'--precision {name}')

@@ -29,8 +29,8 @@ def main(arguments: list[str]) -> None:
         return
     flags = parser(
         'fusion',
-        'Fuse run files (TREC or MS MARCO format, plain or .gz) query by query. With the word tune in '
-        'front, find out how on judged topics (it has its own --help).',
+        'Fuse run files, in TREC or MS MARCO format, plain or .gz. `fusion tune` chooses how by judged topics (it has '
+        'its own --help).',
     )
     add_flags(flags, 'runs', help='run files; the first one leads')
     flags.add_argument(
@@ -38,7 +38,8 @@ def main(arguments: list[str]) -> None:
         '--fusion',
         default='interleave',
         choices=METHODS,
-        help='interleave: alternate, keep the highest positions; rrf: reciprocal rank fusion; interpolation: of scores',
+        help="interleave: alternate, as RepBERT's paper does; rrf: add reciprocal ranks; interpolation: add scores, "
+        'which usually ranks better',
     )
     add_flags(flags, *FORMULA, 'depth', 'hits')
     flags.add_argument('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
@@ -135,15 +136,14 @@ def _tune(arguments: Sequence[str]) -> None:
     """Choose method, order and constants on the training folds, report on the held-out ones."""
     flags = parser(
         'fusion tune',
-        'How to fuse run files on your topics: which of up to four runs, method, order, rrf_k, alpha. Each fold of the '
-        'judged topics is reported under what the other folds choose, with t-tests against the runs alone and untuned '
-        'fusion.',
+        'Choose how to fuse run files by judged topics: which of up to four runs, their order, method and settings. '
+        'Each fold is scored under what the other folds choose, with t-tests against single runs and untuned fusion.',
     )
     add_flags(flags, 'runs', 'qrels')
     add_flags(flags, 'measure', default='nDCG@10')
-    flags.add_argument('--folds', type=positive_int, default=5, help='of the judged topics')
-    flags.add_argument('--seed', type=whole_number, default=0, help='by which topics are put into folds')
-    flags.add_argument('--methods', nargs='+', choices=METHODS, default=list(METHODS), help='to try')
+    flags.add_argument('--folds', type=positive_int, default=5, help='how many folds of the judged topics')
+    flags.add_argument('--seed', type=whole_number, default=0, help='seed of the folds')
+    flags.add_argument('--methods', nargs='+', choices=METHODS, default=list(METHODS), help='methods to try')
     add_flags(flags, 'hits')
     flags.add_argument('--output', metavar='RUN', help="write the held-out run, each topic under its fold's choice")
     options = parsed(flags, arguments)

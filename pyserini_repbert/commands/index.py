@@ -30,34 +30,36 @@ _VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
 
 def make_parser() -> Parser:
     """The command's flags."""
-    flags = parser('index', 'Build EPIC and Lucene indexes, check and export indexes.')
+    flags = parser('index', 'Make Lucene, EPIC and approximate indexes; check and export indexes.')
     actions = flags.add_subparsers(dest='action', required=True, metavar='ACTION')
-    check = actions.add_parser('check', help='read every file of an index and compare it with its checksum')
-    export = actions.add_parser('export', help="write a dense bundle as Pyserini's FAISS layout")
+    check = actions.add_parser('check', help='compare every file of an index with its checksum')
+    export = actions.add_parser('export', help="write a dense index as Pyserini's FAISS layout")
     for action in (check, export):
         action.add_argument('--index', required=True, help='an index folder or a catalog name')
         action.add_argument('--encoder', help='of a catalog index')
     export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
     export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
 
-    ann = actions.add_parser('ann', help='an approximate index for a dense bundle')
-    ann.add_argument('--index', required=True, help='a dense bundle or a catalog name')
+    ann = actions.add_parser('ann', help='make an approximate index for a dense index')
+    ann.add_argument('--index', required=True, help='a dense index or a catalog name')
     ann.add_argument('--encoder', help='of a catalog index, and of --topics')
     ann.add_argument('--kind', default='pq', choices=('pq', 'hnsw', 'ivf'), help='pq by default')
-    ann.add_argument('--recall', type=finite_number, default=0.98, help='of exact search, 0.98 by default')
-    ann.add_argument('--hits', type=positive_int, default=1000, help='that recall is measured at, 1000 by default')
-    ann.add_argument('--topics', help='queries to measure on; by default passages with noise')
-    ann.add_argument('--threads', type=threads, default=1, help='of FAISS; an hnsw of several differs each time')
+    ann.add_argument(
+        '--recall', type=finite_number, default=0.98, help='share of the hits of exact search to reach; default 0.98'
+    )
+    ann.add_argument('--hits', type=positive_int, default=1000, help='hits at which recall is measured; default 1000')
+    ann.add_argument('--topics', help='queries to measure on; default: passages with noise')
+    ann.add_argument('--threads', type=threads, default=1, help='of FAISS; with several, an hnsw differs each time')
     add_flags(ann, 'overwrite')
 
-    epic = actions.add_parser('epic', help="a corpus to EPIC's sparse vectors")
+    epic = actions.add_parser('epic', help="make an index of EPIC's vectors from a corpus")
     add_encoding_arguments(
         epic, 'an EPIC checkpoint: catalog name or folder', 'keep the passages, for explaining scores'
     )
     epic.add_argument('--prune', type=zero_or_more, default=1000, help='weights kept of a passage, 0 for all')
     epic.add_argument('--weights', choices=tuple(WEIGHTS), default='fp16', help='how a weight is stored')
 
-    smaller = actions.add_parser('epic-prune', help='an EPIC index to a smaller one')
+    smaller = actions.add_parser('epic-prune', help='make a smaller EPIC index')
     smaller.add_argument('--index', required=True, help='an EPIC index')
     smaller.add_argument('--output', required=True, help='the index folder to make')
     smaller.add_argument('--prune', type=zero_or_more, help='weights kept of a passage, 0 for all; default: as before')
@@ -65,10 +67,10 @@ def make_parser() -> Parser:
     smaller.add_argument('--shard-size', type=positive_int, help='passages in a shard; default: as before')
     add_flags(smaller, 'begun')
 
-    lucene = actions.add_parser('lucene', help='build a Lucene index, expanded or not')
+    lucene = actions.add_parser('lucene', help='make a Lucene index, expanded or not')
     lucene.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or a catalog name')
     lucene.add_argument('--output', required=True, help='folder of the new index')
-    lucene.add_argument('--variant', choices=_VARIANTS, default='bm25', help='what Lucene sees of a passage')
+    lucene.add_argument('--variant', choices=_VARIANTS, default='bm25', help='which words and weights Lucene indexes')
     lucene.add_argument(
         '--predictions', nargs='+', metavar='FILE', help='predicted queries, in the order of the corpus'
     )

@@ -43,14 +43,14 @@ def main(arguments: list[str]) -> int:
         return int(getattr(home, function)(arguments[1:]) or 0)
     flags = parser(
         'regression',
-        'Run regression files: the commands of each condition, and its scores against the published ones. '
-        'With a word in front: fetch, quick or report, each with a --help of its own.',
+        'Run the commands of regression files, and compare the scores with the published ones. `regression fetch`, '
+        '`quick` and `report` have a --help of their own.',
     )
     flags.add_argument('--all', action='store_true', help=f'without FILE, all of {_FOLDER}/; heavy conditions too')
     only_shown = flags.add_mutually_exclusive_group()
-    only_shown.add_argument('--list', action='store_true', help='conditions and expected scores; run nothing')
-    only_shown.add_argument('--dry-run', action='store_true', help='commands and missing resources; run nothing')
-    flags.add_argument('--jobs', type=positive_int, default=1, help='conditions at a time')
+    only_shown.add_argument('--list', action='store_true', help='show conditions and expected scores; run nothing')
+    only_shown.add_argument('--dry-run', action='store_true', help='show commands and missing resources; run nothing')
+    flags.add_argument('--jobs', type=positive_int, default=1, help='conditions to run at a time')
     add_work_flags(flags, 'files', 'condition', 'report')
     options = flags.parse_args(arguments)
     if options.report and (options.list or options.dry_run):
@@ -75,12 +75,14 @@ def add_work_flags(flags: argparse.ArgumentParser, *names: str) -> None:
     if 'files' in names:
         flags.add_argument('files', nargs='*', metavar='FILE', help=f'regression files; default: all of {_FOLDER}/')
     if 'condition' in names:
-        flags.add_argument('--condition', action='append', default=[], metavar='NAME', help='only this one; repeatable')
+        flags.add_argument(
+            '--condition', action='append', default=[], metavar='NAME', help='run only this condition; repeatable'
+        )
     if 'report' in names:
-        flags.add_argument('--report', type=_report, metavar='FILE', help='write one: .md, .html or .json')
+        flags.add_argument('--report', type=_report, metavar='FILE', help='write a report: .md, .html or .json')
     data = os.environ.get(DATA, '../shared/data')
     flags.add_argument('--data', default=data, metavar='FOLDER', help=f'collections and run files; default: ${DATA}')
-    flags.add_argument('--work', default='runs/regressions', metavar='FOLDER', help='for what the commands make')
+    flags.add_argument('--work', default='runs/regressions', metavar='FOLDER', help='where the commands write')
 
 
 def all_files() -> list[str]:
@@ -168,7 +170,9 @@ def run_work(work: Work, options: argparse.Namespace, environment: dict[str, str
 def join(arguments: Sequence[str]) -> None:
     """Join reports into one in Markdown, HTML or JSON."""
     flags = parser('regression report', 'A page of the reports (.json) of earlier runs; nothing is run.')
-    flags.add_argument('reports', nargs='+', metavar='REPORT', help='if several hold a condition, its last run counts')
+    flags.add_argument(
+        'reports', nargs='+', metavar='REPORT', help='reports in JSON; the last run of a condition counts'
+    )
     flags.add_argument('--output', required=True, type=_report, metavar='FILE', help='.md, .html or .json')
     options = flags.parse_args(arguments)
     _write_report(joined_reports(options.reports), options.output)

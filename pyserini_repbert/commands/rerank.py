@@ -24,7 +24,9 @@ logger = logging.getLogger(__name__)
 
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
-    parser = command.parser('rerank', 'Rerank the candidates of a run file, stage by stage; report what it cost.')
+    parser = command.parser(
+        'rerank', 'Rerank the hits of a run file, in one stage or several, and report what it cost.'
+    )
     parser.add_argument('--run', help='the run file of the first stage')
     add_flags(parser, 'topics')
     parser.add_argument('--output', required=True, help='the run file to write')
@@ -35,12 +37,14 @@ def make_parser() -> argparse.ArgumentParser:
     passages = parser.add_mutually_exclusive_group()
     passages.add_argument(
         '--corpus',
-        help='where the passages are: a file, a folder, ir_datasets:ID, a collection; default: as recorded of the run',
+        help="where the passages are: a file, a folder, ir_datasets:ID, a collection; default: by the run's record",
     )
     passages.add_argument('--index', help='where the passages are: an index that stores text')
-    parser.add_argument('--download', action='store_true', help='fetch a prebuilt --index that is not here')
+    parser.add_argument('--download', action='store_true', help='fetch a prebuilt --index that is missing')
     add_flags(parser, 'corpus_format', 'fields')
-    parser.add_argument('--from-pairs', metavar='FILE.npz', help='no model: replay the scores that --pairs saved')
+    parser.add_argument(
+        '--from-pairs', metavar='FILE.npz', help='rerank by the scores that --pairs saved, without a model'
+    )
     parser.add_argument(
         '--k0', type=command.zero_or_more, help='with --from-pairs: candidates of the first reranker; default: all'
     )
@@ -49,7 +53,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--method', default='sum', help='with --from-pairs: sum, binary, min, max or sample')
     parser.add_argument('--samples', type=command.positive_int, help="with --from-pairs: m of method 'sample'")
-    parser.add_argument('--seed', type=command.whole_number, default=0, help="with --from-pairs: of method 'sample'")
+    parser.add_argument(
+        '--seed', type=command.whole_number, default=0, help="with --from-pairs: seed of method 'sample'"
+    )
     add_flags(parser, 'begun', 'offline')
     return parser
 
@@ -60,13 +66,13 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
     `precision_too` adds --device, --threads and the flags of precision, which a command that encodes has already.
     """
     add_flags(parser, 'stages', flag=flag)
-    parser.add_argument('--devices', metavar='D,D', help='instead of --device: cuda:0,cuda:1 share the queries')
+    parser.add_argument('--devices', metavar='D,D', help='share the queries between devices, as cuda:0,cuda:1')
     if precision_too:
         add_flags(parser, 'device', 'precision', 'threads')
     add_flags(parser, 'backend', 'drop_rest', 'batch_tokens', 'workers')
-    parser.add_argument('--pairs', metavar='FILE.npz', help='save the scores, for other settings without a model')
+    parser.add_argument('--pairs', metavar='FILE.npz', help='save the scores, to try other settings without a model')
     add_flags(parser, 'replay_k0')
-    parser.add_argument('--cost', metavar='FILE.json', help='write the cost report there, too')
+    parser.add_argument('--cost', metavar='FILE.json', help='also write the cost report, as JSON')
 
 
 def main(arguments: list[str]) -> int:

@@ -33,18 +33,19 @@ def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
     parser = command.parser(
         'search',
-        'Dense, sparse or hybrid search: questions answered in the terminal, or a run file for topics. With --encoder '
-        'the search is dense, with --sparse it is sparse, with both their rankings are fused; --rerank adds stages.',
+        'Answer questions in the terminal, or write a run file for topics. --index searches vectors, --sparse '
+        'NAME@FOLDER a Lucene index; both are fused. --sparse NAME searches the passages of --index; add --encoder to '
+        'fuse. --rerank reranks the best hits.',
     )
     what = parser.add_mutually_exclusive_group(required=True)
-    add_flags(what, 'query', action='append', required=False, help='a question; may be given several times')
+    add_flags(what, 'query', action='append', required=False, help='a question; repeatable')
     what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
     add_flags(what, 'topics')
     parser.add_argument(
         '--topics-format',
         default='default',
         choices=('default', 'kilt', 'raw_jsonl'),
-        help="of the --topics file, as Pyserini names it; by default recognised by the file's beginning",
+        help="format of the topics, by Pyserini's names; default: told by the file",
     )
     add_flags(parser, 'index', 'encoder', 'ann', 'adapted', 'ray', 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
@@ -55,7 +56,7 @@ def make_parser() -> argparse.ArgumentParser:
         help='below each hit: its rank in each ranking, and what the last reranker saw in it',
     )
     parser.add_argument('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
-    parser.add_argument('--output', help='the run file to write, with --topics')
+    parser.add_argument('--output', help='with --topics: the run file to write')
     add_flags(parser, 'output_format', 'tag', 'remove_duplicates')
     parser.add_argument('--hits', type=command.positive_int, help=f'default {_RUN_HITS}, {_SHOWN_HITS} with --query')
     add_flags(parser, 'threads', 'batch_size', 'max_length', 'build')

@@ -22,15 +22,14 @@ def make_parser() -> argparse.ArgumentParser:
 
     parser = command.parser(
         'serve',
-        "Answer questions over HTTP, in the shape of Pyserini's and Anserini's servers with additions; a page to "
-        'search with is at /, the API at /docs.',
+        "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at /, the API at /docs.",
     )
     parser.add_argument(
         '--index',
         action='append',
         default=[],
         metavar='[ALIAS=]INDEX[+LUCENE]',
-        help='an index folder or a catalog name, several times for several; ALIAS=DENSE+LUCENE is one index with '
+        help='an index folder or a catalog name; repeatable; ALIAS=DENSE+LUCENE is one index with '
         'dense and sparse systems',
     )
     add_flags(parser, 'topics', 'qrels', of=IndexSettings, metavar='NAME|FILE')
@@ -38,7 +37,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(parser, 'encoder', 'ann', of=IndexSettings)
     add_flags(parser, 'rerankers', of=ServeSettings, nargs='*', metavar='NAME')
     parser.add_argument('--host', default='127.0.0.1', help='the address to listen at; 0.0.0.0 is open to the network')
-    parser.add_argument('--port', type=command.zero_or_more, default=_PORT, help='0 takes a free one')
+    parser.add_argument('--port', type=command.zero_or_more, default=_PORT, help='0: any free port')
     parser.add_argument(
         '--mcp',
         nargs='?',
@@ -46,8 +45,8 @@ def make_parser() -> argparse.ArgumentParser:
         choices=('stdio', 'http'),
         help='MCP tools: over stdin and stdout instead of HTTP, or at /mcp beside the rest',
     )
-    parser.add_argument('--api-keys', metavar='FILE', help='accepted keys, one a line; default: no key is needed')
-    parser.add_argument('--log-file', metavar='FILE', help='requests as JSON lines; by default on stderr')
+    parser.add_argument('--api-keys', metavar='FILE', help='keys to accept, one a line; default: none is needed')
+    parser.add_argument('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
     add_flags(parser, 'log_queries', of=ServeSettings)
     add_flags(parser, 'device', 'precision', 'offline')
     add_flags(parser, 'threads', of=ServeSettings, type=command.threads)

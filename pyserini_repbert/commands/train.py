@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 def make_parser() -> command.Parser:
     """The command's flags."""
-    parser = command.parser('train', 'Train a model from a recipe; with several GPUs, through torchrun or accelerate.')
+    parser = command.parser(
+        'train', 'Train a model by a recipe. For several GPUs, start it with torchrun or accelerate.'
+    )
     parser.add_argument('recipe', help='a YAML file, or the name of a recipe that ships')
     parser.add_argument(
         '--set', action='append', default=[], metavar='KEY=VALUE', help='replace a value, as in training.steps=100'
     )
     parser.add_argument('--output', help='the checkpoint folder; default: runs/NAME')
-    parser.add_argument('--device', default='auto', help='cpu, or auto: a GPU where there is one')
+    parser.add_argument('--device', default='auto', help='cpu, or auto: a GPU if there is one')
     add_flags(parser, 'threads')
     parser.add_argument(
-        '--logs', default='csv', choices=('csv', 'tensorboard'), help='event files too, in tensorboard/ beside log.csv'
+        '--logs', default='csv', choices=('csv', 'tensorboard'), help='log.csv, or also event files in tensorboard/'
     )
     add_flags(parser, 'offline', 'begun')
     return parser

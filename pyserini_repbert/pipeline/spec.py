@@ -131,55 +131,56 @@ class PipelineSpec(_Values):
         default=None, description='an index folder or a catalog name; not needed where --sparse names one'
     )
     encoder: str | None = Field(
-        default=None, description='catalog name or checkpoint folder; by default the one the index names'
+        default=None, description='catalog name or checkpoint folder; default: the one that the index names'
     )
     max_length: int | None = Field(default=None, ge=1, description='wordpieces kept of a query')
-    ann: bool = Field(default=False, description='search the approximate index: for few queries')
+    ann: bool = Field(default=False, description='search the approximate index: faster for single queries')
     device_dtype: Literal['float16', 'float32'] = Field(
-        default='float16',
-        description='what a GPU holds and multiplies the vectors in; on a CPU they are multiplied in float32',
+        default='float16', description='how a GPU holds the vectors; a CPU uses float32'
     )
     sparse: tuple[str, ...] = Field(
         default=(),
-        description='a sparse technique, the folder of a Lucene index, or a first stage of your own; repeatable',
+        description='a sparse ranking, as bm25@FOLDER; a Lucene folder; or a first stage of your own; repeatable',
         json_schema_extra={'metavar': 'NAME[@INDEX]|FOLDER|MODULE:CLASS'},
     )
-    k1: float | None = Field(default=None, description="BM25's, if not that of the technique or index")
-    b: float | None = Field(default=None, description="BM25's, likewise")
-    remove_duplicates: bool = Field(default=False, description='of a docid that an index has twice, keep the best hit')
+    k1: float | None = Field(default=None, description="BM25's k1; default: that of the sparse ranking or index")
+    b: float | None = Field(default=None, description="BM25's b; default: likewise")
+    remove_duplicates: bool = Field(default=False, description='keep only the best hit of a docid that occurs twice')
     fusion: Literal['interleave', 'rrf', 'interpolation'] = Field(
-        default='interleave', description='default interleave', json_schema_extra={'flags': ['--method']}
+        default='interleave',
+        description="how rankings are fused; interleave is RepBERT's, interpolation usually ranks better",
+        json_schema_extra={'flags': ['--method']},
     )
-    sparse_first: bool = Field(default=False, description='fuse with the sparse rankings first')
+    sparse_first: bool = Field(default=False, description='let the sparse rankings lead the fusion')
     alpha: float | None = Field(default=None, description="interpolation: the first ranking's weight, default 0.5")
     weights: tuple[float, ...] = Field(
         default=(),
-        description='interpolation: a weight for each ranking, in the order of fusion',
+        description='interpolation: a weight for each ranking, in their order',
         json_schema_extra={'metavar': 'W'},
     )
     normalize: Literal['none', 'minmax', 'zscore'] = Field(
-        default='none', description="interpolation: what is done to each ranking's scores first"
+        default='none', description="interpolation: how each ranking's scores are first brought to one scale"
     )
     rrf_k: float | None = Field(
         default=None,
-        description='rrf: the constant that is added to ranks, default 60',
+        description='rrf: the constant that is added to each rank, default 60',
         json_schema_extra={'flags': ['--rrf.k']},
     )
-    depth: int | None = Field(default=None, ge=1, description='fuse only the best hits of each ranking')
+    depth: int | None = Field(default=None, ge=1, description='fuse only this many of the best hits of each ranking')
     adapted: str | None = Field(
         default=None,
-        description='a folder of `adapt`: its query map and weights, and its indexes unless others are given',
+        description='a folder that `adapt` wrote: its query map, weights and indexes',
         json_schema_extra={'metavar': 'FOLDER'},
     )
     stages: tuple[StageSpec, ...] = Field(
         default=(),
-        description='a stage, several times for several: a reranker, how many candidates it takes, and for duoBERT the '
-        'aggregation: monobert-large@1000, duobert-large@50:binary, FOLDER@50:sample=10,layout=code, MODULE:CLASS@50',
+        description='rerank the best K hits, as in monobert-large@1000, duobert-large@50:binary, '
+        'FOLDER@50:sample=10,layout=code or MODULE:CLASS@50; repeatable, for several stages',
         json_schema_extra={'metavar': 'NAME@K[:OPTIONS]'},
     )
     precision: str = Field(default='float32', description='what models run in')
     backend: Literal['torch', 'onnx', 'onnx-int8'] = Field(default='torch', description='what runs models')
-    drop_rest: bool = Field(default=False, description='drop candidates that a stage does not take')
+    drop_rest: bool = Field(default=False, description='drop the candidates below K')
     save_scores: bool = Field(
         default=False, description='keep the scores of the last stages, for a replay without a model'
     )
@@ -245,6 +246,6 @@ class Machine(_Values):
     workers: int = Field(default=0, ge=0)
     batch_size: int = Field(default=512, ge=1, description='topics searched together')
     batch_tokens: int | None = Field(default=None, ge=1, description='padded tokens in a batch')
-    download: bool = Field(default=False, description='fetch a prebuilt sparse index that is not here')
-    build: bool = Field(default=False, description="build a catalog index that isn't there")
+    download: bool = Field(default=False, description='fetch a prebuilt sparse index that is missing')
+    build: bool = Field(default=False, description='build a catalog index that is missing')
     ray: Any = None

@@ -28,108 +28,110 @@ _SCORE_DIGITS = 6  # as Pyserini's server has them
 class Answered(BaseModel):
     """An answer of this version of the API."""
 
-    api: Literal['v1']
+    api: Literal['v1'] = Field(description='the version of the API')
 
 
 class OfIndex(Answered):
     """An answer of an index."""
 
-    index: str
+    index: str = Field(description='name of the index')
 
 
 class Place(BaseModel):
     """A hit's rank and score in a ranking; null if the ranking lacks the hit, or has it below rank `below`."""
 
-    ranking: str
-    rank: int | None
-    score: float | None
+    ranking: str = Field(description='its name')
+    rank: int | None = Field(description='from 1')
+    score: float | None = Field(description='in this ranking')
     below: int | None = Field(description='ranks known, if the hit is below them; null: the ranking lacks the hit')
 
 
 class Part(BaseModel):
     """A part of a passage, of which the first 20,000 characters are shown."""
 
-    text: str
-    match: bool
+    text: str = Field(description='a word, or what is between words')
+    match: bool = Field(description='whether the query has this word')
 
 
 class CandidateResponse(BaseModel):
     """A hit."""
 
-    docid: str
-    score: float
-    rank: int
+    docid: str = Field(description='of the passage')
+    score: float = Field(description='of the last step')
+    rank: int = Field(description='from 1')
     doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
-    display: list[Part] | None = Field(None, description='with display=true: the passage mended for reading')
-    provenance: list[Place] | None = Field(None, description='with provenance=true')
+    display: list[Part] | None = Field(None, description='with display=true: the passage, cleaned up for reading')
+    provenance: list[Place] | None = Field(None, description='with provenance=true: its rank in each ranking')
     grade: int | None = Field(None, description='with provenance=true, where the query is a judged topic')
 
 
 class Judged(BaseModel):
     """The judged topic whose text the query is."""
 
-    qid: str
-    relevant: dict[str, int]
-    measures: dict[str, Any]
+    qid: str = Field(description='of the topic')
+    relevant: dict[str, int] = Field(description='the grade of each relevant passage')
+    measures: dict[str, Any] = Field(description='nDCG@10, MRR@10 and R@100; of a comparison, those of each side')
 
 
 class SearchResponse(OfIndex):
     """Hits, in the form of Pyserini's server with additions."""
 
-    query: dict[str, str]
-    candidates: list[CandidateResponse]
-    system: list[str]
-    fusion: str | None
-    rerank: list[str]
-    steps: list[Step]
+    query: dict[str, str] = Field(description='the question, as `text`')
+    candidates: list[CandidateResponse] = Field(description='the hits, best first')
+    system: list[str] = Field(description='the rankings that were asked')
+    fusion: str | None = Field(description='how they were fused; null for one ranking')
+    rerank: list[str] = Field(description='the rerankers, in order')
+    steps: list[Step] = Field(description='what each step cost')
     rankings: list[str] | None = Field(None, description='with provenance=true: the names of the rankings, in order')
-    judged: Judged | None = None
-    explanations: list[dict[str, Any]] | None = Field(None, description='with explain=MODEL')
+    judged: Judged | None = Field(None, description='with provenance=true, if the query is a judged topic')
+    explanations: list[dict[str, Any]] | None = Field(
+        None, description='with explain=MODEL: why the best hits rank where they do'
+    )
 
 
 class BatchResult(SearchResponse):
     """One query's hits."""
 
-    qid: str
+    qid: str = Field(description='as given, or its place')
 
 
 class BatchResponse(OfIndex):
     """The answers, in the order of the queries."""
 
-    results: list[BatchResult]
+    results: list[BatchResult] = Field(description='one for each query')
 
 
 class CompareResponse(OfIndex):
     """Two answers side by side."""
 
-    query: dict[str, str]
-    a: SearchResponse
-    b: SearchResponse
+    query: dict[str, str] = Field(description='the question, as `text`')
+    a: SearchResponse = Field(description='the left side')
+    b: SearchResponse = Field(description='the right side')
     overlap: float = Field(description='share of common hits')
     rbo: float = Field(description='rank-biased overlap, p=0.9')
     moves: list[dict[str, str | int | None]] = Field(
         description='the docid and rank of each hit on both sides; null where it is absent, or below `depths`'
     )
     depths: dict[str, int | None] = Field(description='ranks known of each side; null: all')
-    judged: Judged | None
+    judged: Judged | None = Field(description='if the query is a judged topic')
 
 
 class ProgressResponse(Answered):
     """The progress of a stage of a request."""
 
-    stage: str
+    stage: str = Field(description='the reranker that is at work')
     done: int = Field(description='model inputs so far')
-    total: int | None
+    total: int | None = Field(description='model inputs in all, if known')
 
 
 class ExplainResponse(OfIndex):
-    """Why passages are where they are; the rest depends on the system."""
+    """Why hits rank where they do; more fields depend on the system."""
 
     model_config = ConfigDict(extra='allow')
 
-    model: str
-    system: str
-    query: str
+    model: str = Field(description="the reranker's name")
+    system: str = Field(description='epic, cedr, duobert or monobert')
+    query: str = Field(description='the question')
     passages: list[dict[str, Any]] | None = Field(None, description='of EPIC and CEDR, one entry a passage')
     docids: list[str] | None = Field(None, description='of monoBERT and duoBERT')
 
@@ -142,7 +144,7 @@ class Shown:
     ----------
     parse, most : as in `documents.document`
     provenance : also the hit's rank and score in every ranking, and its grade if the query is judged
-    display : also the passage mended for reading, in parts, the query's words marked
+    display : also the passage, cleaned up for reading, in parts, the query's words marked
     """
 
     parse: bool = True

@@ -32,20 +32,22 @@ def _field(name: str, least: float | None = None, most: float | None = None) -> 
 
 
 # What a client may say of a pipeline; HTTP and MCP share it.
-_SYSTEMS = "systems of the index, several to be fused: 'dense', 'bm25', …; 'hybrid' is dense and bm25"
-Systems = Annotated[list[Text], Field(max_length=8, description=_SYSTEMS)]
-Fusion = Annotated[Literal['interleave', 'rrf', 'interpolation'], Field(description='how several systems become one')]
+SYSTEMS = "rankings of the index, fused if several: 'dense', 'bm25', …; 'hybrid' is dense and bm25"
+WEIGHTS = PipelineSpec.model_fields['weights'].description
+STAGES = 'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; repeatable'
+Systems = Annotated[list[Text], Field(max_length=8, description=SYSTEMS)]
+Fusion = Annotated[Literal['interleave', 'rrf', 'interpolation'], Field(description='how several rankings become one')]
 Alpha = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, _field('alpha', 0, 1)]
 Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
-Weights = Annotated[list[Weight], _field('weights')]
+Weights = Annotated[list[Weight], Field(description=WEIGHTS)]
 Normalize = Annotated[Literal['none', 'minmax', 'zscore'], _field('normalize')]
 RrfK = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, _field('rrf_k', 0, 1e6)]
-Stages = Annotated[list[Text], Field(max_length=4, description='NAME@K, or NAME@K:METHOD for duoBERT; repeatable')]
+Stages = Annotated[list[Text], Field(max_length=4, description=STAGES)]
 K1 = Annotated[float | None, _field('k1', 0, 1e6)]
 B = Annotated[float | None, _field('b', 0, 1)]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
-Parsed = Annotated[bool, Field(description='documents parsed, otherwise as they are stored')]
-Mended = Annotated[bool, Field(description='passages mended for reading, words of the query marked')]
+Parsed = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
+Mended = Annotated[bool, Field(description='also the passage, cleaned up for reading, with words of the query marked')]
 
 
 class Sent(BaseModel):
@@ -81,15 +83,15 @@ class PipelineForm(Sent):
 class BatchQuery(Sent):
     """A query of a batch."""
 
-    text: Text
-    qid: Text | None = None
+    text: Text = Field(description='the question')
+    qid: Text | None = Field(None, description='names the answer; by default its place, from 0')
 
 
 class BatchRequest(PipelineForm):
     """Queries that are answered together."""
 
-    queries: list[BatchQuery] = Field(min_length=1)
-    hits: int = Field(10, ge=1)
+    queries: list[BatchQuery] = Field(min_length=1, description='the questions')
+    hits: int = Field(10, ge=1, description='hits of each answer')
     parse: Parsed = True
     provenance: Provenance = False
     display: Mended = False
@@ -98,10 +100,10 @@ class BatchRequest(PipelineForm):
 class CompareRequest(Sent):
     """Two ways to answer one question."""
 
-    query: Text
-    hits: int = Field(10, ge=1)
-    a: PipelineForm = PipelineForm()
-    b: PipelineForm = PipelineForm()
+    query: Text = Field(description='the question')
+    hits: int = Field(10, ge=1, description='hits of each side')
+    a: PipelineForm = Field(PipelineForm(), description='the left side')
+    b: PipelineForm = Field(PipelineForm(), description='the right side')
     display: Mended = False
 
 

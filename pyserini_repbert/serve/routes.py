@@ -35,10 +35,8 @@ def make_router(service: Service) -> APIRouter:
     )
     progress: Progress = {}
 
-    @router.get(
-        '/progress/{request_id}', summary='How far the stages of a request are', response_model=answers.ProgressResponse
-    )
-    async def progressed(request_id: str) -> Response:
+    @router.get('/progress/{request_id}', summary='How far a request is', response_model=answers.ProgressResponse)
+    async def progressed(request_id: str = Path(description='the X-Request-ID of the request')) -> Response:
         trace = progress.get(request_id)
         if trace is None or trace.now is None:
             raise NotFoundError('no such request is being reranked now')
@@ -64,14 +62,14 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
         request: Request,
         index: str = INDEX,
         query: str = query_of,
-        hits: int = Query(min(10, limits.hits), ge=1, le=limits.hits, description='candidates of the answer'),
-        system: requests.Systems = Query([]),
+        hits: int = Query(min(10, limits.hits), ge=1, le=limits.hits, description='hits of the answer'),
+        system: requests.Systems = Query([], description=requests.SYSTEMS),
         fusion: requests.Fusion = 'interleave',
         alpha: requests.Alpha = None,
-        weights: requests.Weights = Query([]),
+        weights: requests.Weights = Query([], description=requests.WEIGHTS),
         normalize: requests.Normalize = 'none',
         rrf_k: requests.RrfK = None,
-        rerank: requests.Stages = Query([]),
+        rerank: requests.Stages = Query([], description=requests.STAGES),
         parse: requests.Parsed = True,
         max_doc_length: int | None = Query(None, ge=1, description='characters of each document'),
         k1: requests.K1 = None,
@@ -124,14 +122,16 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
 
         return await answered(request, service, work, bool(body.rerank))
 
-    @router.get('/{index}/explain', summary='Why passages are where they are', response_model=answers.ExplainResponse)
+    @router.get('/{index}/explain', summary='Why hits rank where they do', response_model=answers.ExplainResponse)
     async def explain(
         request: Request,
         index: str = INDEX,
         query: str = query_of,
         model: str = Query(description="a reranker's name, or a system: epic, cedr, duobert, monobert"),
-        docid: list[str] = Query(min_length=1, max_length=limits.rerank_depth, description='repeatable'),
-        top: int = Query(10, ge=0, le=100, description='EPIC: expansions'),
+        docid: list[str] = Query(
+            min_length=1, max_length=limits.rerank_depth, description='a hit to explain; repeatable'
+        ),
+        top: int = Query(10, ge=0, le=100, description='EPIC: how many expansion terms'),
         layer: str | None = Query(None, description="CEDR: layers with commas, '0,6'; default: the last"),
         samples: int = Query(SAMPLES, ge=1, le=1000, description="duoBERT: m of method 'sample'"),
         seed: int = Query(0, ge=0, le=2**31 - 1, description="duoBERT: of method 'sample'"),

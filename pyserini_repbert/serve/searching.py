@@ -22,13 +22,13 @@ _QID = '0'
 class Step(BaseModel):
     """The cost of a step of an answer."""
 
-    step: str
+    step: str = Field(description='a ranking, the fusion, or a reranker with its depth')
     ms: float = Field(description='milliseconds of wall clock, waiting included')
     inferences: int = Field(description='model inputs')
-    candidates: int
-    tokens: int | None = None
-    truncated: int | None = None
-    precision: str | None = None
+    candidates: int = Field(description='hits of the ranking, or those that a reranker took')
+    tokens: int | None = Field(None, description='tokens that a reranker read')
+    truncated: int | None = Field(None, description='passages that a reranker cut')
+    precision: str | None = Field(None, description='what a reranker computed in')
 
 
 class GoneError(Exception):

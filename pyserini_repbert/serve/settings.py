@@ -127,15 +127,15 @@ class IndexSettings(_Settings):
     name: str | None = None
     index_type: Literal['tf', 'dense', 'faiss', 'impact'] | None = None
     encoder: Annotated[str, _named('encoders')] | None = Field(
-        default=None, description='of the dense indexes of --index; by default the ones that they name'
+        default=None, description='the encoder of --index; default: the one that the index names'
     )
     base_index: str | None = None
-    ann: bool = Field(default=False, description="--index's approximate indexes are systems too")
+    ann: bool = Field(default=False, description='also offer the approximate index of --index')
     ray: str | None = None
     sparse: list[Annotated[str, AfterValidator(_sparse)]] | None = None
     adapted: _File | None = None
-    topics: _File | None = Field(default=None, description='topics of --index, which is given once')
-    qrels: _File | None = Field(default=None, description='qrels of --index, which is given once')
+    topics: _File | None = Field(default=None, description='topics of --index, if there is one only')
+    qrels: _File | None = Field(default=None, description='judgments of --index, if there is one only')
 
     @property
     def place(self) -> str:
@@ -169,7 +169,7 @@ class FileSettings(_Settings):
     api_keys: list[Annotated[str, AfterValidator(_key)]] = Field(default_factory=list)
     rerankers: list[Annotated[str, _named('rerankers')]] | None = Field(
         default=None,
-        description='that may be asked for: catalog names, checkpoint folders, MODULE:CLASS; default: those in the '
+        description='rerankers to offer: catalog names, checkpoint folders, MODULE:CLASS; default: those in the '
         'package',
     )
     limits: Limits = Limits()
@@ -181,7 +181,7 @@ class ServeSettings(FileSettings):
     device: str = 'cpu'
     precision: str = 'float32'
     threads: int = Field(default=2, description='queries that Lucene answers at a time')
-    log_queries: bool = Field(default=False, description='log the query strings of addresses, too')
+    log_queries: bool = Field(default=False, description='also log the text of searches')
 
 
 def read_settings(path: StrPath) -> FileSettings:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from pyserini_repbert.serve import requests
 from pyserini_repbert.serve.answers import API, Answered, OfIndex, Part, Shown
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.refusals import json_response
@@ -21,23 +22,23 @@ _LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_quer
 class IndexInfo(BaseModel):
     """What may be asked of an index."""
 
-    name: str
-    index_type: str
-    passages: int
-    encoder: str | None
-    base_index: str | None
+    name: str = Field(description='of the index')
+    index_type: str = Field(description='tf (Lucene), dense, faiss or impact')
+    passages: int = Field(description='how many')
+    encoder: str | None = Field(description='of a dense index')
+    base_index: str | None = Field(description='the index that gives texts and sparse rankings')
     systems: list[str] = Field(description='the default first')
-    fusions: list[str]
+    fusions: list[str] = Field(description='ways to fuse rankings')
     rerankers: list[dict[str, str]] = Field(description='the name and the system of each')
-    topics: int
-    judged_topics: int
-    limits: dict[str, int]
+    topics: int = Field(description='how many')
+    judged_topics: int = Field(description='how many of them')
+    limits: dict[str, int] = Field(description='the greatest values that are accepted')
 
 
 class IndexesResponse(Answered):
     """The indexes of a service."""
 
-    indexes: list[IndexInfo]
+    indexes: list[IndexInfo] = Field(description='all indexes')
 
 
 class IndexResponse(Answered, IndexInfo):
@@ -47,9 +48,9 @@ class IndexResponse(Answered, IndexInfo):
 class DocumentResponse(OfIndex):
     """A document."""
 
-    docid: str
-    doc: Any
-    display: list[Part] | None = Field(None, description='with display=true: the passage mended for reading')
+    docid: str = Field(description='of the passage')
+    doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
+    display: list[Part] | None = Field(None, description='with display=true: the passage, cleaned up for reading')
 
 
 class TopicsResponse(OfIndex):
@@ -61,9 +62,9 @@ class TopicsResponse(OfIndex):
 class QrelsResponse(OfIndex):
     """The judgments of a topic: docid -> grade."""
 
-    qid: str
-    text: str | None
-    grades: dict[str, int]
+    qid: str = Field(description='of the topic')
+    text: str | None = Field(description='its question, if known')
+    grades: dict[str, int] = Field(description='the grade of each judged passage')
 
 
 def described(service: Service, index: ServedIndex) -> IndexInfo:
@@ -101,10 +102,12 @@ def add_stored(router: APIRouter, service: Service) -> None:
         request: Request,
         index: str = INDEX,
         docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
-        parse: bool = True,
-        max_doc_length: int | None = Query(None, ge=1),
-        display: bool = Query(False, description='also the passage mended for reading'),
-        query: str = Query('', max_length=limits.query_characters, description='with display: the words to be marked'),
+        parse: requests.Parsed = True,
+        max_doc_length: int | None = Query(None, ge=1, description='characters of the document'),
+        display: requests.Mended = False,
+        query: str = Query(
+            '', max_length=limits.query_characters, description='with display: the query whose words are marked'
+        ),
     ) -> Response:
         shown = Shown(parse, max_doc_length, display=display)
 
@@ -120,8 +123,8 @@ def add_stored(router: APIRouter, service: Service) -> None:
     @router.get('/{index}/topics', summary='Questions on an index', response_model=TopicsResponse)
     async def topics(
         index: str = INDEX,
-        like: str = Query('', max_length=200, description='a part of the question'),
-        limit: int = Query(20, ge=1, le=1000),
+        like: str = Query('', max_length=200, description='only questions that contain this text'),
+        limit: int = Query(20, ge=1, le=1000, description='questions of the answer'),
     ) -> Response:
         served = service.index(index)
         matching = [query for query in served.topics.values() if like.casefold() in query.text.casefold()]
@@ -129,7 +132,7 @@ def add_stored(router: APIRouter, service: Service) -> None:
         return json_response(TopicsResponse(api=API, index=index, topics=listed[:limit]))
 
     @router.get('/{index}/qrels/{qid:path}', summary='The judgments of a topic', response_model=QrelsResponse)
-    async def qrels(index: str = INDEX, qid: str = Path()) -> Response:
+    async def qrels(index: str = INDEX, qid: str = Path(description='the topic')) -> Response:
         served = service.index(index)
         grades, topic = served.grades(qid), served.topics.get(qid)
         text = None if topic is None else topic.text
