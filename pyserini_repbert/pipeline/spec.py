@@ -147,9 +147,7 @@ class PipelineSpec(_Values):
     b: float | None = Field(default=None, description="BM25's b; default: likewise")
     remove_duplicates: bool = Field(default=False, description='keep only the best hit of a docid that occurs twice')
     fusion: Literal['interleave', 'rrf', 'interpolation'] = Field(
-        default='interleave',
-        description="how rankings are fused; interleave is RepBERT's, interpolation usually ranks better",
-        json_schema_extra={'flags': ['--method']},
+        default='interleave', description='interpolation usually ranks best', json_schema_extra={'flags': ['--method']}
     )
     sparse_first: bool = Field(default=False, description='let the sparse rankings lead the fusion')
     alpha: float | None = Field(default=None, description="interpolation: the first ranking's weight, default 0.5")
