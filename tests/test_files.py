@@ -4,7 +4,7 @@ import os
 import pytest
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import atomic_file, atomic_folder, human_size, numbered_lines, open_binary
+from pyserini_repbert.files import atomic_file, atomic_folder, numbered_lines, open_binary
 
 
 def test_numbered_lines(tmp_path):
@@ -96,10 +96,3 @@ def test_atomic_folder(tmp_path):
         (temporary / 'file').write_text('x')
         raise KeyError
     assert [path.name for path in tmp_path.iterdir()] == ['a']
-
-
-@pytest.mark.parametrize(
-    ('size', 'text'), [(0, '0 B'), (999, '999 B'), (12_345_678, '12.3 MB'), (2e9, '2.0 GB'), (5e13, '50.0 TB')]
-)
-def test_human_size(size, text):
-    assert human_size(size) == text

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from urllib.error import URLError
 
 import pytest
 
@@ -91,23 +90,3 @@ def test_pyserini_module_runs_with_its_arguments_and_status(monkeypatch, capsys)
     monkeypatch.setattr(runpy, 'run_module', failing)
     assert main(['pyserini.index.lucene']) == 2
     assert capsys.readouterr().err == 'error: pyserini.index.lucene: ValueError: no such thing\n'
-
-
-@pytest.mark.jvm
-@pytest.mark.parametrize(
-    ('error', 'message'),
-    [
-        (URLError('no route'), 'fetches what is not here, and could not (no route): run it once with a network'),
-        (OSError("Can't load tokenizer for 'x'"), "pyserini.index.lucene: OSError: Can't load tokenizer for 'x'"),
-        (FileNotFoundError(2, 'No such file or directory', 'c.jsonl'), 'c.jsonl: No such file or directory: check'),
-    ],
-)
-def test_what_a_module_cannot_open_is_no_matter_of_permissions_unless_it_is_a_file(error, message, monkeypatch, capsys):
-    import runpy
-
-    def failing(*arguments, **options):
-        raise error
-
-    monkeypatch.setattr(runpy, 'run_module', failing)
-    assert main(['pyserini.index.lucene']) == 2
-    assert message in capsys.readouterr().err

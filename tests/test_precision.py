@@ -16,7 +16,6 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
@@ -60,17 +59,6 @@ def test_encode_gives_what_the_api_gives(native, native_bfloat16: Force, files, 
 
 
 @pytest.mark.parametrize('native', ANSWERS)
-def test_index_epic_gives_what_the_api_gives(native, native_bfloat16: Force, files, tiny_epic):
-    native_bfloat16(native)
-    folder = tiny_epic()
-    words = ('--corpus', files / 'corpus.jsonl', '--encoder', folder, '--output', files / 'command')
-    assert run('index', 'epic', *words, '--prune', '9') == 0
-    encode_epic_corpus(open_corpus(files / 'corpus.jsonl'), EpicEncoder(folder), files / 'api', prune=9)
-    assert tree(files / 'command') == tree(files / 'api')
-    assert EpicBundle(files / 'command').settings.precision == 'float32'
-
-
-@pytest.mark.parametrize('native', ANSWERS)
 @pytest.mark.parametrize('system', ['cedr', 'epic'])
 def test_rerank_gives_what_the_api_gives(system, native, native_bfloat16: Force, files, tiny_cedr, tiny_epic):
     native_bfloat16(native)
@@ -104,17 +92,6 @@ def test_search_and_its_stages_give_what_the_api_gives(
     expected = EpicReranker(epic).rerank(QUERY, passages, 9)
     np.testing.assert_allclose(read_run(files / 'out')['1'].scores, [own.score for own in expected], atol=1e-6)
     assert json.loads((files / 'cost.json').read_text())['stages'][0]['precision'] == 'float32'
-
-
-@pytest.mark.parametrize('native', ANSWERS)
-def test_explain_gives_what_the_api_gives(native, native_bfloat16: Force, tiny_epic, capsys):
-    native_bfloat16(native)
-    folder = tiny_epic()
-    assert run('explain', '--model', folder, '--query', QUERY, '--passage', 'red cat', '--json') == 0
-    found = json.loads(capsys.readouterr().out)
-    expected = EpicReranker(folder).rerank(QUERY, [Candidate('d', text='red cat')])[0].score
-    (passage,) = found['passages']
-    assert passage['score'] == pytest.approx(expected, abs=1e-6) and passage['precision'] == 'float32'
 
 
 def test_similarities_by_choice(native_bfloat16: Force, tiny_cedr, capsys):

@@ -121,10 +121,6 @@ def test_lines_that_end_in_cr_only_are_refused(written, read, content):
         read(written(content))
 
 
-def test_cr_before_lf_belongs_to_the_line_end(written):
-    assert passages(written(b'1\tx\r\n2\ty\r\r\n3\tz\r')) == [Passage('1', 'x'), Passage('2', 'y'), Passage('3', 'z')]
-
-
 def test_qrels_are_split_at_ascii_white_space_only(written):
     assert read_qrels(written('1 0 a\u00a0b 1\n')) == {'1': {'a\u00a0b': 1}}
     with pytest.raises(InputError, match='file:1: expected'):
@@ -207,12 +203,6 @@ def test_json_nested_deeply(written):
     with pytest.raises(InputError, match=r'file:1: .*nested too deeply'):
         read_topics(written(line))
     assert passages(written(line + '{"id": "b", "contents": "y"}\n'), on_error='skip') == [Passage('b', 'y')]
-
-
-def test_blank_blocks_of_a_run(written):
-    """Blank lines at the end may be a block of their own."""
-    path = written('1 Q0 d 1 2.5 t\n' + '\n' * (1 << 19))
-    assert read_run(path) == {'1': Ranking(['d'], [2.5])}
 
 
 @pytest.mark.parametrize('score', [3.4028235677973366e38, -1e300, float('nan')])

@@ -10,18 +10,6 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.repbert import RepBert
 
 
-def test_mean_covers_cls_and_sep_and_segments_differ(tiny_checkpoint):
-    folder = tiny_checkpoint()
-    query, passage = RepBertQueryEncoder(folder), RepBertDocumentEncoder(folder)
-    ids = torch.tensor([[2, *query.tokenizer.ids(['cat sat'])[0], 3]])
-    assert ids.tolist() == [[2, 5, 9, 3]]
-    with torch.inference_mode():
-        for encoder, token_type in ((query, 0), (passage, 1)):
-            hidden = encoder.model.bert(ids, torch.full_like(ids, token_type))[0]
-            np.testing.assert_allclose(encoder.embed(['cat sat'])[0], hidden.mean(0).numpy(), atol=1e-6)
-    assert abs(query.encode('cat sat') - passage.encode(['cat sat'])[0]).max() > 1e-3
-
-
 def test_a_vector_does_not_depend_on_its_batch(tiny_checkpoint, corpus_file):
     from pyserini_repbert.names.corpora import open_corpus
 

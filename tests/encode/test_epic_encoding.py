@@ -11,7 +11,6 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.models.epic import importance
 from pyserini_repbert.names.corpora import open_corpus
 
 TEXTS = ['the cat sat on the mat', 'a big blue fish', 'moon', 'old tree , new leaf . red root ?']
@@ -57,17 +56,6 @@ def test_training_gives_the_same_vectors_and_gradients(tiny_epic):
     assert encoder.model.document_quality.weight.grad.abs().sum() > 0
 
 
-def test_importance_by_hand():
-    import torch
-
-    values = torch.tensor([-200.0, 0.0, 1.0, 100.0, 1000.0])
-    expected = [0.0, np.log(1 + np.log(2)), np.log(1 + np.log(1 + np.e)), np.log(101), np.log(1001)]
-    np.testing.assert_allclose(importance(values), expected, atol=1e-6)
-    from pyserini_repbert.models.epic import _importance_in_place
-
-    np.testing.assert_allclose(_importance_in_place(values.clone()), expected, atol=1e-6)
-
-
 def test_a_checkpoint_may_repeat_its_tied_decoder_and_nothing_else(tiny_epic):
     from safetensors.torch import load_file, save_file
 
@@ -84,23 +72,6 @@ def test_a_checkpoint_may_repeat_its_tied_decoder_and_nothing_else(tiny_epic):
     save_file(tensors, folder / 'model.safetensors')
     with pytest.raises(DamagedFileError, match='missing: document_quality.weight'):
         EpicEncoder(folder)
-
-
-@pytest.mark.parametrize(('weights', 'atol'), [('float16', 1e-3), ('uint8', 5e-3)])
-@pytest.mark.parametrize('prune', [0, 10])
-def test_a_bundle_holds_the_passages_vectors(prune, weights, atol, tiny_epic, corpus_file, tmp_path):
-    encoder = EpicEncoder(tiny_epic())
-    corpus = list(open_corpus(corpus_file(23)))
-    manifest = encode_epic_corpus(
-        corpus, encoder, tmp_path / 'index', prune=prune, weights=weights, shard_size=10, store_text=True
-    )
-    assert manifest is not None and manifest.count == 23 and len(manifest.shards) == 3
-    bundle = EpicBundle(tmp_path / 'index')
-    assert bundle.settings.variant == 'official' and bundle.texts(['d7']) == [corpus[7].text]
-    expected = encoder.encode_pruned([passage.text for passage in corpus], prune)
-    for row in range(23):
-        np.testing.assert_array_equal(bundle.vector(row).terms, expected[row].terms)
-        np.testing.assert_allclose(bundle.vector(row).weights, expected[row].weights, atol=atol)
 
 
 def test_a_killed_run_continues_to_the_same_bytes(tiny_epic, corpus_file, tmp_path):

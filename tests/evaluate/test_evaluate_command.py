@@ -99,21 +99,6 @@ def test_fusion_table(capsys, figures):
     assert figures[0].axes[0].images[0].get_array().tolist() == [[0.5, 0.5], [0.5, 0.5]]
 
 
-def test_fusion_table_by_a_formula(capsys):
-    """Topic 1: a.run has x 2, r 1, c.run r 9, x 5. Alpha 1: x is first; 0.3: r; depth 1 leaves a.run without r."""
-    with open('c.run', 'w', encoding='utf-8') as stream:
-        stream.write('1 Q0 r 1 9 t\n1 Q0 x 2 5 t\n')
-    command = 'fusion-table --qrels qrels --runs a.run c.run --method interpolation --measures MRR@10 --csv t.csv'
-    found = []
-    for more in ('--alpha 1', '--alpha 0.3', '--alpha 1 --depth 1'):
-        assert evaluate(f'{command} {more}') == 0
-        with open('t.csv', encoding='utf-8') as stream:
-            found.append({row['first'] + row['second']: row['value'] for row in csv.DictReader(stream)})
-    capsys.readouterr()
-    assert [values['ac'] for values in found] == ['0.500000', '0.666667', '0.500000']
-    assert [values['aa'] for values in found] == ['0.500000', '0.500000', '0.333333']
-
-
 def test_consistency(capsys, figures):
     assert evaluate('consistency --runs a.run --reference b.tsv --depths 1 10 --csv c.csv --plot c.png') == 0
     header, _, row = cells(capsys.readouterr().out)
@@ -124,11 +109,6 @@ def test_consistency(capsys, figures):
     (axis,) = figures[0].axes
     assert (axis.get_ylabel(), axis.lines[0].get_label()) == ('consistency factor', 'a')
     assert axis.lines[0].get_xydata().tolist() == [[1, 0.5], [10, 0.75]]
-
-
-def test_recall_depth(capsys):
-    assert evaluate('recall-depth --qrels qrels --runs a.run --depths 1 2 --rel 2 --plot c.png') == 0
-    assert cells(capsys.readouterr().out)[2] == ['a', '0.333', '0.333']
 
 
 def test_rerank_depth(capsys, figures):

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
+from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.evaluate import evaluate, parse_measures
 from pyserini_repbert.ranking import Ranking
 
@@ -142,13 +142,3 @@ def test_the_ends_of_what_parameters_may_be():
     gains = evaluate(run, qrels, parse_measures(['nDCG(gains={0:1,3:127})@2'])).means
     ideal = 127 + 1 / math.log2(3)
     assert list(gains.values()) == [pytest.approx((1 + 127 / math.log2(3)) / ideal)]
-
-
-def test_measure_that_needs_another_package(monkeypatch):
-    import ir_measures
-
-    for provider in ir_measures.DefaultPipeline.providers:
-        if provider.NAME == 'cwl_eval':
-            monkeypatch.setattr(provider, 'is_available', lambda: False)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'ir-measures\[cwl_eval\]'"):
-        parse_measures(['RBP(rel=1)'])

@@ -12,8 +12,6 @@ from langchain_core.runnables import RunnableLambda
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.interop.langchain import DocumentRetriever, RerankerCompressor
-from pyserini_repbert.rerank import EpicReranker
-from pyserini_repbert.search import HybridSearcher
 
 
 def test_documents_are_our_hits(searcher):
@@ -26,12 +24,6 @@ def test_documents_are_our_hits(searcher):
     assert [item.id for item in found] == [hit.docid for hit in hits]
     assert asyncio.run(retriever.ainvoke('the cat')) == found
     assert len(DocumentRetriever(searcher=searcher).invoke('the cat')) == 10
-
-
-def test_a_hybrid_searcher(searcher):
-    hybrid = HybridSearcher(searcher, searcher)
-    found = DocumentRetriever(searcher=hybrid, k=3, texts=searcher).invoke('the cat')
-    assert [item.metadata['score'] for item in found] == [hit.score for hit in hybrid.search('the cat', k=3)]
 
 
 @pytest.mark.parametrize('system', ['mono', 'duo'])
@@ -65,16 +57,3 @@ def test_documents_of_others(mono):
     twice = [Document('the cat', id='a'), Document('a dog', id='a')]
     with pytest.raises(InputError, match='comes twice'):
         compressor.compress_documents(twice, 'cat')
-
-
-def test_epic_finds_its_vectors_by_docid(tiny_epic, tmp_path):
-    from pyserini_repbert.data.passages import Passage
-    from pyserini_repbert.encode.epic import EpicEncoder
-    from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
-
-    encoder = EpicEncoder(tiny_epic())
-    encode_epic_corpus([Passage('d1', 'the cat sat'), Passage('d2', 'a dog ran')], encoder, tmp_path / 'vectors')
-    reranker = EpicReranker(encoder, index=tmp_path / 'vectors', missing='refuse')
-    documents = [Document('', metadata={'docid': name}) for name in ('d1', 'd2')]
-    found = RerankerCompressor(reranker=reranker).compress_documents(documents, 'cat dog')
-    assert len(found) == 2 and all(item.metadata['relevance_score'] > 0 for item in found)

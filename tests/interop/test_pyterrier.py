@@ -82,21 +82,6 @@ def test_an_indexer_writes_what_our_own_encoding_writes(dense, tiny_checkpoint, 
     pd.testing.assert_frame_equal(ours.RepBertRetriever(index)(TOPICS), ours.RepBertRetriever(dense)(TOPICS))
 
 
-@pytest.mark.parametrize(
-    ('documents', 'message'),
-    [
-        ([{'docno': 'a', 'text': 'cat'}, {'docno': 'a', 'text': 'dog'}], "document 2: docid 'a' was used before"),
-        ([{'docno': 'a', 'body': 'cat'}], "document 1: there is no field 'text'"),
-        ([{'docno': 'a b', 'text': 'cat'}], 'document 1: docid'),
-        ([], 'no passages'),
-    ],
-)
-def test_documents_that_cannot_be_indexed(documents, message, tiny_checkpoint, tmp_path):
-    with pytest.raises(InputError, match=message):
-        ours.RepBertIndexer(tmp_path / 'made', tiny_checkpoint()).index(documents)
-    assert not (tmp_path / 'made').exists()
-
-
 def results(*lists, **columns):
     rows = [(qid, docno, float(-rank), rank) for qid, docnos in lists for rank, docno in enumerate(docnos)]
     return pd.DataFrame(rows, columns=['qid', 'docno', 'score', 'rank']).assign(query='cat', **columns)
@@ -159,12 +144,6 @@ def test_a_hybrid_retriever_fuses_as_our_own_fusion(dense, method):
         assert pd.isna(row.rank_tiny) or row.docno == dense[row.rank_tiny]
     pd.testing.assert_frame_equal((hybrid % 3).compile()(TOPICS), (hybrid % 3)(TOPICS))
     assert ours.PassageText(sparse)(found)['text'].iloc[0].startswith('text of d')
-
-
-def test_a_fused_retriever_can_be_fused_again(dense):
-    stub = ours.Retriever(Stub(['d1']))
-    hybrid = ours.HybridRetriever([ours.HybridRetriever([ours.RepBertRetriever(dense), stub]), stub])
-    assert 'd1' in set(hybrid(TOPICS)['docno'])
 
 
 def test_empty_frames_and_what_inspection_sees(dense, candidates, cross_encoder_folder, tiny_cedr, tiny_epic):

@@ -10,7 +10,7 @@ import pyserini_repbert.interop.pyterrier as ours
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
+from pyserini_repbert.rerank import DuoBertReranker, EpicReranker, MonoBertReranker
 from tests.rerank.many import rerank_many
 
 pt = pytest.importorskip('pyterrier')
@@ -70,11 +70,6 @@ def test_duobert_by_every_aggregation(candidates, cross_encoder_folder, method):
             ranking = Ranking(['i', 'j'], [0, 0], texts[:2])
             difference = own.pair_differences([query], [ranking])[0][0, 1]
             assert matrix[0, 1] == pytest.approx(1 / (1 + np.exp(-difference)), abs=1e-6)
-
-
-def test_cedr_gives_its_own_scores(candidates, tiny_cedr):
-    folder = tiny_cedr('knrm')
-    assert frame_of(ours.Rerank(folder)(candidates)) == together(CedrReranker(folder), candidates)
 
 
 def test_epic_from_an_index_and_on_the_fly(candidates, tiny_epic, tmp_path):

@@ -69,19 +69,6 @@ def test_no_java_says_what_was_found_and_how_to_get_one(places):
         java_home.find_java()
 
 
-def test_options_follow_the_runtime_and_the_heap_variable(places, monkeypatch):
-    monkeypatch.delenv(jvm.HEAP_VARIABLE, raising=False)
-    full = java_home.Java(fake_java(places / 'a', '25', f'java.base {java_home.VECTOR_MODULE}'), '25', 25, 'test')
-    reduced = java_home.Java(fake_java(places / 'b', '25'), '25', 25, 'test')
-    assert f'--add-modules={java_home.VECTOR_MODULE}' in jvm._options(full)
-    assert not [option for option in jvm._options(reduced) if 'add-modules' in option]
-    monkeypatch.setenv(jvm.HEAP_VARIABLE, '4g')
-    assert '-Xmx4g' in jvm._options(reduced)
-    monkeypatch.setenv(jvm.HEAP_VARIABLE, 'lots')
-    with pytest.raises(JavaError, match='expected a size such as 512m or 4g'):
-        jvm._options(reduced)
-
-
 @pytest.mark.jvm
 def test_jar_of_the_named_folder(tmp_path, monkeypatch):
     monkeypatch.setenv('ANSERINI_CLASSPATH', str(tmp_path))

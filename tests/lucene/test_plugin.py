@@ -67,17 +67,6 @@ def test_another_checkpoint_below_our_name_keeps_its_class(maps, tmp_path):
     assert chosen(queries, other) is Ance
 
 
-def test_encoders_of_the_catalog_are_ours_by_name(maps, tmp_path):
-    queries, _, _ = maps
-    plugin.register()
-    plugin.claim('minilm')
-    assert chosen(queries, 'minilm') is RepBertQueryEncoder
-    assert plugin.is_ours('minilm') and plugin.is_ours('castorini/RepBERT')
-    assert not plugin.is_ours('castorini/ance-msmarco-passage')
-    assert plugin.is_ours(checkpoint(tmp_path / 'a', {'system': 'repbert'}))
-    assert not plugin.is_ours(checkpoint(tmp_path / 'repbert', {'system': 'epic'}))
-
-
 @pytest.fixture
 def exported(tmp_path):
     folder = tmp_path / 'exported'

@@ -38,17 +38,6 @@ def test_equals_hugging_faces_bert(activation):
         torch.testing.assert_close(ours.pooler(layers[-1]), expected.pooler_output, atol=1e-5, rtol=1e-5)
 
 
-def test_padding_changes_nothing():
-    torch.manual_seed(2)
-    bert = Bert(BertConfig.from_dict(CONFIG)).eval()
-    ids, types = torch.randint(1, 50, (1, 6)), torch.zeros(1, 6, dtype=torch.long)
-    padded, mask = torch.nn.functional.pad(ids, (0, 5)), torch.arange(11)[None, :] < 6
-    with torch.inference_mode():
-        alone = bert(ids, types)
-        together = bert(padded, torch.nn.functional.pad(types, (0, 5)), mask)[:, :6]
-    torch.testing.assert_close(alone, together, atol=1e-5, rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     ('change', 'message'),
     [

@@ -1,7 +1,6 @@
 from dataclasses import astuple
 
 import pytest
-import torch
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
@@ -26,12 +25,6 @@ def test_document_positions_begin_behind_the_padded_query():
     assert batch.document_index.tolist() == [[4, 5, 6]]
 
 
-def test_without_padded_queries_positions_follow():
-    batch = layout(pad_query=False).collate([Pair([7], [11]), Pair([7, 8], [])])
-    assert batch.position_ids.tolist() == [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
-    assert batch.query_mask.tolist() == [[True, False], [True, True]]
-
-
 def test_a_long_document_is_split_evenly_and_its_last_part_keeps_the_place_of_its_separator():
     small = layout(positions=14, max_query_length=4)  # room for 14 - 4 - 3 = 7 document tokens
     pair = Pair([7], list(range(20, 35)))  # 15 tokens: 3 parts of 5
@@ -48,25 +41,6 @@ def test_a_long_document_is_split_evenly_and_its_last_part_keeps_the_place_of_it
     assert batch.attention_mask.tolist() == [[True] * 11, [True] * 10 + [False]]
     assert batch.part_weights.tolist() == [[0.5, 0.5]]
     assert batch.input_ids.flatten()[batch.document_index].tolist() == [pair.document]
-
-
-def test_rows_of_several_pairs():
-    small = layout(positions=12, max_query_length=2, max_doc_length=100)
-    pairs = [Pair([7, 8], [20]), Pair([9], list(range(30, 47))), Pair([], [50, 51])]  # 1, 3 and 1 parts
-    batch = small.collate(pairs)
-    assert batch.part_weights.shape == (3, 5)
-    assert torch.allclose(batch.part_weights.sum(dim=1), torch.ones(3))
-    flat = batch.input_ids.flatten()
-    for number, pair in enumerate(pairs):
-        assert flat[batch.query_index[number]][batch.query_mask[number]].tolist() == pair.query
-        assert flat[batch.document_index[number]][batch.document_mask[number]].tolist() == pair.document
-
-
-def test_empty_document_is_one_part():
-    batch = layout().collate([Pair([7], [])])
-    assert batch.input_ids.tolist() == [[CLS, 7, SEP, SEP]]
-    assert batch.position_ids.tolist() == [[0, 1, 21, 22]]
-    assert not batch.document_mask.any()
 
 
 def test_settings_are_those_of_the_released_code_by_default():

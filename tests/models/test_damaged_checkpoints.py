@@ -12,7 +12,6 @@ from pyserini_repbert.checksums import CHECKSUMS, write_checksums
 from pyserini_repbert.encode import RepBertQueryEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.rerank import MonoBertReranker
 
 NOT_LOADED = ('README.md', 'log.csv', 'recipe.yaml')
 
@@ -92,13 +91,6 @@ def test_half_an_update_of_an_adapter_is_refused(tiny_checkpoint, tmp_path):
         )
         with pytest.raises(DamagedFileError, match='does not fit its base|has no lora_A beside it'):
             RepBertQueryEncoder(folder)
-
-
-@pytest.mark.parametrize('kind', [RepBertQueryEncoder, MonoBertReranker])
-def test_a_maximum_length_of_0_is_refused(tiny_checkpoint, kind, cross_encoder_folder):
-    folder = cross_encoder_folder() if kind is MonoBertReranker else tiny_checkpoint()
-    with pytest.raises(InputError, match='maximum length 0 was given'):
-        kind(folder, max_length=0)
 
 
 @pytest.mark.parametrize('kind', ['whole', 'adapter'])

@@ -1,16 +1,11 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.models.checkpoints.loading import load_model, read_weights
-from pyserini_repbert.models.repbert import RepBert
+from pyserini_repbert.models.checkpoints.loading import read_weights
 
 TENSORS = {
     'b.odd': torch.arange(3, dtype=torch.uint8),  # what follows begins at no multiple of four
@@ -48,21 +43,6 @@ def test_what_is_mapped_is_the_same_and_leaves_the_file_alone(file):
             assert bytes(found[name].reshape(-1).view(torch.uint8)) == bytes(value.reshape(-1).view(torch.uint8))
             found[name].zero_()
     assert file.read_bytes() == before
-
-
-def test_query_encoders_keep_their_words_in_the_file(tiny_checkpoint, monkeypatch):
-    """A table of MiniLM's is 47 MB, of which a query looks at some 20 rows; vectors are the same to the last bit."""
-    name, read = 'bert.embeddings.word_embeddings.weight', np.memmap
-    mapped = []
-    monkeypatch.setattr(np, 'memmap', lambda *given: mapped.append(read(*given)) or mapped[-1])
-    checkpoint = open_checkpoint(tiny_checkpoint())
-    query, passage = RepBertQueryEncoder(checkpoint), RepBertDocumentEncoder(checkpoint)
-    tables = [encoder.model.get_parameter(name) for encoder in (query, passage)]
-    assert [tables[0].data_ptr()] == [own.ctypes.data for own in mapped] and tables[0].equal(tables[1])
-    whole = load_model(lambda: RepBert(BertConfig.from_dict(checkpoint.config)), checkpoint)
-    found = query.encode('cat sat')
-    query.model = whole
-    assert found.tobytes() == query.encode('cat sat').tobytes()
 
 
 @pytest.mark.parametrize('keep', [0, 7, 60, -1])

@@ -14,7 +14,6 @@ from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker
 from pyserini_repbert.rerank.saved_scores import (
     SavedScores,
-    needed_pairs,
     read_saved_scores,
     replay,
     write_saved_scores,
@@ -132,14 +131,6 @@ def saved_scores() -> SavedScores:
     return SavedScores(
         'q', 'text', ('d', 'c', 'b', 'a'), np.array([-3.0, -1.0, -1.0, -0.5]), np.empty(0, int), np.empty((0, 0))
     )
-
-
-def test_the_pairs_that_depths_need():
-    saved = saved_scores()
-    assert needed_pairs(saved, [0], 3)[0].tolist() == [0, 1, 2]
-    members, pairs = needed_pairs(saved, [4, 3], 2)
-    assert members.tolist() == [3, 1, 2]
-    assert pairs.tolist() == [[False, True, False], [True, False, True], [False, True, False]]
 
 
 def test_replayed_ties_keep_the_order_of_the_stage_before():

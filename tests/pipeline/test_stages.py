@@ -194,15 +194,3 @@ def test_texts_of_a_lucene_index(tmp_path):
         writer.add(['{"id": "a", "contents": "red cat"}', '{"id": "b", "contents": "old dog"}'])
     for corpus, index in ((None, str(folder)), (str(folder), None)):
         assert open_texts(corpus, index, ['a', 'b', 'c']).texts(['b', 'c', 'a']) == ['old dog', None, 'red cat']
-
-
-def test_texts_come_from_one_place(world, tmp_path):
-    assert open_texts(str(world.corpus), None, ['d1']).texts(['d1', 'd2'])[1] is None
-    assert open_texts('demo', None, []).texts(['x']) == [None]
-    with pytest.raises(InputError, match='either a corpus'):
-        open_texts(None, None, [])
-    with pytest.raises(InputError, match='either a corpus'):
-        open_texts('a', 'b', [])
-    empty = tmp_path / 'with_empty.jsonl'
-    empty.write_text('{"id": "e", "contents": ""}\n', encoding='utf-8')
-    assert open_texts(str(empty), None, ['e']).texts(['e']) == ['']

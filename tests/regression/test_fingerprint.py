@@ -51,22 +51,6 @@ def test_the_fingerprint_changes_with_the_files(encoded) -> None:
     assert {name for name, value in after.items() if value != before[name]} == {'tokenizer'}
 
 
-def test_the_fingerprint_changes_with_a_default(encoded, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyserini_repbert.commands import encode as module
-
-    before = fingerprint(encoded)
-    made = module.make_parser
-
-    def changed():
-        parser = made()
-        parser.set_defaults(shard_size=2)
-        return parser
-
-    monkeypatch.setattr(module, 'make_parser', changed)
-    after = fingerprint(encoded)
-    assert {name: value for name, value in after.items() if value != before[name]} == {'encode shard_size': '2'}
-
-
 @pytest.mark.parametrize(
     ('flags', 'expected'), [('', 'float32'), ('--bf16', 'bfloat16'), ('--precision auto', 'bfloat16')]
 )

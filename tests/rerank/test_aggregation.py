@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.cross_encoder import log_probabilities, logit_differences
@@ -70,14 +69,6 @@ def test_none_one_and_two_candidates(method):
     assert aggregate([[NAN]], method, samples).tolist() == [0.0]
     expected = [1.0, 0.0] if method == 'binary' else [0.75, 0.25]
     assert aggregate([[NAN, 0.75], [0.25, NAN]], method, samples).tolist() == expected
-
-
-@given(st.integers(2, 6), st.randoms(use_true_random=False))
-def test_the_order_of_candidates_does_not_matter(n, random):
-    matrix = np.array([[random.random() for _ in range(n)] for _ in range(n)])
-    order = random.sample(range(n), n)
-    for method in ('sum', 'binary', 'min', 'max'):
-        np.testing.assert_allclose(aggregate(matrix[np.ix_(order, order)], method), aggregate(matrix, method)[order])
 
 
 def test_what_cannot_be_aggregated():

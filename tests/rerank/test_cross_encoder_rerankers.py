@@ -9,10 +9,8 @@ import pytest
 import torch
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.models.batching import collate
 from pyserini_repbert.ranking import Candidate, Query, Ranking
-from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, aggregate
-from pyserini_repbert.rerank.aggregation import sampled_pairs
+from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
 from pyserini_repbert.rerank.duobert import sample_seed
 from pyserini_repbert.trace import Notes
 
@@ -48,20 +46,6 @@ def test_a_score_does_not_depend_on_its_batch_or_place(kind, cross_encoder_folde
     np.testing.assert_allclose(shuffled, expected[order], atol=1e-5, rtol=0)
 
 
-def test_mono_scores_are_log_softmax_and_sigmoid(cross_encoder_folder):
-    two, single = cross_encoder_folder(), cross_encoder_folder(labels=1, name='single')
-    for folder, labels in ((two, 2), (single, 1)):
-        reranker = MonoBertReranker(folder)
-        items = candidates(3)
-        query, *texts = reranker.tokenizer.ids(['red cat', *(item.text for item in items)])
-        sequences = [reranker.inputs.build(query, text).sequence for text in texts]
-        with torch.inference_mode():
-            logits = reranker._forward(*collate(sequences, 0, 'cpu'))
-        assert logits.shape == (3, labels)
-        expected = logits.log_softmax(1)[:, 1] if labels == 2 else torch.nn.functional.logsigmoid(logits[:, 0])
-        np.testing.assert_allclose(scores(reranker, 'red cat', items), expected.numpy(), atol=1e-5)
-
-
 def test_a_head_of_one_label_equals_sentence_transformers(cross_encoder_folder):
     from sentence_transformers import CrossEncoder
 
@@ -91,29 +75,6 @@ def test_the_order_survives_saturated_probabilities(cross_encoder_folder):
     assert all(np.float32(np.exp(item.score)) == 1.0 for item in found)
     assert len({item.score for item in found}) == 20
     assert all(first.score > second.score for first, second in itertools.pairwise(found))
-
-
-@pytest.mark.parametrize('method', ['sum', 'binary', 'min', 'max', 'sample'])
-def test_duo_aggregates_all_ordered_pairs(method, cross_encoder_folder):
-    samples = 2 if method == 'sample' else None
-    reranker = DuoBertReranker(cross_encoder_folder('duobert'), method=method, samples=samples, seed=4)
-    items = candidates(5)
-    query, *texts = reranker.tokenizer.ids(['red cat', *(item.text for item in items)])
-    p = np.full((5, 5), np.nan)
-    with torch.inference_mode():
-        for i in range(5):
-            for j in range(5):
-                if i != j:
-                    sequence = reranker.inputs.build(query, texts[i], texts[j]).sequence
-                    p[i, j] = reranker._forward(*collate([sequence], 0, 'cpu')).softmax(1)[0, 1]
-    expected = aggregate(p, method, samples, sample_seed(4, 'red cat'))
-    found = scores(reranker, 'red cat', items)
-    np.testing.assert_allclose(np.exp(found) if method in ('min', 'max') else found, expected, atol=1e-5)
-    used = sampled_pairs(5, samples, sample_seed(4, 'red cat'))
-    assert reranker.work.inferences == used.sum() == reranker.inferences(5)
-    ranked = reranker.rerank('red cat', items)
-    by_score = sorted(range(5), key=lambda place: -found[place])
-    assert [item.docid for item in ranked] == [items[place].docid for place in by_score]
 
 
 def test_each_query_has_a_sample_of_its_own(cross_encoder_folder):

@@ -19,7 +19,7 @@ from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.ann import AnnIndex
 from pyserini_repbert.index.ann_kinds import Effort
 from pyserini_repbert.search import RepBertSearcher
-from pyserini_repbert.search.ann import best_of, build_ann, mean_recall, scores
+from pyserini_repbert.search.ann import build_ann, mean_recall
 from pyserini_repbert.search.exact import TopRows
 
 COUNT = 900
@@ -87,16 +87,6 @@ def test_all_candidates_give_exact_search(vectors, tmp_path):
     for query in clustered(5, seed=2):
         one, other = (searcher.search(query, 50) for searcher in searchers)
         assert [(hit.docid, hit.score) for hit in one] == [(hit.docid, hit.score) for hit in other]
-
-
-@pytest.mark.parametrize('dtype', ['float32', 'float16'])
-def test_scores_by_row(dtype, tmp_path):
-    vectors = np.arange(5 * 16, dtype='f4').reshape(5, 16) / 16
-    bundle = DenseBundle(write_bundle(tmp_path / 'b', vectors, dtype=dtype, shard_size=2))
-    queries = np.eye(16, dtype='f4')[:2]
-    found = scores(bundle, queries, np.array([[4, -1, 0], [3, 2, -1]]))
-    np.testing.assert_array_equal(found, np.array([[4, -np.inf, 0], [3 + 1 / 16, 2 + 1 / 16, -np.inf]], 'f4'))
-    assert best_of(bundle, queries[:1], np.array([[4, -1, 0, 2]]), 2)[0].rows.tolist() == [4, 2]
 
 
 def test_recall_counts_any_row_that_ties_with_the_last():

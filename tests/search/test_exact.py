@@ -24,14 +24,6 @@ class Vectors:
             yield first, self.array[first : first + size]
 
 
-@pytest.fixture
-def multiplied(monkeypatch):
-    """The numbers of rows that are multiplied in float32, in order."""
-    counts, product = [], Float32Products._products
-    monkeypatch.setattr(Float32Products, '_products', lambda *a: counts.append(len(a[1])) or product(*a))
-    return counts
-
-
 def _search(vectors, queries, k, block=products.BLOCK_ROWS):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Float32Products, 'block_rows', block)
@@ -75,20 +67,6 @@ def test_the_order_of_the_vectors_does_not_matter(order):
     np.testing.assert_allclose(found.scores, np.sort(scores)[::-1][:100], rtol=1e-5)
 
 
-def test_topics_one_after_the_other_do_not_cost_a_second_pass(multiplied):
-    """The queries' own topics fill the first block, or the last: its scores say nothing about the other blocks."""
-    random = np.random.default_rng(0)
-    centres = random.standard_normal((60, 16)).astype(np.float32)
-    vectors = np.repeat(centres, 100, axis=0) + 0.7 * random.standard_normal((6000, 16)).astype(np.float32)
-    for own in (centres[:20], centres[-20:]):
-        multiplied.clear()
-        found = _search(vectors, own, 50, 1000)
-        assert [set(top.rows.tolist()) for top in found] == [
-            set(np.argsort(-row)[:50].tolist()) for row in own @ vectors.T
-        ]
-        assert sum(multiplied) < 1.6 * len(vectors)  # all of them once, and the sample
-
-
 def test_a_score_depends_on_its_pair_alone():
     random = np.random.default_rng(3)
     vectors, queries = (random.standard_normal((n, 300)).astype(np.float32) for n in (3000, 40))
@@ -99,15 +77,6 @@ def test_a_score_depends_on_its_pair_alone():
         few = _search(vectors[top.rows[:7]], query[None], 7)[0]
         assert few.scores.tobytes() == top.scores[:7].tobytes() and few.rows.tolist() == list(range(7))
     np.testing.assert_allclose(many[0].scores, vectors[many[0].rows].astype(float) @ queries[0], rtol=1e-4)
-
-
-def test_many_queries_are_searched_in_groups(monkeypatch):
-    monkeypatch.setattr(exact, 'QUERY_GROUP', 4)
-    random = np.random.default_rng(1)
-    vectors, queries = (random.standard_normal((n, 6)).astype(np.float32) for n in (200, 11))
-    found = ExactIndex(Vectors(vectors)).search(queries, 3)
-    for top, query in zip(found, queries, strict=True):
-        assert top.rows.tolist() == np.argsort(-(vectors @ query))[:3].tolist()
 
 
 def test_more_hits_than_vectors_and_no_vectors():
@@ -213,24 +182,3 @@ def test_scores_are_those_of_float64_within_rounding():
         stored = vectors.astype(dtype)
         expected = (stored.astype(float) @ queries.T.astype(float)).reshape(-1)
         np.testing.assert_allclose(products.scores(queries, stored, rows, owners), expected, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize('n_queries', [1, 40])
-def test_vectors_are_rounded_for_the_second_search_where_that_is_faster(monkeypatch, multiplied, n_queries):
-    random = np.random.default_rng(6)
-    vectors, queries = (random.standard_normal((n, 32)).astype(np.float32) for n in (20_000, n_queries))
-    monkeypatch.setattr(exact, 'has_native_bfloat16', lambda device: True)
-    index = ExactIndex(Vectors(vectors))
-    first = index.search(queries, 10)
-    assert sum(multiplied) >= 20_000
-    multiplied.clear()
-    second = index.search(queries, 10)
-    assert multiplied == []
-    for one, other in zip(first, second, strict=True):
-        assert (one.scores.tobytes(), one.rows.tolist()) == (other.scores.tobytes(), other.rows.tolist())
-    monkeypatch.setattr(exact, '_available_memory', lambda: 4 * 20_000 * 64)  # a quarter of it is not enough
-    index = ExactIndex(Vectors(vectors))
-    for _ in range(2):
-        multiplied.clear()
-        index.search(queries, 10)
-        assert sum(multiplied) >= 20_000

@@ -72,31 +72,6 @@ def test_a_depth_is_what_is_asked_and_fused():
     assert dense.asked == sparse.asked == 1200
 
 
-def test_rrf_by_hand():
-    """b 1/(1+2) + 1/(1+1), c 1/4 + 1/3, a 1/2, d 1/4"""
-    hits = HybridSearcher(Fixed('abc'), Fixed('bcd'), 'rrf', rrf_k=1).search('q')
-    assert [(hit.docid, hit.score) for hit in hits] == [
-        ('b', pytest.approx(5 / 6)),
-        ('c', pytest.approx(7 / 12)),
-        ('a', 0.5),
-        ('d', 0.25),
-    ]
-
-
-def test_interpolation_by_hand():
-    """alpha times the first score plus (1 - alpha) times the second; dense a3 b2 c1, sparse b3 c2 d1."""
-
-    def scores(**settings):
-        call = {'alpha': settings.pop('call')} if 'call' in settings else {}
-        hits = HybridSearcher(Fixed('abc'), Fixed('bcd'), 'interpolation', **settings).search('q', **call)
-        return {hit.docid: pytest.approx(hit.score) for hit in hits}
-
-    assert list(scores().items()) == [('b', 2.5), ('a', 1.5), ('c', 1.5), ('d', 0.5)]
-    tenth = [('b', 0.2 + 2.7), ('c', 0.1 + 1.8), ('d', 0.9), ('a', 0.3)]
-    assert list(scores(alpha=0.1).items()) == list(scores(call=0.1).items()) == tenth
-    assert list(scores(alpha=0.9, sparse_first=True).items()) == tenth
-
-
 @given(*[st.lists(st.tuples(st.sampled_from('abcdef'), st.integers(-9, 9)), unique_by=lambda hit: hit[0])] * 2)
 def test_one_formula_wherever_it_is_asked_for(dense, sparse):
     """HybridSearcher, the searchers of the search command, and `fuse`, which the fusion command applies."""

@@ -163,13 +163,6 @@ def test_the_length_of_queries_holds_for_the_encoder_that_the_index_names(settin
     assert runs[0] == runs[1]
 
 
-def test_an_index_that_is_named_is_searched(setting, other, tmp_path, capsys):
-    index, _, topics = setting
-    flags = ['--index', str(index), '--topics', str(topics), '--output', str(tmp_path / 'run.txt')]
-    assert main([*flags, '--sparse', 'any@where', '--provenance', str(tmp_path / 'ranks.tsv')]) == 0
-    assert (tmp_path / 'ranks.tsv').read_text().splitlines()[0].endswith('\ttiny\tany@where')
-
-
 def test_no_traceback_from_the_real_command(setting, tmp_path):
     (setting[0] / 'shard-00000' / 'docids.txt').write_text('d0\n')
     done = subprocess.run(

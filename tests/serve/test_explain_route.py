@@ -94,22 +94,3 @@ def test_explanations_come_with_a_search(client):
     best = [hit['docid'] for hit in found['candidates'][:2]]
     epic, mono = found['explanations']
     assert [own['docid'] for own in epic['passages']] == best and mono['docids'] == best
-
-
-BAD = [
-    ({'model': 'epik'}, 404, "did you mean 'epic'"),
-    ({'model': 'epic', 'docid': ['d0', 'nowhere']}, 404, "no document 'nowhere'"),
-    ({'model': 'epic', 'docid': ['d0', 'd0']}, 400, 'twice'),
-    ({'model': 'cedr', 'layer': '9'}, 400, 'expected 0 (embeddings) to 2'),
-    ({'model': 'cedr', 'layer': 'last'}, 400, 'whole numbers'),
-    ({'model': 'epic', 'docid': []}, 400, 'docid'),
-]
-
-
-def test_what_cannot_be_explained(client):
-    wrong = []
-    for params, status, says in BAD:
-        answer = client.get('/v1/tiny/explain', params={'query': QUERY, 'docid': ['d0'], **params})
-        if answer.status_code != status or says not in answer.json()['error']:
-            wrong.append((params, answer.status_code, answer.text))
-    assert wrong == []

@@ -11,8 +11,6 @@ import time
 import pytest
 from starlette.testclient import TestClient
 
-from pyserini_repbert.serve.searching import GoneError, RequestTrace
-
 RERANKED = '/v1/tiny/search?query=cat&rerank=duobert@12'
 ABANDONED = [
     (RERANKED, b''),
@@ -86,15 +84,3 @@ def test_work_of_clients_that_have_gone_is_given_up(busy, caplog):
         assert json.loads(logged[0].message)['status'] == 499
         assert _emptied(service.queues['rerank']), target
     assert busy.get('/v1/tiny/search?query=cat').status_code == 200
-
-
-def test_a_stage_that_nobody_waits_for_does_not_go_on():
-    trace = RequestTrace()
-    trace.begins('search', 1, 'topics')
-    assert trace.now is None
-    trace.begins('monobert@9', 9, 'inputs')
-    trace.advance(3)
-    assert trace.now == ('monobert@9', 3, 9)
-    trace.gone = True
-    with pytest.raises(GoneError):
-        trace.advance(0)

@@ -97,18 +97,6 @@ def test_an_output_goes_when_the_new_one_is_there(tiny_recipe, tmp_path, monkeyp
     assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
 
 
-def test_another_process_takes_what_the_first_one_wrote_for_no_stopped_training(tiny_recipe, tmp_path, monkeypatch):
-    from pyserini_repbert.train.output import is_trained
-
-    recipe = tiny_recipe('repbert', ranking=REPBERT)
-    (tmp_path / 'out.training').mkdir()
-    (tmp_path / 'out.training/recipe.yaml').write_text(recipe.text, encoding='utf-8')
-    with pytest.raises(InputError, match='holds a training that was stopped'):
-        is_trained(recipe, tmp_path / 'out', False, False)
-    monkeypatch.setenv('RANK', '1')
-    assert not is_trained(recipe, tmp_path / 'out', False, False)
-
-
 def test_resuming_with_another_recipe_is_refused(tiny_recipe, tmp_path):
     (tmp_path / 'out.training').mkdir()
     (tmp_path / 'out.training/recipe.yaml').write_text('name: another\n', encoding='utf-8')

@@ -17,7 +17,6 @@ from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.train.checkpoints import new_task, open_base
 from pyserini_repbert.train.inputs import BiEncoderTeacher, CrossEncoderTeacher, Guard, ScoreFile
 from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive
-from pyserini_repbert.train.reading import read_recipe
 from pyserini_repbert.train.sources import Instance
 from pyserini_repbert.train.training import opened_sources, train
 
@@ -180,16 +179,3 @@ def test_repberts_groups_have_its_own_loss_and_the_teachers(tiny_recipe, world):
     torch.testing.assert_close(
         task(unjudged), listwise_divergence(own, unjudged['taught'], unjudged['present']), atol=1e-5, rtol=1e-5
     )
-
-
-@pytest.mark.parametrize(
-    ('settings', 'words'),
-    [
-        (['teacher.scale=20'], 'teacher needs training.group'),
-        (['data.0.scores=run.txt'], 'data.0: scores are of a teacher: give teacher and training.group too'),
-        (['training.group=4', 'teacher.scale=20'], 'data.0: there is no teacher: give scores, or teacher.checkpoint'),
-    ],
-)
-def test_what_does_not_go_together_is_refused(recipe_file, settings, words):
-    with pytest.raises(InputError, match=words):
-        read_recipe(recipe_file('monobert'), tuple(settings))

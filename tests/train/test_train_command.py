@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 
-import pytest
-
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.train import main
 from pyserini_repbert.record import read_record
@@ -39,22 +37,3 @@ def test_a_recipe_becomes_a_checkpoint(recipe_file, tmp_path, capsys):
     assert command.run(main, [path, '--output', str(tmp_path / ('n' * 216))]) == 2
     assert 'its name has 216 bytes' in capsys.readouterr().err
     assert command.run(main, [*arguments, '--overwrite']) == 0
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        (['nothing.yaml'], "'nothing.yaml' is neither a recipe file nor a recipe that ships"),
-        (['RECIPE', '--device', 'cuda:77'], "device 'cuda:77' was given"),
-        (['RECIPE', '--resume'], 'nothing to resume'),
-        (['RECIPE', '--set', 'training.precision=float16', '--device', 'cpu'], 'needs a GPU'),
-        (['RECIPE', '--set', 'ranking.max_doc_length=99', '--device', 'cpu'], 'ranking.max_doc_length is 99'),
-    ],
-)
-def test_what_is_wrong_is_one_line(arguments, message, recipe_file, tmp_path, capsys):
-    path = str(recipe_file('repbert', ranking=RANKING))
-    given = [path if argument == 'RECIPE' else argument for argument in arguments]
-    assert command.run(main, [*given, '--output', str(tmp_path / 'out')]) == 2
-    error = capsys.readouterr().err.strip()
-    assert message in error
-    assert '\n' not in error

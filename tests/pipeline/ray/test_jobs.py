@@ -47,15 +47,6 @@ def test_a_job_that_loses_every_worker_ends_it(fleet):
         fleet(1, range(9), versions=VERSIONS).run(jobs(1))
 
 
-def test_a_worker_gets_what_it_has_open(fleet):
-    two = [Job(f'{name}{number}', Double(name), number) for number in range(3) for name in 'ab']
-    workers = fleet(2, (), versions=VERSIONS)
-    crew = workers
-    for _ in range(2):
-        assert crew.run(two) == [0, 0, 2, 2, 4, 4]
-    assert {(worker, name[0]) for worker, name in workers.asked} == {('w0', 'a'), ('w1', 'b')}
-
-
 def test_what_is_held_by_another_is_tried_again_later(fleet, monkeypatch):
     held = iter([True, True, False])
 
