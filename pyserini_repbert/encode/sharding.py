@@ -148,21 +148,22 @@ def _encoded(
     groups: Iterator[tuple[int, list[Passage]]], encoding: Encoding[_Settings]
 ) -> Generator[tuple[int, list[Passage], Any]]:
     """The groups with their vectors; where workers tokenise, groups are read, tokenised and encoded ahead."""
-    reading = encoding.times.making('reading', groups)
-    if encoding.tokenizer is None or encoding.tokenizer.workers is None:
-        return _computed(((group, ()) for group in reading), encoding)
-    tokenised = encoding.tokenizer.stream(reading, lambda group: [passage.text for passage in group[1]])
-    return ahead(_computed(ahead((group, (ids,)) for group, ids in tokenised), encoding), WRITING)
+    times, tokenizer = encoding.times, encoding.tokenizer
+    reading = times.making('reading', groups)
+    workers = None if tokenizer is None else tokenizer.workers
+    tokenised: Generator[Any] = (((number, passages), ()) for number, passages in reading)
+    if tokenizer is not None and workers is not None:
+        stream = workers.stream(tokenizer.place, reading, lambda group: [passage.text for passage in group[1]])
+        tokenised = ahead((group, (ids,)) for group, ids in stream)
 
+    def computed() -> Generator[tuple[int, list[Passage], Any]]:
+        with closing(tokenised):
+            for (number, passages), ids in tokenised:
+                with times.busy('computing'):
+                    vectors = encoding.encode(passages, *ids) if passages else None
+                yield number, passages, vectors
 
-def _computed(
-    groups: Generator[tuple[tuple[int, list[Passage]], tuple[Any, ...]]], encoding: Encoding[_Settings]
-) -> Generator[tuple[int, list[Passage], Any]]:
-    with closing(groups):
-        for (number, passages), ids in groups:
-            with encoding.times.busy('computing'):
-                vectors = encoding.encode(passages, *ids) if passages else None
-            yield number, passages, vectors
+    return computed() if workers is None else ahead(computed(), WRITING)
 
 
 def _runs_of(size: int, corpus: Iterable[Passage]) -> Iterator[Iterator[Passage]]:

@@ -10,13 +10,13 @@ import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from multiprocessing import get_context, parent_process
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 _TOKENISED_AT_ONCE = 256  # texts; bounds the memory of the tokenizer's encodings, which hold more than ids
-_FEWEST, _MOST = 64, 512  # texts that a worker gets at a time
+FEWEST, MOST = 64, 512  # texts that a worker gets at a time
 GROUPS_AHEAD = 2  # groups of texts in the workers; of 4,096 texts each, one keeps eight workers busy
 
 _Group = TypeVar('_Group')
@@ -89,18 +89,13 @@ class TokenizerWorkers:
     Attributes
     ----------
     seconds : that the processes have worked, divided by their number
-    waiting : parts of texts that are in the processes or were not taken from them
     """
 
     def __init__(self, tokenizers: Sequence[Tokenizer], n: int) -> None:
         settings = [tokenizer.to_str() for tokenizer in tokenizers]
         self._pool = ProcessPoolExecutor(n, get_context('spawn'), _start, (settings,))
         weakref.finalize(self, self._pool.shutdown, cancel_futures=True)
-        self.n, self.seconds, self.waiting = n, 0.0, 0
-
-    def ids(self, place: int, texts: Sequence[str]) -> TokenIds:
-        """The ids of texts. Errors are those of `tokenised`, and PyseriniRepbertError where a process died."""
-        return self._begun(place, texts)()
+        self.n, self.seconds = n, 0.0
 
     def stream(
         self, place: int, groups: Iterable[_Group], texts_of: Callable[[_Group], Sequence[str]]
@@ -108,29 +103,32 @@ class TokenizerWorkers:
         """Each group and the ids of its texts, in order; at most `GROUPS_AHEAD` groups are read ahead."""
         ahead: deque[tuple[_Group, Callable[[], TokenIds]]] = deque()
         for group in groups:
-            ahead.append((group, self._begun(place, texts_of(group))))
+            ahead.append((group, self.begun(place, texts_of(group))))
             if len(ahead) > GROUPS_AHEAD:
                 first, ids = ahead.popleft()
                 yield first, ids()
-        for group, ids in ahead:
-            yield group, ids()
+        yield from ((group, ids()) for group, ids in ahead)
 
-    def _begun(self, place: int, texts: Sequence[str]) -> Callable[[], TokenIds]:
-        """Begin with texts; the function returned waits for their ids."""
-        size = min(max(-(-len(texts) // self.n), _FEWEST), _MOST)
+    def begun(self, place: int, texts: Sequence[str]) -> Callable[[], TokenIds]:
+        """Begin with texts. The function returned waits for their ids; its errors are those of `tokenised`, too.
+
+        Both raise PyseriniRepbertError where a process died.
+        """
+        size = min(max(-(-len(texts) // self.n), FEWEST), MOST)
         with _one_line():
             parts = [self._pool.submit(_answer, place, texts[i : i + size]) for i in range(0, len(texts), size)]
-        self.waiting += len(parts)
-        return lambda: self._joined(parts)
 
-    def _joined(self, parts: Sequence[Future[Any]]) -> TokenIds:
-        with _one_line():
-            answers = [part.result() for part in parts]
-        self.waiting -= len(parts)
-        self.seconds += sum(seconds for _, _, seconds in answers) / self.n
-        none = TokenIds(np.empty(0, np.int32), np.empty(0, np.int64))
-        ids, lengths, _ = zip((none.ids, none.lengths, 0.0), *answers, strict=True)
-        return TokenIds(np.concatenate(ids), np.concatenate(lengths))
+        def joined() -> TokenIds:
+            with _one_line():
+                answers = [part.result() for part in parts]
+            self.seconds += sum(seconds for _, seconds in answers) / self.n
+            ids, lengths = (
+                np.concatenate([np.empty(0, kind), *(getattr(answer, name) for answer, _ in answers)])
+                for name, kind in (('ids', np.int32), ('lengths', np.int64))
+            )
+            return TokenIds(ids, lengths)
+
+        return joined
 
 
 @contextmanager
@@ -144,34 +142,26 @@ def _one_line() -> Iterator[None]:
         ) from error
 
 
-class _Worker:
-    """The tokenizers of a process: their settings, and those that are open, by place."""
-
-    settings: Sequence[str]
-    opened: dict[int, Tokenizer]
+_tokenizers: list[Tokenizer] = []  # of a worker process
 
 
 def _start(settings: Sequence[str]) -> None:
+    from tokenizers import Tokenizer
+
     os.environ['TOKENIZERS_PARALLELISM'] = 'false'
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _Worker.settings, _Worker.opened = settings, {}
+    _tokenizers.extend(map(Tokenizer.from_str, settings))
 
 
 def _end_with_parent() -> None:
     """End this process when the one that started it is gone, killed say."""
-    parent = parent_process()
-    if parent is not None:
+    if (parent := parent_process()) is not None:
         parent.join()
         os._exit(1)
 
 
-def _answer(place: int, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], float]:
-    """The ids and lengths of texts, and the seconds that it took."""
-    from tokenizers import Tokenizer
-
+def _answer(place: int, texts: Sequence[str]) -> tuple[TokenIds, float]:
+    """The ids of texts, and the seconds that they took."""
     start = time.perf_counter()
-    if place not in _Worker.opened:
-        _Worker.opened[place] = Tokenizer.from_str(_Worker.settings[place])
-    answer = tokenised(_Worker.opened[place], texts)
-    return answer.ids, answer.lengths, time.perf_counter() - start
+    return tokenised(_tokenizers[place], texts), time.perf_counter() - start

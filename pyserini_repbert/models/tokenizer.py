@@ -5,26 +5,24 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.models.token_ids import TokenIds, TokenizerWorkers, tokenised
+from pyserini_repbert.models.token_ids import FEWEST, TokenIds, TokenizerWorkers, tokenised
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 MOST_WORKERS = 8  # 5,000 texts/s each: a GPU encodes some 36,000 passages/s with BERT-Base
-WORTHWHILE = 64  # texts; fewer are not given to workers
-_Group = TypeVar('_Group')
 _SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 
 
@@ -161,20 +159,12 @@ class WordPieceTokenizer:
         """
         if isinstance(texts, TokenIds):
             return texts
-        if self.workers is not None and len(texts) >= WORTHWHILE:
-            return self.workers.ids(self.place, texts)
+        if self.workers is not None and len(texts) >= FEWEST:
+            return self.workers.begun(self.place, texts)()
         start = time.perf_counter()
         ids = tokenised(self.backend, texts)
         self.seconds += time.perf_counter() - start
         return ids
-
-    def stream(
-        self, groups: Iterable[_Group], texts_of: Callable[[_Group], Sequence[str]]
-    ) -> Iterator[tuple[_Group, TokenIds]]:
-        """Each group and the `flat_ids` of its texts, in order; workers tokenise a few groups ahead."""
-        if self.workers is not None:
-            return self.workers.stream(self.place, groups, texts_of)
-        return ((group, self.flat_ids(texts_of(group))) for group in groups)
 
     def ids(self, texts: Sequence[str] | TokenIds) -> list[list[int]]:
         """`flat_ids` as lists, one a text."""

@@ -20,7 +20,7 @@ from tests.pipeline.conftest import run_stages
 
 @pytest.fixture(autouse=True)
 def few_texts_are_enough(monkeypatch) -> None:
-    monkeypatch.setattr(tokenizer_module, 'WORTHWHILE', 1)
+    monkeypatch.setattr(tokenizer_module, 'FEWEST', 1)
 
 
 @pytest.mark.parametrize('stages', [['mono@10', 'duo@4'], ['duo@4'], ['epic@8', 'mono@5'], ['cedr@6']])
