@@ -72,7 +72,13 @@ def tradeoff(arguments: Sequence[str]) -> None:
         raise InputError(f'{options.scores} lacks the pairs of all settings: score with --replay-k0')
     fronts = {named.name: pareto_front(points, named.name) for named in measures}
     first = measures[0].name
-    _print_table(points, fronts[first])
+    rows = [
+        [str(one.setting), f'{one.inferences:.1f}', '' if one.seconds is None else f'{one.seconds:.3f}']
+        + [f'{value:.4f}' for value in one.values.values()]
+        + ['*' if one in fronts[first] else '']
+        for one in points
+    ]
+    print(markdown(['setting', 'inferences', 'seconds', *points[0].values, 'front'], rows))
     if missing:
         depths = ' '.join(str(k0) for k0 in sorted({setting.k0 for setting in missing}))
         print(f'\n{len(missing)} settings left out, whose pairs were not compared: --replay-k0 {depths}')
@@ -99,15 +105,6 @@ def tradeoff(arguments: Sequence[str]) -> None:
 def _within(defaults: Sequence[int], most: int) -> list[int]:
     """The defaults below `most`, and `most` itself."""
     return [*(value for value in defaults if value < most), most]
-
-
-def _print_table(points: Sequence[Point], front: Sequence[Point]) -> None:
-    rows = []
-    for point in points:
-        seconds = '' if point.seconds is None else f'{point.seconds:.3f}'
-        values = [f'{value:.4f}' for value in point.values.values()]
-        rows.append([str(point.setting), f'{point.inferences:.1f}', seconds, *values, '*' if point in front else ''])
-    print(markdown(['setting', 'inferences', 'seconds', *points[0].values, 'front'], rows))
 
 
 def _write_csv(path: str, points: Sequence[Point], fronts: Mapping[str, Sequence[Point]]) -> None:

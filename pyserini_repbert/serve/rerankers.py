@@ -76,7 +76,8 @@ class Rerankers:
     def __init__(self, settings: ServeSettings, queue: Queue) -> None:
         self._settings, self.queue = settings, queue
         self._places: dict[str, str] = {}
-        for place in shipped() if settings.rerankers is None else settings.rerankers:
+        shipped = [name for name, entry in catalog.entries('rerankers').items() if 'resource' in entry.values]
+        for place in shipped if settings.rerankers is None else settings.rerankers:
             name = place if catalog.find('rerankers', place) or names_class(place) else Path(place).name
             if self._places.setdefault(name, place) != place:
                 raise InputError(f"rerankers {self._places[name]} and {place} have one name, '{name}': rename a folder")
@@ -114,12 +115,8 @@ class Rerankers:
 
     def named(self, model: str) -> str:
         """The name of a reranker, given that or a system, whose first it is. Raises UnknownNameError for neither."""
-        named = model in self.systems
-        name = (
-            model
-            if named
-            else next((name for name, model_of_name in self.systems.items() if model_of_name == model), model)
-        )
+        first_of = {system: name for name, system in reversed(self.systems.items())}
+        name = model if model in self.systems else first_of.get(model, model)
         self.system(name)
         return name
 
@@ -149,11 +146,6 @@ def inferences(system: str, n: int, options: Mapping[str, Any]) -> int:
         return n
     competitors = max(n - 1, 0)
     return n * min(competitors, options.get('samples') or competitors)
-
-
-def shipped() -> tuple[str, ...]:
-    """The names of the catalog's rerankers that come with this package."""
-    return tuple(name for name, entry in catalog.entries('rerankers').items() if 'resource' in entry.values)
 
 
 def _system(place: str) -> str:
