@@ -20,8 +20,6 @@ class Fusion(Ranker):
     parts : first stages, which get the same topics at the same time: queries are encoded while Lucene searches
     method, alpha, rrf_k, normalize : as in `fusion.fuse`
     depth : hits of each part that are fused; default: `fused_depth`
-
-    Raises InputError for settings that `fusion.fuse` refuses.
     """
 
     def __init__(
@@ -40,9 +38,8 @@ class Fusion(Ranker):
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         depth = k if len(self.parts) == 1 else self.depth or fused_depth(self.method, k)
-        parts = self.parts
-        if self.threads > 1:
-            parts = tuple(part.with_settings(threads=self.threads) for part in parts)
+        threads = self.threads
+        parts = [part if threads == 1 else part.with_settings(threads=threads) for part in self.parts]
         with ThreadPoolExecutor(len(self.parts)) as pool:
             waiting = [
                 pool.submit(part.rank, topics, None, depth, trace.at(place, part.label))

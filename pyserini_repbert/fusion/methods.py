@@ -94,10 +94,7 @@ def combiner(
     rrf_k: float = RRF_K,
     normalize: str = Normalization.NONE,
 ) -> Callable[[Sequence[Ranking]], Ranking]:
-    """The function that `fuse` applies to the rankings of one query, one from each of `n_runs` runs.
-
-    Raises InputError as `fuse` does.
-    """
+    """The function that `fuse` applies to the rankings of one query, one from each of `n_runs` runs."""
     chosen, scale = FusionMethod(method), Normalization(normalize)
     if not n_runs:
         raise InputError(f"fusion by '{method}' was given 0 runs, at least one expected")

@@ -56,11 +56,12 @@ class Crew(ABC):
     Parameters
     ----------
     versions : of packages, which each worker has to match
+    needs : what a worker needs of a machine, '4 CPUs' say
     patience : seconds without any worker before an error, or a warning while workers are starting
     """
 
-    def __init__(self, versions: Mapping[str, str], patience: float = PATIENCE) -> None:
-        self.versions, self.patience = versions, patience
+    def __init__(self, versions: Mapping[str, str], needs: str = '1 CPU', patience: float = PATIENCE) -> None:
+        self.versions, self.needs, self.patience = versions, needs, patience
         self.idle: dict[str, WorkerTask | None] = {}  # with the work that each has open
         self.busy: dict[str, int] = {}
         self.starting = self.failed_starts = 0
@@ -91,10 +92,6 @@ class Crew(ABC):
     @abstractmethod
     def place(self, worker: str) -> str:
         """The machine of a worker, lost or not."""
-
-    @abstractmethod
-    def needs(self) -> str:
-        """What a worker needs of a machine, '4 CPUs' say."""
 
     def _begin(self) -> None:
         self.jobs: dict[int, Job] = {}  # not done yet
@@ -138,10 +135,9 @@ class Crew(ABC):
     def _alone(self) -> None:
         if not self.starting:
             raise ClusterError(
-                f'no machine of the cluster has had room for a worker for {self.patience:.0f} s: '
-                f'one needs {self.needs()}'
+                f'no machine of the cluster has had room for a worker for {self.patience:.0f} s: one needs {self.needs}'
             )
-        logger.warning('waiting for the first of %d workers, %s each', self.starting, self.needs())
+        logger.warning('waiting for the first of %d workers, %s each', self.starting, self.needs)
 
     def _give(self) -> None:
         """Give jobs to idle workers; a worker gets a job of the work that it has open, if there is one."""
@@ -184,7 +180,12 @@ class Crew(ABC):
         if answer.error is not None:
             raise self._placed(answer.error, answer.worker) from answer.error
         if answer.lost is None:
-            self._compare(answer.value, answer.worker)
+            for package, version in self.versions.items():
+                if (there := answer.value.get(package, 'not at all')) != version:
+                    raise MismatchError(
+                        f'{self.place(answer.worker)} has {package} {there}, this machine {version}: install the same '
+                        'version on every machine'
+                    )
             self.failed_starts = 0
             self.idle[answer.worker] = None
         elif self.alive(answer.worker):
@@ -200,14 +201,6 @@ class Crew(ABC):
         logger.warning('%s is done again: %s', name, why)
         self.not_before[number] = time.monotonic() + delay
         self.waiting.append(number)
-
-    def _compare(self, installed: Mapping[str, str], worker: str) -> None:
-        for package, version in self.versions.items():
-            if installed.get(package) != version:
-                raise MismatchError(
-                    f'{self.place(worker)} has {package} {installed.get(package, "not at all")}, this machine '
-                    f'{version}: install the same version on every machine'
-                )
 
     def _placed(self, error: BaseException, worker: str) -> PyseriniRepbertError:
         where = f' (on {self.place(worker)})'

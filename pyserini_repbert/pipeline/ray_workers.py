@@ -77,7 +77,8 @@ class RayCrew(Crew):
     """
 
     def __init__(self, threads: int | None, gpu: bool) -> None:
-        super().__init__(versions())
+        cores = f'{threads} CPUs' if threads and threads > 1 else '1 CPU'
+        super().__init__(versions(), f'{cores} and a GPU' if gpu else cores)
         self._threads, self._gpu = threads, gpu
         self._actors: dict[str, Any] = {}
         self._places: dict[str, tuple[str, str]] = {}  # node and name of its machine
@@ -153,10 +154,6 @@ class RayCrew(Crew):
 
     def place(self, worker: str) -> str:
         return self._places[worker][1]
-
-    def needs(self) -> str:
-        cores = f'{self._threads or 1} CPUs' if (self._threads or 1) > 1 else '1 CPU'
-        return f'{cores} and a GPU' if self._gpu else cores
 
     def close(self) -> None:
         """End all workers."""

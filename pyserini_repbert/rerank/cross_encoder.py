@@ -36,7 +36,6 @@ class TextReranker(Reranker):
     """Opens a checkpoint and counts work; subclasses own the model and document the parameters."""
 
     work: Work
-    _forward: Forward
 
     def __init__(self, model: AnyCheckpoint, device: str, precision: Precision | str, token_budget: int | None) -> None:
         self.checkpoint = open_checkpoint(model, 'rerankers')
@@ -73,12 +72,6 @@ class TextReranker(Reranker):
         texts = (candidate.text or '' for candidates in lists for candidate in candidates)
         distinct = list(dict.fromkeys([*queries, *texts]))
         return dict(zip(distinct, self.tokenizer.ids(distinct), strict=True))
-
-    def _logits(self, inputs: ModelInputs, pad: int, on_progress: Progress | None) -> NDArray[np.float32]:
-        """The logits of model inputs, float32 (n, labels), in their order; counted as work."""
-        self.work.inferences += len(inputs)
-        self.work.tokens += int(inputs.lengths.sum())
-        return run_batched(self._forward, inputs, pad, self.device, self.token_budget, on_progress)
 
 
 def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[str, str]]:
@@ -137,8 +130,15 @@ class CrossEncoderReranker(TextReranker):
             self.precision = 'int8'
         self.ranking = self.checkpoint.system(self.system)
         config = BertConfig.from_dict(self.checkpoint.config)
-        self.max_tokens = self._limit(config, max_length)
-        self._forward = self._make_forward(self._loaded(config))
+        positions = config.max_position_embeddings
+        usual = int(self.ranking.get('max_length', min(MAX_TOKENS, positions)))
+        self.max_tokens = usual if max_length is None else max_length
+        if not 1 <= self.max_tokens <= positions:
+            raise InputError(
+                f"maximum length {self.max_tokens} was given, '{self.name}' has {positions} positions: give 1 to "
+                f'{positions}'
+            )
+        self._forward: Forward = self._make_forward(self._loaded(config))
         self.inputs = self.builder(
             self.tokenizer,
             layout or self.ranking.get('layout', self.builder.layout),
@@ -149,16 +149,6 @@ class CrossEncoderReranker(TextReranker):
     def identity(self) -> Mapping[str, object]:
         settings = {'max_tokens': self.max_tokens, 'backend': str(self.backend)}
         return {**super().identity(), **settings, 'layout': str(self.inputs.layout), 'max_query': self.inputs.max_query}
-
-    def _limit(self, config: BertConfig, max_length: int | None) -> int:
-        positions = config.max_position_embeddings
-        usual = int(self.ranking.get('max_length', min(MAX_TOKENS, positions)))
-        chosen = usual if max_length is None else max_length
-        if not 1 <= chosen <= positions:
-            raise InputError(
-                f"maximum length {chosen} was given, '{self.name}' has {positions} positions: give 1 to {positions}"
-            )
-        return chosen
 
     def _loaded(self, config: BertConfig) -> CrossEncoder:
         tensors = self.checkpoint.tensors()
@@ -189,7 +179,10 @@ class CrossEncoderReranker(TextReranker):
 
         Raises DamagedFileError for logits that are not finite.
         """
-        logits = self._logits(inputs, self.tokenizer.pad, on_progress)
+        self.work.inferences += len(inputs)
+        self.work.tokens += int(inputs.lengths.sum())
+        pad = self.tokenizer.pad
+        logits = run_batched(self._forward, inputs, pad, self.device, self.token_budget, on_progress)
         if not np.isfinite(logits).all():
             raise DamagedFileError(f"'{self.name}' gave logits that are not finite: check it, or use float32")
         return logit_differences(logits)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.values import Choice
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.text_encoder import model_difference
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
@@ -22,13 +22,6 @@ from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker, Work
 
 TOGETHER = 16384  # about as many candidates' vectors are in memory at a time
-
-
-class Missing(Choice, what='missing'):
-    """What is done with a candidate that has no vector in the index."""
-
-    ENCODE = 'encode'
-    REFUSE = 'refuse'
 
 
 class EpicReranker(Reranker):
@@ -59,14 +52,16 @@ class EpicReranker(Reranker):
         model: str | Path | Checkpoint | EpicEncoder,
         device: str = 'cpu',
         index: StrPath | EpicBundle | None = None,
-        missing: Missing | str = Missing.ENCODE,
+        missing: str = 'encode',
         precision: Precision | str = Precision.FLOAT32,
         prune: int = 0,
         token_budget: int | None = None,
         max_length: int | None = None,
         verify: bool = True,
     ) -> None:
-        self.missing = Missing(missing)
+        if missing not in ('encode', 'refuse'):
+            raise InputError(f"missing '{missing}' is unknown: expected encode or refuse")
+        self.missing = missing
         if prune < 0:
             raise InputError(f'prune {prune} was given, expected how many weights to keep, or 0 for all')
         self.index = index if index is None or isinstance(index, EpicBundle) else EpicBundle(index, verify)
@@ -97,19 +92,13 @@ class EpicReranker(Reranker):
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
     ) -> list[NDArray[np.floating]]:
-        """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for several queries.
-
-        Raises MissingResourceError for a candidate that is refused, InputError for one without vector and text.
-        """
+        """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for several queries."""
         vectors = self.encoder.encode_queries(queries, self.token_budget)
+        groups = np.cumsum([len(candidates) for candidates in lists]) // TOGETHER
         scores: list[NDArray[np.floating]] = []
-        while len(scores) < len(lists):
-            start = end = len(scores)
-            together = 0
-            while end < len(lists) and (end == start or together + len(lists[end]) <= TOGETHER):
-                together += len(lists[end])
-                end += 1
-            scores += self._scores(vectors[start:end], lists[start:end], on_progress)
+        for _, members in groupby(range(len(lists)), key=groups.tolist().__getitem__):
+            places = list(members)
+            scores += self._scores([vectors[i] for i in places], [lists[i] for i in places], on_progress)
         return scores
 
     def _scores(
@@ -139,7 +128,7 @@ class EpicReranker(Reranker):
 
     def _text(self, candidate: Candidate, n_absent: int) -> str:
         """The text of a candidate without a vector. Raises if such candidates are refused, or it has no text."""
-        if self.index is not None and self.missing is Missing.REFUSE:
+        if self.index is not None and self.missing == 'refuse':
             raise MissingResourceError(
                 f"candidate '{candidate.docid}' (one of {n_absent}) has no vector in index {self.index.folder}: index "
                 'its corpus, or encode missing candidates on the fly'

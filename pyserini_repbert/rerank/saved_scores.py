@@ -189,8 +189,6 @@ class Saving(Ranker):
     ----------
     stages : one or two; of two, the second is duoBERT
     depths : further depths k0 for whose replay duoBERT compares pairs
-
-    Raises InputError for two stages without duoBERT.
     """
 
     def __init__(self, stages: Sequence[Reranker], depths: Sequence[int] = ()) -> None:

@@ -67,9 +67,6 @@ class LocalCrew(Crew):
     def place(self, worker: str) -> str:
         return f'machine of {worker}'
 
-    def needs(self) -> str:
-        return '1 CPU'
-
 
 @pytest.fixture
 def fleet(monkeypatch) -> type[LocalCrew]:
