@@ -18,12 +18,13 @@ _ITEM = re.compile(r'(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<text>.*)')
 def as_numpydoc(docstring: str) -> str:
     """The docstring with the descriptions of its sections on lines of their own.
 
-    A sentence below a list of parameters is moved before the first section, where numpydoc has prose.
+    A paragraph below a list of parameters is moved before the first section, where numpydoc has prose.
     """
     lines = docstring.split('\n')
     text: list[str] = []
     done: list[str] = []
     section = ''
+    moved = False  # whether the line before was moved
     for i, line in enumerate(lines):
         if i + 1 < len(lines) and lines[i + 1].startswith('---'):
             section = line.strip()
@@ -32,10 +33,14 @@ def as_numpydoc(docstring: str) -> str:
             done += [line, ':'] if line.startswith('---') else [f'    {line}' if line else line]
         elif section in NAMED and item:
             done += [item['names'].replace('*', ''), f'    {item["text"]}']
-        elif section in NAMED and line[:1].isupper() and line != section:
-            text += [line, '']
+        elif section in NAMED and line and line != section and (moved or line[0].isupper()):
+            text.append(line)
+            moved = True
         else:
+            text += [''] if moved else []
+            moved = False
             (done if section else text).append(line)
+    text += [''] if moved else []
     return '\n'.join([*text, *done])
 
 

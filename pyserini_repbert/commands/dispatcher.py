@@ -22,7 +22,7 @@ COMMANDS = {
     'search': 'answer questions, or a file of topics',
     'fusion': 'fuse run files: interleave, RRF, interpolation',
     'rerank': 'rerank a run with monoBERT, duoBERT, EPIC or CEDR',
-    'explain': "EPIC's weights and expansions, CEDR's similarity matrices",
+    'explain': 'say why a hit ranks where it does',
     'train': 'train a model by a recipe',
     'evaluate': 'score run files by judgments; tables and plots',
     'regression': 'check published figures',

@@ -45,7 +45,7 @@ def make_parser() -> argparse.ArgumentParser:
         '--topics-format',
         default='default',
         choices=('default', 'kilt', 'raw_jsonl'),
-        help="format of the topics, by Pyserini's names; default: told by the file",
+        help="format of the topics, by Pyserini's names; 'default' tells it by the file",
     )
     add_flags(parser, 'index', 'encoder', 'ann', 'adapted', 'ray', 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
@@ -58,10 +58,14 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
     parser.add_argument('--output', help='with --topics: the run file to write')
     add_flags(parser, 'output_format', 'tag', 'remove_duplicates')
-    parser.add_argument('--hits', type=command.positive_int, help=f'default {_RUN_HITS}, {_SHOWN_HITS} with --query')
+    parser.add_argument(
+        '--hits',
+        type=command.positive_int,
+        help=f'hits of each topic or question; default: {_RUN_HITS}, with --query {_SHOWN_HITS}',
+    )
     add_flags(parser, 'threads', 'batch_size', 'max_length', 'build')
     parser.add_argument(
-        '--corpus', help="with --build: where the catalog's collection lies; with --rerank: read passages there"
+        '--corpus', help="with --build: where the catalog's collection is; with --rerank: where the passages are"
     )
     add_flags(parser, 'device', 'precision', 'offline', 'device_dtype')
     add_stage_arguments(parser.add_argument_group('reranking'), '--rerank', precision_too=False)

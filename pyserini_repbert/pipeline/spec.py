@@ -147,7 +147,9 @@ class PipelineSpec(_Values):
     b: float | None = Field(default=None, description="BM25's b; default: likewise")
     remove_duplicates: bool = Field(default=False, description='keep only the best hit of a docid that occurs twice')
     fusion: Literal['interleave', 'rrf', 'interpolation'] = Field(
-        default='interleave', description='interpolation usually ranks best', json_schema_extra={'flags': ['--method']}
+        default='interleave',
+        description='default interleave; interpolation usually ranks best',
+        json_schema_extra={'flags': ['--method']},
     )
     sparse_first: bool = Field(default=False, description='let the sparse rankings lead the fusion')
     alpha: float | None = Field(default=None, description="interpolation: the first ranking's weight, default 0.5")
@@ -156,9 +158,7 @@ class PipelineSpec(_Values):
         description='interpolation: a weight for each ranking, in their order',
         json_schema_extra={'metavar': 'W'},
     )
-    normalize: Literal['none', 'minmax', 'zscore'] = Field(
-        default='none', description="interpolation: how each ranking's scores are first brought to one scale"
-    )
+    normalize: Literal['none', 'minmax', 'zscore'] = Field(default='none', description='interpolation: scale of scores')
     rrf_k: float | None = Field(
         default=None,
         description='rrf: the constant that is added to each rank, default 60',

@@ -52,12 +52,12 @@ def test_each_public_name_has_a_docstring():
 def test_docstrings_as_numpydoc():
     pytest.importorskip('griffe', reason='the docs extra is not installed')
     given = (
-        'First.\n\nParameters\n----------\na, b : two things\n    that go on\n\nBelow.\n\nReturns\n-------\n'
+        'First.\n\nParameters\n----------\na, b : two things\n    that go on\n\nBelow,\nand on.\n\nReturns\n-------\n'
         'docids, best first\n\nRaises\n------\nInputError\n    for nothing'
     )
     assert _load('docs_docstrings').as_numpydoc(given) == (
-        'First.\n\nBelow.\n\nParameters\n----------\na, b\n    two things\n    that go on\n\n\nReturns\n-------\n:\n'
-        '    docids, best first\n\nRaises\n------\nInputError\n    for nothing'
+        'First.\n\nBelow,\nand on.\n\nParameters\n----------\na, b\n    two things\n    that go on\n\n'
+        '\nReturns\n-------\n:\n    docids, best first\n\nRaises\n------\nInputError\n    for nothing'
     )
 
 
