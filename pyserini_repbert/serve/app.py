@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import __version__
-from pyserini_repbert.errors import InputError, MissingDependencyError, install_extra
+from pyserini_repbert.errors import InputError, MissingDependencyError, PyseriniRepbertError, install_extra
 
 try:
     import uvicorn
@@ -95,7 +95,8 @@ async def _opened(service: Service, app: FastAPI) -> None:
     try:
         await service.open()
     except Exception as error:
-        service.failure = service.failure or f'{type(error).__name__}: {error}'
+        foreseen = isinstance(error, PyseriniRepbertError)
+        service.failure = str(error) if foreseen else f'{type(error).__name__}: {error}'
         logger.debug('the indexes cannot be opened', exc_info=True)
         getattr(app.state, 'stop', lambda: None)()
 

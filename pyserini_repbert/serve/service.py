@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import InputError, PyseriniRepbertError, UnknownNameError
+from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.explain.explaining import explanation
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
@@ -42,7 +42,7 @@ class Service:
     ----------
     queues : 'dense', 'java' and 'rerank'
     indexes : by alias; empty until the service is open
-    failure : why it could not be opened; None if nothing failed
+    failure : why it could not be opened, for those who ask; None if nothing failed
     """
 
     def __init__(
@@ -68,18 +68,11 @@ class Service:
         self._trimming: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Start the queues and open the indexes.
-
-        What is raised is noted in `failure`.
-        """
+        """Start the queues and open the indexes."""
         for queue in self.queues.values():
             queue.start()
         self._trimming = asyncio.create_task(_trimmed())
-        try:
-            self.indexes = await asyncio.to_thread(self._open_indexes)
-        except PyseriniRepbertError as error:
-            self.failure = str(error)
-            raise
+        self.indexes = await asyncio.to_thread(self._open_indexes)
 
     def _open_indexes(self) -> dict[str, ServedIndex]:
         """Open the indexes, those without a base_index first: alias -> index, in the order of the settings."""
@@ -89,18 +82,11 @@ class Service:
             raise InputError(f'indexes {" and ".join(on_ray)} name a Ray cluster: a service searches one on Ray')
         indexes: dict[str, ServedIndex] = {}
         for alias, index_settings in sorted(settings.items(), key=lambda item: item[1].base_index is not None):
-            base = None
-            if index_settings.base_index is not None:
-                if index_settings.base_index not in settings:
-                    near = catalog.did_you_mean(index_settings.base_index, settings)
-                    raise UnknownNameError(
-                        f"index '{alias}' names '{index_settings.base_index}' as its base_index{near}"
-                    )
-                base = indexes.get(index_settings.base_index)
-                if base is None or base.index_type != 'tf':
-                    raise InputError(
-                        f"index '{alias}': its base_index '{index_settings.base_index}' has to be a Lucene index"
-                    )
+            name = index_settings.base_index
+            base = indexes.get(name or '')
+            if name and (base is None or base.index_type != 'tf'):
+                near = '' if name in settings else catalog.did_you_mean(name, settings)
+                raise InputError(f"index '{alias}': its base_index '{name}' has to be a Lucene index here{near}")
             indexes[alias] = ServedIndex(alias, index_settings, self.settings, self.queues, base)
         return {alias: indexes[alias] for alias in settings}
 

@@ -102,7 +102,7 @@ def test_all_of_them(folder):
 
     dense, text = indexes['dense'], indexes['text']
     for settings, says in (
-        ({'dense': dense}, "names 'text' as its base_index"),
+        ({'dense': dense}, "its base_index 'text' has to be a Lucene index"),
         ({'dense': changed('dense', base_index='epic'), 'epic': indexes['epic']}, 'has to be a Lucene index'),
         ({'dense': changed('dense', base_index=None)}, 'name the Lucene index that does as its base_index'),
         ({'text': changed('text', index_type='dense')}, "is of type 'tf'"),
