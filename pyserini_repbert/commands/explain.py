@@ -114,7 +114,8 @@ def _hits(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking:
         texts = open_texts(options.corpus, index, options.docid).texts(options.docid)
         if None in texts:
             absent = options.docid[texts.index(None)]
-            raise MissingResourceError(f"{options.corpus or options.index} has no passage '{absent}': check the docid")
+            place = f'corpus {options.corpus}' if options.corpus else f'index {options.index}'
+            raise MissingResourceError(f"{place} has no passage '{absent}': check the docid")
     return Ranking(options.docid, [0.0] * len(texts), texts)
 
 

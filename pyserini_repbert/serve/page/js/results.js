@@ -71,7 +71,8 @@ function card(hit, context) {
     if (told && !open) onopen('', '');
     if (told && open) onopen(hit.docid, place.querySelector('[aria-selected="true"]')?.dataset.why ?? '');
   }
-  const scrolled = { class: 'journey-place', role: 'group', 'aria-label': 'Where it comes from', tabindex: '0' };
+  const moved = moves(hit.provenance ?? [], about.fusions); // a chart can be wider than a phone, a line of text wraps
+  const scrolled = { class: 'journey-place', ...(moved ? { role: 'group', 'aria-label': 'Where it comes from', tabindex: '0' } : {}) };
   const article = h('article', { class: `hit${hit.grade > 0 ? ' relevant' : ''}`, tabindex: '-1',
     'aria-label': `Hit ${hit.rank}: ${hit.docid}`,
     onkeydown: (event) => {
@@ -84,7 +85,7 @@ function card(hit, context) {
   shownPassage(partsOf(hit)),
   h('div', { class: 'origin' }, hit.provenance && h('div', scrolled, journey(hit.provenance, about.fusions, deepest)),
     about.rerankers.length > 0 && toggle),
-  moves(hit.provenance ?? [], about.fusions) && h('p', { class: 'unseen' }, inWords(hit.provenance)), place);
+  moved && h('p', { class: 'unseen' }, inWords(hit.provenance)), place);
   if (state.open === hit.docid && about.rerankers.length) setOpen(true, false);
   return article;
 }
