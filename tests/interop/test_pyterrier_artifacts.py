@@ -32,7 +32,7 @@ def test_a_bundle_is_recognised_and_opened(bundle, tiny_epic, tmp_path):
     assert bundle_metadata(str(tmp_path), os.listdir(tmp_path)) is None
     before = sorted(os.listdir(folder))
     artifact = ours.DenseArtifact(str(folder))
-    found = (artifact.retriever(num_results=3) >> artifact.text())(TOPICS)
+    found = (artifact.retriever(num_results=3) >> ours.PassageText(artifact.path))(TOPICS)
     hits = RepBertSearcher(folder).batch_search(TOPICS['query'].tolist(), ['1', '2'], k=3)['1']
     assert [(row.docno, row.score) for row in found[found.qid == '1'].itertuples()] == [
         (hit.docid, hit.score) for hit in hits

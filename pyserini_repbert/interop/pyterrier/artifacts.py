@@ -19,7 +19,7 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
 from pyserini_repbert.interop.pyterrier.frames import pd, pt
 from pyserini_repbert.interop.pyterrier.rerankers import Rerank
-from pyserini_repbert.interop.pyterrier.retrievers import HITS, PassageText, RepBertRetriever
+from pyserini_repbert.interop.pyterrier.retrievers import HITS, RepBertRetriever
 
 FORMAT = 'pyserini_repbert'
 PACKAGE = 'pyserini-repbert[pyterrier]'
@@ -34,10 +34,6 @@ class DenseArtifact(pt.Artifact):  # type: ignore[misc]
     def retriever(self, encoder: str | Path | None = None, num_results: int = HITS, **settings: Any) -> Any:
         """A `RepBertRetriever` of the bundle; default encoder: the one that it was built with."""
         return RepBertRetriever(self.path, encoder, num_results, **settings)
-
-    def text(self) -> Any:
-        """A `PassageText` of the bundle."""
-        return PassageText(self.path)
 
 
 class EpicArtifact(pt.Artifact):  # type: ignore[misc]
