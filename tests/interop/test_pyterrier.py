@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from pyterrier_world import HITS, QUERIES, TOPICS, frame_of, pairs
 
@@ -18,18 +15,6 @@ from pyserini_repbert.search import RepBertSearcher
 
 pt = pytest.importorskip('pyterrier')
 pd = pytest.importorskip('pandas')
-
-
-def test_a_missing_package_names_the_extra():
-    code = (
-        'import sys; sys.modules["pyterrier"] = None\n'
-        'try:\n    from pyserini_repbert.interop.pyterrier import Rerank\n'
-        'except Exception as error:\n    print(type(error).__name__, error)'
-    )
-    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith('MissingDependencyError ')
-    assert "pip install '.[pyterrier]'" in done.stdout
-    assert done.stdout.count('\n') == 1
 
 
 def test_repbert_gives_its_own_searchers_hits(dense):

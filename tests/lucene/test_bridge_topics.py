@@ -5,7 +5,7 @@ import types
 import pytest
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import MissingResourceError, UnknownNameError
+from pyserini_repbert.errors import UnknownNameError
 from pyserini_repbert.lucene import jvm, topics
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query
@@ -71,20 +71,3 @@ def test_pyserini_topics_get_string_qids_in_order(registry):
     registry.get_topics = lambda name: {7: {'title': 'b'}, 'A10': {'title': 'a'}}
     assert [query.qid for query in load_topics('one')] == ['7', 'A10']
     assert load_qrels('one') == {'19': {'77': 2}}
-
-
-def test_pyserini_topics_that_cannot_be_fetched(registry, monkeypatch, tmp_path):
-    def unreachable(name):
-        raise RuntimeError('JVM exception occurred: no route to host\nat java.net')
-
-    registry.get_topics = unreachable
-    there = f'put topics.two.txt at {tmp_path / "topics.two.txt"}'
-    with pytest.raises(MissingResourceError) as caught:
-        load_topics('two')
-    assert str(caught.value) == (
-        f"Pyserini's topics 'two' are not here and could not be fetched (no route to host): {there}"
-    )
-    monkeypatch.setenv('HF_HUB_OFFLINE', '1')
-    with pytest.raises(MissingResourceError, match='downloads are off'):
-        load_topics('two')
-    assert load_qrels('one') == {'19': {'77': 2}}, 'what is here is read, offline or not'
