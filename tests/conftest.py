@@ -4,13 +4,10 @@
 natively, or that it does not; without it, it is asked.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib.util
 import itertools
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +33,13 @@ WORDS = (
 ).split()
 
 
-def pytest_make_parametrize_id(val: object) -> str | None:
+def pytest_make_parametrize_id(val):
     """Workers must agree on the names of tests: a packed file holds the second in which it was made."""
     return 'bytes' if isinstance(val, bytes) and len(val) > 20 else None
 
 
 @pytest.fixture(scope='session', autouse=True)
-def _no_waiting_for_the_disk() -> Iterator[None]:
+def _no_waiting_for_the_disk():
     """Tests kill processes, but never cut the power: an fsync would keep them waiting for nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr('os.fsync', lambda handle: None)
@@ -50,7 +47,7 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 
 
 @pytest.fixture(scope='session')
-def pyserini_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pyserini_tables(tmp_path_factory):
     """A folder with a few entries of each table that Pyserini 2.4 fetches."""
     folder = tmp_path_factory.mktemp('pyserini-tables')
     packed = Path(__file__).with_name('lucene') / 'pyserini_tables.json'
@@ -61,13 +58,13 @@ def pyserini_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _own_tables(pyserini_tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_tables(pyserini_tables, monkeypatch):
     """Pyserini 2.x reads its tables there: they stay in memory for the whole process, whichever test is first."""
     monkeypatch.setenv('PYSERINI_SEED', str(pyserini_tables))
 
 
 @pytest.fixture(scope='session')
-def _new_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def _new_caches(tmp_path_factory):
     """Names for a folder a test: to number one, pytest looks through the folders of all tests before, for each test.
 
     For 2,400 tests, that took 10.5 seconds, and takes 4 without these.
@@ -77,7 +74,7 @@ def _new_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(_new_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_cache(_new_caches, monkeypatch):
     """No test reads or writes the user's cache, and none downloads."""
     cache = next(_new_caches)
     cache.mkdir()
@@ -85,7 +82,7 @@ def _own_cache(_new_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Without Pyserini, what starts Java is skipped, and the summary says so."""
     if importlib.util.find_spec('pyserini') is None:
         skip = pytest.mark.skip(reason='!!!! PYSERINI IS NOT INSTALLED: pip install pyserini')
@@ -94,43 +91,43 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(skip)
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """Nothing that is imported by now becomes garbage, which Python would look for in it again and again."""
     gc.collect()
     gc.freeze()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     """`--native-bf16`."""
     parser.addoption('--native-bf16', choices=('yes', 'no'), help='what every device answers; default: the truth')
 
 
 @pytest.fixture
-def native_bfloat16(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+def native_bfloat16(monkeypatch):
     """force(answer) -> what every device says from now on when it is asked whether it computes in bfloat16."""
 
-    def force(answer: bool) -> None:
+    def force(answer):
         monkeypatch.setattr('pyserini_repbert.models.precision.has_native_bfloat16', lambda device: answer)
 
     return force
 
 
 @pytest.fixture(autouse=True)
-def _native_bfloat16(request: pytest.FixtureRequest, native_bfloat16: Callable[[bool], None]) -> None:
+def _native_bfloat16(request, native_bfloat16):
     asked = request.config.getoption('--native-bf16')
     if asked is not None:
         native_bfloat16(asked == 'yes')
 
 
 @pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def figures(monkeypatch):
     """The matplotlib figures that the test saves, in order: what a plot shows can be read from them."""
     from matplotlib.figure import Figure
 
     saved: list[Any] = []
     save = Figure.savefig
 
-    def note(figure: Figure, *given: Any, **settings: Any) -> None:
+    def note(figure, *given, **settings):
         saved.append(figure)
         save(figure, *given, **settings)
 
@@ -139,10 +136,10 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.fixture
-def tiny_checkpoint(tmp_path: Path) -> Callable[..., Path]:
+def tiny_checkpoint(tmp_path):
     """make(name='tiny', seed=0, **config) -> a RepBERT checkpoint folder: random weights, 40 wordpieces."""
 
-    def make(name: str = 'tiny', seed: int = 0, **config: Any) -> Path:
+    def make(name='tiny', seed=0, **config):
         import torch
         from safetensors.torch import save_file
 
@@ -162,15 +159,13 @@ def tiny_checkpoint(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def tiny_cedr(tiny_checkpoint: Callable[..., Path]) -> Callable[..., Path]:
+def tiny_cedr(tiny_checkpoint):
     """make(architecture, name=None, seed=0, config={}, **settings) -> a CEDR checkpoint folder on tiny words.
 
     A query has 6 places, so that a document of more than 55 wordpieces is split.
     """
 
-    def make(
-        architecture: str, name: str | None = None, seed: int = 0, config: dict[str, Any] | None = None, **settings: Any
-    ) -> Path:
+    def make(architecture, name=None, seed=0, config=None, **settings):
         import torch
         from safetensors.torch import save_file
 
@@ -190,10 +185,10 @@ def tiny_cedr(tiny_checkpoint: Callable[..., Path]) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def cross_encoder_folder(tmp_path: Path, tiny_checkpoint: Callable[..., Path]) -> Callable[..., Path]:
+def cross_encoder_folder(tmp_path, tiny_checkpoint):
     """make(system='monobert', labels=2, name=None, seed=0, **config) -> a checkpoint folder with random weights."""
 
-    def make(system: str = 'monobert', labels: int = 2, name: str | None = None, seed: int = 0, **config: Any) -> Path:
+    def make(system='monobert', labels=2, name=None, seed=0, **config):
         import torch
         from safetensors.torch import save_file
 
@@ -215,10 +210,10 @@ def cross_encoder_folder(tmp_path: Path, tiny_checkpoint: Callable[..., Path]) -
 
 
 @pytest.fixture
-def corpus_file(tmp_path: Path) -> Callable[..., Path]:
+def corpus_file(tmp_path):
     """make(n, name='corpus.jsonl') -> JSON lines with n different passages d0, d1, … over the tiny vocabulary."""
 
-    def make(n: int, name: str = 'corpus.jsonl') -> Path:
+    def make(n, name='corpus.jsonl'):
         path = tmp_path / name
         with open(path, 'w', encoding='utf-8') as stream:
             for number in range(n):
@@ -230,10 +225,10 @@ def corpus_file(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def tiny_epic(tmp_path: Path) -> Callable[..., Path]:
+def tiny_epic(tmp_path):
     """make(name='epic', seed=0, variant='official', **config) -> an EPIC checkpoint folder with random weights."""
 
-    def make(name: str = 'epic', seed: int = 0, variant: str = 'official', **config: Any) -> Path:
+    def make(name='epic', seed=0, variant='official', **config):
         import torch
         from safetensors.torch import save_file
 

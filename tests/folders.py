@@ -1,7 +1,5 @@
 """What tests ask of folders, and do to them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

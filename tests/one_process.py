@@ -1,7 +1,5 @@
 """Commands of regressions run in this process, where nothing has to be imported for each of them."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

@@ -4,8 +4,6 @@ The stand-ins have the real names, formats and packing, and at most a thousand t
 shown nowhere. A condition whose scores were all computed is REHEARSED; one whose commands fail is a FAIL.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

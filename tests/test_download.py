@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import hashlib
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -36,7 +33,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def server(monkeypatch):
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
     monkeypatch.setenv('HF_HUB_OFFLINE', '')
     for name in ('http_proxy', 'HTTP_PROXY'):

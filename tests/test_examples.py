@@ -1,7 +1,5 @@
 """The files in examples/: shells that parse, a Job with the keys of its kind, and hosts that share the shards."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path
@@ -17,7 +15,7 @@ def test_scripts_parse(name):
     assert subprocess.run(['bash', '-n', EXAMPLES / name], capture_output=True).stderr == b''
 
 
-def called(tmp_path: Path, script: list[str], **environment: str) -> list[str]:
+def called(tmp_path, script, **environment):
     """What a script calls `python` and `ssh` with, both of which do nothing here."""
     for name in ('python', 'ssh'):
         program = tmp_path / name
@@ -29,7 +27,7 @@ def called(tmp_path: Path, script: list[str], **environment: str) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
 
 
-def shards(calls: list[str]) -> list[str]:
+def shards(calls):
     words = [call.split() for call in calls if '--shard' in call]
     return [own[own.index('--shard') + 1] for own in words]
 

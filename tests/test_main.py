@@ -10,7 +10,7 @@ from pyserini_repbert.commands import command, dispatcher
 HEAVY = ('torch', 'numpy', 'pyserini', 'jnius', 'faiss', 'transformers', 'yaml')
 
 
-def loaded_by(*arguments: str) -> tuple[str, list[str]]:
+def loaded_by(*arguments):
     """(standard output, heavy modules loaded) of the command in a process of its own."""
     code = (
         'import atexit, sys\nfrom pyserini_repbert.__main__ import main\n'

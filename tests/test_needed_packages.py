@@ -1,7 +1,5 @@
 """What is said where an optional package is missing, or is there and does not do."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

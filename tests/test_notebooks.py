@@ -1,7 +1,5 @@
 """Every notebook in examples/ runs from its first cell to its last; their own assertions say what has to come out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

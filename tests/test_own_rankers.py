@@ -1,7 +1,5 @@
 """`examples/own_rankers.py`: a first stage and a reranker of the user's own in search, the service and PyTerrier."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path
@@ -57,7 +55,7 @@ def test_service_opens_only_what_its_operator_names(corpus, tiny_checkpoint, tmp
         while client.get('/readyz').status_code != 200:
             time.sleep(0.05)
 
-        def ask(system: str, stage: str):
+        def ask(system, stage):
             body = {'queries': [{'text': 'cat on a mat'}], 'system': [system], 'rerank': [f'{stage}@2']}
             return client.post('/v1/tiny/batch', json=body)
 

@@ -1,10 +1,7 @@
 """HTML pages: every text is escaped, a forgotten value is an error, and a wheel holds the templates."""
 
-from __future__ import annotations
-
 import html.parser
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import pytest
@@ -20,47 +17,47 @@ HOSTILE = """"><script>alert('x')</script>&amp;{{ 7 * 7 }}</style></title>"""
 class Reader(html.parser.HTMLParser):
     """The tags of a page, and every text and attribute that a reader would see."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.tags: list[str] = []
         self.seen: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.seen += [value or '' for _, value in attrs]
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.seen.append(data)
 
 
-def epic(folder: Path) -> str:
+def epic(folder):
     terms = [{'term': HOSTILE, 'weight': 1.0}, {'term': 'weaker', 'weight': 0.5}]
     part = {'term': HOSTILE, 'query_weight': 1.0, 'passage_weight': 2.0, 'contribution': 2.0}
     listed = {'query_terms': terms, 'passage_terms': terms, 'expansions': terms, 'contributions': [part]}
     return shown(folder, 'epic', passages=[{'docid': 'd', 'score': 2.0, 'quality': 0.5, **listed}])
 
 
-def similarity(folder: Path) -> str:
+def similarity(folder):
     maps = [{'layer': 1, 'values': [[0.5, 1.0]]}]
     passage = {'docid': HOSTILE, 'query_tokens': [HOSTILE], 'passage_tokens': [HOSTILE, 'b'], 'maps': maps}
     return shown(folder, 'cedr', passages=[passage, passage])
 
 
-def pairs(folder: Path) -> str:
+def pairs(folder):
     methods = {'sum': {'scores': [1.0, 0.0], 'order': [HOSTILE, 'b']}}
     return shown(folder, 'duobert', docids=[HOSTILE, 'b'], probabilities=[[None, 0.9], [0.1, None]], methods=methods)
 
 
-def scores(folder: Path) -> str:
+def scores(folder):
     return shown(folder, 'monobert', docids=[HOSTILE], probabilities=[0.5], scores=[-0.7])
 
 
-def shown(folder: Path, system: str, **values: Any) -> str:
+def shown(folder, system, **values):
     write_html(folder / 'page.html', {'model': HOSTILE, 'system': system, 'query': HOSTILE, **values})
     return (folder / 'page.html').read_text(encoding='utf-8')
 
 
-def regressions() -> str:
+def regressions():
     texts = dict.fromkeys(('measure', 'expected', 'source'), HOSTILE)
     condition = {
         'name': HOSTILE,

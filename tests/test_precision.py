@@ -1,7 +1,5 @@
 """One precision by default on every machine, in commands and API alike; another one by choice, and recorded as used."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from collections.abc import Callable
@@ -30,13 +28,13 @@ Force = Callable[[bool], None]
 QUERY = 'the cat sat'
 
 
-def run(module: str, *words: object) -> int:
+def run(module, *words):
     main = importlib.import_module(f'pyserini_repbert.commands.{module}').main
     return command.run(main, [str(word) for word in words])
 
 
 @pytest.fixture
-def files(tmp_path: Path, corpus_file: Callable[..., Path]) -> Path:
+def files(tmp_path, corpus_file):
     corpus_file(20)
     (tmp_path / 'topics.tsv').write_text(f'1\t{QUERY}\n', encoding='utf-8')
     (tmp_path / 'qrels').write_text('1 0 d3 1\n', encoding='utf-8')
@@ -44,12 +42,12 @@ def files(tmp_path: Path, corpus_file: Callable[..., Path]) -> Path:
     return tmp_path
 
 
-def candidates(files: Path) -> list[Candidate]:
+def candidates(files):
     return [Candidate(passage.docid, text=passage.text) for passage in list(open_corpus(files / 'corpus.jsonl'))[:9]]
 
 
 @pytest.mark.parametrize('native', ANSWERS)
-def test_encode_gives_what_the_api_gives(native, native_bfloat16: Force, files, tiny_checkpoint):
+def test_encode_gives_what_the_api_gives(native, native_bfloat16, files, tiny_checkpoint):
     native_bfloat16(native)
     folder = tiny_checkpoint()
     assert run('encode', '--corpus', files / 'corpus.jsonl', '--encoder', folder, '--output', files / 'command') == 0
@@ -60,7 +58,7 @@ def test_encode_gives_what_the_api_gives(native, native_bfloat16: Force, files, 
 
 @pytest.mark.parametrize('native', ANSWERS)
 @pytest.mark.parametrize('system', ['cedr', 'epic'])
-def test_rerank_gives_what_the_api_gives(system, native, native_bfloat16: Force, files, tiny_cedr, tiny_epic):
+def test_rerank_gives_what_the_api_gives(system, native, native_bfloat16, files, tiny_cedr, tiny_epic):
     native_bfloat16(native)
     folder = tiny_cedr('knrm') if system == 'cedr' else tiny_epic()
     words = ['--run', files / 'first', '--topics', files / 'topics.tsv', '--corpus', files / 'corpus.jsonl']
@@ -75,9 +73,7 @@ def test_rerank_gives_what_the_api_gives(system, native, native_bfloat16: Force,
 
 
 @pytest.mark.parametrize('native', ANSWERS)
-def test_search_and_its_stages_give_what_the_api_gives(
-    native, native_bfloat16: Force, files, tiny_checkpoint, tiny_epic
-):
+def test_search_and_its_stages_give_what_the_api_gives(native, native_bfloat16, files, tiny_checkpoint, tiny_epic):
     native_bfloat16(native)
     folder, epic = tiny_checkpoint(), tiny_epic()
     encoder = RepBertDocumentEncoder(folder)
@@ -94,10 +90,10 @@ def test_search_and_its_stages_give_what_the_api_gives(
     assert json.loads((files / 'cost.json').read_text())['stages'][0]['precision'] == 'float32'
 
 
-def test_similarities_by_choice(native_bfloat16: Force, tiny_cedr, capsys):
+def test_similarities_by_choice(native_bfloat16, tiny_cedr, capsys):
     folder = tiny_cedr('knrm')
 
-    def shown(*flags: str) -> str:
+    def shown(*flags):
         assert run('explain', '--json', '--model', folder, '--query', QUERY, '--passage', 'red cat', *flags) == 0
         return capsys.readouterr().out
 
@@ -109,7 +105,7 @@ def test_similarities_by_choice(native_bfloat16: Force, tiny_cedr, capsys):
 
 
 @pytest.mark.parametrize(('native', 'used'), [(True, 'bfloat16'), (False, 'float32')])
-def test_what_was_used_is_recorded(native, used, native_bfloat16: Force, files, tiny_checkpoint, tiny_epic, capsys):
+def test_what_was_used_is_recorded(native, used, native_bfloat16, files, tiny_checkpoint, tiny_epic, capsys):
     native_bfloat16(native)
     auto = ('--precision', 'auto')
     words = ('--corpus', files / 'corpus.jsonl', '--store-text', *auto)
@@ -128,7 +124,7 @@ def test_what_was_used_is_recorded(native, used, native_bfloat16: Force, files, 
     )
 
 
-def test_what_models_run_in(native_bfloat16: Force, tiny_checkpoint, tiny_epic, tiny_cedr):
+def test_what_models_run_in(native_bfloat16, tiny_checkpoint, tiny_epic, tiny_cedr):
     native_bfloat16(True)
     assert used_precision('auto', 'cpu') is Precision.BFLOAT16 and used_precision('float16', 'cpu') is Precision.FLOAT16
     opened = [

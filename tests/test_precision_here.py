@@ -1,7 +1,5 @@
 """What this machine computes in natively, and with how many threads."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import subprocess
@@ -24,7 +22,7 @@ Force = Callable[[bool], None]
 
 
 @pytest.mark.parametrize('native', ANSWERS)
-def test_the_doctor_asks_the_same_function(native, native_bfloat16: Force):
+def test_the_doctor_asks_the_same_function(native, native_bfloat16):
     native_bfloat16(native)
     (finding,) = doctor._torch()
     assert finding.status == 'ok'

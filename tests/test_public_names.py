@@ -1,7 +1,5 @@
 """The names that others import: adding one is a decision, losing one breaks somebody."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

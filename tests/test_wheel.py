@@ -1,7 +1,5 @@
 """The package as users install it: a wheel, in an environment of its own, away from the checkout."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -16,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
 
 
-def tracked() -> list[str]:
+def tracked():
     """What a commit of this checkout would hold of the package and its build files."""
     places = ['pyserini_repbert', 'setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE']
     command = ['git', 'ls-files', '-z', *places]
@@ -25,7 +23,7 @@ def tracked() -> list[str]:
 
 
 @pytest.fixture(scope='module')
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     folder, source = tmp_path_factory.mktemp('wheel'), tmp_path_factory.mktemp('source')
     for name in tracked():  # what an earlier build left in the checkout would be packed, too
         (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +36,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope='module')
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(wheel, tmp_path_factory):
     """The Python of a new environment that has the wheel, and this environment's other packages."""
     folder = tmp_path_factory.mktemp('environment')
     subprocess.run([sys.executable, '-m', 'venv', '--without-pip', folder], check=True)
@@ -49,7 +47,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / 'bin' / 'python'
 
 
-def run(python: Path, folder: Path, *arguments: str) -> str:
+def run(python, folder, *arguments):
     environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
     done = subprocess.run([python, *arguments], capture_output=True, text=True, cwd=folder, env=environment)
     assert done.returncode == 0, done.stderr

@@ -1,10 +1,7 @@
 """The workflows of .github: as GitHub's schema has them; what they run is there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -13,13 +10,13 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / '.github' / 'workflows').glob('*.yml'))
 
 
-def runs(workflow: dict[str, Any]) -> list[str]:
+def runs(workflow):
     """The commands of all steps."""
     return [step['run'] for job in workflow['jobs'].values() for step in job['steps'] if 'run' in step]
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
-def test_targets_and_files_exist(path: Path) -> None:
+def test_targets_and_files_exist(path):
     workflow = yaml.safe_load(path.read_text(encoding='utf-8'))
     targets = set(re.findall(r'^([\w-]+):', (ROOT / 'Makefile').read_text(encoding='utf-8'), re.MULTILINE))
     for command in runs(workflow):
@@ -30,7 +27,7 @@ def test_targets_and_files_exist(path: Path) -> None:
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
-def test_githubs_schema(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_githubs_schema(path, capsys):
     from check_jsonschema import main as check
 
     with pytest.raises(SystemExit) as ended:

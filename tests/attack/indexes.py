@@ -1,7 +1,5 @@
 """Small indexes of every kind, made without a model, in milliseconds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -8,8 +8,6 @@ Each run is a fork of the process, which should be a fresh interpreter with its 
 PyTorch or of a JVM do not outlive a fork.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -4,11 +4,8 @@ Opening, which remembers checksums of files that seem untouched, refuses it as s
 ends with anything but an error of this package, and without verification never with a traceback.
 """
 
-from __future__ import annotations
-
 import os
 import random
-from pathlib import Path
 
 import indexes
 import pytest
@@ -29,7 +26,7 @@ QUICK = 50  # of the bytes, one in how many has a bit flipped in the quick tests
 UNREAD = (SETTINGS, SHARD)  # by a search: resuming and checking read them
 
 
-def flips(path: Path, every: int, seed: int):
+def flips(path, every, seed):
     """Yield (byte, bit) of a file: all for every=1, else one bit of about one byte in `every`."""
     chosen = random.Random(seed)
     for place in range(path.stat().st_size):
@@ -38,7 +35,7 @@ def flips(path: Path, every: int, seed: int):
             yield place, bit
 
 
-def flipped(path: Path, place: int, bit: int) -> None:
+def flipped(path, place, bit):
     """Flip a bit where it lies, and set the file's times back."""
     status = path.stat()
     with open(path, 'r+b') as stream:
@@ -49,7 +46,7 @@ def flipped(path: Path, place: int, bit: int) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def refused(work, path: Path, where: str) -> list[str]:
+def refused(work, path, where):
     """What is wrong with how `work` takes damage: nothing, where it is refused in one line."""
     try:
         work()
@@ -61,7 +58,7 @@ def refused(work, path: Path, where: str) -> list[str]:
     return [f'{where}: accepted']
 
 
-def unverified(kind: str, folder: Path) -> None:
+def unverified(kind, folder):
     """Read all of an index without its checksums: any answer, or an error of ours."""
     opened = OPENED[kind](folder, verify=False)
     if kind != 'faiss':
@@ -102,7 +99,7 @@ def test_every_flipped_bit_of_an_index_is_refused(kind, share, tmp_path):
     check_index(index)
 
 
-def faults(path: Path, every: int, seed: int, read) -> list[str]:
+def faults(path, every, seed, read):
     """What is wrong with how `read` takes flipped bits of a file: it gives None, says what is wrong, or refuses it."""
     whole, failures, cases = path.read_bytes(), [], 0
     for place, bit in flips(path, every, seed):
@@ -128,7 +125,7 @@ def test_flipped_bits_of_a_part_file_are_refused_or_cost_a_batch(every, tmp_path
         for number, batch in enumerate(batches):
             part.append(number, batch, Notes())
 
-    def read() -> str | None:
+    def read():
         with open_part_file(output, settings, resume=True) as part:
             if any(part.batches[number][0] != batches[number] for number in part.batches):
                 return 'other scores'

@@ -1,7 +1,5 @@
 """kill -9 at file events of index building: resumed or begun again, it ends with the bytes of one never killed."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -32,7 +30,7 @@ def test_kills_while_a_bundle_is_written(make, every, tmp_path):
         assert kill_at.tree(work / 'index') == whole, f'killed at {found.points[number]}'
 
 
-def parts(folder: Path, rename: bool = True) -> None:
+def parts(folder, rename=True):
     """What a user calls to encode two parts and put them together, the first time and after every kill."""
     if not rename:
         Path.rename = Path.replace = os.rename = refused
@@ -76,7 +74,7 @@ def test_kills_while_an_index_is_replaced(tmp_path, every):
     indexes.dense(tmp_path / 'whole')
     whole = kill_at.tree(tmp_path / 'whole')
 
-    def old() -> None:
+    def old():
         shutil.rmtree(work, ignore_errors=True)
         build_bundle(indexes.PASSAGES[:3], folder, indexes.ENCODING)
 

@@ -1,12 +1,9 @@
 """Limits of the system (`ulimit`), a closed standard output and an early Ctrl-C: the error names the true cause."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -23,10 +20,10 @@ sys.meta_path.insert(0, Interrupting())
 """
 
 
-def refused(words: str, folder: Path, limit: int | None = None, size: int = 0) -> str:
+def refused(words, folder, limit=None, size=0):
     """What a command says that is refused under a limit of the system."""
 
-    def confine() -> None:
+    def confine():
         if limit is not None:
             resource.setrlimit(limit, (size, resource.getrlimit(limit)[1]))
 

@@ -1,7 +1,5 @@
 """Every reader of files that users bring, on damaged ones: read, or refused in one line that names the file."""
 
-from __future__ import annotations
-
 import logging
 import random
 

@@ -1,13 +1,10 @@
 """What goes wrong around a command (a full disk, a broken server, a flag of another tool) is one line."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
 import socket
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -21,7 +18,7 @@ from pyserini_repbert.files import atomic_file
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def failing(main, arguments, capsys) -> str:
+def failing(main, arguments, capsys):
     """What a command that fails says, in one line."""
     assert command.run(main, arguments) == command.EXIT_ERROR
     said = capsys.readouterr().err
@@ -61,7 +58,7 @@ def test_a_device_that_is_full(tmp_path, capsys):
 
 
 @pytest.fixture
-def answering(monkeypatch) -> Iterator[object]:
+def answering(monkeypatch):
     """answering(bytes) -> the address of a server that sends them to whoever asks, and hangs up"""
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
     monkeypatch.setenv('HF_HUB_OFFLINE', '')
@@ -70,7 +67,7 @@ def answering(monkeypatch) -> Iterator[object]:
     server = socket.create_server(('127.0.0.1', 0))
     answers: list[bytes] = []
 
-    def serve() -> None:
+    def serve():
         with contextlib.suppress(OSError):
             while True:
                 client, _ = server.accept()
@@ -81,7 +78,7 @@ def answering(monkeypatch) -> Iterator[object]:
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
 
-    def answer(data: bytes) -> str:
+    def answer(data):
         answers[:] = [data]
         return f'http://127.0.0.1:{server.getsockname()[1]}/file.bin'
 

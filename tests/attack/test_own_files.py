@@ -1,7 +1,5 @@
 """No command writes over what it reads, or over another of its outputs; a folder is refused before the work."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import threading

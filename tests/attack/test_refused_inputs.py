@@ -1,7 +1,5 @@
 """What readers used to misread, drop in silence or answer with a traceback: now one line that names file and line."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """Links in archives and folders of pages are refused, or skipped."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 

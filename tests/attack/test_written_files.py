@@ -1,7 +1,5 @@
 """What the package writes it reads back: whatever is written is the same afterwards, or was refused."""
 
-from __future__ import annotations
-
 import csv
 import json
 

@@ -3,8 +3,6 @@
 python train_kills.py FOLDER RECIPE SCENARIO EVERY    -> {"points": …, "killed": …, "failures": […]}
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import shutil

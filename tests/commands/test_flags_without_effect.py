@@ -1,7 +1,5 @@
 """A flag that would have no effect is refused, by name, with the flag that it is for."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

@@ -1,7 +1,5 @@
 """`OUTPUT.record.json`: what commands say that they did, and what is read there again."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

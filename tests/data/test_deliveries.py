@@ -1,13 +1,10 @@
 """Collections as NIST and CMU deliver them, and the topics that belong to them."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import ncompress
 import pytest
@@ -36,14 +33,14 @@ Olives &amp; oil
 FBIS = '<DOC>\n<DOCNO> FBIS3-1 </DOCNO>\n<TEXT>\nthe second\n</TEXT>\n</DOC>\n'
 
 
-def compressed(content: bytes) -> bytes:
+def compressed(content):
     """As `compress` packs it, in a thread whose stack Java has not cut."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(ncompress.compress, content).result()
 
 
 @pytest.mark.jvm
-def test_packed_files_beside_java(tmp_path: Path) -> None:
+def test_packed_files_beside_java(tmp_path):
     """Java leaves the main thread less stack than unpacking takes; a process of its own, for it would end."""
     (tmp_path / 'ft911_1.z').write_bytes(compressed(FT.encode('latin-1')))
     code = (
@@ -55,7 +52,7 @@ def test_packed_files_beside_java(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "['FT911-1']"), done.stderr
 
 
-def test_trec_disks_as_delivered(tmp_path: Path) -> None:
+def test_trec_disks_as_delivered(tmp_path):
     files = {
         'ft/ft911/ft911_1.z': compressed(FT.encode('latin-1')),
         'fbis/fb396001': FBIS.encode(),
@@ -78,7 +75,7 @@ def test_trec_disks_as_delivered(tmp_path: Path) -> None:
     assert corpus.skipped == 1  # FT911-2 has no text
 
 
-def test_a_damaged_file_of_a_disk_is_named(tmp_path: Path) -> None:
+def test_a_damaged_file_of_a_disk_is_named(tmp_path):
     (tmp_path / 'ft911_1.z').write_bytes(b'\x1f\x9d\x90')
     (tmp_path / 'ft911_2.gz').write_bytes(gzip.compress(FBIS.encode())[:-9])
     with pytest.raises(InputError, match=r'ft911_2\.gz cannot be unpacked'):
@@ -87,7 +84,7 @@ def test_a_damaged_file_of_a_disk_is_named(tmp_path: Path) -> None:
         corpus_of_files(tmp_path, 'clueweb')
 
 
-def warc(version: str, pages: dict[str, bytes]) -> bytes:
+def warc(version, pages):
     """A packed WARC file: its description, then one response a page."""
     made = io.BytesIO()
     writer = WARCWriter(made, gzip=True, warc_version=version)
@@ -103,7 +100,7 @@ def warc(version: str, pages: dict[str, bytes]) -> bytes:
 
 
 @pytest.mark.parametrize('version', ['0.18', '1.0'])
-def test_clueweb_as_delivered(tmp_path: Path, version: str) -> None:
+def test_clueweb_as_delivered(tmp_path, version):
     page = '<html><head><title>T&amp;A</title><script>var a = "<b>";</script></head><body>caf\xe9<br>x</body></html>'
     folder = tmp_path / 'ClueWeb09_English_1' / 'en0000'
     folder.mkdir(parents=True)
@@ -116,7 +113,7 @@ def test_clueweb_as_delivered(tmp_path: Path, version: str) -> None:
         list(corpus)
 
 
-def test_topics_of_the_web_tracks(tmp_path: Path) -> None:
+def test_topics_of_the_web_tracks(tmp_path):
     path = tmp_path / 'topics.web.txt'
     year = '<webtrack2012>\n  <topic number="{}" type="faceted">\n    <query>{}</query>\n    <description/>\n'
     subtopic = '    <subtopic number="1" type="inf">\n      A subtopic\n    </subtopic>\n  </topic>\n</webtrack2012>\n'
@@ -130,7 +127,7 @@ def test_topics_of_the_web_tracks(tmp_path: Path) -> None:
         read_topics(path)
 
 
-def test_topics_of_trec_car(tmp_path: Path) -> None:
+def test_topics_of_trec_car(tmp_path):
     path = tmp_path / 'topics.car.txt'
     path.write_text('enwiki:Aftertaste\nenwiki:Aftertaste/Aftertaste%20processing\n', encoding='utf-8')
     found = [(query.qid, query.text) for query in read_topics(path)]

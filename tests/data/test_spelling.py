@@ -1,7 +1,5 @@
 """Tokenised passages in ordinary spelling, by hand."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

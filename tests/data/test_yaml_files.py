@@ -1,7 +1,5 @@
 """YAML files: every entry knows its line, and so does every error."""
 
-from __future__ import annotations
-
 import gzip
 import time
 

@@ -1,9 +1,6 @@
 """One cache for all pages, so that the demo's indexes are built once; and a summary of what was run."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +12,7 @@ from doc_server import install
 _COUNTS = pytest.StashKey[Counts]()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     """Options of `pytest tests/docs`."""
     parser.addoption('--doc-cache', type=Path, help='a cache folder to use again, instead of a new one')
     parser.addoption(
@@ -28,14 +25,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope='session')
-def doc_cache(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
+def doc_cache(tmp_path_factory, pytestconfig):
     """The cache folder of all pages."""
     given: Path | None = pytestconfig.getoption('doc_cache', default=None)
     return given.resolve() if given else tmp_path_factory.mktemp('doc-cache')
 
 
 @pytest.fixture(scope='session')
-def doc_programs(tmp_path_factory: pytest.TempPathFactory, doc_cache: Path) -> Iterator[Path]:
+def doc_programs(tmp_path_factory, doc_cache):
     """A folder with a `python` that starts quickly."""
     folder = tmp_path_factory.mktemp('programs')
     server = install(folder, environment(doc_cache))
@@ -45,19 +42,17 @@ def doc_programs(tmp_path_factory: pytest.TempPathFactory, doc_cache: Path) -> I
 
 
 @pytest.fixture(scope='session')
-def copy_files(
-    tmp_path_factory: pytest.TempPathFactory, doc_cache: Path, doc_programs: Path
-) -> Callable[[Path, Path], None]:
+def copy_files(tmp_path_factory, doc_cache, doc_programs):
     """Copies what a page begins with, the files of the page that its `<!-- files: PAGE -->` names, to a folder."""
 
     @cache
-    def files_of(path: Path) -> Path:
+    def files_of(path):
         folder = tmp_path_factory.mktemp('files')
         failures = Page(path, folder, doc_cache, doc_programs).run(Counts())
         assert not failures, '\n\n'.join(map(str, failures))
         return folder
 
-    def copy(page: Path, folder: Path) -> None:
+    def copy(page, folder):
         if (first := files_from(page)) is not None:
             shutil.copytree(files_of(first), folder, ignore=shutil.ignore_patterns(*LINKED), dirs_exist_ok=True)
 
@@ -65,12 +60,12 @@ def copy_files(
 
 
 @pytest.fixture(scope='session')
-def doc_counts(pytestconfig: pytest.Config) -> Counts:
+def doc_counts(pytestconfig):
     """What became of the blocks so far."""
     return pytestconfig.stash.setdefault(_COUNTS, Counts())
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter, config):
     """How many blocks were run, and which were not, with the reasons that the pages give."""
     counts = config.stash.get(_COUNTS, None)
     if counts is None:

@@ -8,8 +8,6 @@
 - In an output, a line `…` stands for any lines.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

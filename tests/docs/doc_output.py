@@ -1,7 +1,5 @@
 """Whether what a block printed is what its page shows: words exactly, decimals closely, timings not at all."""
 
-from __future__ import annotations
-
 import re
 
 RELATIVE, ABSOLUTE = 0.005, 0.002

@@ -1,7 +1,5 @@
 """Runs the blocks of a page: shell blocks in bash, Python blocks in one interpreter a page, all in a scratch folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ A page's commands would else spend most of their time on that import. Only libra
 this package. `install` puts a program `python` into a folder that goes to the front of PATH.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

@@ -1,9 +1,5 @@
 """The tests of the documentation can fail: blocks are found, and outputs that differ are told apart."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from doc_output import same_line
 from doc_runner import Counts, Page
@@ -30,7 +26,7 @@ def test_same_line(shown, printed, same):
     assert same_line(shown, printed) is same
 
 
-def _page(tmp_path: Path, text: str) -> Page:
+def _page(tmp_path, text):
     scratch = tmp_path / 'scratch'
     scratch.mkdir()
     path = tmp_path / 'page.md'

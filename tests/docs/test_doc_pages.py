@@ -1,12 +1,7 @@
 """README and docs: every shell and Python block runs, and prints what the page shows."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from doc_runner import ROOT, Counts, Page
+from doc_runner import ROOT, Page
 
 PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 
@@ -15,9 +10,9 @@ PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 @pytest.mark.docs
 @pytest.mark.parametrize('path', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_page(
-    path: Path, tmp_path: Path, doc_cache: Path, doc_programs: Path, doc_counts: Counts,
-    copy_files: Callable[[Path, Path], None], pytestconfig: pytest.Config,
-) -> None:  # fmt: skip
+    path, tmp_path, doc_cache, doc_programs, doc_counts,
+    copy_files, pytestconfig,
+):  # fmt: skip
     copy_files(path, tmp_path)
     rewrite = pytestconfig.getoption('rewrite_outputs', default=None)
     failures = Page(path, tmp_path, doc_cache, doc_programs).run(doc_counts, rewrite)

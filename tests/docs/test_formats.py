@@ -1,7 +1,5 @@
 """The pages on file formats name every key there is."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 

@@ -1,7 +1,5 @@
 """docs/http-api.md is what the service's OpenAPI document says."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import pytest

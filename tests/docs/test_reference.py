@@ -1,12 +1,9 @@
 """The API reference holds each public name, and README and docs name no file that is not there."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import pkgutil
 import re
-from pathlib import Path
 
 import pytest
 from doc_runner import ROOT
@@ -17,14 +14,14 @@ _LINK = re.compile(r'\]\((?!https?://|#|mailto:)([^)#\s]+)')
 _FILE = re.compile(r'`((?:regressions|benchmarks|tools|tests|docs)/[\w./-]+\.\w+)`')
 
 
-def _load(name: str):
+def _load(name):
     spec = importlib.util.spec_from_file_location(name, ROOT / 'tools' / f'{name}.py')
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def _packages() -> list[str]:
+def _packages():
     found = pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert.', onerror=lambda name: None)
     return ['pyserini_repbert', *(module.name for module in found if module.ispkg)]
 
@@ -62,7 +59,7 @@ def test_docstrings_as_numpydoc():
 
 
 @pytest.mark.parametrize('path', [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))], ids=lambda p: p.name)
-def test_named_files_exist(path: Path):
+def test_named_files_exist(path):
     text = path.read_text(encoding='utf-8')
     missing = [name for name in _LINK.findall(text) if not (path.parent / name).exists() and 'reference/' not in name]
     missing += [name for name in _FILE.findall(text) if not (ROOT / name).exists()]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -15,7 +13,7 @@ from pyserini_repbert.names.corpora import open_corpus
 
 
 @pytest.fixture
-def encoder(tiny_checkpoint) -> RepBertDocumentEncoder:
+def encoder(tiny_checkpoint):
     return RepBertDocumentEncoder(tiny_checkpoint())
 
 

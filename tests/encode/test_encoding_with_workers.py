@@ -1,7 +1,5 @@
 """Encoding with worker processes beside the device: the same bytes as without, bounded, and one line where it fails."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -20,7 +18,7 @@ from pyserini_repbert.names.corpora import open_corpus
 
 
 @pytest.fixture
-def groups_of_eight(monkeypatch) -> None:
+def groups_of_eight(monkeypatch):
     monkeypatch.setattr(corpus_module, 'WINDOW', 8)
     monkeypatch.setattr(epic_corpus, '_window', lambda settings: 8)
 
@@ -34,7 +32,7 @@ def test_workers_change_no_byte(system, tiny_checkpoint, tiny_epic, corpus_file,
     }[system]
     given = ['--corpus', str(corpus_file(90)), '--encoder', str(model), '--shard-size', '20', '--store-text']
 
-    def run(output, *more: str) -> int:
+    def run(output, *more):
         return command.run(main, [*name, *given, '--output', str(tmp_path / output), *more])
 
     assert run('alone') == run('workers', '--workers', '2') == 0

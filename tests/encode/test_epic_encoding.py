@@ -1,7 +1,5 @@
 """EPIC's encoder, and corpora encoded into EPIC bundles."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from folders import tree
@@ -81,7 +79,7 @@ def test_a_killed_run_continues_to_the_same_bytes(tiny_epic, corpus_file, tmp_pa
     encode_epic_corpus(corpus, encoder, tmp_path / 'at once', **options)
     done = 0
 
-    def stop_at_17(n: int) -> None:
+    def stop_at_17(n):
         nonlocal done
         done += n
         if done >= 17:

@@ -1,7 +1,5 @@
 """The folder that an encoding fills: refusals leave nothing, and two processes do not meet."""
 
-from __future__ import annotations
-
 import socket
 
 import numpy as np

@@ -1,7 +1,5 @@
 """An index made in parts, and one that replaces another: what is there stays until the new one is whole."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

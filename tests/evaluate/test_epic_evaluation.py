@@ -1,7 +1,5 @@
 """EPIC's analyses: the cut-off, the distribution of values, and what pruning costs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -18,7 +16,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranking
 
 
-def ranked(docids: str) -> Ranking:
+def ranked(docids):
     return Ranking(list(docids), [1 / rank for rank in range(1, len(docids) + 1)])
 
 
@@ -35,7 +33,7 @@ def test_the_best_cutoff_by_hand():
 
 
 @pytest.fixture
-def bundle(tiny_epic, corpus_file, tmp_path) -> EpicBundle:
+def bundle(tiny_epic, corpus_file, tmp_path):
     encode_epic_corpus(open_corpus(corpus_file(30)), EpicEncoder(tiny_epic()), tmp_path / 'index', prune=0)
     return EpicBundle(tmp_path / 'index')
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -18,7 +16,7 @@ TOPICS = [str(number) for number in range(10)]
 QRELS = {qid: {'good': 1} for qid in TOPICS}
 
 
-def ranking(*docids: str) -> Ranking:
+def ranking(*docids):
     return Ranking(docids, [1.0 / place for place in range(1, len(docids) + 1)])
 
 

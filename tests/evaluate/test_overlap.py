@@ -1,7 +1,5 @@
 """Overlap and rank-biased overlap, against values worked out by hand from the paper's equation 32."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap

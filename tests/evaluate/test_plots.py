@@ -1,7 +1,5 @@
 """What plots show: read back from the figures that were saved."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyserini_repbert.commands.command import run

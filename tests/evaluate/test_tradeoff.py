@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import csv
 
 import numpy as np
@@ -23,7 +21,7 @@ from pyserini_repbert.rerank.saved_scores import SavedScores, replay, write_save
 NAN = float('nan')
 
 
-def one_query(qid: str = 'q1') -> SavedScores:
+def one_query(qid='q1'):
     """Four candidates: the first stage has b first, monoBERT d, duoBERT (sum) a; the pair (b, c) was not compared."""
     differences = np.array(  # between d, a, b, c
         [[NAN, -2.0, 1.0, 2.0], [2.0, NAN, 3.0, 1.0], [-1.0, -3.0, NAN, NAN], [-2.0, -1.0, NAN, NAN]]
@@ -32,7 +30,7 @@ def one_query(qid: str = 'q1') -> SavedScores:
     return SavedScores(qid, 'text', ('b', 'a', 'c', 'd'), scores, np.array([3, 1, 0, 2]), differences)
 
 
-def docids(kept, order) -> str:
+def docids(kept, order):
     return ''.join(kept.docids[position] for position in order)
 
 
@@ -90,7 +88,7 @@ def test_quality_and_cost_of_settings():
 
 
 def test_the_front_leaves_out_what_is_no_better():
-    def point(cost: float, value: float) -> Point:
+    def point(cost, value):
         return Point(Setting(int(cost)), cost, None, {'m': value})
 
     points = [point(5, 0.3), point(1, 0.1), point(2, 0.1), point(3, 0.3), point(3, 0.2), point(9, 0.4)]

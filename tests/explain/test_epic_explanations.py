@@ -1,7 +1,5 @@
 """EPIC's explanations: they sum to the score, and show what they should."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyserini_repbert.encode.epic import EpicEncoder

@@ -1,7 +1,5 @@
 """`explain`: four systems as text, JSON, HTML and PNG; passages by docid or as texts; one line for bad input."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

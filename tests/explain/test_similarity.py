@@ -1,7 +1,5 @@
 """CEDR's similarity maps: best matches, windows, and what a model sees."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`index check` on every kind of index."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np
@@ -20,7 +18,7 @@ def dense(tiny_checkpoint, corpus_file, tmp_path):
     return index
 
 
-def check(folder, capsys) -> tuple[int, str]:
+def check(folder, capsys):
     capsys.readouterr()
     status = command.run(main, ['check', '--index', str(folder)])
     found = capsys.readouterr()

@@ -1,7 +1,5 @@
 """Rows by docid: exact, whatever the docids are, and though different ones have one hash."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings, strategies
 
@@ -12,7 +10,7 @@ from pyserini_repbert.index.docids import DocidColumn, Docids
 DOCIDS = strategies.lists(strategies.text(alphabet='ab0é𝄞\0 ', max_size=20), max_size=30)
 
 
-def columns(folder, lists: list[list[str]]) -> list[DocidColumn]:
+def columns(folder, lists):
     made = []
     for number, own in enumerate(lists):
         path = folder / f'{number}.txt'
@@ -21,7 +19,7 @@ def columns(folder, lists: list[list[str]]) -> list[DocidColumn]:
     return made
 
 
-def expected(lists: list[list[str]], asked: list[str]) -> list[int]:
+def expected(lists, asked):
     everything = [docid for own in lists for docid in own]
     return [everything.index(docid) if docid in everything else -1 for docid in asked]
 

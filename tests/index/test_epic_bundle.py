@@ -1,7 +1,5 @@
 """The EPIC bundle: what is read is what was written, and scores are inner products."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -17,16 +15,14 @@ from pyserini_repbert.models.term_vectors import TermVector, TermVectors, comple
 ATOL = {'float16': 1e-3, 'uint8': 5e-3}
 
 
-def settings(
-    vocabulary: int, weights: str = 'float16', prune: int = 50, texts: bool = False, shard_size: int = 7
-) -> EpicSettings:
+def settings(vocabulary, weights='float16', prune=50, texts=False, shard_size=7):
     layout = 'blocks' if prune else 'all'
     return EpicSettings(
         'tiny', '0' * 64, 'official', vocabulary, '1' * 64, 20, prune, weights, 'float32', shard_size, texts, layout
     )
 
 
-def random_vectors(n: int, vocabulary: int, most: int = 60, seed: int = 0) -> list[TermVector]:
+def random_vectors(n, vocabulary, most=60, seed=0):
     """Of different lengths, some empty, some with all their terms close together."""
     random = np.random.default_rng(seed)
     vectors = []
@@ -38,7 +34,7 @@ def random_vectors(n: int, vocabulary: int, most: int = 60, seed: int = 0) -> li
     return vectors
 
 
-def build(folder, vectors, made: EpicSettings) -> EpicBundle:
+def build(folder, vectors, made):
     passages = [Passage(f'd{row}', f'text {row}') for row in range(len(vectors))]
 
     def encode(together):

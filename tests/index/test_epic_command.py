@@ -1,7 +1,5 @@
 """`index epic` from end to end on a tiny model."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pyserini_repbert.commands import command

@@ -1,7 +1,5 @@
 """A Lucene index of EPIC's impacts ranks as the exhaustive search of the same quantised vectors."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -21,7 +19,7 @@ QUERIES = ['the old fish in the sea', 'moon', 'cat dog ? big ##s', '']
 
 
 @pytest.fixture
-def bundle(tiny_epic, corpus_file, tmp_path) -> EpicBundle:
+def bundle(tiny_epic, corpus_file, tmp_path):
     encoder = EpicEncoder(tiny_epic())
     encode_epic_corpus(open_corpus(corpus_file(60)), encoder, tmp_path / 'vectors', prune=15, store_text=True)
     return EpicBundle(tmp_path / 'vectors')

@@ -1,7 +1,5 @@
 """What opening an index costs: nothing that grows with its passages."""
 
-from __future__ import annotations
-
 import sys
 import time
 import tracemalloc
@@ -28,13 +26,13 @@ class Numbers:
         return np.array([[float(text), 1] for text in texts], np.float32)
 
 
-def write(folder: Path, count: int) -> Path:
+def write(folder, count):
     passages = (Passage(f'd{row:09}', str(row)) for row in range(count))
     encode_corpus(passages, Numbers(), folder, store_text=True)
     return folder
 
 
-def bytes_read() -> int:
+def bytes_read():
     return int(Path('/proc/self/io').read_text().split()[1])
 
 

@@ -1,11 +1,5 @@
 """A tiny index with its passages, and tiny rerankers."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
@@ -15,12 +9,10 @@ from pyserini_repbert.search import RepBertSearcher
 
 
 @pytest.fixture
-def bundle(
-    tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path], tmp_path: Path
-) -> Callable[..., Path]:
+def bundle(tiny_checkpoint, corpus_file, tmp_path):
     """make(store_text=True) -> a dense bundle of 12 passages."""
 
-    def make(store_text: bool = True) -> Path:
+    def make(store_text=True):
         folder = tmp_path / 'bundle'
         encoder = RepBertDocumentEncoder(tiny_checkpoint())
         encode_corpus(open_corpus(corpus_file(12)), encoder, folder, store_text=store_text)
@@ -30,7 +22,7 @@ def bundle(
 
 
 @pytest.fixture
-def dense(tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path], tmp_path: Path) -> Path:
+def dense(tiny_checkpoint, corpus_file, tmp_path):
     """A dense bundle of 30 passages in three shards."""
     corpus = open_corpus(corpus_file(30))
     encode_corpus(corpus, RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'dense', store_text=True, shard_size=13)
@@ -38,7 +30,7 @@ def dense(tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path]
 
 
 @pytest.fixture
-def candidates(dense: Path) -> Any:
+def candidates(dense):
     """A frame of seven hits for each of three queries, with text."""
     from pyterrier_world import TOPICS
 
@@ -49,24 +41,24 @@ def candidates(dense: Path) -> Any:
 
 
 @pytest.fixture
-def searcher(bundle: Callable[..., Path]) -> RepBertSearcher:
+def searcher(bundle):
     """Exact search of it."""
     return RepBertSearcher(bundle())
 
 
 @pytest.fixture
-def mono(cross_encoder_folder: Callable[..., Path]) -> MonoBertReranker:
+def mono(cross_encoder_folder):
     """A monoBERT with random weights."""
     return MonoBertReranker(cross_encoder_folder('monobert'))
 
 
 @pytest.fixture
-def duo(cross_encoder_folder: Callable[..., Path]) -> DuoBertReranker:
+def duo(cross_encoder_folder):
     """A duoBERT with random weights."""
     return DuoBertReranker(cross_encoder_folder('duobert'))
 
 
 @pytest.fixture
-def scores() -> Callable[[Any], dict[str, float]]:
+def scores():
     """{docid: score} of hits."""
     return lambda hits: {hit.docid: hit.score for hit in hits}

@@ -1,7 +1,5 @@
 """Topics, and hits as they are compared, in tests of the PyTerrier wrappers."""
 
-from __future__ import annotations
-
 import pytest
 
 pt = pytest.importorskip('pyterrier')

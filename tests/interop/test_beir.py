@@ -1,7 +1,5 @@
 """BEIR's own evaluation over a few passages."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip('beir')

@@ -1,7 +1,5 @@
 """What the wrappers share, and what a user reads where a package is missing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """mteb's own evaluation over a task of a few passages, and its scores against those of our own interface."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """PyTerrier's interface: the same scores as our own, frames in and frames out."""
 
-from __future__ import annotations
-
 import pytest
 from pyterrier_world import HITS, QUERIES, TOPICS, frame_of, pairs
 

@@ -1,7 +1,5 @@
 """Bundles as artifacts of PyTerrier, FLEX indexes as bundles, and an experiment with a regression's figures."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
@@ -99,7 +97,7 @@ def test_an_experiment_on_vaswani_has_the_regressions_figures(tmp_path):
     assert framed < 1.1 * alone
 
 
-def _seconds(work) -> float:
+def _seconds(work):
     start = time.process_time()  # a busy machine has other work to do in between
     work()
     return time.process_time() - start

@@ -1,7 +1,5 @@
 """Rerankers as PyTerrier transformers give what they give themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pyterrier_world import frame_of, pairs

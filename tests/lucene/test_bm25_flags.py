@@ -1,7 +1,5 @@
 """BM25's constants as flags of search, spelled as Pyserini does."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

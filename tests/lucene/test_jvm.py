@@ -13,7 +13,7 @@ from pyserini_repbert.lucene import java_home, jvm
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='fake homes follow the Linux layout')
 
 
-def fake_java(home: Path, version: str, modules: str | None = 'java.base', release: bool = True) -> Path:
+def fake_java(home, version, modules='java.base', release=True):
     (home / 'lib/server').mkdir(parents=True)
     (home / 'lib/server/libjvm.so').touch()
     (home / 'bin').mkdir()

@@ -1,7 +1,5 @@
 """Pyserini 2.x as it is installed: `make test-pyserini2` runs these, an environment with 1.6 skips them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -12,10 +10,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,7 +31,7 @@ COMMIT = '367560b4de7d9c3486f666dcc2df7783ca7758f2'  # prebuilt_index_info.PREBU
 UP_SECONDS = 150
 
 
-def pyserini(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def pyserini(*arguments, **environment):
     """Our entry point with a module of Pyserini, in a process of its own, without the tests' copy of the tables."""
     inherited = {name: value for name, value in os.environ.items() if name != 'PYSERINI_SEED'}
     command = [sys.executable, '-m', 'pyserini_repbert', *arguments]
@@ -44,7 +39,7 @@ def pyserini(*arguments: str, **environment: str) -> subprocess.CompletedProcess
 
 
 @pytest.fixture
-def lucene(tmp_path: Path) -> Path:
+def lucene(tmp_path):
     """A Lucene index of two passages."""
     corpus = tmp_path / 'corpus.jsonl'
     corpus.write_text(
@@ -55,7 +50,7 @@ def lucene(tmp_path: Path) -> Path:
     return tmp_path / 'lucene'
 
 
-def test_offline_without_a_copy_the_missing_table_is_named(lucene: Path, tmp_path: Path) -> None:
+def test_offline_without_a_copy_the_missing_table_is_named(lucene, tmp_path):
     done = pyserini(
         'pyserini.search.lucene', '--index', str(lucene), '--topics', 'x', '--output', str(tmp_path / 'run')
     )
@@ -65,9 +60,7 @@ def test_offline_without_a_copy_the_missing_table_is_named(lucene: Path, tmp_pat
     assert 'downloads are off' in line and str(tables.tables_folder()) in line
 
 
-def test_offline_with_kept_tables_pyserini_works_and_java_is_silent(
-    lucene: Path, tmp_path: Path, pyserini_tables: Path
-) -> None:
+def test_offline_with_kept_tables_pyserini_works_and_java_is_silent(lucene, tmp_path, pyserini_tables):
     """The copy that an earlier fetch left below the cache folder; and no line of Java's own on the terminal."""
     shutil.copytree(pyserini_tables, tables.tables_folder() / 'prebuilt-indexes' / COMMIT)
     topics, run = tmp_path / 'topics.tsv', tmp_path / 'run.txt'
@@ -79,7 +72,7 @@ def test_offline_with_kept_tables_pyserini_works_and_java_is_silent(
     assert 'INFO' not in done.stderr and 'SLF4J' not in done.stderr and 'WARNING' not in done.stderr
 
 
-def test_topics_and_judgments_by_pyserinis_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topics_and_judgments_by_pyserinis_names(tmp_path, monkeypatch):
     monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path))
     (tmp_path / 'topics').mkdir()
     (tmp_path / 'topics/topics.dl19-passage.txt').write_text('19\tsome  question\n2\tfirst one\n', encoding='utf-8')
@@ -90,7 +83,7 @@ def test_topics_and_judgments_by_pyserinis_names(tmp_path: Path, monkeypatch: py
 
 
 @contextmanager
-def server(settings: Path, *arguments: str) -> Iterator[Callable[..., Any]]:
+def server(settings, *arguments):
     """get(index, query) of Pyserini's REST server, started by our entry point on a free port of this machine."""
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
@@ -102,7 +95,7 @@ def server(settings: Path, *arguments: str) -> Iterator[Callable[..., Any]]:
             [*command, '--port', str(port), '--config', str(settings), *arguments], stdout=stream, stderr=stream
         )
 
-    def get(path: str, **parameters: str) -> Any:
+    def get(path, **parameters):
         address = f'http://127.0.0.1:{port}/{path}?{urllib.parse.urlencode(parameters)}'
         with urllib.request.urlopen(address, timeout=30) as response:
             return response.read()
@@ -124,7 +117,7 @@ def server(settings: Path, *arguments: str) -> Iterator[Callable[..., Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize('arguments', [['--no-prebuilt-indexes'], []])
-def test_the_server_searches_exports_with_repbert(lucene: Path, tmp_path: Path, arguments: list[str]) -> None:
+def test_the_server_searches_exports_with_repbert(lucene, tmp_path, arguments):
     corpus = open_corpus(tmp_path / 'corpus.jsonl')
     encode_corpus(corpus, RepBertDocumentEncoder('repbert-demo'), tmp_path / 'dense')
     export_faiss(DenseBundle(tmp_path / 'dense'), tmp_path / 'faiss')

@@ -1,9 +1,6 @@
 """Adapters over adapters, checkpoints that ship with the package, and what an index knows of them."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 import torch
@@ -77,7 +74,7 @@ def resources(tmp_path, tiny_checkpoint, tiny_cedr, monkeypatch):
     return folder / 'checkpoints'
 
 
-def update(folder: Path) -> torch.Tensor:
+def update(folder):
     own = load_file(folder / 'adapter_model.safetensors')
     down, up = (own[f'base_model.model.{ADAPTED}.lora_{which}.weight'] for which in 'AB')
     return 3 * up @ down

@@ -1,7 +1,5 @@
 """Packed tokens against padding: on the CPU, with a plain attention over the same bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

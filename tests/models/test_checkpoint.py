@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +10,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_chec
 from pyserini_repbert.models.convert.pytorch import convert_repbert
 
 
-def _change(folder: Path, **changes) -> None:
+def _change(folder, **changes):
     tensors = load_file(folder / 'model.safetensors')
     for name, value in changes.items():
         if value is None:

@@ -1,7 +1,5 @@
 """Checkpoints with a flipped bit or an altered config.json: refused in one line, before anything large is made."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The authors' file of EPIC weights becomes a checkpoint with the same numbers."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

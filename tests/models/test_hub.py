@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -27,7 +25,7 @@ def test_the_hubs_folder_is_used_and_older_weights_become_safetensors(tmp_path, 
     folder = tiny_checkpoint('snapshot')
     asked = []
 
-    def snapshot_download(repository: str, allow_patterns: list[str], **_: object) -> str:
+    def snapshot_download(repository, allow_patterns, **_):
         asked.append((repository, allow_patterns[-1]))
         return str(folder)
 

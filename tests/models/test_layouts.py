@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -11,13 +9,13 @@ LENGTHS = st.integers(0, 700)
 
 
 @pytest.fixture(scope='module')
-def tokenizer(tmp_path_factory) -> WordPieceTokenizer:
+def tokenizer(tmp_path_factory):
     path = tmp_path_factory.mktemp('vocabulary') / 'vocab.txt'
     path.write_text('\n'.join(['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *map(chr, range(97, 123))]) + '\n')
     return WordPieceTokenizer.from_vocabulary(path)
 
 
-def parts(sequence) -> list[int]:
+def parts(sequence):
     """Lengths of what stands between the special tokens."""
     lengths, count = [], 0
     for token in sequence.input_ids[1:]:

@@ -1,7 +1,5 @@
 """`minilm` is all-MiniLM-L6-v2 as sentence-transformers runs it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Our checkpoints in transformers and PEFT."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
 TEXTS = ['the cat sat on the red mat', 'fish', 'a big old sea and a small blue moon ' * 4, '']
 
 
-def _inputs(sequences: list[Any]) -> dict[str, torch.Tensor]:
+def _inputs(sequences):
     ids, types, mask = collate(sequences, 0, 'cpu')
     mask = torch.ones_like(ids) if mask is None else mask.long()
     return {'input_ids': ids, 'token_type_ids': types, 'attention_mask': mask}

@@ -1,11 +1,7 @@
 """Folders of sentence-transformers; the oracle is that package itself, with tiny random models."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,10 +34,10 @@ SIZES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def plain(tmp_path: Path, tiny_checkpoint: Callable[..., Path]) -> Callable[..., Path]:
+def plain(tmp_path, tiny_checkpoint):
     """make(kind='bert', head='Model', **config) -> a folder of transformers: random weights, a tokenizer of its own."""
 
-    def make(kind: str = 'bert', head: str = 'Model', **config: Any) -> Path:
+    def make(kind='bert', head='Model', **config):
         import transformers
         from tokenizers import processors
 
@@ -67,12 +63,10 @@ def plain(tmp_path: Path, tiny_checkpoint: Callable[..., Path]) -> Callable[...,
 
 
 @pytest.fixture
-def bi_encoder(tmp_path: Path, plain: Callable[..., Path]) -> Callable[..., Path]:
+def bi_encoder(tmp_path, plain):
     """make(*modules, kind='bert', pooling='mean', similarity=None, length=None, **settings) -> a saved bi-encoder."""
 
-    def make(
-        *modules: Any, kind: str = 'bert', pooling: Any = 'mean', similarity: str | None = None, **settings: Any
-    ) -> Path:
+    def make(*modules, kind='bert', pooling='mean', similarity=None, **settings):
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
@@ -89,10 +83,10 @@ def bi_encoder(tmp_path: Path, plain: Callable[..., Path]) -> Callable[..., Path
 
 
 @pytest.fixture
-def cross_encoder(tmp_path: Path, plain: Callable[..., Path]) -> Callable[..., Path]:
+def cross_encoder(tmp_path, plain):
     """make(kind='bert', **settings) -> a saved cross-encoder with one label."""
 
-    def make(kind: str = 'bert', **settings: Any) -> Path:
+    def make(kind='bert', **settings):
         from sentence_transformers import CrossEncoder
 
         folder = tmp_path / 'cross'
@@ -103,13 +97,13 @@ def cross_encoder(tmp_path: Path, plain: Callable[..., Path]) -> Callable[..., P
     return make
 
 
-def _theirs(folder: Path) -> Any:
+def _theirs(folder):
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(folder), device='cpu', local_files_only=True)
 
 
-def _same_scores(folder: Path) -> None:
+def _same_scores(folder):
     """Inner products of our vectors are their similarity, for queries and passages of many lengths."""
     theirs, queries, passages = _theirs(folder), query_encoder(folder), document_encoder(folder)
     ours = queries.encode_batch(TEXTS) @ passages.encode(TEXTS).T
@@ -189,12 +183,12 @@ def test_commands_take_the_folders(bi_encoder, cross_encoder, corpus_file, tmp_p
     assert json.loads((bundle / 'manifest.json').read_text())['settings']['weights_sha256'] == folder_digest(bi)
 
 
-def _pairs() -> tuple[list[tuple[str, str]], Ranking]:
+def _pairs():
     texts = [*TEXTS, 'cat ' * 60]
     return [('the red cat', text) for text in texts], Ranking(map(str, range(len(texts))), [0.0] * len(texts), texts)
 
 
-def _logits(folder: Path, pairs: list[tuple[str, str]]) -> np.ndarray:
+def _logits(folder, pairs):
     from sentence_transformers import CrossEncoder
 
     return CrossEncoder(str(folder), device='cpu').predict(pairs, activation_fn=torch.nn.Identity())

@@ -1,7 +1,5 @@
 """The checkpoints that ship with the package: small, described, and in working order."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

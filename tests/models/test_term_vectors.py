@@ -1,7 +1,5 @@
 """Sparse vectors, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, strategies as st
 

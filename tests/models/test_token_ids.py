@@ -1,7 +1,5 @@
 """Worker processes that tokenise give what this process gives, a few groups ahead, and end with what started them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -19,7 +17,7 @@ TEXTS = [f'{"cat sat " * (number % 7)}mat' for number in range(300)]
 
 
 @pytest.fixture
-def tokenizers(tiny_checkpoint) -> list[WordPieceTokenizer]:
+def tokenizers(tiny_checkpoint):
     """Two that share two workers, which cut words differently."""
     folder = tiny_checkpoint()
     pair = [WordPieceTokenizer.from_folder(folder), WordPieceTokenizer.from_vocabulary(folder / 'vocab.txt', False)]
@@ -27,12 +25,12 @@ def tokenizers(tiny_checkpoint) -> list[WordPieceTokenizer]:
     return pair
 
 
-def processes(tokenizer: WordPieceTokenizer) -> list[int]:
+def processes(tokenizer):
     assert tokenizer.workers is not None
     return list(tokenizer.workers._pool._processes)
 
 
-def gone(pid: int) -> bool:
+def gone(pid):
     for _ in range(100):
         try:
             os.kill(pid, 0)

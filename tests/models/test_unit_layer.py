@@ -1,7 +1,5 @@
 """A layer after BERT's last that makes mean vectors equally long."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.nn.functional import normalize

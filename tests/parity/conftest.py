@@ -1,34 +1,29 @@
 """Checkpoint folders made from the recorded weights."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pyserini_repbert import catalog
 
 GOLDEN = Path(__file__).parent
-MakeCheckpoint = Callable[..., Path]
 
 
 @pytest.fixture
-def checkpoint_folder(tmp_path: Path) -> MakeCheckpoint:
+def checkpoint_folder(tmp_path):
     """make(system, head=None, config_updates={}, rename={}) -> a checkpoint folder of base weights and a head file.
 
     `config_updates` change config.json; `rename` maps names in the head file to names in the checkpoint, None drops.
     """
 
     def make(
-        system: str,
-        head: Path | None = None,
-        config_updates: Mapping[str, Any] | None = None,
-        rename: Mapping[str, str | None] | None = None,
-    ) -> Path:
+        system,
+        head=None,
+        config_updates=None,
+        rename=None,
+    ):
         from safetensors.torch import load_file, save_file
 
         folder = tmp_path / f'{system}-{len(list(tmp_path.iterdir()))}'

@@ -1,7 +1,5 @@
 """CEDR's models against the released code (batches of one, but for the query's padding as recorded)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -26,17 +24,17 @@ pytestmark = pytest.mark.parity
 
 
 @pytest.fixture(scope='module')
-def golden() -> dict:
+def golden():
     return json.loads((HERE / 'golden.json').read_text(encoding='utf-8'))['scores']
 
 
 @pytest.fixture(scope='module')
-def features() -> dict:
+def features():
     return dict(np.load(HERE / 'golden_features.npz'))
 
 
 @pytest.fixture(scope='module')
-def pairs() -> dict:
+def pairs():
     recorded = json.loads((HERE / 'inputs.json').read_text(encoding='utf-8'))['pairs']
     return {pair['id']: pair for pair in recorded}
 
@@ -45,7 +43,7 @@ def pairs() -> dict:
 def model(checkpoint_folder):
     """model(name, **settings) -> the ranker, its layout and the checkpoint folder."""
 
-    def make(name: str, **settings):
+    def make(name, **settings):
         ranking = {'system': 'cedr', **MODELS[name], **settings}
         folder = checkpoint_folder('cedr', HERE / f'weights.{name}.safetensors', {'ranking': ranking})
         checkpoint = open_checkpoint(folder, 'rerankers')
@@ -56,7 +54,7 @@ def model(checkpoint_folder):
     return make
 
 
-def laid_out(layout: CedrLayout, pair: dict):
+def laid_out(layout, pair):
     return layout.cut([token for token in pair['query_tok'] if token >= 0], pair['doc_tok'])
 
 

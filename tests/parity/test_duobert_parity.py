@@ -1,7 +1,5 @@
 """duoBERT against the authors' TensorFlow code."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -22,12 +20,12 @@ pytestmark = pytest.mark.parity
 
 
 @pytest.fixture(scope='module')
-def tasks() -> list[dict]:
+def tasks():
     return json.loads(gzip.decompress((HERE / 'inputs.json.gz').read_bytes()))['tasks']
 
 
 @pytest.fixture(scope='module')
-def golden() -> list[dict]:
+def golden():
     return json.loads((HERE / 'golden.json').read_text(encoding='utf-8'))['tasks']
 
 

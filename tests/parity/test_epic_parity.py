@@ -1,7 +1,5 @@
 """EPIC against OpenNIR's, in all recorded forms."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -27,26 +25,26 @@ close = {'atol': 1e-4, 'rtol': 1e-4}
 
 
 @pytest.fixture(scope='module')
-def inputs() -> dict:
+def inputs():
     return json.loads((HERE / 'inputs.json').read_text(encoding='utf-8'))
 
 
 @pytest.fixture(scope='module')
-def golden() -> dict:
+def golden():
     with np.load(HERE / 'golden.npz') as arrays:
         return dict(arrays)
 
 
 @pytest.fixture
 def encoder(checkpoint_folder):
-    def make(variant: str) -> EpicEncoder:
+    def make(variant):
         updates = {'ranking': {'system': 'epic', 'variant': variant}}
         return EpicEncoder(checkpoint_folder('epic', HERE / 'weights.safetensors', updates, RENAMED))
 
     return make
 
 
-def texts(entries: list[dict]) -> list[str]:
+def texts(entries):
     return [entry['text'] for entry in entries]
 
 

@@ -1,7 +1,5 @@
 """monoBERT against pygaggle and dl4marco-bert."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -19,12 +17,12 @@ pytestmark = pytest.mark.parity
 
 
 @pytest.fixture(scope='module')
-def pairs() -> list[dict]:
+def pairs():
     return json.loads(gzip.decompress((HERE / 'inputs.json.gz').read_bytes()))['pairs']
 
 
 @pytest.fixture(scope='module')
-def golden() -> dict:
+def golden():
     return json.loads((HERE / 'golden.json').read_text(encoding='utf-8'))
 
 

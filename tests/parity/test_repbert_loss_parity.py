@@ -1,7 +1,5 @@
 """RepBERT's loss against MultiLabelMarginLoss as RepBERT-Index calls it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -14,7 +12,7 @@ GOLDEN = json.loads((Path(__file__).parent / 'repbert' / 'golden_loss.json').rea
 pytestmark = pytest.mark.parity
 
 
-def positives(labels: list[list[int]]) -> torch.Tensor:
+def positives(labels):
     matrix = torch.zeros(len(labels), len(labels[0]), dtype=torch.bool)
     for row, columns in enumerate(labels):
         for column in columns:

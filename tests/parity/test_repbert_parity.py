@@ -1,7 +1,5 @@
 """RepBERT's encoders against RepBERT-Index's."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -16,7 +14,7 @@ pytestmark = pytest.mark.parity
 
 
 @pytest.fixture(scope='module')
-def inputs() -> dict:
+def inputs():
     return json.loads((HERE / 'repbert' / 'inputs.json').read_text(encoding='utf-8'))
 
 

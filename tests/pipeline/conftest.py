@@ -1,11 +1,8 @@
 """A small world to rerank: a corpus, topics, a first stage's run, and two tiny models."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -40,23 +37,21 @@ class Reranked(NamedTuple):
 class Progress(Trace):
     """Keeps how far the work is."""
 
-    def __init__(self, on_progress: Callable[[int], object] = int) -> None:
+    def __init__(self, on_progress=int):
         self.totals: list[int] = []
         self.done: list[int] = []
         self.on_progress = on_progress
 
-    def begins(self, step: str, total: int, unit: str) -> None:
+    def begins(self, step, total, unit):
         self.totals.append(total)
 
-    def advance(self, n: int) -> None:
+    def advance(self, n):
         if n:
             self.done.append(n)
             self.on_progress(n)
 
 
-def run_stages(
-    world: World, stages: list[str], queries: Any = None, run: Any = None, machine: Any = None, **given: Any
-) -> Reranked:
+def run_stages(world, stages, queries=None, run=None, machine=None, **given):
     """Rerank the world's run; `given` are fields of the spec and arguments of `run_pipeline`."""
     spec = {name: given.pop(name) for name in list(given) if name in PipelineSpec.model_fields}
     opened = open_pipeline(PipelineSpec.of({'stages': stages, 'corpus': str(world.corpus), **spec}), machine)
@@ -69,10 +64,10 @@ def run_stages(
 
 
 @pytest.fixture
-def world(tmp_path: Path, tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path]) -> World:
+def world(tmp_path, tiny_checkpoint, corpus_file):
     """Twenty passages, three topics with 12, 12 and 4 candidates, tiny monoBERT and duoBERT."""
 
-    def checkpoint(system: str, seed: int, **config: Any) -> Path:
+    def checkpoint(system, seed, **config):
         import torch
         from safetensors.torch import save_file
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 from pyserini_repbert.commands import command
@@ -8,7 +6,7 @@ from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.pipeline.part_file import open_part_file
 
 
-def arguments(world, output, *more: str) -> list[str]:
+def arguments(world, output, *more):
     given = ['--run', world.run_file, '--topics', world.topics, '--corpus', world.corpus, '--output', output, '--quiet']
     return [*map(str, given), '--reranker', f'{world.mono}@10', *more]
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -127,7 +125,7 @@ def test_shallower_settings_are_replayed_as_if_they_had_been_run(method, drop_re
         replay(saved[0], 11)
 
 
-def saved_scores() -> SavedScores:
+def saved_scores():
     return SavedScores(
         'q', 'text', ('d', 'c', 'b', 'a'), np.array([-3.0, -1.0, -1.0, -0.5]), np.empty(0, int), np.empty((0, 0))
     )

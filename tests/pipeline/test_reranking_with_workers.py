@@ -1,7 +1,5 @@
 """Reranking with worker processes that tokenise: the same bytes as without, each batch prepared ahead."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -19,7 +17,7 @@ from tests.pipeline.conftest import run_stages
 
 
 @pytest.fixture(autouse=True)
-def few_texts_are_enough(monkeypatch) -> None:
+def few_texts_are_enough(monkeypatch):
     monkeypatch.setattr(tokenizer_module, 'FEWEST', 1)
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 import json
 
@@ -41,11 +39,11 @@ class Turned(First):
         return {qid: hits[::-1] for qid, hits in super().batch_search(queries, qids, k).items()}
 
 
-def docids(items) -> list[str]:
+def docids(items):
     return [item.docid for item in items]
 
 
-def costs_of(notes: Notes) -> list[StageCost]:
+def costs_of(notes):
     return [part.cost for part in notes.walk() if part.cost]
 
 

@@ -1,10 +1,5 @@
 """A small regression on two run files: what tests change in them has to be seen."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from one_process import OneProcess
 
@@ -40,7 +35,7 @@ conditions:
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     """Run a ranks x, y; run b ranks w, z; y is relevant: third in a+b (x, w, y, z), fourth in b+a."""
     folder = tmp_path / 'data'
     folder.mkdir()
@@ -51,10 +46,10 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def regression_file(tmp_path: Path) -> Callable[..., Path]:
+def regression_file(tmp_path):
     """make(old='', new='') -> the small regression, with a text in it replaced."""
 
-    def make(old: str = '', new: str = '') -> Path:
+    def make(old='', new=''):
         path = tmp_path / 'small.yaml'
         assert old in TEXT
         path.write_text(TEXT.replace(old, new) if old else TEXT, encoding='utf-8')
@@ -64,16 +59,16 @@ def regression_file(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, data: Path) -> Callable[..., Workspace]:
+def workspace(tmp_path, data):
     """make(path, version='1') -> where a regression's commands run."""
 
-    def make(path: Path, version: str = '1') -> Workspace:
+    def make(path, version='1'):
         return Workspace(read_regression(path), tmp_path / 'work', str(data), version)
 
     return make
 
 
 @pytest.fixture
-def commands_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def commands_here(monkeypatch):
     """Commands of regressions run in this process."""
     monkeypatch.setattr(Workspace, 'run', OneProcess.run)

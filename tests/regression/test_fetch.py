@@ -1,14 +1,11 @@
 """`regression fetch`: what is listed, what is fetched, and one line for what cannot be."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
 import json
 import tarfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -49,7 +46,7 @@ conditions:
 """
 
 
-def zipped(**members: bytes) -> bytes:
+def zipped(**members):
     made = io.BytesIO()
     with zipfile.ZipFile(made, 'w') as archive:
         for name, content in members.items():
@@ -58,7 +55,7 @@ def zipped(**members: bytes) -> bytes:
 
 
 @pytest.fixture
-def web(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Web]:
+def web(monkeypatch, tmp_path):
     """All three resources as they should be, below a mirror; an empty cache."""
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
     monkeypatch.setenv('HF_HUB_OFFLINE', '')
@@ -76,16 +73,16 @@ def web(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Web]:
         yield started
 
 
-def fetch(folder: Path, *flags: str) -> int:
+def fetch(folder, *flags):
     command = ['fetch', str(folder / 'far.yaml'), '--data', str(folder / 'data'), '--work', str(folder / 'work')]
     return run(main, [*command, *flags])
 
 
-def downloads(folder: Path) -> Path:
+def downloads(folder):
     return folder / 'cache' / 'downloads'
 
 
-def test_everything_is_fetched_once_and_then_runs(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_is_fetched_once_and_then_runs(web, tmp_path, capsys):
     assert fetch(tmp_path, '--dry-run') == 0
     printed = capsys.readouterr().out
     assert printed.splitlines()[0] == 'to fetch: 3, 2.0 GB'
@@ -110,7 +107,7 @@ def test_everything_is_fetched_once_and_then_runs(web: Web, tmp_path: Path, caps
     assert statuses == ['PASS', 'PASS', 'NOT RUN', 'NOT RUN']
 
 
-def test_the_cheapest_within_the_budget(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cheapest_within_the_budget(web, tmp_path, capsys):
     assert fetch(tmp_path, '--budget', '1GB') == 0
     assert 'to fetch: 2, 21 B, within 1.0 GB' in capsys.readouterr().out
     assert [path for path, _ in web.asked] == ['a.example/plain?dl=1', 'b.example/qrels.txt']
@@ -137,9 +134,7 @@ DRIVE = (
         ({'content': b'x' * 90, 'cut': 40}, 'the connection ended after 40 of 90 bytes): try again'),
     ],
 )
-def test_one_line_for_what_fails_and_the_others_go_on(
-    web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str], answer: dict[str, object], message: str
-) -> None:
+def test_one_line_for_what_fails_and_the_others_go_on(web, tmp_path, capsys, answer, message):
     web.add('https://a.example/zipped.zip', **answer)  # type: ignore[arg-type]
     assert fetch(tmp_path) == 1
     printed = capsys.readouterr().out
@@ -149,7 +144,7 @@ def test_one_line_for_what_fails_and_the_others_go_on(
     assert not (downloads(tmp_path) / 'zipped.tsv').exists()
 
 
-def test_an_interrupted_download_goes_on(web: Web, tmp_path: Path) -> None:
+def test_an_interrupted_download_goes_on(web, tmp_path):
     whole = zipped(run=RUN * 3000)
     web.add('https://a.example/zipped.zip', whole, cut=200)
     assert fetch(tmp_path) == 1
@@ -160,7 +155,7 @@ def test_an_interrupted_download_goes_on(web: Web, tmp_path: Path) -> None:
     assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN * 3000
 
 
-def test_what_is_left_of_a_longer_file_is_not_taken_for_the_whole(web: Web, tmp_path: Path) -> None:
+def test_what_is_left_of_a_longer_file_is_not_taken_for_the_whole(web, tmp_path):
     downloads(tmp_path).mkdir(parents=True)
     (downloads(tmp_path) / 'zipped.zip.part').write_bytes(b'x' * 5000)
     assert fetch(tmp_path) == 0
@@ -168,9 +163,7 @@ def test_what_is_left_of_a_longer_file_is_not_taken_for_the_whole(web: Web, tmp_
     assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN
 
 
-def test_another_file_than_published_or_than_fetched_before(
-    web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_file_than_published_or_than_fetched_before(web, tmp_path, capsys):
     web.add('https://a.example/plain?dl=1', RUN + b'1\tz\t3\n')
     assert fetch(tmp_path) == 1
     assert f'expected {hashlib.md5(RUN).hexdigest()}: fetch plain.tsv (14 B)' in capsys.readouterr().out
@@ -188,7 +181,7 @@ def test_another_file_than_published_or_than_fetched_before(
     assert not (downloads(tmp_path) / 'zipped.tsv').exists()
 
 
-def test_users_folder_counts_first(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_users_folder_counts_first(web, tmp_path, capsys):
     (tmp_path / 'data' / 'discs').mkdir()
     (tmp_path / 'data' / 'zipped.tsv').write_bytes(RUN)
     assert fetch(tmp_path, '--dry-run') == 0
@@ -197,11 +190,11 @@ def test_users_folder_counts_first(web: Web, tmp_path: Path, capsys: pytest.Capt
     assert 'to fetch: 2, 21 B' in printed
 
 
-def test_archives_of_tar(tmp_path: Path) -> None:
+def test_archives_of_tar(tmp_path):
     from pyserini_repbert.errors import DamagedFileError
     from pyserini_repbert.regression.fetching import unpack
 
-    def packed(name: str, content: bytes) -> Path:
+    def packed(name, content):
         path = tmp_path / f'{name}.tar.gz'
         with tarfile.open(path, 'w:gz') as archive:
             member = tarfile.TarInfo(f'./{name}')
@@ -226,9 +219,7 @@ def test_archives_of_tar(tmp_path: Path) -> None:
     assert not any((tmp_path / name).exists() for name in ('car.jsonl', 'other.tsv', 'cut.tsv'))
 
 
-def test_quick_fetches_and_checks_what_published_runs_tell(
-    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_quick_fetches_and_checks_what_published_runs_tell(web, tmp_path, monkeypatch, capsys):
     (tmp_path / 'regressions').mkdir()
     (tmp_path / 'far.yaml').rename(tmp_path / 'regressions' / 'far.yaml')
     monkeypatch.chdir(tmp_path)

@@ -1,10 +1,6 @@
 """What the scores of a command depend on is read from its record."""
 
-from __future__ import annotations
-
 import shlex
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -16,15 +12,15 @@ from pyserini_repbert.regression.environment import condition_fingerprint
 PACKAGE = 'python -m pyserini_repbert.'
 
 
-def words(text: str) -> list[str]:
+def words(text):
     return shlex.split(PACKAGE + text)
 
 
 @pytest.fixture
-def encoded(tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path], tmp_path: Path):
+def encoded(tiny_checkpoint, corpus_file, tmp_path):
     """encode(flags) -> the words of the command that was run; `checkpoint` is its model."""
 
-    def run(flags: str = '') -> list[str]:
+    def run(flags=''):
         given = f'--corpus {corpus_file(3)} --encoder {checkpoint} --output {tmp_path / "out"} --overwrite {flags}'
         assert command.run(encode, [*shlex.split(given), '--quiet']) == 0
         return words(f'encode {given}')
@@ -34,13 +30,13 @@ def encoded(tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Pat
     return run
 
 
-def fingerprint(encoded, flags: str = '') -> dict[str, str]:
+def fingerprint(encoded, flags=''):
     values = condition_fingerprint([encoded(flags)])
     assert values
     return {name.replace(f'{encoded.checkpoint} ', ''): value for name, value in values.items()}
 
 
-def test_the_fingerprint_changes_with_the_files(encoded) -> None:
+def test_the_fingerprint_changes_with_the_files(encoded):
     before = fingerprint(encoded)
     assert list(before)[:4] == ['weights', 'tokenizer', 'config', 'encode precision']
     assert before['weights'] == open_checkpoint(encoded.checkpoint).weights_sha256[:16]
@@ -54,14 +50,12 @@ def test_the_fingerprint_changes_with_the_files(encoded) -> None:
 @pytest.mark.parametrize(
     ('flags', 'expected'), [('', 'float32'), ('--bf16', 'bfloat16'), ('--precision auto', 'bfloat16')]
 )
-def test_the_fingerprint_says_what_was_used(
-    flags: str, expected: str, encoded, native_bfloat16: Callable[[bool], None]
-) -> None:
+def test_the_fingerprint_says_what_was_used(flags, expected, encoded, native_bfloat16):
     native_bfloat16(True)
     assert fingerprint(encoded, flags)['encode precision'] == expected
 
 
-def test_the_record_of_another_command_or_output_is_not_taken(encoded, tmp_path: Path) -> None:
+def test_the_record_of_another_command_or_output_is_not_taken(encoded, tmp_path):
     ran = encoded()
     assert condition_fingerprint([ran])
     assert not condition_fingerprint([[*ran, '--bf16']])

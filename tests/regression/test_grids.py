@@ -1,10 +1,7 @@
 """The papers' tables in a report: what each cell says, in Markdown, HTML and the badge."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 TABLE3 = 'repbert/table3_interleave_mrr10_dev'
 
 
-def condition(name: str, status: str, cell: str, measured: float | None = None, **more: Any) -> dict[str, Any]:
+def condition(name, status, cell, measured=None, **more):
     score = {
         'measure': 'RR@10', 'expected': '0.245', 'measured': measured, 'status': status, 'source': 'a table',
         'cell': cell, 'tolerance': None, 'reason': '',
@@ -27,7 +24,7 @@ def condition(name: str, status: str, cell: str, measured: float | None = None, 
     return {**own, 'commands': ['python -m one'], 'scores': [score], 'fingerprint': {}, **more}
 
 
-def report(*conditions: dict[str, Any]) -> dict[str, Any]:
+def report(*conditions):
     return merged([{'environment': {}, 'files': [{'file': 'a.yaml', 'title': 'A', 'conditions': list(conditions)}]}])
 
 
@@ -41,7 +38,7 @@ DATA = report(
 )
 
 
-def test_a_grid_has_the_best_of_each_cell(tmp_path: Path) -> None:
+def test_a_grid_has_the_best_of_each_cell(tmp_path):
     path = tmp_path / 'a.json'
     path.write_text(json.dumps(DATA), encoding='utf-8')
     for suffix in ('md', 'html', 'json'):
@@ -61,7 +58,7 @@ def test_a_grid_has_the_best_of_each_cell(tmp_path: Path) -> None:
     assert json.loads((tmp_path / 'b.json').read_text(encoding='utf-8')) == DATA
 
 
-def test_what_ran_last_counts() -> None:
+def test_what_ran_last_counts():
     ran, absent = condition('x', 'PASS', 'c', 0.2), condition('x', 'NOT RUN', 'c')
     for reports in ([ran, absent], [absent, ran]):
         assert report(*reports)['files'][0]['conditions'] == [ran]
@@ -69,7 +66,7 @@ def test_what_ran_last_counts() -> None:
 
 
 @pytest.mark.parametrize('text', ['{}', '[', '{"files": [{}]}', '{"files": 3}'])
-def test_what_is_no_report(tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_report(tmp_path, text, capsys):
     path = tmp_path / 'a.json'
     path.write_text(text, encoding='utf-8')
     assert run(main, ['report', str(path), '--output', str(tmp_path / 'b.md')]) == 2
@@ -77,7 +74,7 @@ def test_what_is_no_report(tmp_path: Path, text: str, capsys: pytest.CaptureFixt
     assert not (tmp_path / 'b.md').exists()
 
 
-def test_every_cell_of_a_papers_table_is_in_a_regression() -> None:
+def test_every_cell_of_a_papers_table_is_in_a_regression():
     cells = {
         own.cell
         for path in (ROOT / 'regressions').glob('*.yaml')

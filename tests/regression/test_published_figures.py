@@ -1,18 +1,13 @@
 """Every published figure has its entry in regressions/, with its value, and no entry has one of its own invention."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import ir_measures
 import pytest
 import yaml
 
 from pyserini_repbert.regression.reading import read_regression
-from pyserini_repbert.regression.schema import Condition, Expected, Regression
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / 'regressions').glob('*.yaml'))
@@ -20,7 +15,7 @@ FILES = sorted((ROOT / 'regressions').glob('*.yaml'))
 SETTINGS = {'files', 'columns', 'lines', 'k1', 'b', 'bm25_sqrt', 'baseline_bm25', 'rerank_cutoff'}
 
 
-def figures(value: Any, path: tuple[str, ...] = (), columns: list[str] | None = None) -> Iterator[tuple[str, float]]:
+def figures(value, path=(), columns=None):
     """(path, value) of every number."""
     if isinstance(value, dict):
         columns = value.get('columns', columns)
@@ -38,19 +33,19 @@ PUBLISHED = dict(figures(yaml.safe_load((Path(__file__).parent / 'published.yaml
 REGRESSIONS = [read_regression(path) for path in FILES]
 
 
-def entries() -> Iterator[tuple[Regression, Condition, Expected]]:
+def entries():
     for regression in REGRESSIONS:
         for condition in regression.conditions:
             for expected in (*condition.expected, *condition.recorded):
                 yield regression, condition, expected
 
 
-def test_every_published_figure_has_an_entry() -> None:
+def test_every_published_figure_has_an_entry():
     assert len(PUBLISHED) > 250
     assert sorted(set(PUBLISHED) - {expected.cell for _, _, expected in entries()}) == []
 
 
-def test_no_entry_is_its_own_invention() -> None:
+def test_no_entry_is_its_own_invention():
     wrong = [
         f'{regression.name} {condition.name} {expected.cell}: {expected.text}'
         for regression, condition, expected in entries()
@@ -59,7 +54,7 @@ def test_no_entry_is_its_own_invention() -> None:
     assert wrong == []
 
 
-def test_a_figure_of_this_project_names_a_commit() -> None:
+def test_a_figure_of_this_project_names_a_commit():
     commits = {own.source.commit for _, _, own in entries() if not own.cell}
     assert commits and all(commits)
     if not (ROOT / '.git').exists():
@@ -70,7 +65,7 @@ def test_a_figure_of_this_project_names_a_commit() -> None:
             subprocess.run(['git', 'cat-file', '-e', f'{commit}^{{commit}}'], cwd=ROOT, check=True)
 
 
-def test_every_measure_is_known_and_says_what_the_cell_says() -> None:
+def test_every_measure_is_known_and_says_what_the_cell_says():
     signs = {'mrr10': 'RR@10', 'r1000': 'R@1000', 'MAP': 'AP', 'P30': 'P@30', 'MRR': 'RR', 'latency': 'latency'}
     signs |= {'robust04_p20': 'P@20', 'robust04_ndcg20': 'nDCG@20', 'webtrack_err20': 'ERR@20', '1': 'nDCG@10'}
     signs |= {'webtrack_ndcg20': 'nDCG@20', 'mrr10_dev': 'RR@10', 'mrr10_test': 'RR@10', 'r1000_dev': 'R@1000'}
@@ -82,7 +77,7 @@ def test_every_measure_is_known_and_says_what_the_cell_says() -> None:
             assert expected.measure == signs[last], expected.cell
 
 
-def test_tolerances_are_small_and_have_reasons() -> None:
+def test_tolerances_are_small_and_have_reasons():
     for _, _, expected in entries():
         if expected.tolerance is not None:
             assert expected.tolerance.value <= 0.02

@@ -1,12 +1,9 @@
 """The command: lists, reports, exit status; the committed report is that of the files beside it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 Make = Callable[..., Path]
 
 
-def entry_rows(regression: Any) -> list[tuple[str, str, str, str]]:
+def entry_rows(regression):
     """(condition, measure, expected, source) of every entry, as the report shows them."""
     return [
         (condition.name, measure_text(own), own.text, source_text(own))
@@ -28,13 +25,11 @@ def entry_rows(regression: Any) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def command(path: Path, data: Path, *flags: str) -> int:
+def command(path, data, *flags):
     return run(main, [str(path), '--data', str(data), '--work', str(data / 'work'), *flags])
 
 
-def test_status_and_reports(
-    regression_file: Make, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_and_reports(regression_file, data, tmp_path, capsys):
     reports = [tmp_path / name for name in ('a.json', 'a.md', 'a.html')]
     for report in reports:
         assert command(regression_file(), data, '--report', str(report), '--jobs', '2') == 0
@@ -56,21 +51,19 @@ def test_status_and_reports(
 
 
 @pytest.mark.usefixtures('commands_here')
-def test_a_failure_is_status_1(regression_file: Make, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_is_status_1(regression_file, data, capsys):
     assert command(regression_file('0.3333', '0.3111'), data, '--condition', 'a+b', '--quiet') == 1
     assert 'FAIL RR@10: 0.3333, expected 0.3111' in capsys.readouterr().out
 
 
-def test_an_absent_data_folder_is_loud(
-    regression_file: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_absent_data_folder_is_loud(regression_file, tmp_path, capsys):
     assert command(regression_file(), tmp_path / 'nowhere') == 0
     captured = capsys.readouterr()
     assert 'WARNING: the data folder' in captured.err
     assert 'NOT RUN small a+b' in captured.out and '2 NOT RUN' in captured.out
 
 
-def test_list_and_dry_run_run_nothing(regression_file: Make, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_and_dry_run_run_nothing(regression_file, data, capsys):
     assert command(regression_file(), data, '--list') == 0
     assert command(regression_file(), data, '--dry-run') == 0
     printed = capsys.readouterr().out
@@ -96,9 +89,7 @@ def test_list_and_dry_run_run_nothing(regression_file: Make, data: Path, capsys:
         ('second: [a, b]}\n    only: different', 'second: [c]}\n    only: equal', 14, 'the grid has no cells'),
     ],
 )
-def test_a_wrong_file_is_refused_with_file_and_line(
-    regression_file: Make, data: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, line: int, message: str
-) -> None:
+def test_a_wrong_file_is_refused_with_file_and_line(regression_file, data, capsys, old, new, line, message):
     path = regression_file(old, new)
     assert command(path, data) == 2
     error = capsys.readouterr().err
@@ -106,7 +97,7 @@ def test_a_wrong_file_is_refused_with_file_and_line(
     assert message in error
 
 
-def test_the_committed_report_has_the_entries_of_the_files() -> None:
+def test_the_committed_report_has_the_entries_of_the_files():
     report = (ROOT / 'regressions' / 'REPORT.md').read_text(encoding='utf-8')
     expected = []
     for path in sorted((ROOT / 'regressions').glob('*.yaml')):

@@ -1,7 +1,5 @@
 """The runner: green on what agrees, red on what does not, and never a score where there is none."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -9,19 +7,17 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.regression.layout import ScoreSource, Tolerance
-from pyserini_repbert.regression.runner import Outcome, Status, judge, run_condition
+from pyserini_repbert.regression.runner import Status, judge, run_condition
 from pyserini_repbert.regression.schema import Expected
-from pyserini_repbert.regression.workspace import Workspace
 
 Make = Callable[..., Path]
-MakeWorkspace = Callable[..., Workspace]
 
 
-def run(workspace: Workspace, number: int = 0, heavy_too: bool = False) -> Outcome:
+def run(workspace, number=0, heavy_too=False):
     return run_condition(workspace.regression.conditions[number], workspace, heavy_too)
 
 
-def expected(text: str, tolerance: float = 0.0) -> Expected:
+def expected(text, tolerance=0.0):
     return Expected(
         'AP',
         text,
@@ -44,11 +40,11 @@ def expected(text: str, tolerance: float = 0.0) -> Expected:
         ('0.30387', 0, float('nan'), Status.FAIL),
     ],
 )
-def test_judging(text: str, tolerance: float, measured: float, status: Status) -> None:
+def test_judging(text, tolerance, measured, status):
     assert judge(expected(text, tolerance), measured) is status
 
 
-def test_conditions_pass(regression_file: Make, workspace: MakeWorkspace) -> None:
+def test_conditions_pass(regression_file, workspace):
     place = workspace(regression_file())
     outcomes = [run(place, 0), run(place, 1)]
     assert [one.condition.name for one in outcomes] == ['a+b', 'b+a']
@@ -57,7 +53,7 @@ def test_conditions_pass(regression_file: Make, workspace: MakeWorkspace) -> Non
 
 
 @pytest.mark.usefixtures('commands_here')
-def test_a_missing_score_is_red(regression_file: Make, workspace: MakeWorkspace) -> None:
+def test_a_missing_score_is_red(regression_file, workspace):
     path = regression_file()
     head = path.read_text(encoding='utf-8').partition('conditions:')[0]
     command = (
@@ -77,9 +73,7 @@ def test_a_missing_score_is_red(regression_file: Make, workspace: MakeWorkspace)
     assert outcome.why == 'no score was measured'
 
 
-def test_a_failed_command_is_red_with_its_last_lines(
-    regression_file: Make, workspace: MakeWorkspace, data: Path
-) -> None:
+def test_a_failed_command_is_red_with_its_last_lines(regression_file, workspace, data):
     (data / 'a.txt').write_text('1 Q0 x one 9 a\n', encoding='utf-8')
     outcome = run(workspace(regression_file()))
     assert outcome.status is Status.FAIL
@@ -87,9 +81,7 @@ def test_a_failed_command_is_red_with_its_last_lines(
     assert 'a.txt:1' in outcome.why and 'status 2' in outcome.why
 
 
-def test_what_is_missing_is_named_with_size_and_command(
-    regression_file: Make, workspace: MakeWorkspace, data: Path
-) -> None:
+def test_what_is_missing_is_named_with_size_and_command(regression_file, workspace, data):
     (data / 'a.txt').unlink()
     outcome = run(workspace(regression_file()))
     assert outcome.status is Status.NOT_RUN
@@ -98,7 +90,7 @@ def test_what_is_missing_is_named_with_size_and_command(
 
 
 @pytest.mark.usefixtures('commands_here')
-def test_a_damaged_resource_is_red(regression_file: Make, workspace: MakeWorkspace, data: Path) -> None:
+def test_a_damaged_resource_is_red(regression_file, workspace, data):
     right = hashlib.md5((data / 'a.txt').read_bytes()).hexdigest()
     assert run(workspace(regression_file('size: 60 B', f'md5: {right}'))).status is Status.PASS
     outcome = run(workspace(regression_file('size: 60 B', f'md5: {right[::-1]}')))
@@ -106,9 +98,7 @@ def test_a_damaged_resource_is_red(regression_file: Make, workspace: MakeWorkspa
 
 
 @pytest.mark.usefixtures('commands_here')
-def test_results_are_remembered_for_the_same_commands_code_and_resources(
-    regression_file: Make, workspace: MakeWorkspace, data: Path
-) -> None:
+def test_results_are_remembered_for_the_same_commands_code_and_resources(regression_file, workspace, data):
     path = regression_file()
     assert not run(workspace(path)).remembered
     assert run(workspace(path)).remembered
@@ -121,7 +111,7 @@ def test_results_are_remembered_for_the_same_commands_code_and_resources(
 
 
 @pytest.mark.usefixtures('commands_here')
-def test_heavy_conditions_wait_until_asked_for(regression_file: Make, workspace: MakeWorkspace) -> None:
+def test_heavy_conditions_wait_until_asked_for(regression_file, workspace):
     place = workspace(regression_file('    only: different\n', '    only: different\n    heavy: an hour of CPU\n'))
     outcome = run(place)
     assert (outcome.status, outcome.why) == (Status.NOT_RUN, 'takes an hour of CPU: --all runs it')

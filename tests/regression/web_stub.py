@@ -1,7 +1,5 @@
 """A web server on 127.0.0.1 that answers as the real addresses do, and as they should not."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

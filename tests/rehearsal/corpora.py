@@ -1,7 +1,5 @@
 """Stand-ins for collections and their topics, expansions and folds, packed and named as the real ones."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 import zipfile

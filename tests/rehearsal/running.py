@@ -1,7 +1,5 @@
 """The rehearsal: makes and serves stand-ins, fetches them by the command, and runs every condition on them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Serves the stand-ins from 127.0.0.1 as their real hosts would: by address, with ranges, and part of the hub's API."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

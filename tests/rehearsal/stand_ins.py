@@ -1,7 +1,5 @@
 """The stand-in for each resource; a resource without one is an error."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Writes TensorFlow checkpoints without TensorFlow, for stand-ins and tests; checksums inside are left 0."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from pathlib import Path

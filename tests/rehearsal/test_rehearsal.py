@@ -1,24 +1,20 @@
 """The rehearsal on a part of the regressions: stand-ins fetched from a server here, commands run to their scores."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from rehearsal.running import Rehearsal, rehearse
+from rehearsal.running import rehearse
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get('PYSERINI_REPBERT_DATA', ROOT.parent / 'shared' / 'data'))
-Rehearse = Callable[..., Rehearsal]
 
 pytestmark = pytest.mark.skipif(not (DATA / 'msmarco').is_dir(), reason='the real topics and judgments are not here')
 
 
 @pytest.fixture
-def rehearsal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Rehearse]:
+def rehearsal(monkeypatch, tmp_path):
     """run(file, *conditions), with a cache of its own."""
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'cache'))
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
@@ -27,13 +23,13 @@ def rehearsal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Rehea
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'hub'))
 
-    def run(file: str, *conditions: str) -> Rehearsal:
+    def run(file, *conditions):
         return rehearse([str(ROOT / 'regressions' / f'{file}.yaml')], conditions, DATA, tmp_path / 'rehearsal')
 
     yield run
 
 
-def test_published_runs_from_download_to_score(rehearsal: Rehearse) -> None:
+def test_published_runs_from_download_to_score(rehearsal):
     names = ['published.RepBERT', 'published.doc2query', 'eval.RepBERT']
     found = rehearsal('msmarco-v1-passage.repbert', *names)
     assert found.failed == {}
@@ -54,7 +50,7 @@ def test_published_runs_from_download_to_score(rehearsal: Rehearse) -> None:
         ('trec-car.mono-duo', ['+monoBERT+duoBERT_MAX', 'EPIC']),
     ],
 )
-def test_models_and_collections_from_download_to_score(rehearsal: Rehearse, file: str, conditions: list[str]) -> None:
+def test_models_and_collections_from_download_to_score(rehearsal, file, conditions):
     found = rehearsal(file, *conditions)
     assert found.failed == {} and found.not_run == {}
     assert sorted(found.rehearsed) == sorted(f'{file} {name}' for name in conditions)

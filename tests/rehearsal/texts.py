@@ -1,7 +1,5 @@
 """Stand-ins for texts: topics, judgments, passages that match them, and runs of these passages."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from collections.abc import Iterable, Mapping, Sequence

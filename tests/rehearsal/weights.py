@@ -1,7 +1,5 @@
 """Stand-ins for the published checkpoints: tiny BERTs, named and packed as the real ones."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

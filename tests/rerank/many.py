@@ -1,7 +1,5 @@
 """Many queries reranked in one call."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from pyserini_repbert.ranking import Candidate, Query, Ranking

@@ -1,7 +1,5 @@
 """The contract of every reranker: order, ties, depth, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -13,14 +11,14 @@ from pyserini_repbert.rerank import Reranker
 class Given(Reranker):
     """Scores by docid."""
 
-    def __init__(self, **scores: float) -> None:
+    def __init__(self, **scores):
         self.scores = scores
 
     def score_lists(self, queries, lists, on_progress=None):
         return [np.array([self.scores[item.docid] for item in items], dtype=np.float32) for items in lists]
 
 
-def candidates(docids: str) -> list[Candidate]:
+def candidates(docids):
     return [Candidate(docid, 9.0 - place, f'text of {docid}') for place, docid in enumerate(docids)]
 
 

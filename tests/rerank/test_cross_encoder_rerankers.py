@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 import json
 import random
@@ -17,13 +15,13 @@ from pyserini_repbert.trace import Notes
 WORDS = 'cat dog fish bird sat ate ran mat hat red blue the a on in big small old new'.split()
 
 
-def candidates(n: int, seed: int = 0, longest: int = 60) -> list[Candidate]:
+def candidates(n, seed=0, longest=60):
     chooser = random.Random(seed)
     texts = [' '.join(chooser.choices(WORDS, k=chooser.randint(1, longest))) for _ in range(n)]
     return [Candidate(f'd{number}', float(-number), text) for number, text in enumerate(texts)]
 
 
-def scores(reranker, query, items) -> np.ndarray:
+def scores(reranker, query, items):
     return reranker.score_lists([query], [items])[0]
 
 

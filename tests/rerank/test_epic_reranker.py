@@ -1,7 +1,5 @@
 """Reranking with EPIC: from an index, on the fly, and both."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from folders import change_model
@@ -20,20 +18,20 @@ QUERIES = ['blue fish in the sea', 'moon', 'the cat ate the bird ?']
 
 
 @pytest.fixture
-def passages(corpus_file) -> list[Passage]:
+def passages(corpus_file):
     return list(open_corpus(corpus_file(25)))
 
 
 @pytest.fixture
-def encoder(tiny_epic) -> EpicEncoder:
+def encoder(tiny_epic):
     return EpicEncoder(tiny_epic())
 
 
-def candidates(passages: list[Passage], text: bool = True) -> list[Candidate]:
+def candidates(passages, text=True):
     return [Candidate(passage.docid, 7.0, passage.text if text else None) for passage in passages]
 
 
-def scores(found: list[Candidate]) -> dict[str, float]:
+def scores(found):
     return {candidate.docid: candidate.score for candidate in found}
 
 

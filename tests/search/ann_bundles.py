@@ -1,7 +1,5 @@
 """Bundles of vectors that a test chooses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

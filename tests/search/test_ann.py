@@ -1,7 +1,5 @@
 """Approximate search against exact search, with real FAISS on small clustered vectors."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

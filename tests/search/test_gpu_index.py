@@ -1,7 +1,5 @@
 """Search on GPUs, without one: a device that counts what is copied to it, and copies as late as it may."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Questions answered with reasons, and at a prompt."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyserini_repbert.commands.command import run

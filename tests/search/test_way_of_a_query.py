@@ -1,7 +1,5 @@
 """The way of a query through the floors: a lower floor calls a higher one only as `Ranker` and `Trace` declare."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import sys

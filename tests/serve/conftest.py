@@ -1,12 +1,7 @@
 """A service over a tiny index, with tiny rerankers of all systems, behind a client in this process."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +19,7 @@ TOPICS = 'q1\tcat sat on the mat\nq2\tred fish in the sea\n'
 QRELS = 'q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 2\n'
 
 
-def ready(client: TestClient) -> TestClient:
+def ready(client):
     """The client, once its service has opened its indexes."""
     for _ in range(600):
         answer = client.get('/readyz')
@@ -35,7 +30,7 @@ def ready(client: TestClient) -> TestClient:
 
 
 @pytest.fixture
-def bundle(tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path], tmp_path: Path) -> Path:
+def bundle(tiny_checkpoint, corpus_file, tmp_path):
     """A dense bundle of 12 passages with their texts."""
     folder = tmp_path / 'bundle'
     encode_corpus(
@@ -45,16 +40,14 @@ def bundle(tiny_checkpoint: Callable[..., Path], corpus_file: Callable[..., Path
 
 
 @pytest.fixture
-def rerankers(
-    cross_encoder_folder: Callable[..., Path], tiny_epic: Callable[..., Path], tiny_cedr: Callable[..., Path]
-) -> tuple[str, ...]:
+def rerankers(cross_encoder_folder, tiny_epic, tiny_cedr):
     """Folders of a monoBERT, a duoBERT, an EPIC and a CEDR, each called as its system."""
     folders = [cross_encoder_folder('monobert'), cross_encoder_folder('duobert'), tiny_epic('epic')]
     return tuple(map(str, [*folders, tiny_cedr('knrm', 'cedr')]))
 
 
 @pytest.fixture
-def index_settings(bundle: Path, tmp_path: Path) -> IndexSettings:
+def index_settings(bundle, tmp_path):
     """The bundle, with two judged topics."""
     (tmp_path / 'topics.tsv').write_text(TOPICS, encoding='utf-8')
     (tmp_path / 'qrels.txt').write_text(QRELS, encoding='utf-8')
@@ -63,11 +56,11 @@ def index_settings(bundle: Path, tmp_path: Path) -> IndexSettings:
 
 
 @pytest.fixture
-def serving(index_settings: IndexSettings, rerankers: tuple[str, ...]) -> Iterator[Callable[..., TestClient]]:
+def serving(index_settings, rerankers):
     """make(limits=…, **settings) -> a client of a service that is ready."""
     with ExitStack() as held:
 
-        def make(limits: Limits | None = None, **settings: Any) -> TestClient:
+        def make(limits=None, **settings):
             indexes = {'tiny': index_settings}
             own = ServeSettings(indexes=indexes, rerankers=[*rerankers], limits=limits or Limits(), **settings)
             return ready(held.enter_context(TestClient(create_app(own), raise_server_exceptions=False)))
@@ -76,13 +69,13 @@ def serving(index_settings: IndexSettings, rerankers: tuple[str, ...]) -> Iterat
 
 
 @pytest.fixture
-def client(serving: Callable[..., TestClient]) -> TestClient:
+def client(serving):
     """A client of the service with its defaults."""
     return serving()
 
 
 @pytest.fixture
-def serving_with_mcp(index_settings: IndexSettings) -> Iterator[TestClient]:
+def serving_with_mcp(index_settings):
     """A client of a service with MCP at /mcp."""
     app = create_app(ServeSettings(indexes={'tiny': index_settings}), with_mcp=True)
     with TestClient(app, base_url='http://127.0.0.1:8081') as client:

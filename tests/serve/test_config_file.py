@@ -1,9 +1,6 @@
 """Settings files: what each key means, and one line for each mistake, with file and line."""
 
-from __future__ import annotations
-
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +13,7 @@ from pyserini_repbert.serve.settings import IndexSettings, ServeSettings, read_s
 REPBERT = {'ranking': {'system': 'repbert'}}
 
 
-def _written(folder: Path, text: str) -> Path:
+def _written(folder, text):
     for name in ('lucene', 'bundle', 'checkpoint'):
         (folder / name).mkdir(exist_ok=True)
     path = folder / 'serve.yaml'
@@ -99,7 +96,7 @@ def test_mistakes(text, line, says, tmp_path):
     assert says in message and '\n' not in message and len(message) < 400
 
 
-def _empty(folder: Path) -> Path:
+def _empty(folder):
     path = folder / 'empty.yaml'
     path.touch()
     return path

@@ -1,7 +1,5 @@
 """The examples for servers: what the Dockerfile copies and installs, as a script; commands that name real flags."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -15,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / 'examples'
 
 
-def _instructions() -> list[tuple[str, str]]:
+def _instructions():
     """(word, rest) of each line of the Dockerfile."""
     lines = (EXAMPLES / 'Dockerfile').read_text(encoding='utf-8').splitlines()
     return [tuple(line.split(' ', 1)) for line in lines if line and not line.startswith('#')]

@@ -1,7 +1,5 @@
 """Passages for clients: Pyserini's forms of stored documents, and marked words, by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyserini_repbert.serve.documents import SHOWN_CHARACTERS, document, marked, shown_parts

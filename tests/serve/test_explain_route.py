@@ -1,7 +1,5 @@
 """/v1/{index}/explain: what rerankers say of passages."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

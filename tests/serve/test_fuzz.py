@@ -1,7 +1,5 @@
 """Requests made from the OpenAPI document by schemathesis, valid and invalid: documented statuses and forms only."""
 
-from __future__ import annotations
-
 import zlib
 
 import pytest

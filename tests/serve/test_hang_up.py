@@ -1,7 +1,5 @@
 """Clients that go away before there is an answer: their work is given up, without noise, and the service goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -9,7 +7,6 @@ import threading
 import time
 
 import pytest
-from starlette.testclient import TestClient
 
 RERANKED = '/v1/tiny/search?query=cat&rerank=duobert@12'
 ABANDONED = [
@@ -20,7 +17,7 @@ ABANDONED = [
 ]
 
 
-async def _gone(app, target: str, body: bytes) -> list[dict]:
+async def _gone(app, target, body):
     """What the application sends to a client that has hung up when its request is whole."""
     path, _, query = target.partition('?')
     scope = {
@@ -39,10 +36,10 @@ async def _gone(app, target: str, body: bytes) -> list[dict]:
     messages = [{'type': 'http.request', 'body': body, 'more_body': False}]
     sent: list[dict] = []
 
-    async def receive() -> dict:
+    async def receive():
         return messages.pop() if messages else {'type': 'http.disconnect'}
 
-    async def send(message: dict) -> None:
+    async def send(message):
         sent.append(message)
 
     async with asyncio.timeout(20):
@@ -51,7 +48,7 @@ async def _gone(app, target: str, body: bytes) -> list[dict]:
 
 
 @pytest.fixture
-def busy(client: TestClient):
+def busy(client):
     """A client of a service whose queue that reranks is busy until the test ends."""
     free, begun = threading.Event(), threading.Event()
     rerank = client.app.state.service.queues['rerank']
@@ -64,7 +61,7 @@ def busy(client: TestClient):
     assert client.get(RERANKED).status_code == 200
 
 
-def _emptied(queue) -> bool:
+def _emptied(queue):
     """Whether nothing waits in the queue after a second at most."""
     for _ in range(100):
         if queue.length == 0:

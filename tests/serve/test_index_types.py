@@ -1,9 +1,6 @@
 """Every type of index that a settings file may name, opened and searched over HTTP; and what cannot be opened."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -20,7 +17,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.search.ann import build_ann
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.service import Service
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings, read_settings
+from pyserini_repbert.serve.settings import ServeSettings, read_settings
 
 N = 640  # an approximate index takes 624 at least
 CONFIG = """
@@ -50,10 +47,10 @@ def folder(tiny_checkpoint, tiny_epic, corpus_file, tmp_path):
     return tmp_path
 
 
-def _failure(indexes: dict[str, IndexSettings]) -> str:
+def _failure(indexes):
     """Why a service of these indexes cannot be opened."""
 
-    async def opened() -> None:
+    async def opened():
         service = Service(ServeSettings(indexes=indexes))
         try:
             await service.open()
@@ -81,7 +78,7 @@ def test_all_of_them(folder):
             'text': ('tf', SPARSE, N),
         }
 
-        def hits(index: str, **asked) -> dict[str, float]:
+        def hits(index, **asked):
             answer = client.get(f'/v1/{index}/search', params={'query': TEXT, 'hits': 5, **asked})
             assert answer.status_code == 200, answer.text
             return {own['docid']: own['score'] for own in answer.json()['candidates']}
@@ -97,7 +94,7 @@ def test_all_of_them(folder):
         raw = client.get('/v1/dense/doc/d3').json()['doc']  # the passage is the base index's
         assert raw == client.get('/v1/epic/doc/d3').json()['doc'] == client.get('/v1/text/doc/d3').json()['doc']
 
-    def changed(name: str, **values: Any) -> IndexSettings:
+    def changed(name, **values):
         return indexes[name].model_copy(update=values)
 
     dense, text = indexes['dense'], indexes['text']

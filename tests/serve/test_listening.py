@@ -1,7 +1,5 @@
 """The socket that the service listens on."""
 
-from __future__ import annotations
-
 import resource
 import socket
 

@@ -1,7 +1,5 @@
 """The service as a process, over real sockets: what no test client does, and how it stops."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import contextlib
 import http.client
@@ -12,7 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,7 +21,7 @@ SEARCH = '/v1/tiny/search?query=cat+sat&hits=3'
 
 
 @pytest.fixture
-def process(index_settings, rerankers, tmp_path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def process(index_settings, rerankers, tmp_path):
     """A service of the tiny index on a free port of 127.0.0.1."""
     with listening('127.0.0.1', 0)[0] as free:
         port = free.getsockname()[1]
@@ -47,7 +44,7 @@ def process(index_settings, rerankers, tmp_path) -> Iterator[tuple[subprocess.Po
             started.kill()
 
 
-def _get(port: int, target: str) -> tuple[int, bytes]:
+def _get(port, target):
     connection = http.client.HTTPConnection('127.0.0.1', port, timeout=60)
     try:
         connection.request('GET', target)
@@ -57,7 +54,7 @@ def _get(port: int, target: str) -> tuple[int, bytes]:
         connection.close()
 
 
-def _sent(port: int, raw: bytes, most: float = 30.0) -> tuple[int, dict[str, str]]:
+def _sent(port, raw, most=30.0):
     """The status of the answer to raw bytes, and its JSON body."""
     with socket.create_connection(('127.0.0.1', port), timeout=most) as connection:
         connection.sendall(raw)

@@ -1,12 +1,9 @@
 """The MCP tools, by a client in this process and over stdio: Pyserini's names, and rerank and explain."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,8 +26,8 @@ def call(index_settings, rerankers):
 
     settings = ServeSettings(indexes={'tiny': index_settings}, rerankers=[*rerankers])
 
-    def called(*calls: tuple[str, dict[str, Any]]) -> list[Any]:
-        async def work() -> list[Any]:
+    def called(*calls):
+        async def work():
             async with Client(make_mcp(settings)) as client:
                 return [(await client.call_tool(name, given)).data for name, given in calls]
 
@@ -40,7 +37,7 @@ def call(index_settings, rerankers):
 
 
 def test_pyserinis_tools_are_there(index_settings):
-    async def names() -> set[str]:
+    async def names():
         async with Client(make_mcp(ServeSettings(indexes={'tiny': index_settings}))) as client:
             tools = await client.list_tools()
             assert all(tool.description for tool in tools)
@@ -102,7 +99,7 @@ def test_over_stdio(index_settings, tmp_path):
     arguments = ['-m', 'pyserini_repbert.serve', '--index', f'tiny={index_settings.place}', '--rerankers', '--mcp']
     environment = {**os.environ, 'PYTHONPATH': str(root)}
 
-    async def work() -> Any:
+    async def work():
         transport = StdioTransport(sys.executable, arguments, env=environment, cwd=str(tmp_path))
         async with Client(transport, timeout=120) as client:
             return (await client.call_tool('search', {'query': 'red fish', 'hits': 2})).data

@@ -1,7 +1,5 @@
 """The page's files: there, of the right kind, under a policy without exceptions."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Bad requests: the right status, one JSON error that says what to do, and the service goes on."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re
@@ -49,7 +47,7 @@ BAD_ADDRESSES = [
 ]
 
 
-def _right(answer, status: int, says: str) -> bool:
+def _right(answer, status, says):
     """Whether an answer is one JSON error of this status, in one short line, that says this."""
     error = answer.json()['error']
     shape = answer.status_code == status and list(answer.json()) == ['error']

@@ -1,7 +1,5 @@
 """/v1/{index}/search, /doc, /batch and /compare: the shape of Pyserini's server, and what is added."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

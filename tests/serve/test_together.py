@@ -1,11 +1,8 @@
 """Queues: together what waits together, refusals beyond the queue, errors of one job alone, nothing lost at the end."""
 
-from __future__ import annotations
-
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -17,7 +14,7 @@ from pyserini_repbert.serve.together import Queue, Together
 
 
 @contextmanager
-def _running(queue: Queue) -> Iterator[ThreadPoolExecutor]:
+def _running(queue):
     """Threads that wait in a queue which runs."""
     queue.start()
     with ThreadPoolExecutor(32) as threads:
@@ -26,7 +23,7 @@ def _running(queue: Queue) -> Iterator[ThreadPoolExecutor]:
 
 
 @contextmanager
-def _busy(queue: Queue, threads: ThreadPoolExecutor) -> Iterator[Future]:
+def _busy(queue, threads):
     """The queue's thread is busy until the end of the context."""
     free, begun = threading.Event(), threading.Event()
     first = threads.submit(queue.call, lambda: begun.set() or free.wait(30))
@@ -35,7 +32,7 @@ def _busy(queue: Queue, threads: ThreadPoolExecutor) -> Iterator[Future]:
     free.set()
 
 
-def _until_waiting(queue: Queue, n: int) -> None:
+def _until_waiting(queue, n):
     for _ in range(1000):
         if queue.length == n:
             return
@@ -46,7 +43,7 @@ def _until_waiting(queue: Queue, n: int) -> None:
 class _Lengths(Ranker):
     """Ranks the numbers below a query's length; an empty query is an error of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.asked: list[tuple[int, int]] = []
 
     def _rank(self, topics, run, k, trace):

@@ -1,12 +1,8 @@
 """The tool that a test module is about."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -14,10 +10,10 @@ TOOLS = Path(__file__).parents[2] / 'tools'
 
 
 @pytest.fixture
-def imported(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
+def imported(monkeypatch):
     """imported(NAME, …): these tools, imported anew from tools/; the last one."""
 
-    def anew(*names: str) -> ModuleType:
+    def anew(*names):
         monkeypatch.syspath_prepend(str(TOOLS))
         for name in names:
             monkeypatch.delitem(sys.modules, name, raising=False)
@@ -27,7 +23,7 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
 
 
 @pytest.fixture
-def main(request: pytest.FixtureRequest) -> Callable[[list[str]], int | None]:
+def main(request):
     """The `main` of tools/NAME.py, where a module has TOOL = 'NAME'."""
     name = request.module.TOOL
     spec = importlib.util.spec_from_file_location(name, TOOLS / f'{name}.py')

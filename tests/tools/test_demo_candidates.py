@@ -1,7 +1,5 @@
 """The teacher of the demo's rerankers: the cosine, and BM25 beside it."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyserini_repbert.ranking import NO_HITS, Ranking

@@ -1,7 +1,5 @@
 """What the demo rerankers are taught with: cut from real paragraphs, and from documents and modules made up here."""
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import json
@@ -41,7 +39,7 @@ def tool(monkeypatch, tmp_path):
     return made
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(path, 'wt', encoding='utf-8') as stream:
         stream.write(text)

@@ -1,7 +1,5 @@
 """Training all demo checkpoints: which commands are run, in which order; the package's own part is played by a list."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -1,32 +1,26 @@
 """A tiny world to train in: passages, topics, judgments, a run, and recipes over tiny checkpoints."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from pyserini_repbert.train.reading import read_recipe
-from pyserini_repbert.train.recipe import Recipe
 
 ANIMALS = ('cat', 'dog', 'fish', 'bird')
 PLACES = ('mat', 'hat', 'sea', 'sky', 'tree', 'moon')
 
 
 @pytest.fixture(scope='module', autouse=True)
-def _nothing_older_is_garbage() -> None:
+def _nothing_older_is_garbage():
     """At its start, the Trainer looks through all there is for garbage: 0.4 seconds, after all the other tests."""
     gc.freeze()
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> dict[str, str]:
+def world(tmp_path):
     """24 passages ('the cat sat on the mat'), a topic for each ('cat mat'), and for each a run of six hits."""
     pairs = list(itertools.product(ANIMALS, PLACES))
     with open(tmp_path / 'corpus.jsonl', 'w', encoding='utf-8') as stream:
@@ -45,10 +39,10 @@ def world(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def recipe_file(tmp_path: Path, world: dict[str, str], tiny_checkpoint: Callable[..., Path]) -> Callable[..., Path]:
+def recipe_file(tmp_path, world, tiny_checkpoint):
     """make(system, ranking={}, training={}, data=None, **keys) -> a recipe over a tiny base with dropout, 6 steps."""
 
-    def make(system: str, ranking: Any = None, training: Any = None, data: Any = None, **keys: Any) -> Path:
+    def make(system, ranking=None, training=None, data=None, **keys):
         base = tmp_path / 'base'
         if not base.is_dir():
             tiny_checkpoint('base')
@@ -72,10 +66,10 @@ def recipe_file(tmp_path: Path, world: dict[str, str], tiny_checkpoint: Callable
 
 
 @pytest.fixture
-def tiny_recipe(recipe_file: Callable[..., Path]) -> Callable[..., Recipe]:
+def tiny_recipe(recipe_file):
     """`recipe_file`, read."""
 
-    def make(system: str, **keys: Any) -> Recipe:
+    def make(system, **keys):
         return read_recipe(recipe_file(system, **keys))
 
     return make

@@ -1,7 +1,5 @@
 """What is learnt from judgments: the query map, the weights of fusion, and the folder that searches with both."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """kill -9 at every file event of a training: resumed, it leaves the bytes of one that was never stopped."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -23,7 +21,7 @@ TRAINING = {'steps': 5, 'save_every': 2, 'log_every': 3}  # a state between two 
 def killed(recipe_file, world, tmp_path):
     """killed(scenario, every) -> what came of it; the adapter is validated, and its training stops early."""
 
-    def run(scenario: str, every: int):
+    def run(scenario, every):
         system, ranking, keys = SCENARIOS[scenario]
         training = TRAINING
         if scenario == 'adapter':

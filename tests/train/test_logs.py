@@ -1,7 +1,5 @@
 """The logs of a training: what is written, where it stays, and what a resumed training hides."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyserini_repbert.train.output import Trained, read_log

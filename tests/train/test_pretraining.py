@@ -1,7 +1,5 @@
 """Target corpus pre-training: what is hidden, what follows what, and that the result is a base."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

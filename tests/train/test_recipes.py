@@ -1,7 +1,5 @@
 """Recipes: those that ship are whole, and what is wrong with another is said in one line."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

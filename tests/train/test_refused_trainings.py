@@ -1,7 +1,5 @@
 """What a training refuses: recipes, outputs that are not its own, losses that are not finite."""
 
-from __future__ import annotations
-
 import pytest
 from trained_models import REPBERT, SYSTEMS
 

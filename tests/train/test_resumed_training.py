@@ -1,7 +1,5 @@
 """A training that was stopped, killed or damaged goes on as if it never was, or is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from trained_models import REPBERT, SYSTEMS, dies_before, files, killed_at, scores

@@ -1,7 +1,5 @@
 """Two processes that share their negatives train as one process with their batches together."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

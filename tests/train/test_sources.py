@@ -1,7 +1,5 @@
 """Instances: which, in what order, from which position; and which topics may not be among them."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -17,7 +15,7 @@ from pyserini_repbert.train.tasks.repbert import in_batch_labels
 from pyserini_repbert.train.training import train
 
 
-def opened(world, guard=None, **keys) -> TrainingSource:
+def opened(world, guard=None, **keys):
     values = {key: world[key] for key in ('topics', 'qrels', 'corpus', 'run')} | keys
     return TrainingSource(Source(**values), 0, guard or Guard(), 'data.0')
 

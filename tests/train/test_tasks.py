@@ -1,7 +1,5 @@
 """What the trainer runs: batches in groups of like length, dropout as the recipe says."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from safetensors.torch import load_file

@@ -1,7 +1,5 @@
 """Learning from a teacher's scores: the losses by hand, teachers, groups of candidates, and trainings with them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

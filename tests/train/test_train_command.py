@@ -1,7 +1,5 @@
 """The command: a recipe to a checkpoint, one line for what is wrong."""
 
-from __future__ import annotations
-
 import hashlib
 
 from pyserini_repbert.commands import command

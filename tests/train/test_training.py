@@ -1,7 +1,5 @@
 """Whole trainings of tiny models: they learn, repeat themselves, resume, and give checkpoints that open."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What tests ask of trained checkpoints."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

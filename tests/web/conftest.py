@@ -1,7 +1,5 @@
 """A service of its own process over a small garden, and Debian's Chromium; `make test-web` installs what that takes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -11,7 +9,6 @@ import sys
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +25,7 @@ rerankers: [monobert-demo, duobert-demo, epic-demo, cedr-knrm-demo]
 _STARTED = 120.0  # seconds
 
 
-def command(*arguments: str, folder: Path) -> list[str]:
+def command(*arguments, folder):
     """Run one of this package's commands; its lines of output."""
     environment = os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'OMP_NUM_THREADS': '1'}
     call = [sys.executable, '-m', *arguments]
@@ -38,7 +35,7 @@ def command(*arguments: str, folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope='session')
-def garden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def garden(tmp_path_factory):
     """A folder with a dense and a Lucene index of the garden, its topics and judgments, and a settings file."""
     folder = tmp_path_factory.mktemp('garden')
     lines = [json.dumps({'id': docid, 'contents': text}) for docid, text in PASSAGES.items()]
@@ -54,7 +51,7 @@ def garden(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope='session')
-def served(garden: Path) -> Iterator[str]:
+def served(garden):
     """The address of a service over the garden."""
     environment = os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'OMP_NUM_THREADS': '1'}
     call = [sys.executable, '-m', 'pyserini_repbert.serve', '--config', 'serve.yaml', '--port', '0', '--offline']
@@ -67,7 +64,7 @@ def served(garden: Path) -> Iterator[str]:
             process.wait(30)
 
 
-def _ready(process: subprocess.Popen[bytes], told: Path) -> str:
+def _ready(process, told):
     ends = time.monotonic() + _STARTED
     while time.monotonic() < ends and process.poll() is None:
         found = re.search(r'http://\S+', told.read_text(encoding='utf-8'))
@@ -82,10 +79,10 @@ def _ready(process: subprocess.Popen[bytes], told: Path) -> str:
 
 
 @pytest.fixture(scope='session')
-def api(served: str) -> Callable[..., Any]:
+def api(served):
     """get(path, name=value or list, …) -> the service's JSON answer, past the page."""
 
-    def get(path: str, **parameters: Any) -> Any:
+    def get(path, **parameters):
         with urllib.request.urlopen(f'{served}v1/{path}?{urllib.parse.urlencode(parameters, doseq=True)}') as answer:
             return json.load(answer)
 
@@ -93,7 +90,7 @@ def api(served: str) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope='session')
-def browser() -> Iterator[Any]:
+def browser():
     """Chromium; without it, or without Playwright, the tests are skipped before a service is started."""
     playwright = pytest.importorskip('playwright.sync_api', reason='the web extra is not installed: make test-web')
     pytest.importorskip('fastapi', reason='the serve extra is not installed')
@@ -108,7 +105,7 @@ def browser() -> Iterator[Any]:
 class Opened:
     """A page of the browser, with what went wrong on it and what it asked for."""
 
-    def __init__(self, context: Any, served: str) -> None:
+    def __init__(self, context, served):
         self.page, self.served = context.new_page(), served
         self.page.set_default_timeout(30_000)
         self.problems: list[str] = []
@@ -118,28 +115,28 @@ class Opened:
         self.page.on('console', self._told)
         self.page.on('request', lambda request: self.asked.append(request.url))
 
-    def _told(self, message: Any) -> None:
+    def _told(self, message):
         if message.type == 'error' and 'Failed to load resource' not in message.text:
             self.problems.append(message.text)
 
-    def open(self, address: str = '', wait: str | None = '.hit') -> Any:
+    def open(self, address='', wait='.hit'):
         """Go to an address of the page, and wait until something is there."""
         self.page.goto(self.served + address)
         if wait:
             self.page.wait_for_selector(wait)
         return self.page
 
-    def docids(self) -> list[str]:
+    def docids(self):
         """Of the hits that are shown."""
         return list(self.page.locator('.hit > header h2').all_text_contents())
 
 
 @pytest.fixture
-def opened(browser: Any, served: str) -> Iterator[Callable[..., Opened]]:
+def opened(browser, served):
     """make(width=1280, scheme='light', **context) -> Opened; none may have a problem, or leave the service."""
     made: list[tuple[Any, Opened]] = []
 
-    def make(width: int = 1280, scheme: str = 'light', **settings: Any) -> Opened:
+    def make(width=1280, scheme='light', **settings):
         context = browser.new_context(viewport={'width': width, 'height': 900}, color_scheme=scheme, **settings)
         own = Opened(context, served)
         made.append((context, own))

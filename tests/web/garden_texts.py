@@ -1,7 +1,5 @@
 """What the garden service of these tests holds: passages, a hostile one among them, topics and judgments."""
 
-from __future__ import annotations
-
 HOSTILE = '<img/src=x/onerror=window.hacked=1>'
 HOSTILE_TEXT = (
     '<script>window.hacked=1</script> Ripe melons <img src=x onerror="window.hacked=1"> & <b>sweet</b> &lt;i&gt; melon '

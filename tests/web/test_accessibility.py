@@ -1,7 +1,5 @@
 """WCAG 2.2 AA by axe-core, in light and dark and on a narrow screen; nothing is wider than the screen."""
 
-from __future__ import annotations
-
 from importlib import resources
 
 import pytest

@@ -1,7 +1,5 @@
 """Two rankings of one question side by side."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 

@@ -1,7 +1,5 @@
 """What is copied does what the page did: run as it stands, it gives the same hits."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

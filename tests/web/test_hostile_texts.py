@@ -1,7 +1,5 @@
 """No passage, docid, topic or address becomes markup or script."""
 
-from __future__ import annotations
-
 import urllib.request
 
 import pytest

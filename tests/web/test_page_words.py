@@ -1,7 +1,5 @@
 """What the page says when there is no answer, and while one is on its way."""
 
-from __future__ import annotations
-
 import json
 import time
 

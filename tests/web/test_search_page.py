@@ -1,7 +1,5 @@
 """The search view: hits and where they come from, controls, addresses, keys."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Why a hit is where it is: the four panels show what the service says, and ask for no more than they say."""
 
-from __future__ import annotations
-
 import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]

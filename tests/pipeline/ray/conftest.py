@@ -1,14 +1,9 @@
 """A crew whose workers are objects of this process, which are lost when a test says so."""
 
-from __future__ import annotations
-
-from collections.abc import Collection
-from typing import Any
-
 import pytest
 
 from pyserini_repbert.pipeline import ray_jobs as jobs, ray_workers
-from pyserini_repbert.pipeline.ray_jobs import Crew, Job, JobResult
+from pyserini_repbert.pipeline.ray_jobs import Crew, JobResult
 from pyserini_repbert.pipeline.ray_workers import Host
 from tests.pipeline.conftest import world
 
@@ -23,9 +18,7 @@ class LocalCrew(Crew):
     asked : (worker, name of the job), in order
     """
 
-    def __init__(
-        self, size: int = 2, loses: Collection[int] = (), found: dict[str, str] | None = None, **settings: Any
-    ) -> None:
+    def __init__(self, size=2, loses=(), found=None, **settings):
         super().__init__(settings.pop('versions', None) or ray_workers.versions(), **settings)
         self.size, self.loses, self.found = size, loses, found or self.versions
         self.hosts: dict[str, Host] = {}
@@ -34,10 +27,10 @@ class LocalCrew(Crew):
         self.gone: set[str] = set()
         self.made = 0
 
-    def room(self) -> int:
+    def room(self):
         return self.size
 
-    def start(self, most: int) -> int:
+    def start(self, most):
         started = 0
         while len(self.hosts) < min(self.size, most):
             name, self.made, started = f'w{self.made}', self.made + 1, started + 1
@@ -45,7 +38,7 @@ class LocalCrew(Crew):
             self.coming.append(JobResult(name, self.found))
         return started
 
-    def ask(self, worker: str, job: Job) -> None:
+    def ask(self, worker, job):
         self.asked.append((worker, job.name))
         if len(self.asked) - 1 in self.loses:
             del self.hosts[worker]
@@ -57,19 +50,19 @@ class LocalCrew(Crew):
         except Exception as error:
             self.coming.append(JobResult(worker, error=error))
 
-    def answers(self, seconds: float) -> list[JobResult]:
+    def answers(self, seconds):
         arrived, self.coming = self.coming, []
         return arrived
 
-    def alive(self, worker: str) -> bool:
+    def alive(self, worker):
         return worker not in self.gone
 
-    def place(self, worker: str) -> str:
+    def place(self, worker):
         return f'machine of {worker}'
 
 
 @pytest.fixture
-def fleet(monkeypatch) -> type[LocalCrew]:
+def fleet(monkeypatch):
     monkeypatch.setattr(jobs, '_TICK', 0.01)
     return LocalCrew
 
@@ -79,7 +72,7 @@ def connect(monkeypatch):
     """connect(fleet) lets commands meet a fleet behind --ray; returns what they asked for."""
     import contextlib
 
-    def to(fleet: LocalCrew) -> list[Any]:
+    def to(fleet):
         asked = []
 
         @contextlib.contextmanager

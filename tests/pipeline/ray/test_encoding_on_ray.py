@@ -1,7 +1,5 @@
 """`--ray` of encode and `index epic`: the same bundle as on one machine, and refusals; without Ray itself."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

@@ -1,7 +1,5 @@
 """Jobs whose workers are lost, busy, wrong or not there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

@@ -1,7 +1,5 @@
 """A Ray cluster of two nodes on this machine, of which one is removed without grace (`make test-ray`)."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """`rerank --ray`: the same ranking as in one process, resumed after a loss; without Ray itself."""
 
-from __future__ import annotations
-
 import pytest
 
 from pyserini_repbert.commands import command, rerank

@@ -1,7 +1,5 @@
 """`search --ray`: the same hits and bits as on one machine, or an error; without Ray itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
