@@ -85,12 +85,3 @@ def test_unreachable_and_offline(monkeypatch, tmp_path):
     monkeypatch.delenv('HF_HUB_OFFLINE', raising=False)
     with pytest.raises(MissingResourceError, match=r'thing.*could not be fetched.*1\.3 MB.*put it at'):
         download.fetch('http://127.0.0.1:9/file.bin', target, MD5, '1.3 MB', 'thing')
-
-
-def test_forbidding_downloads(monkeypatch):
-    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
-    monkeypatch.setenv('HF_HUB_OFFLINE', '')
-    download.forbid_downloads(False)
-    assert not download.is_offline()
-    download.forbid_downloads(True)
-    assert download.is_offline()

@@ -48,11 +48,6 @@ def test_version():
     assert loaded == []
 
 
-def test_nothing_given_prints_help_and_fails(capsys):
-    assert main([]) == 2
-    assert 'usage:' in capsys.readouterr().err
-
-
 @pytest.mark.jvm
 def test_unknown_names_are_one_line_with_suggestions(capsys):
     assert main(['docter']) == 2

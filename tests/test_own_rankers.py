@@ -11,7 +11,7 @@ from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline import PipelineSpec, open_pipeline, open_reranker
+from pyserini_repbert.pipeline import PipelineSpec, open_pipeline
 from pyserini_repbert.record import read_record
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
@@ -79,10 +79,3 @@ def test_pyterrier(corpus):
 def test_wrong_first_stage_is_one_line(name):
     with pytest.raises(InputError, match=f"^'{name}'[^\n]*$"):
         open_pipeline(PipelineSpec(sparse=(name,)))
-
-
-def test_wrong_reranker_is_one_line():
-    with pytest.raises(InputError, match='is no reranker'):
-        open_reranker(FIRST)
-    with pytest.raises(InputError, match="has no option 'method'"):
-        open_reranker(RERANKER, options={'method': 'sum'})

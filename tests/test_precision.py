@@ -90,20 +90,6 @@ def test_search_and_its_stages_give_what_the_api_gives(native, native_bfloat16, 
     assert json.loads((files / 'cost.json').read_text())['stages'][0]['precision'] == 'float32'
 
 
-def test_similarities_by_choice(native_bfloat16, tiny_cedr, capsys):
-    folder = tiny_cedr('knrm')
-
-    def shown(*flags):
-        assert run('explain', '--json', '--model', folder, '--query', QUERY, '--passage', 'red cat', *flags) == 0
-        return capsys.readouterr().out
-
-    whole, half = shown('--fp32'), shown('--bf16')
-    assert whole != half
-    for native, auto in ((True, half), (False, whole)):
-        native_bfloat16(native)
-        assert shown('--precision', 'auto') == auto and shown() == whole
-
-
 @pytest.mark.parametrize(('native', 'used'), [(True, 'bfloat16'), (False, 'float32')])
 def test_what_was_used_is_recorded(native, used, native_bfloat16, files, tiny_checkpoint, tiny_epic, capsys):
     native_bfloat16(native)

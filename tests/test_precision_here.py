@@ -1,6 +1,5 @@
 """What this machine computes in natively, and with how many threads."""
 
-import importlib
 import os
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from pyserini_repbert.commands import command, doctor
 from pyserini_repbert.models.precision import has_native_bfloat16, usable_device
 
 ANSWERS = (True, False)
@@ -19,15 +17,6 @@ CPU = torch.device('cpu')
 
 
 Force = Callable[[bool], None]
-
-
-@pytest.mark.parametrize('native', ANSWERS)
-def test_the_doctor_asks_the_same_function(native, native_bfloat16):
-    native_bfloat16(native)
-    (finding,) = doctor._torch()
-    assert finding.status == 'ok'
-    assert ('bfloat16 natively on the CPU: --bf16 is 2x to 3x faster' in finding.found) is native
-    assert ('no native bfloat16: --bf16 is slow' in finding.found) is not native
 
 
 @pytest.mark.parametrize(
@@ -70,23 +59,6 @@ def test_bfloat16_runs_whatever_kernels_are_allowed(kernels):
     environment |= {'ATEN_CPU_CAPABILITY': kernels} if kernels else {}
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False, env=environment)
     assert (done.stdout.split(), done.stderr) == (['True', 'True'], '')
-
-
-@pytest.mark.parametrize(
-    ('module', 'words'),
-    [
-        ('search', ['--index', 'i', '--query', 'x']),
-        ('encode', ['--corpus', 'c', '--encoder', 'e', '--output', 'o']),
-    ],
-)
-@pytest.mark.parametrize('number', ['99999999', '1025'])
-def test_more_threads_than_make_sense_are_refused(number, module, words, capsys):
-    main = importlib.import_module(f'pyserini_repbert.commands.{module}').main
-    assert command.run(main, [*words, '--threads', number]) == 2
-    error = capsys.readouterr().err
-    assert (
-        f'argument --threads: {number} threads were asked for, expected 1 to 1024' in error and error.count('\n') == 1
-    )
 
 
 @pytest.mark.parametrize(('there', 'device'), [(False, 'cpu'), (True, 'cuda')])

@@ -63,16 +63,6 @@ def test_pyserini_is_imported(version, error, statuses, fix, monkeypatch):
     assert ([finding.status for finding in findings], findings[-1].fix) == (statuses, fix)
 
 
-def test_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'deep/cache'))
-    assert 'holds 0 B' in next(doctor._cache()).found
-    (tmp_path / 'deep/cache/downloads').mkdir(parents=True)
-    (tmp_path / 'deep/cache/downloads/x').write_bytes(bytes(2000))
-    assert 'holds 2.0 kB' in next(doctor._cache()).found
-    monkeypatch.setattr(doctor.os, 'access', lambda path, mode: False)
-    assert next(doctor._cache()).status == 'fail'
-
-
 @pytest.mark.jvm
 def test_java_and_jar_of_this_machine():
     java, jar = doctor._java()

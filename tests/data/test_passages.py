@@ -107,11 +107,6 @@ def test_bad_line_is_refused_or_skipped(tmp_path, caplog, line, message):
     assert 'corpus.jsonl:3: skipped' in caplog.text
 
 
-def test_invalid_utf8_is_named(tmp_path):
-    with pytest.raises(InputError, match=r'c\.tsv:2: not valid UTF-8'):
-        list(corpus(tmp_path, b'1\tgood\n2\tb\xe4d\n', 'c.tsv'))
-
-
 def test_empty_text_can_be_kept(tmp_path):
     found = corpus(tmp_path, lines({'id': 'a', 'contents': ''}), keep_empty=True)
     assert list(found) == [Passage('a', '')]

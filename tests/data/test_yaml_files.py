@@ -56,13 +56,6 @@ def test_merged_entries_know_their_lines(written):
     assert (found.line('b', 'x'), found.line('b', 'y')) == (2, 6)
 
 
-@pytest.mark.parametrize('content', [b'', b'# nothing\n', b'\xef\xbb\xbf'])
-def test_empty_files(written, content):
-    found = read_yaml(written(content))
-    assert (found.value, found.node, found.line('a')) == (None, None, 1)
-    assert read_nodes(written(content)) is None
-
-
 def test_byte_order_mark_gzip_and_nodes(written):
     assert read_yaml(written(b'\xef\xbb\xbfa: 1')).value == {'a': 1}
     assert read_yaml(written('a: 1', 'file.yaml.gz')).value == {'a': 1}

@@ -1,9 +1,7 @@
 """Rows by docid: exact, whatever the docids are, and though different ones have one hash."""
 
-import pytest
 from hypothesis import given, settings, strategies
 
-from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index import docids as module
 from pyserini_repbert.index.docids import DocidColumn, Docids
 
@@ -39,9 +37,3 @@ def test_different_docids_of_one_hash(tmp_path, monkeypatch):
     assert Docids(columns(tmp_path, lists)).rows(asked).tolist() == [3, -1, 4, 1, 2, -1, 0]
     assert Docids(columns(tmp_path, lists)).repeated() == ('b', 0, 1)
     assert Docids(columns(tmp_path, [['a', 'b'], ['c']])).repeated() is None
-
-
-def test_a_file_that_is_no_utf8_is_refused(tmp_path):
-    (tmp_path / 'docids.txt').write_bytes(b'd0\nd\xff\nd2\n')
-    with pytest.raises(DamagedFileError, match=r'docids\.txt is not valid UTF-8'):
-        Docids([DocidColumn(tmp_path / 'docids.txt', 3)]).rows(['d0'])

@@ -5,8 +5,7 @@ import pytest
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
-from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.errors import DamagedFileError, MismatchError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter, quantised
 from pyserini_repbert.index.records import EpicSettings
@@ -79,13 +78,6 @@ def test_empty_query_and_terms_outside_every_vector_score_zero(tmp_path):
     assert bundle.score(np.asarray([0, 0]), TermVector.of({1: 2.0})).tolist() == [2, 2]
 
 
-def test_shards_without_a_single_term(tmp_path):
-    vectors = [TermVector.of({})] * 10 + [TermVector.of({5: 1.5})]
-    bundle = build(tmp_path / 'index', vectors, settings(300, shard_size=5))
-    assert bundle.score(np.asarray([10, 0, 7]), TermVector.of({5: 2.0})).tolist() == [3, 0, 0]
-    assert bundle.vector(3).as_dict() == {}
-
-
 def test_a_term_beyond_the_vocabulary_is_refused(tmp_path):
     bundle = build(tmp_path / 'index', [TermVector.of({1: 1.0})], settings(300))
     with pytest.raises(MismatchError, match=r"vocabulary of 300.*'tiny'"):
@@ -114,14 +106,6 @@ def test_a_damaged_shard_is_named(tmp_path):
     damaged.unlink()
     with pytest.raises(DamagedFileError, match='missing'):
         EpicBundle(tmp_path / 'index')
-
-
-def test_another_kind_of_index_is_refused(tmp_path):
-    build(tmp_path / 'index', random_vectors(3, 300), settings(300))
-    with pytest.raises(MismatchError, match="of kind 'epic', one of kind 'dense' was expected"):
-        DenseBundle(tmp_path / 'index')
-    with pytest.raises(InputError, match='not an index folder'):
-        EpicBundle(tmp_path)
 
 
 def test_quantised_weights_keep_their_ends_and_are_off_by_half_a_step():

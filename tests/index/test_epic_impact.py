@@ -29,14 +29,6 @@ def test_impacts_by_hand():
     assert impacts(np.asarray([1.0, 0.5, 0.26, 0.24, 0.0, -1.0], np.float32), 0.5).tolist() == [2, 1, 1, 0, 0, 0]
 
 
-def test_vocabulary_of_another_model_is_refused(bundle, tiny_epic):
-    assert vocabulary_of(bundle)[5] == 'cat'
-    other = tiny_epic('other')
-    (other / 'vocab.txt').write_text((other / 'vocab.txt').read_text().replace('cat', 'cow'))
-    with pytest.raises(MismatchError, match='another vocabulary'):
-        vocabulary_of(bundle, str(other))
-
-
 @pytest.mark.jvm
 def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
     from pyserini_repbert.search.impact import QUERY_UNIT, EpicImpactSearcher

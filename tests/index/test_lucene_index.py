@@ -102,21 +102,6 @@ def test_nothing_is_left_of_a_build_that_failed(corpus, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ['corpus.jsonl', 'w.tsv']
 
 
-@pytest.mark.parametrize(
-    ('options', 'message', 'parameters'),
-    [
-        ({'variant': 'doc2query'}, 'needs the predicted queries', ('predictions',)),
-        ({'variant': 'bm25', 'weights': 'w'}, 'weights does not belong to variant bm25', ('weights', 'variant')),
-        ({'variant': 'doc2query', 'predictions': 'p', 'topk': 0}, 'topk is 0: expected at least 1', ('topk',)),
-    ],
-)
-def test_options_that_do_not_fit(corpus, tmp_path, options, message, parameters):
-    with pytest.raises(InputError, match=message) as refused:
-        build_lucene_index(corpus, tmp_path / 'out', **options)
-    assert refused.value.parameters == parameters
-    assert not (tmp_path / 'out').exists()
-
-
 @pytest.mark.jvm
 def test_skipped_lines_would_shift_the_additions(tmp_path):
     path = tmp_path / 'corpus.jsonl'

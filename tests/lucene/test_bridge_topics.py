@@ -5,7 +5,6 @@ import types
 import pytest
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import UnknownNameError
 from pyserini_repbert.lucene import jvm, topics
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query
@@ -20,14 +19,6 @@ def test_files_and_catalog_names_start_no_jvm(tmp_path, monkeypatch):
     assert load_qrels(str(tmp_path / 'qrels.txt')) == {'1': {'d': 2}}
     assert load_topics('named') == [Query('1', 'first')]
     assert load_qrels('named') == {'1': {'d': 2}}
-
-
-@pytest.mark.jvm
-def test_unknown_names_get_suggestions():
-    with pytest.raises(UnknownNameError, match='did you mean dl19-passage'):
-        load_topics('dl19-passag')
-    with pytest.raises(UnknownNameError, match='did you mean demo'):
-        load_qrels('demmo')
 
 
 class JavaPath:

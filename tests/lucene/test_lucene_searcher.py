@@ -112,20 +112,6 @@ def test_an_index_of_another_lucene():
             LuceneSparseSearcher(folder)
 
 
-@pytest.mark.parametrize(
-    'settings',
-    [
-        {'model': 'tfidf'},
-        {'k1': -1},
-        {'b': 1.5},
-        {'mu': 0},
-    ],
-)
-def test_bad_settings(settings):
-    with pytest.raises(InputError, match='expected'):
-        SparseSettings(**settings)
-
-
 def test_settings_that_an_index_was_built_for(tmp_path):
     assert sparse_settings.default_settings(tmp_path) == SparseSettings()
     assert sparse_settings.built_variant(tmp_path) is None
@@ -179,7 +165,6 @@ def test_an_index_that_lucene_did_not_finish_is_an_error(tmp_path):
 
 @pytest.mark.jvm
 def test_a_docid_that_lucene_cannot_hold_is_named(tmp_path):
-    from pyserini_repbert.errors import InputError
     from pyserini_repbert.lucene.indexer import LuceneWriter
 
     documents = ['{"id": "a", "contents": "x"}', '{"id": "' + 'y' * 40_000 + '", "contents": "x"}']

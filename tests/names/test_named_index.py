@@ -1,7 +1,6 @@
 import io
 import json
 import tarfile
-from pathlib import Path
 
 import pytest
 
@@ -9,7 +8,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.search import main
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingResourceError, UnknownNameError
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.names import indexes as named_index
@@ -106,17 +105,6 @@ def test_the_collection_is_unpacked_from_its_archive(monkeypatch):
     (cache_folder() / 'collections' / 'msmarco-v1-passage' / 'collection.tsv').unlink()
     with pytest.raises(DamagedFileError, match='not a whole archive'):
         open_corpus(collection_file(entry))
-
-
-def test_names_and_folders(tmp_path):
-    assert locate(str(tmp_path), None) == tmp_path
-    found = locate('demo', 'repbert-demo')
-    assert not isinstance(found, Path) and found.folder.name.startswith('demo.repbert-demo') and found.builds_itself
-    assert not found.is_built
-    with pytest.raises(UnknownNameError, match="neither one of the catalog's indexes"):
-        locate('nothing', None)
-    with pytest.raises(InputError, match='is a folder'):
-        named_index.ready_folder(str(tmp_path), None, asked_to_build=True)
 
 
 @pytest.mark.slow

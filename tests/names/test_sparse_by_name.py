@@ -3,27 +3,15 @@ import pytest
 from pyserini_repbert import catalog
 from pyserini_repbert.commands import command
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.errors import MissingResourceError, UnknownNameError
+from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
-from pyserini_repbert.search.sparse import open_sparse
 
 
 def test_every_technique_has_settings_that_exist():
     for entry in catalog.entries('sparse').values():
         assert SparseSettings(**entry.values['settings']).model in ('bm25', 'ql')
         assert entry.values.get('indexes') or entry.values.get('needs')
-
-
-def test_what_cannot_be_had_says_how_to_get_it():
-    with pytest.raises(UnknownNameError, match="did you mean 'doc2query'"):
-        open_sparse('doc2qery', 'demo')
-    with pytest.raises(MissingResourceError, match='bm25@FOLDER'):
-        open_sparse('bm25')
-    with pytest.raises(MissingResourceError, match='of variant deepct with the command `index lucene` from DeepCT'):
-        open_sparse('deepct', 'msmarco-v1-passage')
-    with pytest.raises(MissingResourceError, match='764 MB'):
-        open_sparse('doc2query', 'demo')
 
 
 @pytest.mark.parametrize(('flags', 'asked'), [([], False), (['--download'], True)])

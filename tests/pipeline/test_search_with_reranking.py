@@ -51,9 +51,3 @@ def test_the_first_stage_gives_as_many_as_the_reranker_takes(world, index, tmp_p
     assert command.run(search, question) == 0
     shown = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.lstrip()[:2] in ('1.', '2.')]
     assert tuple(shown) == best
-
-
-def test_a_question_is_answered_through_the_stages(world, index, capsys):
-    assert command.run(search, ['--index', index[0], '--query', 'red cat', '--rerank', f'{world.mono}@9']) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == '? red cat' and sum(line.lstrip()[:2] in ('1.', '2.', '3.') for line in lines) == 3

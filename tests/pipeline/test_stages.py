@@ -11,7 +11,6 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import Pipeline, StageCost, StageSpec, open_reranker, open_texts, parse_stage
 from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, Reranker
-from pyserini_repbert.search import HybridSearcher
 from pyserini_repbert.trace import Notes
 
 
@@ -30,13 +29,6 @@ class First:
     def batch_search(self, queries, qids, k=10, threads=1):
         hits = [Candidate(f'd{place}', 9.0 - place) for place in range(k)]
         return {qid: hits if query else [] for qid, query in zip(qids, queries, strict=True)}
-
-
-class Turned(First):
-    """The same, the other way round."""
-
-    def batch_search(self, queries, qids, k=10, threads=1):
-        return {qid: hits[::-1] for qid, hits in super().batch_search(queries, qids, k).items()}
 
 
 def docids(items):
@@ -60,11 +52,6 @@ def test_each_stage_reranks_its_best_and_leaves_the_rest_below():
     run = pipeline.rank([Query('a', 'x'), Query('b', ''), Query('c', 'y')], k=6, trace=notes)
     assert {qid: len(ranking) for qid, ranking in run.items()} == {'a': 6, 'b': 0, 'c': 6}
     assert [(cost.queries, cost.inferences) for cost in costs_of(notes)] == [(2, 8), (2, 4)]
-
-
-def test_a_hybrid_searcher_is_a_first_stage():
-    pipeline = Pipeline([HybridSearcher(First(), Turned()), (Reverse(), 4)])
-    assert docids(pipeline.search('x', 4)) == ['d2', 'd1', 'd3', 'd0']
 
 
 def test_a_run_is_given_to_rerankers(world):

@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
 from pyserini_repbert.regression.grids import tables
@@ -63,15 +61,6 @@ def test_what_ran_last_counts():
     for reports in ([ran, absent], [absent, ran]):
         assert report(*reports)['files'][0]['conditions'] == [ran]
     assert report(ran, condition('x', 'FAIL', 'c', 0.1))['totals']['FAIL'] == 1
-
-
-@pytest.mark.parametrize('text', ['{}', '[', '{"files": [{}]}', '{"files": 3}'])
-def test_what_is_no_report(tmp_path, text, capsys):
-    path = tmp_path / 'a.json'
-    path.write_text(text, encoding='utf-8')
-    assert run(main, ['report', str(path), '--output', str(tmp_path / 'b.md')]) == 2
-    assert 'a.json is no report' in capsys.readouterr().err
-    assert not (tmp_path / 'b.md').exists()
 
 
 def test_every_cell_of_a_papers_table_is_in_a_regression():

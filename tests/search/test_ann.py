@@ -1,6 +1,5 @@
 """Approximate search against exact search, with real FAISS on small clustered vectors."""
 
-import json
 import shutil
 
 import numpy as np
@@ -173,18 +172,6 @@ def test_a_killed_build_is_no_obstacle(bundle):
     assert sorted(path.name for path in bundle.iterdir()) == [
         'ann', 'encoding.json', 'manifest.json', 'shard-00000', 'shard-00001', 'shard-00002',
     ]  # fmt: skip
-
-
-def test_one_that_is_there_is_replaced_only_when_asked_for(bundle, capsys):
-    arguments = ['ann', '--index', str(bundle), '--hits', '30', '--kind', 'ivf', '--recall', '0.9']
-    assert command.run(index_command, arguments) == 2
-    assert capsys.readouterr().err == f'error: index {bundle} has an approximate index: replace it (--overwrite)\n'
-    assert command.run(index_command, [*arguments, '--overwrite']) == 0
-    assert f'{bundle}: ivf (IVF23,SQ8), 38 candidates, nprobe ' in capsys.readouterr().out
-    assert command.run(index_command, ['check', '--index', str(bundle)]) == 0
-    record = json.loads((bundle / 'ann' / 'ann.json').read_text())
-    shown = f'recall@30 {record["recall"]:.4f} of exact search on 200 queries (passages with noise, seed 0)\n'
-    assert capsys.readouterr().out.endswith(shown)
 
 
 def test_the_commands_agree_with_exact_search(tiny_checkpoint, corpus_file, tmp_path, capsys):

@@ -131,14 +131,6 @@ def test_names_and_versions_in_a_config_may_change(index, checkpoint):
     assert len(RepBertSearcher(index).search('cat', 3)) == 3
 
 
-def test_any_object_with_encode_is_an_encoder(index):
-    class Constant:
-        def encode(self, query):
-            return np.ones(16, dtype=np.float32)
-
-    assert len(RepBertSearcher(index, Constant()).batch_search(['a', 'b'], ['1', '2'], 3)['2']) == 3
-
-
 @pytest.mark.parametrize('damage', ['byte', 'missing', 'shape', 'lines', 'manifest', 'version', 'count'])
 def test_a_damaged_index_is_an_error(index, damage):
     shard = index / 'shard-00001'

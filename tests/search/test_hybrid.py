@@ -10,7 +10,6 @@ from types import ModuleType
 import pytest
 from hypothesis import given, strategies as st
 
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import Fusion, fuse
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.search import HybridSearcher
@@ -51,14 +50,6 @@ def test_interleaving_as_in_the_paper():
     assert _docids(HybridSearcher(Fixed('acd'), Fixed('bac')).search('q')) == 'abcd'
     assert _docids(HybridSearcher(Fixed('acd'), Fixed('bac'), sparse_first=True).search('q')) == 'bacd'
     assert _docids(HybridSearcher(Fixed('ab'), [Fixed('xy'), Fixed('a1')]).search('q')) == 'axby1'
-
-
-def test_each_searcher_is_asked_for_enough():
-    dense, sparse = Fixed('abc'), Fixed('def')
-    HybridSearcher(dense, sparse).search('q')
-    assert dense.asked == sparse.asked == 1000
-    HybridSearcher(dense, sparse).search('q', 7, 3)
-    assert dense.asked == sparse.asked == 7
 
 
 def test_a_depth_is_what_is_asked_and_fused():
@@ -156,18 +147,3 @@ def test_searchers_work_at_the_same_time():
             return super().batch_search(queries, qids, k)
 
     assert _docids(HybridSearcher(Waiting('a'), Waiting('b')).search('q')) == 'ab'
-
-
-def test_wrong_settings():
-    with pytest.raises(InputError, match="'sum' is unknown"):
-        HybridSearcher(Fixed('a'), Fixed('b'), 'sum')
-    with pytest.raises(InputError, match='exactly two expected: or give a weight for each'):
-        HybridSearcher(Fixed('a'), [Fixed('b'), Fixed('c')], 'interpolation')
-    with pytest.raises(InputError, match='exactly one'):
-        HybridSearcher(Fixed('a'), [Fixed('b'), Fixed('c')], PYSERINI)
-    with pytest.raises(InputError, match='alpha is 1.5'):
-        HybridSearcher(Fixed('a'), Fixed('b'), 'interpolation', alpha=1.5)
-    with pytest.raises(InputError, match="are of method 'pyserini', not of 'rrf'"):
-        HybridSearcher(Fixed('a'), Fixed('b'), 'rrf').search('q', normalization=True)
-    with pytest.raises(InputError, match='at least one'):
-        HybridSearcher(Fixed('a'), [])

@@ -1,14 +1,11 @@
 """Settings files: what each key means, and one line for each mistake, with file and line."""
 
-import asyncio
-
 import pytest
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.serve import _settings, main, make_parser
-from pyserini_repbert.errors import InputError, UnknownNameError
-from pyserini_repbert.serve.service import Service
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings, read_settings
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.serve.settings import IndexSettings, read_settings
 
 REPBERT = {'ranking': {'system': 'repbert'}}
 
@@ -116,19 +113,6 @@ def test_the_command_says_one_line_and_ends_with_2(tmp_path, capsys):
         assert command.run(main, arguments) == 2
         error = capsys.readouterr().err
         assert says in error and len(error.strip().splitlines()) == 1, error
-
-
-def test_a_sparse_system_that_is_none_is_refused_before_there_is_a_question(index_settings):
-    async def opened():
-        index = index_settings.model_copy(update={'sparse': ['bm52']})
-        service = Service(ServeSettings(indexes={'tiny': index}))
-        try:
-            await service.open()
-        finally:
-            await service.close()
-
-    with pytest.raises(UnknownNameError, match="bm52.*did you mean 'bm25'"):
-        asyncio.run(opened())
 
 
 def test_a_dense_and_a_lucene_index_behind_one_name():

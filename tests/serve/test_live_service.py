@@ -120,11 +120,3 @@ def test_it_answers_what_it_took_and_ends(process):
     assert started.wait(30) is not None
     with pytest.raises(OSError):
         _get(port, '/healthz')
-
-
-def test_an_index_that_cannot_be_opened_ends_it_with_one_line(tmp_path):
-    (tmp_path / 'empty').mkdir()
-    command = [sys.executable, '-m', 'pyserini_repbert.serve', '--index', str(tmp_path / 'empty'), '--port', '0']
-    environment = {**os.environ, 'PYTHONPATH': str(Path(__file__).parents[2])}
-    done = subprocess.run([*command, '--quiet'], capture_output=True, text=True, env=environment, timeout=120)
-    assert done.returncode == 2 and done.stderr.startswith('error: ') and len(done.stderr.splitlines()) == 1

@@ -158,14 +158,6 @@ def test_keys(serving, tmp_path):
         assert client.get(open_to_all).status_code == 200
 
 
-def test_one_value_is_given_once(client):
-    answer = client.get(f'{SEARCH}&hits=3&hits=4')
-    assert answer.status_code == 400 and answer.json() == {
-        'error': "parameter 'hits' was given more than once: give it once"
-    }
-    assert client.get(f'{SEARCH}&system=dense&rerank=monobert@2&rerank=epic@2').status_code == 200
-
-
 def test_until_the_indexes_are_open_the_service_is_not_ready(index_settings):
     client = TestClient(create_app(ServeSettings(indexes={'tiny': index_settings})))  # never started
     for address in ('/readyz', SEARCH, '/v1/indexes', '/v1/tiny'):

@@ -83,15 +83,6 @@ def test_a_sampled_matrix_is_no_whole_one(client):
     assert whole['steps'][-1]['inferences'] == 12
 
 
-def test_display_marks_the_words_of_the_query(client):
-    found = client.get('/v1/tiny/search', params={'query': 'cat', 'display': 'true', 'hits': 12}).json()
-    marked = set()
-    for hit in found['candidates']:
-        assert ''.join(part['text'] for part in hit['display']) == hit['doc']
-        marked |= {part['text'] for part in hit['display'] if part['match']}
-    assert marked == {'cat'}
-
-
 def test_a_batch_answers_as_single_searches_do(client):
     queries = [{'text': QUERY, 'qid': 'a'}, {'text': 'red fish'}, {'text': 'old dog'}]
     found = client.post('/v1/tiny/batch', json={'queries': queries, 'hits': 4}).json()

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from pyserini_repbert.train.losses import PairLoss, multi_label_margin, pair_loss, relevance_cross_entropy
+from pyserini_repbert.train.losses import PairLoss, pair_loss, relevance_cross_entropy
 
 
 def test_cross_entropy_of_two_logits_and_of_log_odds():
@@ -30,9 +30,3 @@ def test_pair_losses_by_hand(kind, expected):
     if kind == PairLoss.HINGE:
         positive = torch.tensor([5.0, 0.2])
     assert pair_loss(positive, negative, kind).item() == pytest.approx(expected, abs=1e-6)
-
-
-def test_losses_of_half_precision_are_single():
-    scores = torch.tensor([1.0, 2.0], dtype=torch.bfloat16)
-    assert pair_loss(scores, scores, 'hinge').dtype == torch.float32
-    assert multi_label_margin(scores[None], torch.tensor([[True, False]])).dtype == torch.float32

@@ -5,10 +5,9 @@ import itertools
 import pytest
 import torch
 
-from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.train.checkpoints import new_task, open_base
-from pyserini_repbert.train.inputs import DiskTexts, Guard
+from pyserini_repbert.train.inputs import Guard
 from pyserini_repbert.train.recipe import Source
 from pyserini_repbert.train.sources import Instance, InstanceStream, TrainingSource
 from pyserini_repbert.train.tasks.repbert import in_batch_labels
@@ -96,13 +95,6 @@ def test_test_topics_of_the_catalog_are_known(world, tiny_recipe, tmp_path):
     data = [{key: world[key] for key in ('qrels', 'corpus', 'run')} | {'topics': str(tmp_path / 'leaky.tsv')}]
     with pytest.raises(InputError, match='is a test topic'):
         train(tiny_recipe('monobert', data=data), tmp_path / 'out', device='cpu')
-
-
-def test_texts_on_disk():
-    passages = [Passage(f'd{number}', f'Größe {number} ' * (number % 3)) for number in range(1000)]
-    texts = DiskTexts([*passages, Passage('d7', 'the same docid')])
-    assert texts.texts(['d7', 'nothing', 'd999', 'd0']) == ['Größe 7 ', None, '', '']
-    assert DiskTexts([]).texts(['d0']) == [None]
 
 
 def task_of(recipe):

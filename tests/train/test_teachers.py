@@ -8,12 +8,11 @@ import torch
 from trained_models import SYSTEMS
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.train.checkpoints import new_task, open_base
-from pyserini_repbert.train.inputs import BiEncoderTeacher, CrossEncoderTeacher, Guard, ScoreFile
+from pyserini_repbert.train.inputs import BiEncoderTeacher, CrossEncoderTeacher, Guard
 from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive
 from pyserini_repbert.train.sources import Instance
 from pyserini_repbert.train.training import opened_sources, train
@@ -39,14 +38,6 @@ def test_listwise_divergence_by_hand():
     assert loss.item() == pytest.approx((0.75 * math.log(1.5) + 0.25 * math.log(0.5)) / 2, abs=1e-6)
     loss.backward()
     assert torch.isfinite(scores.grad).all() and scores.grad[1, 2] == 0
-
-
-def test_scores_from_a_file(world):
-    """The world's run scores ranks 9, 8, …; q0's hits are d0, d5, d10, ..."""
-    file = ScoreFile(world['run'], 'data.0')
-    assert file.scores('q0', '', ['d10', 'd0'], ['', '']) == [7.0, 9.0]
-    with pytest.raises(InputError, match=r"data.0: .*run.txt has no score of 'd2' for topic 'q0'"):
-        file.scores('q0', '', ['d0', 'd2'], ['', ''])
 
 
 def test_a_bi_encoder_teaches_its_cosine(tiny_checkpoint):

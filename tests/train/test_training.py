@@ -42,13 +42,6 @@ def test_what_a_recipe_leaves_open_is_the_bases(system, tiny_recipe, tmp_path, c
     assert line.startswith(f'{system}: ') and 'max_query_length 5 (recipe)' in line and '(base)' in line
 
 
-def test_lengths_of_another_system_are_not_inherited(tiny_recipe, tmp_path):
-    train(tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1}), tmp_path / 'first', device='cpu')
-    recipe = replace(tiny_recipe('epic', training={'steps': 1}), base=str(tmp_path / 'first'))
-    train(recipe, tmp_path / 'second', device='cpu')
-    assert json.loads((tmp_path / 'second/config.json').read_text())['ranking']['max_doc_length'] == 2000
-
-
 @pytest.mark.parametrize('system', ['repbert', 'epic'])
 def test_batches_from_workers_train_the_same_bytes(system, tiny_recipe, tmp_path, caplog):
     caplog.set_level('INFO', 'pyserini_repbert.train')
