@@ -12,7 +12,6 @@ import numpy as np
 
 from pyserini_repbert.data.passages import Passage, PassageTexts
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.data.values import columns
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
@@ -36,17 +35,6 @@ def open_passages(source: Source) -> PassageTexts:
     return DiskTexts(open_corpus(source.corpus, source.corpus_format, source.fields, keep_empty=True))
 
 
-def first_columns(path: str) -> list[str]:
-    """The qids that a file's lines begin with. Raises InputError for one with a character that no qid can have."""
-    qids = []
-    for number, line in numbered_lines(path, 'list of qids'):
-        try:
-            qids += columns(line)[:1]
-        except ValueError as error:
-            raise InputError.at(path, number, f'{error}, which no qid can have: {line[:60]!r}') from error
-    return qids
-
-
 def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -> list[Query]:
     """The topics of a source in their order, only those in its `qids` file if it has one; none for a source without.
 
@@ -56,7 +44,7 @@ def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -
         return []
     topics = load_topics(source.topics)
     if source.qids is not None:
-        chosen = set(first_columns(source.qids))
+        chosen = {qid for _, line in numbered_lines(source.qids, 'list of qids') for qid in line.split()[:1]}
         topics = [query for query in topics if query.qid in chosen]
     if sample and sample < len(topics):
         drawn = set(random.Random(f'{seed} sample').sample(range(len(topics)), sample))

@@ -37,14 +37,9 @@ _STATE = 'trainer_state.json'  # in it, written last
 class Trained(NamedTuple):
     """The result of a training.
 
-    Attributes
-    ----------
-    folder : the checkpoint
-    steps : optimizer steps done, fewer than asked for if training stopped early
-    loss : mean over all steps
-    best : the validation measure of the best model, which is the result; None without a validation
-    cutoff, at_cutoff : how many hits of the validation topics the model should best rerank, and the measure then; None
-        without a run to rerank
+    `steps` are those done, fewer than asked for if training stopped early; `loss` is the mean over them; `best` the
+    validation measure of the best model, which is the result. `cutoff` is how many hits of the validation topics the
+    model should best rerank, and `at_cutoff` the measure then: None without a run to rerank.
     """
 
     folder: Path
