@@ -43,15 +43,13 @@ class ShardSearch:
 
     def __init__(self, crew: Crew, bundle: DenseBundle, device: str = 'cpu') -> None:
         self._crew = crew
-        records = bundle.manifest.shards
-        self._starts: list[int] = []
-        self._works: list[SearchShards] = []
-        start = 0
-        for group in groups([record.count for record in records], crew.room()):
-            group_records = tuple(records[number] for number in group)
-            self._works.append(SearchShards(str(bundle.folder.absolute()), bundle.settings, group_records, device))
-            self._starts.append(start)
-            start += sum(record.count for record in group_records)
+        records, folder = bundle.manifest.shards, str(bundle.folder.absolute())
+        counts = [record.count for record in records]
+        places = groups(counts, crew.room())
+        self._starts = [sum(counts[: group.start]) for group in places]
+        self._works = [
+            SearchShards(folder, bundle.settings, tuple(records[group.start : group.stop]), device) for group in places
+        ]
 
     def __call__(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
         """The k best rows of each query, float32 (n, d), and all that tie with the last of them.
@@ -65,15 +63,7 @@ class ShardSearch:
 
 @dataclass(frozen=True)
 class SearchShards:
-    """The work of searching consecutive shards of a bundle.
-
-    Attributes
-    ----------
-    index : the bundle's folder, an absolute path
-    settings : of the bundle
-    records : of the shards, with the checksums of their files
-    device : where vectors are multiplied
-    """
+    """The work of searching consecutive shards of a bundle; `index` is its folder, an absolute path."""
 
     index: str
     settings: Settings
@@ -120,13 +110,7 @@ class _Opened:
 
 
 def groups(counts: Sequence[int], most: int) -> list[range]:
-    """Consecutive shards in groups of about as many passages each.
-
-    Parameters
-    ----------
-    counts : passages of each shard
-    most : number of groups at most; there is at least one
-    """
+    """At most `most` groups, at least one, of consecutive shards with about as many passages each."""
     wanted = max(1, min(most, len(counts)))
     middles = np.cumsum(counts) - np.asarray(counts) / 2
     owners = np.minimum((middles * wanted / sum(counts)).astype(int), wanted - 1)
@@ -138,14 +122,7 @@ def groups(counts: Sequence[int], most: int) -> list[range]:
 class EncodeParts:
     """The work of encoding parts of an index, each given by its number.
 
-    Attributes
-    ----------
-    output, corpus, encoder : as every machine sees them: absolute paths, or names
-    parts : how many there are
-    settings : of the index
-    batch_tokens : padded tokens in a batch; None: the device's default
-    device : of each worker
-    offline : never download
+    Output, corpus and encoder are as every machine sees them: absolute paths, or names.
     """
 
     output: str

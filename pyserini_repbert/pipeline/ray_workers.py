@@ -68,13 +68,7 @@ class Host:
 
 
 class RayCrew(Crew):
-    """Workers that are actors of the Ray cluster that this process is connected to; `connected` makes one.
-
-    Parameters
-    ----------
-    threads : CPUs of a worker, see `group_of`
-    gpu : one GPU for each worker
-    """
+    """Workers that are actors of the Ray cluster that this process is connected to; `connected` makes one."""
 
     def __init__(self, threads: int | None, gpu: bool) -> None:
         cores = f'{threads} CPUs' if threads and threads > 1 else '1 CPU'
@@ -177,10 +171,7 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
     Raises InputError for a malformed address, ClusterError where nothing answers there, or no cluster that this machine
     is part of.
     """
-    known = known_address(address)
-    if known:
-        check_answers(known)
-    if known.startswith(('127.', 'localhost')):
+    if _answering(address).startswith(('127.', 'localhost')):
         os.environ.setdefault(_LOOPBACK, '0')
     with needs('ray', 'work over Ray', 'ray'):
         import ray
@@ -201,19 +192,17 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
             ray.shutdown()
 
 
-def known_address(address: str) -> str:
-    """`address`, or for 'auto' the HOST:PORT of this machine's cluster; '' if it knows of none."""
-    if address != 'auto':
-        return address
-    stored = Path(os.environ.get('RAY_TMPDIR', '/tmp'), 'ray', 'ray_current_cluster')  # of `ray start`
-    return os.environ.get('RAY_ADDRESS') or (stored.read_text().strip() if stored.is_file() else '')
+def _answering(address: str) -> str:
+    """HOST:PORT of a cluster, for 'auto' of this machine's, once it takes a connection; '' if it knows of none.
 
-
-def check_answers(address: str) -> None:
-    """Connect within seconds; Ray itself waits more than a minute for a wrong address.
-
-    Raises InputError for an address that is not HOST:PORT, ClusterError where nothing answers.
+    Ray itself waits more than a minute for a wrong address. Raises InputError for an address that is not HOST:PORT,
+    ClusterError where nothing answers.
     """
+    if address == 'auto':
+        stored = Path(os.environ.get('RAY_TMPDIR', '/tmp'), 'ray', 'ray_current_cluster')  # of `ray start`
+        address = os.environ.get('RAY_ADDRESS') or (stored.read_text().strip() if stored.is_file() else '')
+    if not address:
+        return ''
     host, colon, port = address.rpartition(':')
     if not (colon and host and '/' not in host and port.isascii() and port.isdigit() and int(port[:6]) < 65536):
         raise InputError(f"Ray address '{address[:80]}': expected 'auto' or HOST:PORT, '10.0.0.1:6379' say")
@@ -224,6 +213,7 @@ def check_answers(address: str) -> None:
             f'nothing answers at Ray address {address} ({error.strerror or error}): start a cluster there with '
             '`ray start --head`, or give the address of its head'
         ) from error
+    return address
 
 
 def _first_line(error: BaseException) -> str:
