@@ -104,15 +104,6 @@ def test_answers_that_are_no_download(answering, tmp_path, data):
     assert not (tmp_path / 'file.bin').exists()
 
 
-def test_a_disk_that_fills_up_during_a_download(answering, tmp_path, monkeypatch):
-    def receive(address, part, on_progress):
-        raise FULL
-
-    monkeypatch.setattr(download, '_receive', receive)
-    with pytest.raises(ExhaustedError, match=r'file\.bin\.part could not be written \(386 MB needed, .*free\)'):
-        download.fetch(answering(b''), tmp_path / 'file.bin', '0' * 32, '386 MB', 'thing')
-
-
 # Flags and values
 
 

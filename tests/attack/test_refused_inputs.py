@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.data.runs import read_run, write_run
+from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.data.topics import read_qrels, read_topics
 from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.encode.parts import EncodingPart
@@ -14,7 +14,6 @@ from pyserini_repbert.evaluate.folds import read_folds
 from pyserini_repbert.index.expansions import weighted_texts
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline.spec import parse_stage
-from pyserini_repbert.ranking import Ranking
 
 BOM = b'\xef\xbb\xbf'
 ISSUE = '<DOC>\n<DOCNO>1</DOCNO>\na\n</DOC>\n<DOD>\n<DOCNO>2</DOCNO>\nb\n</DOC>\n<DOC>\n<DOCNO>3</DOCNO>\nc\n</DOC>\n'
@@ -192,23 +191,6 @@ def test_half_of_a_character_is_refused_or_skipped(written, line):
     assert passages(path, on_error='skip') == [Passage('b', 'y')]
     with pytest.raises(InputError, match=r'file:1: '):
         read_topics(written(line.replace('contents', 'text')))
-
-
-def test_json_nested_deeply(written):
-    line = '{"id": "a", "contents": ' + '[' * 100_000 + '\n'
-    with pytest.raises(InputError, match=r'file:1: .*nested too deeply'):
-        passages(written(line))
-    with pytest.raises(InputError, match=r'file:1: .*nested too deeply'):
-        read_topics(written(line))
-    assert passages(written(line + '{"id": "b", "contents": "y"}\n'), on_error='skip') == [Passage('b', 'y')]
-
-
-@pytest.mark.parametrize('score', [3.4028235677973366e38, -1e300, float('nan')])
-def test_no_score_is_written_that_evaluators_read_as_infinite(tmp_path, score):
-    with pytest.raises(InputError, match=r'is not finite \(less than 1e\+38'):
-        write_run(tmp_path / 'run', {'q': Ranking(['a', 'b'], [-score, score])})
-    write_run(tmp_path / 'run', {'q': Ranking(['a', 'b', 'c'], [9e37, -9e37, -9e37])})
-    assert read_run(tmp_path / 'run')['q'].docids == ('a', 'b', 'c')
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from pyserini_repbert.commands.command import run
-from pyserini_repbert.commands.dispatcher import main as dispatch
 from pyserini_repbert.errors import InputError, MismatchError
 
 
@@ -49,20 +48,3 @@ def test_threads_wait_asleep_and_are_as_many_as_asked_for():
             [sys.executable, '-c', script], env=inherited | given, capture_output=True, text=True, check=True
         )
         assert done.stdout.split('\n')[:2] == [f'1 1 {policy}', '2 2']
-
-
-def test_search_and_fusion_take_each_others_name_of_the_method(tmp_path, capsys):
-    assert run(dispatch, ['search', '--index', 'demo', '--query', 'x', '--method', 'rrf']) == 2
-    assert '--fusion needs two rankings' in capsys.readouterr().err
-    (tmp_path / 'a.txt').write_text('q Q0 d 1 1.0 t\n')
-    words = [
-        'fusion',
-        '--runs',
-        str(tmp_path / 'a.txt'),
-        '--fusion',
-        'rrf',
-        '--output',
-        str(tmp_path / 'b.txt'),
-        '--quiet',
-    ]
-    assert run(dispatch, words) == 0

@@ -1,29 +1,7 @@
 """The tests of the documentation can fail: blocks are found, and outputs that differ are told apart."""
 
 import pytest
-from doc_output import same_line
 from doc_runner import Counts, Page
-
-
-@pytest.mark.parametrize(
-    ('shown', 'printed', 'same'),
-    [
-        ('a  0.9244 |', 'a 0.9241 |', True),
-        ('a 0.9244', 'a 0.9344', False),
-        ('12 topics, 3.1 ms each', '12 topics, 88 ms each', True),
-        ('12 topics, 3.1 ms each', '13 topics, 3.1 ms each', False),
-        ('took 4 s, 101 passages/s', 'took 31.5 s, 9 passages/s', True),
-        ('qed-0001 3', 'qed-0002 3', False),
-        ('p 1.2e-05', 'p 1.2e-05', True),
-        ('p 1.2e-05', 'p 4.2e-05', False),
-        ('0.0', '0.0', True),
-        ('------', '---', True),
-        ('| --: | ----- |', '| ---: | --- |', True),
-        ('--resume', '--overwrite', False),
-    ],
-)
-def test_same_line(shown, printed, same):
-    assert same_line(shown, printed) is same
 
 
 def _page(tmp_path, text):

@@ -2,8 +2,6 @@
 
 import pytest
 
-from pyserini_repbert.commands.command import run
-from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.evaluate.plots import plot_lines
 
 
@@ -14,10 +12,3 @@ def test_a_plot_has_the_format_of_its_name_and_the_same_bytes_again(tmp_path, na
         plot_lines(tmp_path / name, {'recall': {'a': {0: 0.1, 10: 0.5}}}, 'depth')
         contents.append((tmp_path / name).read_bytes())
     assert contents[0] == contents[1] and contents[0].startswith(start)
-
-
-def test_a_plot_in_another_format_is_refused_before_anything_is_read(tmp_path, capsys):
-    command = ['rerank-depth', '--runs', 'a', '--reranked', 'b', '--qrels', 'c', '--plot', str(tmp_path / 'x.jpg')]
-    assert run(main, command) == 2
-    assert "x.jpg: '.jpg' is not a format that is drawn here" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())

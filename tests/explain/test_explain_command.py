@@ -1,8 +1,6 @@
 """`explain`: four systems as text, JSON, HTML and PNG; passages by docid or as texts; one line for bad input."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -114,20 +112,3 @@ def test_bad_input_is_one_line(explain, tiny_epic, cross_encoder_folder, corpus_
         error = explain(2, *flags)
         assert message in error and error.count('\n') == 1, error
     assert not (tmp_path / 'a.pdf').exists()
-
-
-def test_png_without_matplotlib(explain, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'matplotlib', None)
-    assert "pip install '.[plots]'" in explain(2, '--model', 'x', '--passage', 'b', '--output', 'map.png')
-
-
-def test_help_is_quick():
-    code = (
-        'import sys; from pyserini_repbert.commands.explain import main\n'
-        'try: main(["--help"])\n'
-        'except SystemExit: pass\n'
-        'sys.exit(bool({"torch", "numpy", "pyserini"} & sys.modules.keys()))'
-    )
-    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
-    assert printed.returncode == 0, printed.stderr
-    assert '--docid' in printed.stdout and '--layer' in printed.stdout

@@ -114,11 +114,6 @@ def test_candidates_of_searchers_fuse_as_rankings_do(method):
     assert fuse([twice, lists[1]], method) == fuse([A, B], method)
 
 
-def test_one_run_alone():
-    assert fuse([A])['q1'].docids == ('a', 'b', 'c')
-    assert fuse([A], 'rrf')['q1'].docids == ('a', 'b', 'c')
-
-
 @pytest.mark.parametrize(
     ('runs', 'options', 'message'),
     [

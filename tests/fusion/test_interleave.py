@@ -42,11 +42,6 @@ def test_a_thousand_are_kept_by_default():
     assert len(interleave([a, b], k=None)) == 2000
 
 
-@given(rankings, st.integers(0, 50))
-def test_truncation_is_a_prefix(lists, k):
-    assert interleave(lists, k) == interleave(lists, None)[:k]
-
-
 @given(rankings)
 def test_positions_are_ordered_by_highest_place(lists):
     """Each document's place is its least (rank, number of the ranking): the plain definition of eq. (6)."""
@@ -62,12 +57,3 @@ def test_provenance():
     assert found == [(1, 2), (None, 1), (2, 3), (None, None)]
     assert provenance([['a', 'b', 'a']], ['a', 'b']) == [(1,), (2,)]
     assert provenance([[], []], []) == []
-
-
-@given(rankings)
-def test_provenance_points_back(lists):
-    fused = interleave(lists, None)
-    for docid, ranks in zip(fused, provenance(lists, fused), strict=True):
-        assert any(rank is not None for rank in ranks)
-        for own, rank in zip(lists, ranks, strict=True):
-            assert (own[rank - 1] == docid) if rank is not None else docid not in own

@@ -93,10 +93,3 @@ def test_bad_weights_name_their_line(tmp_path, bad, why):
     file = written(tmp_path / 'w.tsv', 'x 0.1', bad, 'y 0.1')
     with pytest.raises(InputError, match=rf"w\.tsv:2: expected 'token weight' pairs or JSON .*{why}"):
         list(weighted_texts(file, three))
-
-
-def test_weights_for_another_corpus(tmp_path):
-    with pytest.raises(InputError, match=r'w\.tsv:2: the weights end here'):
-        list(weighted_texts(written(tmp_path / 'w.tsv', 'a 1', 'b 1'), three))
-    with pytest.raises(InputError, match='more lines of weights than the corpus has passages'):
-        list(weighted_texts(written(tmp_path / 'w.tsv', *['a 1'] * 6), three))

@@ -9,18 +9,16 @@ pytest.importorskip('mteb', minversion='2')
 
 import mteb
 from datasets import Dataset
-from mteb._create_dataloaders import create_dataloader
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from mteb.abstasks.task_metadata import TaskMetadata
-from mteb.models import CrossEncoderProtocol, EncoderProtocol, SearchProtocol
-from mteb.types import PromptType
+from mteb.models import CrossEncoderProtocol, SearchProtocol
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.fusion import interleave
-from pyserini_repbert.interop.mteb import DenseSearch, HybridSearch, RepBertEncoder, RerankerCrossEncoder, SparseSearch
+from pyserini_repbert.interop.mteb import DenseSearch, HybridSearch, RerankerCrossEncoder, SparseSearch
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Candidate
@@ -188,28 +186,3 @@ def test_reranker(system, request, tmp_path):
     lists = [[Candidate(docid, text=texts[docid]) for docid in docids] for docids in CANDIDATES.values()]
     own = rerank_many(reranker, list(QUERIES.values()), lists)
     assert found == {qid: _scores(hits) for qid, hits in zip(QUERIES, own, strict=True)}
-
-
-def test_encoder(tiny_checkpoint, tmp_path):
-    checkpoint = tiny_checkpoint()
-    model = RepBertEncoder(checkpoint, None, device=None)
-    assert isinstance(model, EncoderProtocol)
-    task = TinyRetrieval()
-    task.load_data()
-    data = task.dataset['default']['test']
-    given = {'task_metadata': task.metadata, 'hf_split': 'test', 'hf_subset': 'default'}
-    vectors = {}
-    for prompt_type, rows in ((PromptType.query, data['queries']), (PromptType.document, data['corpus'])):
-        loader = create_dataloader(rows, task_metadata=task.metadata, prompt_type=prompt_type, batch_size=2)
-        vectors[prompt_type] = model.encode(loader, prompt_type=prompt_type, **given)
-        if prompt_type == PromptType.document:
-            np.testing.assert_array_equal(model.encode(loader, **given), vectors[prompt_type])
-    queries, passages = vectors[PromptType.query], vectors[PromptType.document]
-    np.testing.assert_array_equal(queries, RepBertQueryEncoder(checkpoint).encode_batch(list(QUERIES.values())))
-    np.testing.assert_array_equal(passages, RepBertDocumentEncoder(checkpoint).encode(JOINED))
-    np.testing.assert_allclose(model.similarity(queries, passages), queries @ passages.T, rtol=1e-5)
-    measures, found = _evaluated(model, task, tmp_path / 'predictions')
-    assert {qid: max(scores, key=scores.get) for qid, scores in found.items()} == {
-        qid: DOCIDS[row] for qid, row in zip(QUERIES, (queries @ passages.T).argmax(axis=1), strict=True)
-    }
-    assert 0 <= measures['ndcg_at_10'] <= 1

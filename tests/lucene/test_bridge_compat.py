@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-from pyserini_repbert.errors import MissingDependencyError
 from pyserini_repbert.lucene import compat
 
 
@@ -33,22 +32,6 @@ def test_modules_are_listed_without_importing_pyserini():
     assert names == sorted(names)
     assert {name for name in sys.modules if name.startswith('pyserini.')} == loaded
     assert 'pyserini.search.faiss' in compat.suggestion('pyserini.serach.faiss')
-
-
-def test_without_pyserini(monkeypatch):
-    def missing(name):
-        raise compat.importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(compat.importlib.metadata, 'version', missing)
-    with pytest.raises(MissingDependencyError, match='pip install pyserini'):
-        compat.import_pyserini()
-
-
-def test_sizes_under_either_name():
-    assert compat.packed_size({'size compressed (bytes)': 12}) == 12  # 1.6
-    assert compat.packed_size({'size': 34}) == 34  # 2.x
-    assert compat.packed_size({'size': -1}) is None
-    assert compat.packed_size({}) is None
 
 
 @pytest.mark.jvm

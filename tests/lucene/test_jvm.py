@@ -95,21 +95,6 @@ def test_start_is_idempotent_and_has_anserini():
     assert Path(os.environ['JAVA_HOME']).resolve() == Path(system.getProperty('java.home')).resolve()
 
 
-@pytest.fixture
-def nothing_ahead(monkeypatch):
-    monkeypatch.setattr(jvm, '_ahead', None)
-
-
-def test_what_the_thread_cannot_do_is_told_to_whoever_needs_java(monkeypatch, nothing_ahead):
-    def no_java():
-        raise JavaError('there is no Java')
-
-    monkeypatch.setattr(jvm, 'find_java', no_java)
-    monkeypatch.setattr(jvm, 'jvm_runs', lambda: False)
-    with jvm.started_ahead(), pytest.raises(JavaError, match='there is no Java'):
-        jvm.start_jvm()
-
-
 @pytest.mark.jvm
 def test_a_machine_that_a_thread_started_serves_all_threads():
     code = """

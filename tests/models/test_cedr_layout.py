@@ -1,8 +1,5 @@
 from dataclasses import astuple
 
-import pytest
-
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
@@ -54,18 +51,3 @@ def test_settings_from_a_ranking_object():
     assert settings == CedrSettings(Architecture.PACRR, joint=False, k_max=30)
     assert settings.max_doc_length == 800
     assert CedrSettings.from_ranking(settings.ranking()) == settings
-
-
-@pytest.mark.parametrize(
-    ('settings', 'message'),
-    [
-        ({'architecture': 'duet'}, "'duet' is unknown: expected one of vanilla, knrm"),
-        ({'architecture': 'vanilla', 'joint': False}, 'Vanilla BERT scores by'),
-        ({'architecture': 'pacrr', 'pad_query': False}, 'fixed number of query tokens'),
-        ({'k_max': 0}, 'k_max is 0'),
-        ({'max_doc_length': '800'}, "max_doc_length is '800'"),
-    ],
-)
-def test_settings_that_make_no_sense(settings, message):
-    with pytest.raises(InputError, match=message):
-        CedrSettings.from_ranking(settings)

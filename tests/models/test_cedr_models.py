@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -79,17 +77,6 @@ def test_first_layers_of_a_trained_model(architecture):
         missing = (columns < features.shape[-1] - CONFIG.hidden_size) & (columns % 4 == 3)
         expected = whole.score_features(features.masked_fill(missing, 0.0), evidence)
     assert torch.allclose(found, expected, atol=1e-5)
-
-
-@torch.inference_mode()
-def test_first_layers_of_vanilla_bert_equal_a_smaller_bert():
-    whole, layout = model('vanilla')
-    whole.keep_layers(1)
-    smaller, _ = model('vanilla', config=replace(CONFIG, num_hidden_layers=1))
-    smaller.load_state_dict(whole.state_dict())
-    batch = layout.collate([Pair(tokens(3, 1), tokens(9, 2))])
-    assert torch.equal(whole(batch), smaller(batch))
-    assert whole.bert.config.num_hidden_layers == 1
 
 
 @pytest.mark.parametrize(

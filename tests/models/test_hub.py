@@ -1,12 +1,10 @@
 import json
-from pathlib import Path
 
 import pytest
 import torch
 from huggingface_hub import HfApi
-from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-from pyserini_repbert.errors import DamagedFileError, MissingResourceError
+from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.models.checkpoints.hub import upload_checkpoint
@@ -48,41 +46,6 @@ def test_the_hubs_folder_is_used_and_older_weights_become_safetensors(tmp_path, 
     before = len(asked)
     open_checkpoint('monobert-large', 'rerankers')
     assert len(asked) == before
-
-
-def test_a_repository_without_weights_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr('huggingface_hub.snapshot_download', lambda repository, **_: str(tmp_path))
-    with pytest.raises(DamagedFileError, match='it is no checkpoint'):
-        open_checkpoint('monobert-large', 'rerankers')
-    assert not (Path(cache_folder()) / 'checkpoints').exists()
-
-
-def refused(status):
-    response = type('Response', (), {'status_code': status, 'headers': {}, 'request': None})()
-    error = HfHubHTTPError('Client error', response=response)
-    wrapped = LocalEntryNotFoundError('not in the cache')
-    wrapped.__cause__ = error
-    return wrapped
-
-
-@pytest.mark.parametrize(
-    ('error', 'message'),
-    [
-        (refused(401), 'status 401, it wants a login'),
-        (refused(503), 'status 503, Service Unavailable'),
-        (json.JSONDecodeError('Expecting value', '<html>', 0), 'what answers there is not the hub, a page'),
-        (RuntimeError('Server disconnected'), 'Server disconnected'),
-        (ConnectionResetError(), 'ConnectionResetError'),
-    ],
-)
-def test_what_the_hub_may_answer_is_one_line(monkeypatch, error, message):
-    def snapshot_download(repository, **_):
-        raise error
-
-    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
-    monkeypatch.setattr('huggingface_hub.snapshot_download', snapshot_download)
-    with pytest.raises(MissingResourceError, match=rf"^'monobert-large' .* could not be fetched from .* \({message}"):
-        open_checkpoint('monobert-large', 'rerankers')
 
 
 def test_a_checkpoint_folder_is_uploaded_as_it_is(tiny_checkpoint, monkeypatch):

@@ -71,15 +71,6 @@ def test_the_fast_layout_is_that_of_the_tokenizers_library(query, text, tokenize
         assert built.token_type_ids == encoding.type_ids
 
 
-@settings(max_examples=60, deadline=None)
-@given(query=LENGTHS, text=LENGTHS)
-def test_the_slow_layout_drops_one_piece_at_a_time(query, text, tokenizer):
-    kept = [query, text]
-    while sum(kept) > 509:
-        kept[0 if kept[0] > kept[1] else 1] -= 1
-    assert parts(PairInputs(tokenizer, PairLayout.PYGAGGLE).build([7] * query, [8] * text).sequence) == kept
-
-
 @pytest.mark.parametrize(
     ('layout', 'query', 'expected'),
     [

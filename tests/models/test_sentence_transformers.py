@@ -206,13 +206,6 @@ def test_cross_encoders_equal_theirs(cross_encoder, kind):
     assert np.ptp(expected) > 1e-4
 
 
-def test_a_plain_classifier_is_read_as_they_read_it(plain):
-    folder = plain('bert', 'ForSequenceClassification', num_labels=1)
-    pairs, ranking = _pairs()
-    expected = _logits(folder, pairs)
-    np.testing.assert_allclose(open_reranker(folder).score_lists(['the red cat'], [ranking])[0], expected, atol=1e-5)
-
-
 def test_cross_encoders_of_other_kinds_are_refused(plain, bi_encoder):
     two = plain('bert', 'ForSequenceClassification', num_labels=2, max_position_embeddings=80)
     assert isinstance(open_reranker(two), MonoBertReranker)

@@ -26,14 +26,6 @@ def test_vectors_one_after_the_other():
     assert len(TermVectors.of([])) == 0
 
 
-def test_pruning_by_hand():
-    weights = np.asarray([0.5, 2.0, 0.0, 1.0, 1.0, 3.0, -1.0], dtype=np.float32)
-    assert largest(weights, 3).as_dict() == {1: 2.0, 3: 1.0, 5: 3.0}  # 3 and 4 are equal: the lower stays
-    assert largest(weights, 0).as_dict() == {0: 0.5, 1: 2.0, 3: 1.0, 4: 1.0, 5: 3.0, 6: -1.0}
-    assert len(largest(weights, 100)) == 6
-    assert largest(weights[:2], 1, np.asarray([10, 20])).as_dict() == {20: 2.0}
-
-
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0]), max_size=30), st.integers(1, 30))
 def test_pruning_equals_sorting(values, r):
     weights = np.asarray(values, dtype=np.float32)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.ranking import Candidate, Query
+from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import Reranker
 
 
@@ -39,15 +38,3 @@ def test_the_depth_cuts_and_nothing_given_changes():
     assert [item.docid for item in reranker.rerank('q', given, 2)] == ['c', 'a']
     assert reranker.rerank('q', given, 0) == [] and len(reranker.rerank('q', given, 9)) == 3
     assert given == before
-
-
-def test_what_is_refused():
-    reranker = Given(a=1.0, b=float('nan'))
-    with pytest.raises(InputError, match="'Given' reranks: give it the run"):
-        reranker.rank([Query('1', 'p')])
-    with pytest.raises(InputError, match="qid '1' was given twice"):
-        reranker.rank([Query('1', 'p'), Query('1', 'q')], {})
-    with pytest.raises(InputError, match='k=-1'):
-        reranker.rerank('q', candidates('a'), -1)
-    with pytest.raises(DamagedFileError, match="the score of candidate 'b' is not finite"):
-        reranker.rerank('q', candidates('ab'))

@@ -53,14 +53,6 @@ def test_cedrs_reason_is_its_best_matches(tiny_cedr):
     assert values == sorted(values, reverse=True) and all(-1 <= value <= 1 for value in values)
 
 
-def test_the_reason_of_a_sentence_transformers_cross_encoder_is_its_score(cross_encoder_folder):
-    folder = cross_encoder_folder(labels=1, id2label={'0': 'LABEL_0'}, ranking=None)
-    reason = reranker_reason(open_reranker(folder))
-    assert reason('red cat', Candidate('d', 0.25, 'the cat sat')) == (
-        'scored 0.2500 by the model, which is no probability'
-    )
-
-
 def test_tokenised_passages_are_shown_as_prose():
     hits = Ranking(['d'], [1.0], ["`` Time flies , '' he said ; \x07 ( listen ) ."])
     assert shown_hits('q', hits).splitlines()[-1].strip() == '"Time flies," he said; \ufffd (listen).'

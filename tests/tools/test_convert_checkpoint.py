@@ -78,28 +78,6 @@ def test_frozen_parts_come_from_the_base(main, published, tmp_path, capsys):
     assert converted['kernels.kernels.10.sigma'].item() == pytest.approx(0.001)
 
 
-def change(path, change_state):
-    state = torch.load(path, weights_only=True)
-    change_state(state)
-    torch.save(state, path)
-
-
-@pytest.mark.parametrize(
-    ('change_state', 'message'),
-    [
-        (lambda state: state.pop('combine.weight'), 'no CEDR model'),
-        (lambda state: state.update({'combine.weight': torch.zeros(1, 4)}), 'of another shape: combine.weight'),
-    ],
-)
-def test_anything_else_is_refused(change_state, message, main, published, tmp_path, capsys):
-    _, weights, base = published('knrm')
-    change(weights, change_state)
-    output = tmp_path / 'converted'
-    assert run(main, cedr(weights, base, output)) == 2
-    assert message in capsys.readouterr().err
-    assert not output.exists()
-
-
 def test_files_that_run_code_or_are_not_there(main, published, tmp_path, capsys):
     _, weights, base = published('vanilla')
     output = tmp_path / 'converted'

@@ -38,10 +38,3 @@ def test_output_is_put_beneath_its_command(main, page, capsys):
     assert page.read_text() == PAGE.format(TABLE)
     assert run(main, [*command, '--check']) == 0
     assert 'up to date' in capsys.readouterr().out
-
-
-def test_a_failing_command_leaves_the_page(main, page, capsys):
-    (page.parent / 'qrels').unlink()
-    assert run(main, [str(page), '--data', str(page.parent)]) == 2
-    assert 'failed: error: ' in capsys.readouterr().err
-    assert page.read_text() == PAGE.format('old')
