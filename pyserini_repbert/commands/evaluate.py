@@ -120,8 +120,7 @@ def ties(arguments: Sequence[str]) -> None:
     flags.add_argument(
         '--written-here',
         action='store_true',
-        help='the runs were written by this package, which writes a tie as scores one step apart: count it as a tie; '
-        'without the flag, this holds for runs beside which a record lies',
+        help='count scores one step apart as a tie, which this package writes so; the default for runs with a record',
     )
     options = flags.parse_args(arguments)
     from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored

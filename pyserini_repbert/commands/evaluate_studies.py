@@ -95,7 +95,7 @@ def _show_by_depth(options: argparse.Namespace, what: str, measured: Callable[[R
 
 def rerank_depth(arguments: Sequence[str]) -> None:
     """Print measures by reranking depth (RepBERT Table 2 and Figure 1b)."""
-    flags = _parser('rerank-depth', 'Rerank the first hits of each first stage by given scores; the rest stays below.')
+    flags = _parser('rerank-depth', 'Score runs whose best hits are reranked by given scores, to growing depths.')
     add_flags(flags, 'runs', 'qrels', 'measures')
     flags.add_argument('--reranked', nargs='+', required=True, metavar='RUN', help="each run's hits, with new scores")
     depths = [0, 5, 10, 50, 500, 1000]

@@ -22,9 +22,9 @@ def main(arguments: Sequence[str]) -> int:
         'regression fetch',
         'Download, verify and unpack what the conditions need, those of the smallest downloads first.',
     )
-    flags.add_argument('--budget', type=_size, metavar='SIZE', help='fetch no more than this (10GB)')
-    flags.add_argument('--dry-run', action='store_true', help='the list only: sizes, sources, licences')
-    add_flags(flags, 'offline', help='download nothing: unpack what lies there')
+    flags.add_argument('--budget', type=_size, metavar='SIZE', help='fetch at most this much, as 10GB')
+    flags.add_argument('--dry-run', action='store_true', help='only show sizes, sources and licences')
+    add_flags(flags, 'offline', help='download nothing: unpack what is here')
     add_work_flags(flags, 'files', 'condition')
     options = flags.parse_args(arguments)
     from pyserini_repbert.regression.needs import cheapest_first, is_out_of_reach, missing_of

@@ -43,7 +43,7 @@ def make_parser() -> argparse.ArgumentParser:
         nargs='?',
         const='stdio',
         choices=('stdio', 'http'),
-        help='MCP tools: over stdin and stdout instead of HTTP, or at /mcp beside the rest',
+        help='offer MCP tools: over stdin and stdout instead of HTTP, or at /mcp beside the page',
     )
     parser.add_argument('--api-keys', metavar='FILE', help='keys to accept, one a line; default: none is needed')
     parser.add_argument('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
