@@ -72,7 +72,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         text = query if isinstance(query, str) else str(query.get('query_txt') or '')
         settings: dict[str, Any] = {'fusion': fusion, 'alpha': alpha, 'normalize': normalize}
         settings |= {'rrf_k': rrf_k, 'k1': k1, 'b': b}
-        form = requests.PipelineForm(system=system or [], weights=weights or [], rerank=rerank or [], **settings)
+        form = requests.PipelineForm.of(system=system or [], weights=weights or [], rerank=rerank or [], **settings)
         ask, shown = form.ask(text, hits, provenance), Shown(parse, provenance=provenance)
 
         def work(trace: RequestTrace) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
@@ -68,6 +68,15 @@ class PipelineForm(Sent):
     rerank: Stages = []
     k1: K1 = None
     b: B = None
+
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """The form. Raises InputError for a value that a client may not give."""
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise InputError(f"parameter '{first['loc'][0]}': {first['msg']}") from error
 
     @property
     def spec(self) -> PipelineSpec:

@@ -82,7 +82,7 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
         shown = Shown(parse, max_doc_length, provenance, display)
         settings: dict[str, Any] = {'fusion': fusion, 'alpha': alpha, 'normalize': normalize}
         settings |= {'rrf_k': rrf_k, 'k1': k1, 'b': b}
-        form = requests.PipelineForm(system=_listed(system), weights=weights, rerank=rerank, **settings)
+        form = requests.PipelineForm.of(system=_listed(system), weights=weights, rerank=rerank, **settings)
         ask = form.ask(query, hits, provenance)
 
         def work(trace: RequestTrace) -> Response:

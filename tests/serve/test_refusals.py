@@ -37,6 +37,7 @@ BAD_ADDRESSES = [
     ('/v1/tiny/search?query=%FF', 400, 'UTF-8'),
     ('/v1/tiny/search?query=%zz', 400, '%25'),
     ('/v1/tiny/search?query=a%00b', 400, 'NUL'),
+    ('/v1/tiny/search?query=cat&system=' + 'dense,' * 9, 400, 'at most 8 items'),
     ('/v1/tiny/doc/nowhere', 404, "no document 'nowhere'"),
     ('/v1/tiny/doc/a/b%20c%2Fd', 404, "no document 'a/b c/d'"),
     ('/v1/tiny/doc/../../etc/passwd', 404, ''),
