@@ -77,12 +77,8 @@ class RepBertSearcher(Ranker):
         self.index: DenseBundle | FaissFolder
         self.ann: AnnIndex | None = None
         if is_faiss_folder(index_dir) and not (self.index_dir / 'manifest.json').is_file():
-            if ann:
-                raise InputError(
-                    f'FAISS folder {index_dir} is searched as its file says: an approximate index needs a bundle'
-                )
-            if spread:
-                raise InputError(f'FAISS folder {index_dir} is one file: only bundles are searched on many machines')
+            if ann or spread:
+                raise InputError(f'FAISS folder {index_dir} is searched as it is, on one machine: give a bundle')
             self.index = folder = FaissFolder(index_dir, verify)
             settings, self.dimension = None, folder.dimension
             self._top_rows: exact.Search = partial(_in_folder, folder)
