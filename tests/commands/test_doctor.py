@@ -7,7 +7,6 @@ import pytest
 from pyserini_repbert.commands import doctor
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.doctor import Finding
-from pyserini_repbert.errors import MissingDependencyError, MissingResourceError
 
 
 @pytest.fixture
@@ -37,30 +36,6 @@ def test_a_broken_check_is_a_finding(monkeypatch):
     first, second = doctor.findings()
     assert (first.check, first.status, second.check, second.status) == ('python', 'ok', 'broken', 'fail')
     assert 'RuntimeError: cannot load' in second.found
-
-
-@pytest.mark.parametrize(
-    ('version', 'error', 'statuses', 'fix'),
-    [
-        ('0.44.0', None, ['warn'], "pip install 'pyserini>=1.6,<3'"),
-        ('1.6.0', None, ['ok'], ''),
-        ('2.1', MissingResourceError('table x.json is not here: get it'), ['ok', 'warn'], 'get it'),
-        ('2.1', MissingDependencyError("it needs 'openai': pip install it"), ['ok', 'fail'], 'pip install it'),
-        ('3.0.0', None, ['warn'], "pip install 'pyserini>=1.6,<3'"),
-    ],
-)
-def test_pyserini_is_imported(version, error, statuses, fix, monkeypatch):
-    """Installed is not enough: its packages may not fit, or its tables not be there."""
-    from pyserini_repbert.lucene import compat
-
-    def importing(module):
-        if error is not None:
-            raise error
-
-    monkeypatch.setattr(doctor, '_version', lambda package: version)
-    monkeypatch.setattr(compat, 'import_pyserini', importing)
-    findings = list(doctor._pyserini())
-    assert ([finding.status for finding in findings], findings[-1].fix) == (statuses, fix)
 
 
 @pytest.mark.jvm

@@ -4,7 +4,6 @@ from pyserini_repbert import catalog
 from pyserini_repbert.commands import command
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import MissingResourceError
-from pyserini_repbert.files import cache_folder
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 
 
@@ -30,22 +29,6 @@ def test_a_prebuilt_index_is_downloaded_only_when_asked_to(flags, asked, monkeyp
     for index in (['--index', 'msmarco', '--sparse', 'bm25'], ['--sparse', 'bm25@msmarco-v1-passage']):
         assert command.run(search, [*index, '--query', 'cats', *flags]) == 2
         assert given.pop() == ('msmarco-v1-passage', asked)
-
-
-def test_the_own_index_is_named_for_its_lucene(monkeypatch):
-    """Lucene 9 cannot read what 10 wrote: an index of the other is not even looked at."""
-    from pyserini_repbert.index import lucene as building
-    from pyserini_repbert.lucene import lucene_calls
-    from pyserini_repbert.names import sparse
-
-    built = []
-    monkeypatch.setattr(building, 'build_lucene_index', lambda corpus, folder: built.append(folder.name))
-    monkeypatch.setattr(lucene_calls, 'lucene_major', lambda: 10)
-    assert sparse._own_index(catalog.get('collections', 'demo'), None).name == 'demo.lucene10'
-    monkeypatch.setattr(lucene_calls, 'lucene_major', lambda: 9)
-    (cache_folder() / 'indexes/demo.lucene10').mkdir(parents=True)
-    assert sparse._own_index(catalog.get('collections', 'demo'), None).name == 'demo.lucene9'
-    assert built == ['demo.lucene10', 'demo.lucene9']
 
 
 @pytest.mark.jvm

@@ -16,8 +16,7 @@ from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.ann import AnnIndex
 from pyserini_repbert.index.ann_kinds import Effort
 from pyserini_repbert.search import RepBertSearcher
-from pyserini_repbert.search.ann import build_ann, mean_recall
-from pyserini_repbert.search.exact import TopRows
+from pyserini_repbert.search.ann import build_ann
 
 COUNT = 900
 KINDS = ('pq', 'hnsw', 'ivf')
@@ -84,12 +83,6 @@ def test_all_candidates_give_exact_search(vectors, tmp_path):
     for query in clustered(5, seed=2):
         one, other = (searcher.search(query, 50) for searcher in searchers)
         assert [(hit.docid, hit.score) for hit in one] == [(hit.docid, hit.score) for hit in other]
-
-
-def test_recall_counts_any_row_that_ties_with_the_last():
-    truth = [TopRows(np.array([3, 2, 2], 'f4'), np.array([7, 1, 4])), TopRows(np.array([1.0], 'f4'), np.array([0]))]
-    found = [TopRows(np.array([3, 2], 'f4'), np.array([7, 4])), TopRows(np.array([1.0], 'f4'), np.array([5]))]
-    assert mean_recall(truth, found, 2) == 0.5
 
 
 @pytest.mark.parametrize('kind', KINDS)

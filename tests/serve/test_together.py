@@ -1,5 +1,10 @@
-"""Queues: together what waits together, refusals beyond the queue, errors of one job alone, nothing lost at the end."""
+"""Work that waits together, the socket, clients that go away."""
 
+import asyncio
+import json
+import logging
+import resource
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +12,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.serve.app import listening, raise_file_limit
 from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.serve.searching import GoneError, RequestTrace
 from pyserini_repbert.serve.together import Queue, Together
@@ -129,3 +136,104 @@ def test_a_job_that_would_wait_longer_than_it_is_given_is_refused_at_once():
             with pytest.raises(OverloadedError, match='of work wait already'):
                 queue.call(lambda: None)
         assert [job.result() for job in waiting] == ['answered'] * 3
+
+
+def test_it_is_tcps_so_that_answers_leave_at_once():
+    """asyncio leaves Nagle's algorithm on for a socket whose protocol is not named: 40 ms an answer."""
+    with listening('127.0.0.1', 0)[0] as listener:
+        assert listener.proto == socket.IPPROTO_TCP
+
+
+def test_an_address_that_is_taken():
+    with listening('127.0.0.1', 0)[0] as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(InputError, match=f'port {port}'):
+            listening('127.0.0.1', port)
+    with pytest.raises(InputError, match='cannot listen'):
+        listening('256.0.0.1', 8081)
+
+
+def test_the_limit_of_open_files_is_raised():
+    """Each connection is a file: a shell's usual 1024 would end at a thousand clients."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1024), hard))
+        raise_file_limit()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+RERANKED = '/v1/tiny/search?query=cat&rerank=duobert@12'
+ABANDONED = [
+    (RERANKED, b''),
+    ('/v1/tiny/explain?query=cat&model=duobert&docid=d0&docid=d1', b''),
+    ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}, {"text": "old dog"}], "rerank": ["duobert@6"]}'),
+    ('/v1/tiny/compare', b'{"query": "cat", "a": {"rerank": ["monobert@6"]}}'),
+]
+
+
+async def _gone(app, target, body):
+    """What the application sends to a client that has hung up when its request is whole."""
+    path, _, query = target.partition('?')
+    scope = {
+        'type': 'http',
+        'http_version': '1.1',
+        'method': 'POST' if body else 'GET',
+        'scheme': 'http',
+        'path': path,
+        'raw_path': path.encode(),
+        'query_string': query.encode(),
+        'root_path': '',
+        'headers': [(b'content-type', b'application/json')] if body else [],
+        'client': ('127.0.0.1', 1),
+        'server': ('127.0.0.1', 8081),
+    }
+    messages = [{'type': 'http.request', 'body': body, 'more_body': False}]
+    sent: list[dict] = []
+
+    async def receive():
+        return messages.pop() if messages else {'type': 'http.disconnect'}
+
+    async def send(message):
+        sent.append(message)
+
+    async with asyncio.timeout(20):
+        await app(scope, receive, send)
+    return sent
+
+
+@pytest.fixture
+def busy(client):
+    """A client of a service whose queue that reranks is busy until the test ends."""
+    free, begun = threading.Event(), threading.Event()
+    rerank = client.app.state.service.queues['rerank']
+    thread = threading.Thread(target=rerank.call, args=(lambda: begun.set() or free.wait(60),))
+    thread.start()
+    assert begun.wait(30)
+    yield client
+    free.set()
+    thread.join()
+    assert client.get(RERANKED).status_code == 200
+
+
+def _emptied(queue):
+    """Whether nothing waits in the queue after a second at most."""
+    for _ in range(100):
+        if queue.length == 0:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_work_of_clients_that_have_gone_is_given_up(busy, caplog):
+    caplog.set_level(logging.INFO)
+    service = busy.app.state.service
+    for target, body in ABANDONED:
+        caplog.clear()
+        assert busy.portal.call(_gone, busy.app, target, body) == [], target
+        logged = [record for record in caplog.records if not record.name.startswith('httpx')]
+        assert [record.levelname for record in logged] == ['INFO'], caplog.text  # no traceback: it is no fault
+        assert json.loads(logged[0].message)['status'] == 499
+        assert _emptied(service.queues['rerank']), target
+    assert busy.get('/v1/tiny/search?query=cat').status_code == 200

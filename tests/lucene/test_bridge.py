@@ -1,0 +1,198 @@
+"""Pyserini's imports, topics and tables, of 1.6 and of 2.x."""
+
+import io
+import json
+import os
+import sys
+import types
+import urllib.request
+from email.message import Message
+from urllib.error import URLError
+from urllib.response import addinfourl
+
+import pytest
+
+from pyserini_repbert import catalog
+from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.lucene import compat, jvm, tables, topics
+from pyserini_repbert.names.topics import load_qrels, load_topics
+from pyserini_repbert.ranking import Query
+
+
+def test_placeholder_key_lives_as_long_as_the_import(monkeypatch):
+    monkeypatch.delenv('OPENAI_API_KEY', raising=False)
+    with compat.placeholder_openai_key():
+        assert os.environ['OPENAI_API_KEY']
+    assert 'OPENAI_API_KEY' not in os.environ
+    monkeypatch.setenv('OPENAI_API_KEY', 'mine')
+    with compat.placeholder_openai_key():
+        assert os.environ['OPENAI_API_KEY'] == 'mine'
+    assert os.environ['OPENAI_API_KEY'] == 'mine'
+    monkeypatch.setenv('OPENAI_API_KEY', '')
+    with pytest.raises(KeyError), compat.placeholder_openai_key():
+        raise KeyError
+    assert os.environ['OPENAI_API_KEY'] == ''
+
+
+@pytest.mark.jvm
+def test_modules_are_listed_without_importing_pyserini():
+    loaded = {name for name in sys.modules if name.startswith('pyserini.')}
+    names = compat.runnable_modules()
+    assert 'pyserini.search.faiss' in names
+    assert 'pyserini.search.lucene' in names
+    assert names == sorted(names)
+    assert {name for name in sys.modules if name.startswith('pyserini.')} == loaded
+    assert 'pyserini.search.faiss' in compat.suggestion('pyserini.serach.faiss')
+
+
+@pytest.mark.jvm
+def test_registries_of_the_installed_version(tmp_path, monkeypatch):
+    """What the version really has: each table, and the names of topics and judgments with the place of their files."""
+    monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path))
+    prebuilt = compat.prebuilt_tables()
+    assert compat.packed_size(prebuilt['sparse']['msmarco-v1-passage']) == 2_170_758_745
+    assert 'msmarco-v1-passage.unicoil' in prebuilt['impact']
+    search = compat.import_pyserini('pyserini.search._base')
+    for kind in ('topics', 'qrels'):
+        assert 'dl19-passage' in compat.named_files(search, kind)
+        place = compat.place_of(search, kind, 'dl19-passage')
+        assert place.name == f'{kind}.dl19-passage.txt'
+        assert place.is_absolute()
+
+
+@pytest.mark.jvm
+@pytest.mark.slow
+def test_encoders_import_without_a_key(monkeypatch):
+    monkeypatch.delenv('OPENAI_API_KEY', raising=False)
+    queries, documents = compat.encoder_maps()
+    assert 'ance' in queries
+    assert 'ance' in documents
+    assert 'OPENAI_API_KEY' not in os.environ
+
+
+def test_files_and_catalog_names_start_no_jvm(tmp_path, monkeypatch):
+    (tmp_path / 'topics.tsv').write_text('1\tfirst\n')
+    (tmp_path / 'qrels.txt').write_text('1 0 d 2\n')
+    monkeypatch.setattr(jvm, 'start_jvm', lambda *options: pytest.fail('started a virtual machine'))
+    monkeypatch.setattr(catalog, 'file', lambda kind, name: tmp_path / f'{kind}.{"tsv" if kind == "topics" else "txt"}')
+    assert load_topics(str(tmp_path / 'topics.tsv')) == [Query('1', 'first')]
+    assert load_qrels(str(tmp_path / 'qrels.txt')) == {'1': {'d': 2}}
+    assert load_topics('named') == [Query('1', 'first')]
+    assert load_qrels('named') == {'1': {'d': 2}}
+
+
+class JavaPath:
+    """Stands for the Java classes that know where Anserini keeps its files."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def of(self, path):
+        return path
+
+    def getNewTopicsAbsPath(self, path):
+        return types.SimpleNamespace(toString=lambda: str(self.folder / path))
+
+    getNewQrelAbsPath = getNewTopicsAbsPath
+
+
+@pytest.fixture
+def registry(tmp_path, monkeypatch):
+    """Pyserini's module of topics with two names, of which one can be read."""
+    (tmp_path / 'qrels.one.txt').write_text('19 Q0 77 2\n')
+    java = JavaPath(tmp_path)
+    module = types.SimpleNamespace(
+        topics_mapping={name: types.SimpleNamespace(path=f'topics.{name}.txt') for name in ('one', 'two')},
+        qrels_mapping={'one': types.SimpleNamespace(path='qrels.one.txt')},
+        get_topics=lambda name: {19: {'title': 'some  question'}, 2: {'title': 'first one'}, 30: {'title': None}},
+        get_qrels_file=lambda name: str(tmp_path / 'qrels.one.txt'),
+        JPath=java,
+        JTopicReader=java,
+        JRelevanceJudgments=java,
+    )
+    monkeypatch.setattr(topics, 'import_pyserini', lambda name: module)
+    monkeypatch.setattr(topics, 'quiet_java', lambda: None)
+    monkeypatch.delenv('HF_HUB_OFFLINE', raising=False)
+    monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE', raising=False)
+    return module
+
+
+def test_pyserini_topics_get_string_qids_in_order(registry):
+    assert load_topics('one') == [Query('2', 'first one'), Query('19', 'some question'), Query('30', '')]
+    registry.get_topics = lambda name: {7: {'title': 'b'}, 'A10': {'title': 'a'}}
+    assert [query.qid for query in load_topics('one')] == ['7', 'A10']
+    assert load_qrels('one') == {'19': {'77': 2}}
+
+
+COMMIT = '367560b4de7d9c3486f666dcc2df7783ca7758f2'
+HOST = 'https://raw.githubusercontent.com/castorini'
+ADDRESS = f'{HOST}/prebuilt-indexes/{COMMIT}/lucene/other-inverted.json'
+TABLE = [{'name': 'cacm', 'md5': '0'}]
+
+
+@pytest.fixture
+def network(monkeypatch):
+    """Stands for the network: `answers` by address, `asked` in order; what it does not know is unreachable."""
+    monkeypatch.delenv('PYSERINI_SEED')
+    monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
+    monkeypatch.delenv('HF_HUB_OFFLINE', raising=False)
+
+    class Network:
+        def __init__(self):
+            self.answers = {ADDRESS: json.dumps(TABLE).encode()}
+            self.asked = []
+
+        def open(self, handler, request):
+            self.asked.append(request.full_url)
+            if request.full_url not in self.answers:
+                raise URLError('no route to host')
+            answer = addinfourl(io.BytesIO(self.answers[request.full_url]), Message(), request.full_url, 200)
+            answer.msg = 'OK'
+            return answer
+
+    network = Network()
+    monkeypatch.setattr(urllib.request.HTTPSHandler, 'https_open', lambda *asked: network.open(*asked))
+    monkeypatch.setattr(urllib.request, '_opener', None)
+    return network
+
+
+def opened(address=ADDRESS):
+    """The table as a module of Pyserini reads it that is imported now."""
+    tables.keep_tables()
+    with urllib.request.urlopen(address, timeout=10) as response:
+        return json.load(response)
+
+
+def test_a_table_is_fetched_once_and_then_there_without_a_network(network):
+    assert opened() == TABLE
+    network.answers = {}
+    assert opened() == TABLE
+    assert network.asked == [ADDRESS]
+    kept = tables.tables_folder() / 'prebuilt-indexes' / COMMIT / 'lucene/other-inverted.json'
+    assert json.loads(kept.read_text()) == TABLE
+
+
+def test_a_table_that_cannot_be_had_is_one_line_with_the_way_to_it(network, monkeypatch):
+    network.answers = {}
+    with pytest.raises(MissingResourceError) as caught:
+        opened()
+    message = str(caught.value)
+    assert 'lucene/other-inverted.json' in message and f'{HOST}/prebuilt-indexes/{COMMIT}/' in message
+    assert '(no route to host)' in message and f'kept in {tables.tables_folder()}' in message
+    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
+    network.asked.clear()
+    with pytest.raises(MissingResourceError, match='downloads are off'):
+        opened()
+    assert network.asked == []
+
+
+def test_what_is_no_table_is_not_kept(network):
+    """A hotel's log-in page, or a connection that ended early."""
+    network.answers = {ADDRESS: b'<html>please log in</html>'}
+    with pytest.raises(MissingResourceError):
+        opened()
+    assert not list(tables.tables_folder().rglob('*'))
+    network.answers = {ADDRESS: json.dumps(TABLE).encode()}
+    assert opened() == TABLE
+    (tables.tables_folder() / 'prebuilt-indexes' / COMMIT / 'lucene/other-inverted.json').write_text('[{"na')
+    assert opened() == TABLE, 'a damaged copy is fetched again'
