@@ -7,7 +7,7 @@ time and memory, and sort the queries. Scores and orders are the same as Pyserin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from math import fsum, inf
 from typing import Any
@@ -135,15 +135,24 @@ def _interleaved(rankings: Sequence[Ranking], k: int | None) -> Ranking:
 
 
 def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -> Ranking:
-    gains = 1.0 / (rrf_k + np.arange(1, max(map(len, rankings)) + 1))
-    return _ranked(*_added([(ranking.docids, gains[: len(ranking)]) for ranking in rankings]), k)
+    gains, numbers = _gains(1 << max(map(len, rankings)).bit_length(), rrf_k)
+    lengths = [len(ranking) for ranking in rankings]
+    return _ranked(*_added([(one.docids, gains[:n], numbers[:n]) for one, n in zip(rankings, lengths, strict=True)]), k)
+
+
+@lru_cache(maxsize=1)
+def _gains(n: int, rrf_k: float) -> tuple[Array, list[float]]:
+    """The RRF scores of ranks 1 to n, as an array and as a list; the queries of a run share them."""
+    gains = 1.0 / (rrf_k + np.arange(1, n + 1))
+    return gains, gains.tolist()
 
 
 def _interpolated(
     rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization
 ) -> Ranking:
-    weighted = zip(rankings, weights, strict=True)
-    return _ranked(*_added([(ranking.docids, w * scaled(ranking.scores, scale)) for ranking, w in weighted]), k)
+    columns = [w * scaled(ranking.scores, scale) for ranking, w in zip(rankings, weights, strict=True)]
+    added = _added([(one.docids, column, column.tolist()) for one, column in zip(rankings, columns, strict=True)])
+    return _ranked(*added, k)
 
 
 def scaled(scores: Sequence[float], scale: Normalization) -> Array:
@@ -171,21 +180,21 @@ def _ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
     return Ranking(ranked[:k].tolist(), totals[:k].tolist())
 
 
-def _added(columns: Sequence[tuple[Sequence[str], Array]]) -> tuple[Array, Array]:
-    """The union of rankings' docids, an object array, and the sums of their scores.
+def _added(columns: Sequence[tuple[Sequence[str], Array, Sequence[float]]]) -> tuple[Array, Array]:
+    """The union of rankings' docids, an object array, and the sums of their scores, given as an array and a sequence.
 
     A sum is rounded once, whatever the order of the rankings.
     """
     if len(columns) == 2:
-        (first, first_scores), (second, second_scores) = columns
-        rest = dict(zip(second, second_scores.tolist(), strict=True))
+        (first, first_scores, _), (second, _, second_scores) = columns
+        rest = dict(zip(second, second_scores, strict=True))
         shared = [rest.pop(docid, -0.0) for docid in first]  # x + -0.0 is x, also for -0.0
         totals = np.fromiter(chain(shared, rest.values()), np.float64, len(shared) + len(rest))
         totals[: len(first)] += first_scores
         return np.fromiter(chain(first, rest), object, len(totals)), totals
     terms: dict[str, list[float]] = {}
-    for docids, scores in columns:
-        for docid, score in zip(docids, scores.tolist(), strict=True):
+    for docids, _, scores in columns:
+        for docid, score in zip(docids, scores, strict=True):
             terms.setdefault(docid, []).append(score)
     totals = np.array([fsum(scores_of_docid) for scores_of_docid in terms.values()], dtype=np.float64)
     return np.fromiter(terms, object, len(terms)), totals
