@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int | None:
         return 0
     _record(options, recipe, trained.folder)
     measured = (
-        f', {recipe.validation.measure} {trained.best:.4f}' if recipe.validation and trained.best is not None else ''
+        f', {recipe.validation.measure} {trained.validated}' if recipe.validation and trained.best is not None else ''
     )
     print(f'{trained.folder}: {trained.steps} steps, mean loss {trained.loss:.4f}{measured}')
     return 0

@@ -38,8 +38,9 @@ class Trained(NamedTuple):
     """The result of a training.
 
     `steps` are those done, fewer than asked for if training stopped early; `loss` is the mean over them; `best` the
-    validation measure of the best model, which is the result. `cutoff` is how many hits of the validation topics the
-    model should best rerank, and `at_cutoff` the measure then: None without a run to rerank.
+    validation measure of the best model, which is the result, and `before` that of the base. `cutoff` is how many hits
+    of the validation topics the model should best rerank, and `at_cutoff` the measure then: None without a run to
+    rerank.
     """
 
     folder: Path
@@ -48,6 +49,7 @@ class Trained(NamedTuple):
     best: float | None
     cutoff: int | None = None
     at_cutoff: float | None = None
+    before: float | None = None
 
     @classmethod
     def of(cls, folder: Path, rows: Sequence[Mapping[str, Any]]) -> Trained:
@@ -57,10 +59,19 @@ class Trained(NamedTuple):
             if row.get('loss') not in (None, ''):
                 total += float(row['loss']) * (int(row['step']) - before)
                 before = int(row['step'])
-        measured = [float(row[METRIC]) for row in rows if row.get(METRIC) not in (None, '')]
+        measured = {int(row['step']): float(row[METRIC]) for row in rows if row.get(METRIC) not in (None, '')}
+        base = measured.pop(0, None)
         tuned = [(int(row[CUTOFF]), float(row[AT_CUTOFF])) for row in rows if row.get(CUTOFF) not in (None, '')]
         cutoff, at_cutoff = tuned[-1] if tuned else (None, None)
-        return cls(folder, before, total / max(before, 1), max(measured, default=None), cutoff, at_cutoff)
+        return cls(
+            folder, before, total / max(before, 1), max(measured.values(), default=None), cutoff, at_cutoff, base
+        )
+
+    @property
+    def validated(self) -> str:
+        """The validation measure in words."""
+        before = '' if self.before is None else f' ({self.before:.4f} before training)'
+        return f'{self.best:.4f}{before}'
 
 
 def read_log(path: Path) -> list[dict[str, str]]:

@@ -89,6 +89,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         Raises InputError for a loss that is not finite, DamagedFileError where the best model so far is missing.
         """
         if checkpoint is None:
+            self.args.eval_on_start = self.validator is not None
             self.train()
             return
         state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
@@ -126,11 +127,12 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         return (loss, {}) if return_outputs else loss
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
-        """Rank and measure the validation topics; for the best model so far, also find how many hits to rerank."""
+        """Rank and measure the validation topics; for the best model that was trained, also how many hits to rerank."""
         task = self.accelerator.unwrap_model(self.model)
         metrics: dict[str, float] = {METRIC: self.validator.measure(task, self.base, self.recipe.adapter)}
         before = self.state.best_metric
-        if (before is None or metrics[METRIC] > before) and (tuned := self.validator.cutoff()):
+        best = self.state.global_step and (before is None or metrics[METRIC] > before)
+        if best and (tuned := self.validator.cutoff()):
             metrics |= {CUTOFF: tuned.best, AT_CUTOFF: tuned.values[tuned.best]}
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)

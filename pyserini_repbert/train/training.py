@@ -134,7 +134,7 @@ def model_card(recipe: Recipe, base: Checkpoint, trained: Trained, settings: str
     kind = 'its layers whole' if adapter and adapter.whole else kind
     lines = [f'steps: {trained.steps} of {recipe.training.steps}', f'mean training loss: {trained.loss:.4f}', *notes]
     if validation is not None and trained.best is not None:
-        lines.append(f'validation, {validation.measure}: {trained.best:.4f}')
+        lines.append(f'validation, {validation.measure}: {trained.validated}')
         if trained.cutoff is not None:
             lines.append(
                 f'best cut-off on the validation topics: {trained.cutoff} hits reranked, '

@@ -45,7 +45,7 @@ def test_a_training_resumed_after_its_last_step_takes_no_other(patience, tiny_re
     validation = settings | {'patience': patience} if patience else None
     recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'log_every': 4}, validation=validation)
     if patience:
-        measured = iter([0.5, 0.25] * 2)
+        measured = iter([0.1, 0.5, 0.25] * 2)
         monkeypatch.setattr(module.Validator, 'measure', lambda self, *_: next(measured))
         monkeypatch.setattr(module.Validator, 'cutoff', lambda self: None)
     first = train(recipe, tmp_path / 'whole', device='cpu')

@@ -105,15 +105,15 @@ def test_models_learn_what_they_are_shown_and_open(system, tiny_recipe, tmp_path
 
 
 def test_early_stopping_rolls_back_to_the_best_model(tiny_recipe, tmp_path, world, monkeypatch):
-    """Measures 0.2, 0.8, then three without gain: training stops after step 5, and the model of step 2 is kept."""
+    """0.9 before training; then 0.2, 0.8, and three without gain: step 5 is the last, and step 2's model is kept."""
     from pyserini_repbert.train import validation as module
     from pyserini_repbert.train.checkpoints import write_checkpoint
 
-    measured = iter([0.2, 0.8, 0.1, 0.3, 0.8, 0.9])
+    measured = iter([0.9, 0.2, 0.8, 0.1, 0.3, 0.8])
     kept = []
 
     def measure(self, task, base, adapter):
-        kept.append(tmp_path / f'step{len(kept) + 1}')
+        kept.append(tmp_path / f'step{len(kept)}')
         kept[-1].mkdir()
         write_checkpoint(kept[-1], task, base, adapter)
         return next(measured)
@@ -124,10 +124,12 @@ def test_early_stopping_rolls_back_to_the_best_model(tiny_recipe, tmp_path, worl
         'monobert', ranking=SYSTEMS['monobert'], validation=settings | {'sample': 6, 'every': 1, 'patience': 3}
     )
     done = train(recipe, tmp_path / 'out', device='cpu')
-    assert (done.steps, done.best) == (5, 0.8)
-    np.testing.assert_array_equal(scores('monobert', tmp_path / 'out'), scores('monobert', kept[1]))
-    assert (scores('monobert', tmp_path / 'out') != scores('monobert', kept[4])).any()
-    assert '- validation, MRR@10: 0.8000' in (tmp_path / 'out/README.md').read_text(encoding='utf-8')
+    assert (done.steps, done.best, done.before) == (5, 0.8, 0.9)
+    np.testing.assert_array_equal(scores('monobert', tmp_path / 'out'), scores('monobert', kept[2]))
+    assert (scores('monobert', tmp_path / 'out') != scores('monobert', kept[5])).any()
+    assert '- validation, MRR@10: 0.8000 (0.9000 before training)' in (tmp_path / 'out/README.md').read_text(
+        encoding='utf-8'
+    )
 
 
 def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path):
@@ -175,7 +177,7 @@ def test_the_log_and_the_card_say_how_many_hits_to_rerank(tiny_recipe, tmp_path,
     recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], validation=settings | {'sample': 6, 'every': 3})
     done = train(recipe, tmp_path / 'out', device='cpu')
     assert (done.cutoff, done.at_cutoff, done.best) == (0, 1.0, pytest.approx(1 / 6))
-    assert [row['eval_cutoff'] for row in read_log(tmp_path / 'out/log.csv') if row['eval_measure']] == ['0', '']
+    assert [row['eval_cutoff'] for row in read_log(tmp_path / 'out/log.csv') if row['eval_measure']] == ['', '0', '']
     card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
     assert '- best cut-off on the validation topics: 0 hits reranked, MRR@10: 1.0000' in card
 
