@@ -14,7 +14,6 @@ from pyserini_repbert.files import cache_folder, human_size
 from pyserini_repbert.index.manifest import MANIFEST, read_manifest
 from pyserini_repbert.index.records import Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, CorpusDigest
-from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.names.corpora import open_corpus
 
 _BYTES = {'float32': 4, 'float16': 2}
@@ -134,6 +133,8 @@ def _requirements(named: NamedIndex) -> str:
     """What building the index takes, in words: downloads and disk."""
     encoder = catalog.find('encoders', named.encoder)
     collection = named.collection
+    from pyserini_repbert.models.bert_config import BertConfig
+
     hidden, parts = BertConfig().hidden_size, []
     if encoder is not None and not {'package', 'resource'}.isdisjoint(encoder.values):
         from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
