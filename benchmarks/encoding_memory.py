@@ -45,7 +45,7 @@ def make_checkpoint(folder: Path) -> Path:
 def peak_megabytes(arguments: list[str]) -> float:
     """Peak resident MB of a process that runs the encode command (VmHWM: a child's ru_maxrss counts its parent's)."""
     code = (
-        'import sys; from pyserini_repbert.encode.__main__ import main; main(sys.argv[1:]); '
+        'import sys; from pyserini_repbert.commands.encode import main; main(sys.argv[1:]); '
         "print(open('/proc/self/status').read())"
     )
     done = subprocess.run([sys.executable, '-c', code, *arguments], check=True, capture_output=True, text=True)

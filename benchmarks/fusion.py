@@ -95,7 +95,10 @@ def ranx_task(runs: tuple[Run, Run], n_hits: int) -> Callable[[], object]:
 
 # Name of a reader -> its import, and its expression for the run in the file `path`.
 READERS = {
-    'pyserini_repbert': ('from pyserini_repbert.data.runs import read_run', 'read_run(path)'),
+    'pyserini_repbert': (
+        'import pyarrow.compute, pyarrow.csv; from pyserini_repbert.data.runs import read_run',
+        'read_run(path)',
+    ),
     'pandas': ('import pandas', "pandas.read_csv(path, sep=' ', header=None, dtype={0: str, 2: str})"),
     'Pyserini': ('from pyserini.trectools import TrecRun', 'TrecRun(path)'),
     'ranx': ('import ranx', "ranx.Run.from_file(path, kind='trec')"),
