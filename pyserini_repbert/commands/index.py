@@ -43,11 +43,9 @@ def make_parser() -> Parser:
     ann = actions.add_parser('ann', help='make an approximate index for a dense index')
     ann.add_argument('--index', required=True, help='a dense index or a catalog name')
     ann.add_argument('--encoder', help='of a catalog index, and of --topics')
-    ann.add_argument('--kind', default='pq', choices=('pq', 'hnsw', 'ivf'), help='pq by default')
-    ann.add_argument(
-        '--recall', type=finite_number, default=0.98, help='share of the hits of exact search to reach; default 0.98'
-    )
-    ann.add_argument('--hits', type=positive_int, default=1000, help='hits at which recall is measured; default 1000')
+    ann.add_argument('--kind', default='pq', choices=('pq', 'hnsw', 'ivf'), help='kind of index')
+    ann.add_argument('--recall', type=finite_number, default=0.98, help='share of the hits of exact search to reach')
+    ann.add_argument('--hits', type=positive_int, default=1000, help='hits at which recall is measured')
     ann.add_argument('--topics', help='queries to measure on; default: passages with noise')
     ann.add_argument('--threads', type=threads, default=1, help='of FAISS; with several, an hnsw differs each time')
     add_flags(ann, 'overwrite')
@@ -74,7 +72,7 @@ def make_parser() -> Parser:
     lucene.add_argument(
         '--predictions', nargs='+', metavar='FILE', help='predicted queries, in the order of the corpus'
     )
-    lucene.add_argument('--topk', type=positive_int, help='predicted queries of each passage to append (default all)')
+    lucene.add_argument('--topk', type=positive_int, help='predicted queries of each passage to append; default: all')
     lucene.add_argument(
         '--weights', nargs='+', metavar='FILE', help="DeepCT's test_results.tsv, or weighted JSON lines"
     )
