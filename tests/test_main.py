@@ -43,7 +43,6 @@ def test_the_help_of_a_command_imports_nothing_heavy(words):
 
 
 def test_fusing_files_imports_no_model(tmp_path):
-    """PyTorch takes a second, which is half of a fusion of 2 x 2,000 x 1,000 hits."""
     (tmp_path / 'a.txt').write_text('1\td1\t1\n')
     run = str(tmp_path / 'a.txt')
     _, loaded = loaded_by('fusion', '--runs', run, run, '--output', str(tmp_path / 'fused.txt'), '--quiet')
