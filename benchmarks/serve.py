@@ -219,19 +219,13 @@ def dense(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
         sum(own) for own in zip(*((load.wrong, load.lost, len(load.latencies)) for load in loads), strict=True)
     )
     print(f'wrong answers {wrong}, lost {lost} of {n + lost:,}')
-    at_once = f'{options.clients} clients at once'
+    at_once, growth = f'{options.clients} clients at once', 100 * (sizes[-1] / sizes[1] - 1)
     return [
         Figure(f'dense search over HTTP, {at_once}: one client', rates[1] / rates[0], goal=GOAL_TOGETHER),
         Figure(f'its p99 at {options.many} clients, of the median alone', p99 / median, 'times', GOAL_P99, True),
         Figure('the same with --precision auto', fast / median, 'times', GOAL_P99, True),
         Figure(f'wrong or lost answers of {n + lost:,}', wrong + lost, '', 0, True),
-        Figure(
-            f'memory, last quarter of {options.memory:,} requests over the first',
-            100 * (sizes[-1] / sizes[1] - 1),
-            '%',
-            GOAL_GROWTH,
-            True,
-        ),
+        Figure(f'memory, last quarter of {options.memory:,} requests over the first', growth, '%', GOAL_GROWTH, True),
     ]
 
 
