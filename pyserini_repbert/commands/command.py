@@ -36,7 +36,8 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
     for name in ('stdout', 'stderr'):
         if getattr(sys, name) is None:  # closed by the caller: `>&-`
             setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))  # noqa: SIM115 - until the process ends
-    os.environ.setdefault('OMP_WAIT_POLICY', 'PASSIVE')  # read when PyTorch or FAISS is loaded: docs/environment.md
+    if 'OMP_WAIT_POLICY' not in os.environ:  # read when PyTorch or FAISS is loaded: docs/environment.md
+        os.environ.setdefault('GOMP_SPINCOUNT', '10000')
     logging.basicConfig(format='%(levelname)s: %(message)s', level=logging.WARNING, stream=sys.stderr)
     try:
         return main(sys.argv[1:] if arguments is None else arguments) or 0

@@ -40,12 +40,11 @@ class Fusion(Ranker):
         depth = k if len(self.parts) == 1 else self.depth or fused_depth(self.method, k)
         threads = self.threads
         parts = [part if threads == 1 else part.with_settings(threads=threads) for part in self.parts]
-        with ThreadPoolExecutor(len(self.parts)) as pool:
-            waiting = [
-                pool.submit(part.rank, topics, None, depth, trace.at(place, part.label))
-                for place, part in enumerate(parts)
-            ]
-            runs = [future.result() for future in waiting]
+        traces = [trace.at(place, part.label) for place, part in enumerate(parts)]
+        with ThreadPoolExecutor(len(parts)) as pool:
+            others = zip(parts[1:], traces[1:], strict=True)
+            waiting = [pool.submit(part.rank, topics, None, depth, noted) for part, noted in others]
+            runs = [parts[0].rank(topics, None, depth, traces[0]), *(future.result() for future in waiting)]
         return runs[0] if len(runs) == 1 else self.fused(runs, k)
 
     def fused(self, runs: Sequence[Run], k: int | None) -> Run:

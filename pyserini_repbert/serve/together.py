@@ -11,7 +11,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +101,9 @@ class Queue:
             self._jobs.append(job)
             self._changed.notify()
         try:
-            while not wait([job.result], _LOOKED_AGAIN).done:
+            while not job.result.done():
+                with suppress(TimeoutError):
+                    job.result.exception(_LOOKED_AGAIN)
                 trace.advance(0)
         except BaseException:
             job.result.cancel()
