@@ -79,7 +79,7 @@ def line_blocks(path: StrPath, size: int = 1 << 20) -> Iterator[tuple[int, bytes
         while block := stream.read(size) + stream.readline():
             block = block.removeprefix(BYTE_ORDER_MARK) if first == 1 else block
             yield first, block if block.endswith(b'\n') else block + b'\n'
-            first += block.count(b'\n')
+            first += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord('\n')))  # faster than `block.count`
 
 
 def count_columns(path: StrPath, first: int, block: bytes) -> int:
@@ -103,11 +103,10 @@ def _at_once(block: bytes, columns: int) -> Columns | None:
     """The columns of a regular block; None for another, and for any value that has to be looked at alone."""
     from pyarrow import ArrowInvalid, compute, csv, float64, py_buffer, string
 
-    block = block.replace(b'\t', b' ')
-    characters = np.frombuffer(block, np.uint8)
-    separates = (characters == ord(' ')) | (characters == ord('\n'))
-    # what only reading line by line understands, or refuses: other white space, control characters, empty values
-    if not np.array_equal(characters <= ord(' '), separates) or separates[0] or (separates[1:] & separates[:-1]).any():
+    if b'\t' in block:
+        block = block.replace(b'\t', b' ')
+    separates = np.frombuffer(block, np.uint8) <= ord(' ')
+    if b'\r' in block or separates[0] or (separates[1:] & separates[:-1]).any():  # empty values
         return None
     kinds = {'qid': string(), 'docid': string(), 'rank': string(), 'score': float64()}
     names = ['qid', 'docid', 'rank'] if columns == MSMARCO_COLUMNS else ['qid', 'Q0', 'docid', 'rank', 'score', 'tag']
@@ -121,6 +120,8 @@ def _at_once(block: bytes, columns: int) -> Columns | None:
             csv.ConvertOptions(column_types=kinds, include_columns=[name for name in names if name in kinds]),
         ).combine_chunks()
     except (ArrowInvalid, UnicodeDecodeError):
+        return None
+    if np.count_nonzero(separates) != table.num_rows * len(names):  # other white space, control characters
         return None
     ranks = table['rank']
     if not compute.all(compute.ascii_is_decimal(ranks)).as_py():
