@@ -90,6 +90,15 @@ def test_a_job_that_comes_alone_does_not_wait():
     assert time.monotonic() - start < 2
 
 
+def test_a_reranking_job_leaves_no_thread_behind():
+    """A thread that has computed keeps threads of OpenMP, which make those of the dense queue wait slowly."""
+    queue = Queue('rerank', 10)
+    with _running(queue):
+        thread = queue.call(threading.current_thread)
+        thread.join(30)
+        assert not thread.is_alive()
+
+
 def test_beyond_the_queue_jobs_are_refused_and_the_others_answered():
     queue = Queue('test', 2)
     with _running(queue) as threads:
