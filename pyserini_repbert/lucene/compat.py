@@ -8,7 +8,7 @@ import importlib.metadata
 import importlib.util
 import os
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,22 +38,9 @@ def pyserini_version() -> str:
 
 
 def import_pyserini(module: str = 'pyserini') -> ModuleType:
-    """Import a module of Pyserini, with the Java virtual machine started first.
+    """Import a module of Pyserini by its full name, 'pyserini.search.lucene'; starts the Java virtual machine first.
 
-    Parameters
-    ----------
-    module : its full name, 'pyserini.search.lucene'
-
-    Raises
-    ------
-    MissingDependencyError
-        when Pyserini, or a package that this module of it needs, is not installed
-    UnknownNameError
-        when the installed Pyserini has no such module
-    JavaError
-        when no virtual machine runs or it lacks Anserini's classes
-    MissingResourceError
-        when Pyserini 2.x's tables are neither stored here nor can be fetched, or another download of its own fails
+    Raises UnknownNameError where the installed Pyserini has no such module, another error of ours for any failure.
     """
     version = pyserini_version()
     start_jvm()
@@ -67,10 +54,6 @@ def import_pyserini(module: str = 'pyserini') -> ModuleType:
         if error.name and (module == error.name or module.startswith(f'{error.name}.')):
             raise UnknownNameError(f"Pyserini {version} has no module '{module}'{suggestion(module)}") from error
         raise MissingDependencyError.of(error.name or 'unknown', f"Pyserini {version}'s {module}") from error
-    except ImportError as error:
-        raise MissingDependencyError(
-            f'Pyserini {version} cannot import {module} ({error}): pip install --force-reinstall pyserini=={version}'
-        ) from error
     except (URLError, ConnectionError, TimeoutError) as error:
         raise MissingResourceError(
             f'Pyserini {version} fetches something to import {module}, and could not ({error}): run it with a network'
@@ -91,11 +74,8 @@ def placeholder_openai_key() -> Iterator[None]:
 
     A key that is set is left alone; a client made with the placeholder can reach nothing.
     """
-    if os.environ.get(_OPENAI_KEY):
-        yield
-        return
     before = os.environ.get(_OPENAI_KEY)
-    os.environ[_OPENAI_KEY] = 'unset'
+    os.environ[_OPENAI_KEY] = before or 'unset'
     try:
         yield
     finally:
@@ -106,10 +86,7 @@ def placeholder_openai_key() -> Iterator[None]:
 
 
 def encoder_maps() -> tuple[MutableMapping[str, Any], MutableMapping[str, Any]]:
-    """Pyserini's tables of query and document encoder classes by keyword; keywords match in the tables' order.
-
-    Raises MismatchError when the installed Pyserini has no such tables.
-    """
+    """Pyserini's tables of query and document encoder classes by keyword; keywords match in the tables' order."""
     encode = import_pyserini('pyserini.encode')
     return _attribute(encode, 'query_encoder_class_map'), _attribute(encode, 'document_encoder_class_map')
 
@@ -130,8 +107,7 @@ class InstalledIndexes(dict[str, Any]):
 def add_index(table: Mapping[str, Any], name: str, entry: dict[str, Any]) -> None:
     """Put an index into one of Pyserini's tables, for all its modules.
 
-    Tables of Pyserini 1.6 are dicts; those of 2.x look a name up in their sources, one after the other. Raises
-    MismatchError for any other table.
+    Tables of Pyserini 1.6 are dicts; those of 2.x look a name up in their sources, one after the other.
     """
     if isinstance(table, MutableMapping):
         table[name] = entry
@@ -151,19 +127,9 @@ def packed_size(entry: Mapping[str, Any]) -> int | None:
 
 
 def named_files(search: ModuleType, kind: str) -> Mapping[str, Any]:
-    """Pyserini's entries of topics or judgments by name.
+    """Pyserini's entries of 'topics' or 'qrels' by name; `search` is its module pyserini.search._base.
 
-    Parameters
-    ----------
-    search : the module pyserini.search._base
-    kind : 'topics' or 'qrels'
-
-    Raises
-    ------
-    MismatchError
-        when this Pyserini has neither 1.6's table nor 2.x's function that reads it
-    MissingResourceError
-        when the table of 2.x cannot be fetched
+    The table of 2.x is fetched, and raises MissingResourceError where that fails.
     """
     table: Mapping[str, Any] | None = getattr(search, f'{kind}_mapping', None)
     return _attribute(search, f'_get_{kind}_mapping')() if table is None else table
@@ -186,11 +152,10 @@ def server_factories() -> MutableMapping[str, Any] | None:
 
     None for Pyserini 1.6, whose server has no such table.
     """
-    try:
+    with suppress(UnknownNameError):
         factories: MutableMapping[str, Any] = _attribute(import_pyserini('pyserini.server.utils'), 'SEARCHER_FACTORIES')
-    except UnknownNameError:
-        return None
-    return factories
+        return factories
+    return None
 
 
 def server_table(index_type: str) -> Mapping[str, Any]:
@@ -219,20 +184,10 @@ def suggestion(module: str) -> str:
 
 def runnable_modules() -> list[str]:
     """The full names of Pyserini's modules, sorted; found by their files, without importing any."""
-    import pkgutil
-
     spec = importlib.util.find_spec('pyserini')
-    if spec is None or not spec.submodule_search_locations:
+    if spec is None or not spec.origin:
         return []
-    names = []
-    folders = [('pyserini', list(spec.submodule_search_locations))]
-    while folders:
-        package, paths = folders.pop()
-        for entry in pkgutil.iter_modules(paths):
-            if entry.name.startswith('_'):
-                continue
-            name = f'{package}.{entry.name}'
-            names.append(name)
-            if entry.ispkg:
-                folders.append((name, [os.path.join(path, entry.name) for path in paths]))
-    return sorted(names)
+    root = Path(spec.origin).parent
+    paths = (path.relative_to(root).with_suffix('') for path in root.rglob('*.py'))
+    names = (path.parent.parts if path.name == '__init__' else path.parts for path in paths)
+    return sorted('.'.join(['pyserini', *parts]) for parts in names if parts and not any(p[0] == '_' for p in parts))

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from pyserini_repbert.data.corpus import BadPassage, Corpus, Passage
 from pyserini_repbert.errors import InputError, JavaError, PyseriniRepbertError, exhausted
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import java_class, java_reason, quiet_java
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 
 logger = logging.getLogger(__name__)
 
 MAX_BUFFER = 2048  # MB: Lucene's own limit for one indexing thread
-
-
-def buffer_size() -> int:
-    """The buffer for documents until a segment is written, in MB: a quarter of Java's heap, 16 to 2048."""
-    heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20
-    return max(16, min(MAX_BUFFER, heap // 4))
 
 
 class LuceneWriter:
@@ -33,20 +29,16 @@ class LuceneWriter:
     threads : documents analysed in parallel; the order inside an index is reproducible only with one thread
     impact : documents have `id`, `contents` and `vector`, {token: impact, a whole number}; neither positions nor
         document vectors are stored
-
-    Raises
-    ------
-    JavaError
-        when Java cannot be started or Lucene cannot write
     """
 
     def __init__(self, folder: Path, threads: int = 1, impact: bool = False) -> None:
         quiet_java()
         self._folder = folder
+        heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
         # fmt: off
         options = [
             '-input', '', '-collection', 'JsonVectorCollection' if impact else 'JsonCollection', '-index', str(folder),
-            '-threads', str(threads), '-memoryBuffer', str(buffer_size()), '-storeRaw',
+            '-threads', str(threads), '-memoryBuffer', str(max(16, min(MAX_BUFFER, heap // 4))), '-storeRaw',
         ]
         # fmt: on
         options += ['-impact', '-pretokenized'] if impact else ['-storePositions', '-storeDocvectors']
@@ -122,13 +114,11 @@ class LuceneCorpus(Corpus):
 
     def count_hint(self) -> int:
         """The number of documents in the index."""
-        from pyserini_repbert.lucene.searcher import stored_count
-
-        return stored_count(self.name)
+        with closing(LuceneSparseSearcher(self.name)) as searcher:
+            return searcher.size
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        from pyserini_repbert.lucene.searcher import stored_passages
-
-        for number, (docid, text) in enumerate(stored_passages(self.name)):
-            place = f'{self.name}:{number}'
-            yield place, BadPassage(f"passage '{docid}' has no stored text") if text is None else Passage(docid, text)
+        with closing(LuceneSparseSearcher(self.name)) as searcher:
+            for number, (docid, text) in enumerate(searcher.passages()):
+                absent = BadPassage(f"passage '{docid}' has no stored text")
+                yield f'{self.name}:{number}', absent if text is None else Passage(docid, text)

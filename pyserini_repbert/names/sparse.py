@@ -98,7 +98,7 @@ def _how(entry: catalog.Entry) -> str:
 
 def _own_index(source: catalog.Entry, on_build: Callable[[Path], object] | None) -> Path:
     from pyserini_repbert.index.lucene import build_lucene_index
-    from pyserini_repbert.lucene.lucene_calls import lucene_major
+    from pyserini_repbert.lucene.jvm import lucene_major
 
     # Lucene 9 cannot read what 10 writes, and installations of Pyserini 1.6 and 2.x may share a cache
     folder = cache_folder() / 'indexes' / f'{source.name}.lucene{lucene_major()}'

@@ -29,7 +29,7 @@ def load_topics(spec: str, topics_format: TopicsFormat = TopicsFormat.DEFAULT) -
         )
     if spec.startswith(IR_DATASETS):
         return [Query(query.query_id, query.default_text()) for query in dataset(spec).queries_iter()]
-    from pyserini_repbert.lucene.topics import pyserini_topics
+    from pyserini_repbert.lucene.pyserini_names import pyserini_topics
 
     return pyserini_topics(spec)
 
@@ -46,7 +46,7 @@ def load_qrels(spec: str) -> Qrels:
             qrels.setdefault(judgment.query_id, {})[judgment.doc_id] = judgment.relevance
         return qrels
     if path is None:
-        from pyserini_repbert.lucene.topics import pyserini_qrels
+        from pyserini_repbert.lucene.pyserini_names import pyserini_qrels
 
         path = pyserini_qrels(spec)
     return read_qrels(path)

@@ -10,8 +10,7 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.text_encoder import model_difference
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.lucene.jvm import java_calls, java_class, quiet_java
-from pyserini_repbert.lucene.lucene_calls import calling
+from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
 from pyserini_repbert.lucene.sparse_settings import record_of
 from pyserini_repbert.ranking import Query, Ranker, Run, by_score

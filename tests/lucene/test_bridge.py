@@ -14,7 +14,7 @@ import pytest
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import MissingResourceError
-from pyserini_repbert.lucene import compat, jvm, tables, topics
+from pyserini_repbert.lucene import compat, jvm, pyserini_names, tables
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Query
 
@@ -110,8 +110,8 @@ def registry(tmp_path, monkeypatch):
         JTopicReader=java,
         JRelevanceJudgments=java,
     )
-    monkeypatch.setattr(topics, 'import_pyserini', lambda name: module)
-    monkeypatch.setattr(topics, 'quiet_java', lambda: None)
+    monkeypatch.setattr(pyserini_names, 'import_pyserini', lambda name: module)
+    monkeypatch.setattr(pyserini_names, 'quiet_java', lambda: None)
     monkeypatch.delenv('HF_HUB_OFFLINE', raising=False)
     monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE', raising=False)
     return module

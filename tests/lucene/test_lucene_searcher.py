@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
-from pyserini_repbert.lucene import prebuilt, searcher as lucene_searcher, sparse_settings
-from pyserini_repbert.lucene.jvm import java_class
-from pyserini_repbert.lucene.lucene_calls import lucene_major
+from pyserini_repbert.lucene import pyserini_names, searcher as lucene_searcher, sparse_settings
+from pyserini_repbert.lucene.jvm import java_class, lucene_major
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 
@@ -70,8 +69,6 @@ def test_k_larger_than_the_index_and_stored_text(folder):
     assert searcher.texts(['m4', 'nope', 'm4']) == ['été 😀 fish', None, 'été 😀 fish']
     assert searcher.texts([]) == []
     assert dict(searcher.passages()) == TEXTS
-    assert dict(lucene_searcher.stored_passages(folder)) == TEXTS
-    assert lucene_searcher.stored_count(folder) == 4
 
 
 @pytest.mark.jvm
@@ -137,11 +134,11 @@ def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch)
     with pytest.raises(
         MissingResourceError, match=r'have it downloaded, or fetch .*cacm.* \(2\.3 MB\) and unpack it'
     ) as refused:
-        prebuilt.prebuilt_index('cacm')
+        pyserini_names.prebuilt_index('cacm')
     assert refused.value.parameters == ('download',)
     folder = tmp_path / 'indexes' / f'{entry["filename"].removesuffix(".tar.gz")}.{entry["md5"]}'
     folder.mkdir(parents=True)
-    assert prebuilt.prebuilt_index('cacm') == folder
+    assert pyserini_names.prebuilt_index('cacm') == folder
 
 
 @pytest.mark.jvm

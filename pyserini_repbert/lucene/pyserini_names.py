@@ -1,4 +1,4 @@
-"""Pyserini's topics and judgments by name. Looking one up starts a JVM."""
+"""Pyserini's prebuilt Lucene indexes, topics and judgments by name. Looking one up starts a JVM."""
 
 from __future__ import annotations
 
@@ -16,22 +16,55 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
-from pyserini_repbert.lucene.compat import import_pyserini, named_files, place_of
+from pyserini_repbert.files import human_size
+from pyserini_repbert.lucene.compat import import_pyserini, named_files, packed_size, place_of, prebuilt_tables
 from pyserini_repbert.lucene.jvm import java_reason, quiet_java
 from pyserini_repbert.ranking import Query
+
+
+def prebuilt_index(name: str, download: bool = False) -> Path:
+    """The folder of a prebuilt index of Lucene, of words or of impacts, by Pyserini's name ('msmarco-v1-passage').
+
+    With `download`, it is fetched if Pyserini's cache lacks it. Raises UnknownNameError for an unknown name, with the
+    nearest names, MissingResourceError where the index is not there and is not downloaded.
+    """
+    tables = prebuilt_tables()
+    lucene = (tables['sparse'], tables['impact'])
+    entry = next((table[name] for table in lucene if name in table), None)
+    if entry is None:
+        close = difflib.get_close_matches(name, [known for table in lucene for known in table], n=3, cutoff=0.6)
+        near = f'; did you mean {", ".join(close)}?' if close else ''
+        raise UnknownNameError(
+            f"'{name}' is neither the folder of a Lucene index nor a prebuilt index of Pyserini{near}"
+        )
+    util = import_pyserini('pyserini.util')
+    place = Path(util.get_cache_home()) / 'indexes'
+    # Pyserini 1.6's check_downloaded derives the folder from the address, while the folder is named after the file
+    unpacked = place / f'{str(entry.get("filename", "")).removesuffix(".tar.gz")}.{entry.get("md5")}'
+    if not unpacked.is_dir() and not util.check_downloaded(name):
+        packed = packed_size(entry)
+        size = 'size unknown' if packed is None else human_size(packed)
+        by_hand = f'fetch {entry["urls"][0]} ({size}) and unpack it below {place}'
+        if is_offline() or not download:
+            why = 'downloads are off' if is_offline() else 'it has to be downloaded first'
+            raise MissingResourceError(
+                f"prebuilt index '{name}' is not here and {why}: have it downloaded, or {by_hand}",
+                parameters=('download',),
+            )
+        try:
+            return Path(util.download_prebuilt_index(name, verbose=False))
+        except Exception as error:  # Pyserini raises ValueError, AssertionError (checksum) and what its libraries raise
+            raise MissingResourceError(
+                f"prebuilt index '{name}' could not be fetched ({error}): try again, or {by_hand}"
+            ) from error
+    return Path(util.download_prebuilt_index(name, verbose=False))
 
 
 def pyserini_topics(name: str) -> list[Query]:
     """Pyserini's topics of a name, in ascending order of their qids (as numbers where all are numeric).
 
-    qids are strings here, although Pyserini gives numeric ones as int.
-
-    Raises
-    ------
-    UnknownNameError
-        for an unknown name, with the nearest names
-    MissingResourceError
-        when Pyserini has to download the topics and cannot
+    qids are strings here, although Pyserini gives numeric ones as int. Raises UnknownNameError for an unknown name,
+    with the nearest names, MissingResourceError where Pyserini has to download the topics and cannot.
     """
     search = _pyserini_search('topics', name)
     topics_by_qid = _fetched('topics', name, search, search.get_topics)
