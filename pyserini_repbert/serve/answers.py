@@ -1,139 +1,35 @@
-"""The answers of a service, in the shape of Pyserini's and Anserini's servers with additions.
-
-Each is a model, from which both its JSON and its description in the OpenAPI document are made. A field that is not set
-is not in the JSON.
-"""
+"""The answers of a service as values of JSON, in the shape of Pyserini's and Anserini's servers with additions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from pyserini_repbert.data.passages import mended
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.serve.documents import document, shown_parts
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.searching import Answer, PartRanking, Step
+from pyserini_repbert.serve.refusals import NotFoundError
+from pyserini_repbert.serve.searching import Answer, PartRanking
 
-API: Literal['v1'] = 'v1'
+API = 'v1'
 MEASURES = ('nDCG@10', 'MRR@10', 'R@100')
 _SCORE_DIGITS = 6  # as Pyserini's server has them
+_IDENTIFIERS = frozenset({'id', '_id', 'docid'})
+_CUT = frozenset({'body', 'content', 'contents', 'text'})
 
+SHOWN_CHARACTERS = 20_000  # of a passage that is mended and marked; a pattern's call holds all threads up
 
-class Answered(BaseModel):
-    """An answer of this version of the API."""
-
-    api: Literal['v1'] = Field(description='the version of the API')
-
-
-class OfIndex(Answered):
-    """An answer of an index."""
-
-    index: str = Field(description='name of the index')
-
-
-class Place(BaseModel):
-    """A hit's rank and score in a ranking; null if the ranking lacks the hit, or has it below rank `below`."""
-
-    ranking: str = Field(description='its name')
-    rank: int | None = Field(description='from 1')
-    score: float | None = Field(description='in this ranking')
-    below: int | None = Field(description='ranks known, if the hit is below them; null: the ranking lacks the hit')
-
-
-class Part(BaseModel):
-    """A part of a passage, of which the first 20,000 characters are shown."""
-
-    text: str = Field(description='a word, or what is between words')
-    match: bool = Field(description='whether the query has this word')
-
-
-class CandidateResponse(BaseModel):
-    """A hit."""
-
-    docid: str = Field(description='of the passage')
-    score: float = Field(description='of the last step')
-    rank: int = Field(description='from 1')
-    doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
-    display: list[Part] | None = Field(None, description='with display=true: the passage, cleaned up for reading')
-    provenance: list[Place] | None = Field(None, description='with provenance=true: its rank in each ranking')
-    grade: int | None = Field(None, description='with provenance=true, where the query is a judged topic')
-
-
-class Judged(BaseModel):
-    """The judged topic whose text the query is."""
-
-    qid: str = Field(description='of the topic')
-    relevant: dict[str, int] = Field(description='the grade of each relevant passage')
-    measures: dict[str, Any] = Field(description='nDCG@10, MRR@10 and R@100; of a comparison, those of each side')
-
-
-class SearchResponse(OfIndex):
-    """Hits, in the form of Pyserini's server with additions."""
-
-    query: dict[str, str] = Field(description='the question, as `text`')
-    candidates: list[CandidateResponse] = Field(description='the hits, best first')
-    system: list[str] = Field(description='the rankings that were asked')
-    fusion: str | None = Field(description='how they were fused; null for one ranking')
-    rerank: list[str] = Field(description='the rerankers, in order')
-    steps: list[Step] = Field(description='what each step cost')
-    rankings: list[str] | None = Field(None, description='with provenance=true: the names of the rankings, in order')
-    judged: Judged | None = Field(None, description='with provenance=true, if the query is a judged topic')
-    explanations: list[dict[str, Any]] | None = Field(
-        None, description='with explain=MODEL: why the best hits rank where they do'
-    )
-
-
-class BatchResult(SearchResponse):
-    """One query's hits."""
-
-    qid: str = Field(description='as given, or its place')
-
-
-class BatchResponse(OfIndex):
-    """The answers, in the order of the queries."""
-
-    results: list[BatchResult] = Field(description='one for each query')
-
-
-class CompareResponse(OfIndex):
-    """Two answers side by side."""
-
-    query: dict[str, str] = Field(description='the question, as `text`')
-    a: SearchResponse = Field(description='the left side')
-    b: SearchResponse = Field(description='the right side')
-    overlap: float = Field(description='share of common hits')
-    rbo: float = Field(description='rank-biased overlap, p=0.9')
-    moves: list[dict[str, str | int | None]] = Field(
-        description='the docid and rank of each hit on both sides; null where it is absent, or below `depths`'
-    )
-    depths: dict[str, int | None] = Field(description='ranks known of each side; null: all')
-    judged: Judged | None = Field(description='if the query is a judged topic')
-
-
-class ProgressResponse(Answered):
-    """The progress of a stage of a request."""
-
-    stage: str = Field(description='the reranker that is at work')
-    done: int = Field(description='model inputs so far')
-    total: int | None = Field(description='model inputs in all, if known')
-
-
-class ExplainResponse(OfIndex):
-    """Why hits rank where they do; more fields depend on the system."""
-
-    model_config = ConfigDict(extra='allow')
-
-    model: str = Field(description="the reranker's name")
-    system: str = Field(description='epic, cedr, duobert or monobert')
-    query: str = Field(description='the question')
-    passages: list[dict[str, Any]] | None = Field(None, description='of EPIC and CEDR, one entry a passage')
-    docids: list[str] | None = Field(None, description='of monoBERT and duoBERT')
+_WORD = re.compile(r'\w+')
+_STOPWORDS = frozenset(
+    'a an and are as at be but by did do does for had has have how if in into is it its no not of on or such that the '
+    'their then there these they this to was were what when where which who why will with'.split()
+)
 
 
 @dataclass(frozen=True)
@@ -142,7 +38,7 @@ class Shown:
 
     Attributes
     ----------
-    parse, most : as in `documents.document`
+    parse, most : as in `document`
     provenance : also the hit's rank and score in every ranking, and its grade if the query is judged
     display : also the passage, cleaned up for reading, in parts, the query's words marked
     """
@@ -156,55 +52,59 @@ class Shown:
         if self.most is not None and not self.parse:
             raise InputError("'max_doc_length' requires parse=true")
 
-    def document(self, query: str, raw: str | None, text: str | None) -> dict[str, Any]:
-        """The fields `doc`, a document as it is stored, and `display`, its text."""
-        display = {'display': shown_parts(query, text)} if self.display else {}
-        return {'doc': document(raw, self.parse, self.most), **display}
+    def documents(self, index: ServedIndex, docids: Sequence[str], query: str) -> list[dict[str, Any]]:
+        """For each docid the field `doc`, None where the index lacks it, and `display`, its text."""
+        if self.parse and not index.keeps_raws:
+            shown = [{'doc': text and text[: self.most]} for text in index.texts(docids)]
+        else:
+            shown = [{'doc': document(raw, self.parse, self.most)} for raw in index.raws(docids)]
+        if not self.display:
+            return shown
+        texts = index.texts(docids)
+        return [one | {'display': shown_parts(query, text)} for one, text in zip(shown, texts, strict=True)]
 
 
-def searched(index: ServedIndex, answer: Answer, shown: Shown, **more: Any) -> SearchResponse:
+def stored(index: ServedIndex, docid: str, shown: Shown, query: str = '') -> dict[str, Any]:
+    """A document in the fields of `Shown.documents`. Raises NotFoundError for a docid that the index lacks."""
+    (fields,) = shown.documents(index, [docid], query)
+    if fields['doc'] is None:
+        raise NotFoundError(f"index '{index.alias}' has no document '{docid[:200]}'")
+    return fields
+
+
+def searched(index: ServedIndex, answer: Answer, shown: Shown, **more: Any) -> dict[str, Any]:
     """The answer to a search; with a qid, that to a query of a batch."""
     ask, ranking = answer.ask, answer.ranking
-    raws = index.raws(ranking.docids)
-    texts = index.texts(ranking.docids) if shown.display else [None] * len(raws)
-    qid = index.judged(ask.query) if shown.provenance else None
-    grades = index.qrels.get(qid, {}) if qid else {}
-    ranks = [(part, _ranks(part.ranking)) for part in answer.parts]
+    documents = shown.documents(index, ranking.docids, ask.query)
+    candidates = [
+        {'docid': docid, 'score': _rounded(score), 'rank': rank, **fields}
+        for rank, (docid, score, fields) in enumerate(zip(ranking.docids, ranking.scores, documents, strict=True), 1)
+    ]
     if shown.provenance:
-        judged = _judged(index, qid, measures_of(index, qid, answer)) if qid else None
+        judged = _judged(index, answer)
+        grades = index.qrels[judged['qid']] if judged else {}
+        ranks = [(part, _ranks(part.ranking)) for part in answer.parts]
+        for hit in candidates:
+            docid = hit['docid']
+            hit['provenance'] = [_place(part, of_part.get(docid)) for part, of_part in ranks]
+            hit['grade'] = grades.get(docid)
         more |= {'rankings': [part.name for part in answer.parts], 'judged': judged}
-
-    def of_hit(docid: str) -> dict[str, Any]:
-        places = [_place(docid, part, of_part) for part, of_part in ranks]
-        return {'provenance': places, 'grade': grades.get(docid)} if shown.provenance else {}
-
-    return (BatchResult if 'qid' in more else SearchResponse)(
-        api=API,
-        index=index.alias,
-        query={'text': ask.query},
-        candidates=[
-            CandidateResponse(
-                docid=hit.docid,
-                score=_rounded(hit.score),
-                rank=rank,
-                **shown.document(ask.query, raw, text),
-                **of_hit(hit.docid),
-            )
-            for rank, (hit, raw, text) in enumerate(zip(ranking, raws, texts, strict=True), 1)
-        ],
-        system=list(ask.systems),
-        fusion=ask.spec.fusion if len(ask.systems) > 1 else None,
-        rerank=[str(stage) for stage in ask.spec.stages],
-        steps=list(answer.steps),
+    return {
+        'api': API,
+        'index': index.alias,
+        'query': {'text': ask.query},
+        'candidates': candidates,
+        'system': list(ask.systems),
+        'fusion': ask.spec.fusion if len(ask.systems) > 1 else None,
+        'rerank': [str(stage) for stage in ask.spec.stages],
+        'steps': [dict(step) for step in answer.steps],
         **more,
-    )
+    }
 
 
-def _place(docid: str, part: PartRanking, ranks: Mapping[str, int]) -> Place:
-    rank = ranks.get(docid)
-    if rank is None:
-        return Place(ranking=part.name, rank=None, score=None, below=part.below)
-    return Place(ranking=part.name, rank=rank, score=_rounded(part.ranking.scores[rank - 1]), below=None)
+def _place(part: PartRanking, rank: int | None) -> dict[str, Any]:
+    score = None if rank is None else _rounded(part.ranking.scores[rank - 1])
+    return {'ranking': part.name, 'rank': rank, 'score': score, 'below': part.below if rank is None else None}
 
 
 def _rounded(score: float) -> float:
@@ -215,35 +115,103 @@ def _ranks(ranking: Ranking) -> dict[str, int]:
     return {docid: rank for rank, docid in enumerate(ranking.docids, 1)}
 
 
-def measures_of(index: ServedIndex, qid: str, answer: Answer) -> dict[str, float]:
-    """The measures of a judged topic, on the whole ranking: their cut-offs do not depend on the hits that are shown."""
-    return evaluate({qid: answer.whole.ranking}, {qid: index.qrels[qid]}, parse_measures(MEASURES)).means
+def _judged(index: ServedIndex, answer: Answer) -> dict[str, Any] | None:
+    """The judged topic that the query is, measured on the whole ranking: no measure depends on the hits shown."""
+    qid = index.judged(answer.ask.query)
+    if qid is None:
+        return None
+    grades = index.qrels[qid]
+    measures = evaluate({qid: answer.whole.ranking}, {qid: grades}, parse_measures(MEASURES)).means
+    return {
+        'qid': qid,
+        'relevant': {docid: grade for docid, grade in grades.items() if grade > 0},
+        'measures': measures,
+    }
 
 
-def _judged(index: ServedIndex, qid: str, measures: dict[str, Any]) -> Judged:
-    relevant = {docid: grade for docid, grade in index.qrels[qid].items() if grade > 0}
-    return Judged(qid=qid, relevant=relevant, measures=measures)
-
-
-def compared(index: ServedIndex, answers: Mapping[str, Answer], shown: Shown) -> CompareResponse:
+def compared(index: ServedIndex, answers: Mapping[str, Answer], shown: Shown) -> dict[str, Any]:
     """The answer to a comparison: two answers, 'a' and 'b', to one question."""
-    a, b = (answers[side].ranking.docids for side in 'ab')
-    query = answers['a'].ask.query
-    ranks = {side: _ranks(of_side.whole.ranking) for side, of_side in answers.items()}
-    qid = index.judged(query)
-    measures = {side: measures_of(index, qid, of_side) for side, of_side in answers.items()} if qid else {}
-    return CompareResponse(
-        api=API,
-        index=index.alias,
-        query={'text': query},
-        a=searched(index, answers['a'], shown),
-        b=searched(index, answers['b'], shown),
-        overlap=overlap(a, b, max(len(a), len(b), 1)),
-        rbo=rank_biased_overlap(a, b),
-        moves=[
+    sides = {side: searched(index, answer, shown) for side, answer in answers.items()}
+    a, b = (answer.ranking.docids for answer in answers.values())
+    ranks = {side: _ranks(answer.whole.ranking) for side, answer in answers.items()}
+    judged = sides['a']['judged']
+    return {
+        'api': API,
+        'index': index.alias,
+        'query': sides['a']['query'],
+        **sides,
+        'overlap': overlap(a, b, max(len(a), len(b), 1)),
+        'rbo': rank_biased_overlap(a, b),
+        'moves': [
             {'docid': docid, **{side: of_side.get(docid) for side, of_side in ranks.items()}}
             for docid in dict.fromkeys((*a, *b))
         ],
-        depths={side: of_side.whole.below for side, of_side in answers.items()},
-        judged=_judged(index, qid, measures) if qid else None,
-    )
+        'depths': {side: answer.whole.below for side, answer in answers.items()},
+        'judged': judged and judged | {'measures': {side: one['judged']['measures'] for side, one in sides.items()}},
+    }
+
+
+def document(raw: str | None, parse: bool = True, most: int | None = None) -> Any:
+    """A stored document for a client, as Pyserini 2.4's server forms it.
+
+    Parameters
+    ----------
+    raw : as stored; None if there is none
+    parse : whether to parse JSON: an object loses its identifier, and gives way to its value if one field is left
+    most : characters kept of a parsed text; None: all
+    """
+    if raw is None or not parse:
+        return raw
+    try:
+        value = json.loads(raw)
+        if isinstance(value, (list, dict, float)):
+            json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        value = raw
+    if isinstance(value, dict):
+        fields = {
+            key: item if isinstance(item, (dict, list)) else str(item)
+            for key, item in value.items()
+            if key not in _IDENTIFIERS
+        }
+        value = next(iter(fields.values())) if len(fields) == 1 else fields
+    if isinstance(value, str):
+        return value[:most]
+    if isinstance(value, dict):
+        return {
+            key: item[:most] if isinstance(item, str) and key.lower() in _CUT else item for key, item in value.items()
+        }
+    return value
+
+
+def marked(query: str, text: str) -> list[tuple[str, bool]]:
+    """(part, whether it is a word of the query) of a text; the parts, joined, are the text.
+
+    Words match regardless of case and a plural ending; frequent words do not count.
+    """
+    wanted = {_stem(word) for word in _WORD.findall(query)} - _STOPWORDS
+    parts: list[tuple[str, bool]] = []
+    end = 0
+    for match in _WORD.finditer(text):
+        if _stem(match.group()) in wanted:
+            if match.start() > end:
+                parts.append((text[end : match.start()], False))
+            parts.append((match.group(), True))
+            end = match.end()
+    if end < len(text) or not parts:
+        parts.append((text[end:], False))
+    return parts
+
+
+def shown_parts(query: str, text: str | None) -> list[dict[str, Any]]:
+    """A passage mended for reading, in parts, the query's words marked; at most `SHOWN_CHARACTERS` of it."""
+    whole = text or ''
+    parts = [{'text': part, 'match': match} for part, match in marked(query, mended(whole[:SHOWN_CHARACTERS]))]
+    return parts if len(whole) <= SHOWN_CHARACTERS else [*parts, {'text': ' …', 'match': False}]
+
+
+def _stem(word: str) -> str:
+    folded = word.casefold()
+    if len(folded) > 4 and folded.endswith('ies'):
+        return folded[:-3] + 'y'
+    return folded[:-1] if len(folded) > 3 and folded.endswith('s') and not folded.endswith('ss') else folded

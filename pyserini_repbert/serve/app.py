@@ -31,7 +31,6 @@ from pyserini_repbert.serve.refusals import add_error_handlers, json_response
 from pyserini_repbert.serve.routes import make_router
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
-from pyserini_repbert.serve.stored import add_stored
 
 logger = logging.getLogger(__name__)
 
@@ -80,9 +79,7 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.state.service, app.state.metrics = service, metrics
     add_error_handlers(app)
     _add_own_routes(app, service, metrics)
-    router = make_router(service)
-    add_stored(router, service)
-    app.include_router(router)
+    app.include_router(make_router(service))
     if tools is not None:
         app.router.routes.extend(tools.routes)
     _add_page(app)

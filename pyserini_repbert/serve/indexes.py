@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from pyserini_repbert.pipeline.adapted import with_adapted
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.serve.documents import raw_document
 from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.serve.together import Queue, Together
@@ -88,6 +88,7 @@ class ServedIndex:
     passages : how many it holds
     encoder : name of the encoder of its dense vectors; None without any
     index_type : as `type_of`
+    keeps_raws : whether documents are stored as they were given, not only their texts
     topics, qrels : its topics by qid, its judgments; empty if none are known
     """
 
@@ -129,6 +130,7 @@ class ServedIndex:
             self.ranker(name)  # one that cannot be opened fails at the start, not at the first query
         store = self.ranker(searchers[0]).ranker
         self._store: Any = base._store if base else store
+        self.keeps_raws = hasattr(self._store, 'raws')
         self.passages = len(store) if dense is not None else store.size
         self._read_judgments()
 
@@ -216,11 +218,13 @@ class ServedIndex:
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
         """Documents as they are stored, one for each docid, None where the index lacks it."""
-        if hasattr(self._store, 'raws'):
+        if self.keeps_raws:
             raws: list[str | None] = self._store.raws(docids)
             return raws
-        texts = self.texts(docids)
-        return [None if text is None else raw_document(docid, text) for docid, text in zip(docids, texts, strict=True)]
+        return [
+            None if text is None else json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)  # as in Lucene
+            for docid, text in zip(docids, self.texts(docids), strict=True)
+        ]
 
     def grades(self, qid: str) -> dict[str, int]:
         """The judgments of a topic: docid -> grade. Raises NotFoundError for a topic without judgments."""

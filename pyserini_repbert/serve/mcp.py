@@ -16,12 +16,11 @@ from pyserini_repbert.fusion.methods import fuse
 from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import by_score
 from pyserini_repbert.serve import requests
-from pyserini_repbert.serve.answers import Shown, searched
-from pyserini_repbert.serve.documents import document
+from pyserini_repbert.serve.answers import Shown, searched, stored
+from pyserini_repbert.serve.routes import described
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
-from pyserini_repbert.serve.stored import described
 
 with needs('fastmcp', __name__, 'serve'):
     from fastmcp import FastMCP
@@ -70,24 +69,32 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
     ) -> dict[str, Any]:
         """Search an index: the best passages for a question, with their texts."""
         text = query if isinstance(query, str) else str(query.get('query_txt') or '')
-        settings: dict[str, Any] = {'fusion': fusion, 'alpha': alpha, 'normalize': normalize}
-        settings |= {'rrf_k': rrf_k, 'k1': k1, 'b': b}
-        form = requests.PipelineForm.of(system=system or [], weights=weights or [], rerank=rerank or [], **settings)
-        ask, shown = form.ask(text, hits, provenance), Shown(parse, provenance=provenance)
+        pipeline = requests.PipelineRequest(
+            system=system or [],
+            fusion=fusion,
+            alpha=alpha,
+            weights=weights or [],
+            normalize=normalize,
+            rrf_k=rrf_k,
+            rerank=rerank or [],
+            k1=k1,
+            b=b,
+        )
+        ask, shown = pipeline.ask(text, hits, provenance), Shown(parse, provenance=provenance)
 
         def work(trace: RequestTrace) -> dict[str, Any]:
             alias = index or next(iter(service.served))
             (answer,) = service.search(alias, [ask], trace)
-            return searched(service.index(alias), answer, shown).model_dump(exclude_unset=True)
+            return searched(service.index(alias), answer, shown)
 
         return await service.run(work, bool(rerank))
 
     @tool
     async def get_document(docid: str, index: _Index, parse: bool = True) -> str | dict[str, Any] | list[Any]:
         """The full text of a document."""
-        raw = await service.run(lambda _: service.raw(index, docid))
-        parsed: str | dict[str, Any] | list[Any] = document(raw, parse)
-        return parsed
+        fields = await service.run(lambda _: stored(service.index(index), docid, Shown(parse)))
+        document: str | dict[str, Any] | list[Any] = fields['doc']
+        return document
 
     @tool
     async def list_indexes(
@@ -99,7 +106,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
     @tool
     async def get_index(index_name: _Index) -> dict[str, Any]:
         """What an index holds and what may be asked of it: systems, rerankers, limits."""
-        return described(service, service.index(index_name)).model_dump()
+        return described(service, service.index(index_name))
 
     @tool
     async def fuse_search_results(

@@ -8,6 +8,7 @@ from typing import Any, get_origin
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -86,9 +87,8 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def json_response(answer: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A JSON response of the fields that are set, in UTF-8; with escapes where a string holds lone surrogates."""
-    value = answer.model_dump(exclude_unset=True) if isinstance(answer, BaseModel) else answer
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A JSON response in UTF-8; with escapes where a string holds lone surrogates."""
     try:
         body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(',', ':')).encode()
     except UnicodeEncodeError:
@@ -137,11 +137,20 @@ def add_error_handlers(app: FastAPI) -> None:
 
 async def known_parameters(request: Request) -> None:
     """Raises InputError for a query parameter that is unknown, or repeated though not a list: FastAPI ignores both."""
-    parameters = request.scope['route'].dependant.query_params
-    lists = {parameter.alias: get_origin(parameter.field_info.annotation) is list for parameter in parameters}
+    lists = _parameters(request.scope['route'])
     for name in request.query_params:
         if name not in lists:
             near, known = did_you_mean(name, list(lists)), ', '.join(lists) or 'none'
             raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}")
         if len(request.query_params.getlist(name)) > 1 and not lists[name]:
             raise InputError(f"parameter '{name}' was given more than once: give it once")
+
+
+def _parameters(route: APIRoute) -> dict[str, bool]:
+    """The query parameters of a route, and whether each is a list."""
+    fields = {parameter.alias: parameter.field_info for parameter in route.dependant.query_params}
+    for name, field in list(fields.items()):
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):  # the fields of a model
+            fields |= field.annotation.model_fields
+            del fields[name]
+    return {name: get_origin(field.annotation) is list for name, field in fields.items()}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
@@ -56,7 +56,14 @@ class Sent(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
 
-class PipelineForm(Sent):
+class Question(Sent):
+    """A question, and how many hits its answer has."""
+
+    query: Text = Field(description='the question')
+    hits: int = Field(10, ge=1, description='hits of the answer')
+
+
+class PipelineRequest(Sent):
     """Systems, their fusion, and rerankers."""
 
     system: Systems = []
@@ -69,19 +76,10 @@ class PipelineForm(Sent):
     k1: K1 = None
     b: B = None
 
-    @classmethod
-    def of(cls, **values: Any) -> Self:
-        """The form. Raises InputError for a value that a client may not give."""
-        try:
-            return cls(**values)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise InputError(f"parameter '{first['loc'][0]}': {first['msg']}") from error
-
     @property
     def spec(self) -> PipelineSpec:
         """All but the systems. Raises InputError for a stage that is none."""
-        names = PipelineForm.model_fields.keys() - {'system', 'rerank'}
+        names = PipelineRequest.model_fields.keys() - {'system', 'rerank'}
         return PipelineSpec.of(self.model_dump(include=names) | {'stages': self.rerank})
 
     def ask(self, query: str, hits: int, deep: bool) -> Ask:
@@ -96,7 +94,7 @@ class BatchQuery(Sent):
     qid: Text | None = Field(None, description='names the answer; by default its place, from 0')
 
 
-class BatchRequest(PipelineForm):
+class BatchRequest(PipelineRequest):
     """Queries that are answered together."""
 
     queries: list[BatchQuery] = Field(min_length=1, description='the questions')
@@ -106,13 +104,27 @@ class BatchRequest(PipelineForm):
     display: Mended = False
 
 
-class CompareRequest(Sent):
+class SearchRequest(PipelineRequest, Question):
+    """The parameters of a search; lists are given in several parameters, or with commas."""
+
+    parse: Parsed = True
+    max_doc_length: int | None = Field(None, ge=1, description='characters of each document')
+    provenance: Provenance = False
+    display: Mended = False
+    explain: list[str] = Field([], max_length=4, description='rerankers to explain the best hits by')
+    explain_hits: int = Field(1, ge=1, le=10, description='how many of the best hits are explained')
+
+    @field_validator('system', 'explain', mode='before')
+    @classmethod
+    def _listed(cls, values: list[str]) -> list[str]:
+        return [part.strip() for value in values for part in value.split(',') if part.strip()]
+
+
+class CompareRequest(Question):
     """Two ways to answer one question."""
 
-    query: Text = Field(description='the question')
-    hits: int = Field(10, ge=1, description='hits of each side')
-    a: PipelineForm = Field(PipelineForm(), description='the left side')
-    b: PipelineForm = Field(PipelineForm(), description='the right side')
+    a: PipelineRequest = Field(PipelineRequest(), description='the left side')
+    b: PipelineRequest = Field(PipelineRequest(), description='the right side')
     display: Mended = False
 
 

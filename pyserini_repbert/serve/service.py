@@ -148,13 +148,6 @@ class Service:
         with ThreadPoolExecutor(len(asks)) as threads:
             return list(threads.map(one, asks))
 
-    def raw(self, alias: str, docid: str) -> str:
-        """A document as it is stored. Raises NotFoundError for a docid that the index lacks."""
-        (raw,) = self.index(alias).raws([docid])
-        if raw is None:
-            raise NotFoundError(f"index '{alias}' has no document '{docid[:200]}'")
-        return raw
-
     def rerank(self, alias: str, query: str, docids: Sequence[str], spec: StageSpec, trace: Trace) -> Ranking:
         """Documents of an index in a reranker's order.
 

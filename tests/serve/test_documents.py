@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyserini_repbert.serve.documents import SHOWN_CHARACTERS, document, marked, shown_parts
+from pyserini_repbert.serve.answers import SHOWN_CHARACTERS, document, marked, shown_parts
 
 
 def test_words_of_the_query_are_marked():

@@ -1,0 +1,171 @@
+"""The forms of answers in the OpenAPI document: those of Pyserini's and Anserini's servers, with additions.
+
+The answers themselves are plain values; a field that has a default here may be absent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyserini_repbert.serve.searching import Step
+
+
+class Answered(BaseModel):
+    """An answer of this version of the API."""
+
+    api: Literal['v1'] = Field(description='the version of the API')
+
+
+class OfIndex(Answered):
+    """An answer of an index."""
+
+    index: str = Field(description='name of the index')
+
+
+class Place(BaseModel):
+    """A hit's rank and score in a ranking; null if the ranking lacks the hit, or has it below rank `below`."""
+
+    ranking: str = Field(description='its name')
+    rank: int | None = Field(description='from 1')
+    score: float | None = Field(description='in this ranking')
+    below: int | None = Field(description='ranks known, if the hit is below them; null: the ranking lacks the hit')
+
+
+class Part(BaseModel):
+    """A part of a passage, of which the first 20,000 characters are shown."""
+
+    text: str = Field(description='a word, or what is between words')
+    match: bool = Field(description='whether the query has this word')
+
+
+class CandidateResponse(BaseModel):
+    """A hit."""
+
+    docid: str = Field(description='of the passage')
+    score: float = Field(description='of the last step')
+    rank: int = Field(description='from 1')
+    doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
+    display: list[Part] | None = Field(None, description='with display=true: the passage, cleaned up for reading')
+    provenance: list[Place] | None = Field(None, description='with provenance=true: its rank in each ranking')
+    grade: int | None = Field(None, description='with provenance=true, where the query is a judged topic')
+
+
+class Judged(BaseModel):
+    """The judged topic whose text the query is."""
+
+    qid: str = Field(description='of the topic')
+    relevant: dict[str, int] = Field(description='the grade of each relevant passage')
+    measures: dict[str, Any] = Field(description='nDCG@10, MRR@10 and R@100; of a comparison, those of each side')
+
+
+class SearchResponse(OfIndex):
+    """Hits, in the form of Pyserini's server with additions."""
+
+    query: dict[str, str] = Field(description='the question, as `text`')
+    candidates: list[CandidateResponse] = Field(description='the hits, best first')
+    system: list[str] = Field(description='the rankings that were asked')
+    fusion: str | None = Field(description='how they were fused; null for one ranking')
+    rerank: list[str] = Field(description='the rerankers, in order')
+    steps: list[Step] = Field(description='what each step cost')
+    rankings: list[str] | None = Field(None, description='with provenance=true: the names of the rankings, in order')
+    judged: Judged | None = Field(None, description='with provenance=true, if the query is a judged topic')
+    explanations: list[dict[str, Any]] | None = Field(
+        None, description='with explain=MODEL: why the best hits rank where they do'
+    )
+
+
+class BatchResult(SearchResponse):
+    """One query's hits."""
+
+    qid: str = Field(description='as given, or its place')
+
+
+class BatchResponse(OfIndex):
+    """The answers, in the order of the queries."""
+
+    results: list[BatchResult] = Field(description='one for each query')
+
+
+class CompareResponse(OfIndex):
+    """Two answers side by side."""
+
+    query: dict[str, str] = Field(description='the question, as `text`')
+    a: SearchResponse = Field(description='the left side')
+    b: SearchResponse = Field(description='the right side')
+    overlap: float = Field(description='share of common hits')
+    rbo: float = Field(description='rank-biased overlap, p=0.9')
+    moves: list[dict[str, str | int | None]] = Field(
+        description='the docid and rank of each hit on both sides; null where it is absent, or below `depths`'
+    )
+    depths: dict[str, int | None] = Field(description='ranks known of each side; null: all')
+    judged: Judged | None = Field(description='if the query is a judged topic')
+
+
+class ProgressResponse(Answered):
+    """The progress of a stage of a request."""
+
+    stage: str = Field(description='the reranker that is at work')
+    done: int = Field(description='model inputs so far')
+    total: int | None = Field(description='model inputs in all, if known')
+
+
+class ExplainResponse(OfIndex):
+    """Why hits rank where they do; more fields depend on the system."""
+
+    model_config = ConfigDict(extra='allow')
+
+    model: str = Field(description="the reranker's name")
+    system: str = Field(description='epic, cedr, duobert or monobert')
+    query: str = Field(description='the question')
+    passages: list[dict[str, Any]] | None = Field(None, description='of EPIC and CEDR, one entry a passage')
+    docids: list[str] | None = Field(None, description='of monoBERT and duoBERT')
+
+
+class IndexInfo(BaseModel):
+    """What may be asked of an index."""
+
+    name: str = Field(description='of the index')
+    index_type: str = Field(description='tf (Lucene), dense, faiss or impact')
+    passages: int = Field(description='how many')
+    encoder: str | None = Field(description='of a dense index')
+    base_index: str | None = Field(description='the index that gives texts and sparse rankings')
+    systems: list[str] = Field(description='the default first')
+    fusions: list[str] = Field(description='ways to fuse rankings')
+    rerankers: list[dict[str, str]] = Field(description='the name and the system of each')
+    topics: int = Field(description='how many')
+    judged_topics: int = Field(description='how many of them')
+    limits: dict[str, int] = Field(description='the greatest values that are accepted')
+
+
+class IndexesResponse(Answered):
+    """The indexes of a service."""
+
+    indexes: list[IndexInfo] = Field(description='all indexes')
+
+
+class IndexResponse(Answered, IndexInfo):
+    """An index."""
+
+
+class DocumentResponse(OfIndex):
+    """A document."""
+
+    docid: str = Field(description='of the passage')
+    doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
+    display: list[Part] | None = Field(None, description='with display=true: the passage, cleaned up for reading')
+
+
+class TopicsResponse(OfIndex):
+    """Questions to try."""
+
+    topics: list[dict[str, Any]] = Field(description='qid, text, and whether it is judged')
+
+
+class QrelsResponse(OfIndex):
+    """The judgments of a topic: docid -> grade."""
+
+    qid: str = Field(description='of the topic')
+    text: str | None = Field(description='its question, if known')
+    grades: dict[str, int] = Field(description='the grade of each judged passage')
