@@ -27,19 +27,15 @@ def main(arguments: list[str]) -> None:
     )
     add_flags(parser, 'index', required=True)
     add_flags(parser, 'encoder', 'sparse')
-    parser.add_argument(
-        '--rerank', metavar='NAME@K', help="also learn a reranker's share of the score; it reads the best K"
-    )
+    add = parser.add_argument
+    add('--rerank', metavar='NAME@K', help="also learn a reranker's share of the score; it reads the best K")
     add_flags(parser, 'corpus')
     add_flags(parser, 'topics', required=True)
-    parser.add_argument(
-        '--qrels', required=True, help='judgments, likewise: at least 20 topics with a relevant passage'
-    )
-    parser.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
-    parser.add_argument('--keep', action='store_true', help='write --output whatever the gain')
-    parser.add_argument('--seed', type=command.whole_number, default=0, help='seed of the folds and of random passages')
-    add_flags(parser, 'max_length')
-    add_flags(parser, 'device', 'precision', 'offline')
+    add('--qrels', required=True, help='judgments, likewise: at least 20 topics with a relevant passage')
+    add('--output', required=True, metavar='FOLDER', help='the folder to make')
+    add('--keep', action='store_true', help='write --output whatever the gain')
+    add('--seed', type=command.whole_number, default=0, help='seed of the folds and of random passages')
+    add_flags(parser, 'max_length', 'device', 'precision', 'offline')
     options = parser.parse_args(arguments)
     if Path(options.output).exists():
         raise InputError(f'{options.output} exists: remove it or choose another output')
@@ -50,7 +46,7 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.search.dense import RepBertSearcher
     from pyserini_repbert.train.adapting import DEPTH, FOLDS, adapt
 
-    given = {name: getattr(options, name) for name in ('index', 'encoder', 'sparse', 'max_length', 'corpus')}
+    given = command.picked(options, 'index', 'encoder', 'sparse', 'max_length', 'corpus')
     spec = PipelineSpec.of(given | {'stages': [options.rerank] if options.rerank else []})
     topics, qrels = load_topics(options.topics), load_qrels(options.qrels)
     opened = open_pipeline(spec, Machine(devices=(options.device,)))
@@ -88,13 +84,14 @@ def _estimate(learnt: Adaptation) -> dict[str, float | int]:
     from pyserini_repbert.evaluate.significance import paired_t_test
 
     best = max(learnt.untuned.values(), key=lambda values: values.mean())
+    gains = learnt.held_out - best
     _, p = paired_t_test(learnt.held_out.tolist(), best.tolist())
     return {
         'topics': len(learnt.qids),
         'untuned': float(best.mean()),
         'adapted': float(learnt.held_out.mean()),
-        'gain': float((learnt.held_out - best).mean()),
-        'standard_error': float((learnt.held_out - best).std(ddof=1)) / math.sqrt(len(best)),
+        'gain': float(gains.mean()),
+        'standard_error': float(gains.std(ddof=1)) / math.sqrt(len(best)),
         'p': p,
     }
 
@@ -105,9 +102,8 @@ def _report(learnt: Adaptation, estimate: dict[str, float | int], names: list[st
     lines = [f'nDCG@10 on {estimate["topics"]} topics, each by what the others taught:']
     lines += [f'  {name:<{width}}  {values.mean():.4f}' for name, values in rows.items()]
     if len(names) > 1:
-        lines.append(
-            'weights: ' + ', '.join(f'{name} {weight:g}' for name, weight in zip(names, learnt.weights, strict=True))
-        )
+        weights = [f'{name} {weight:g}' for name, weight in zip(names, learnt.weights, strict=True)]
+        lines.append(f'weights: {", ".join(weights)}')
     if learnt.rerank_weight is not None:
         lines.append(f"the reranker's share: {learnt.rerank_weight:g}")
     gain = f'{estimate["gain"]:+.4f} +- {estimate["standard_error"]:.4f}'

@@ -192,3 +192,14 @@ def counted(number: int, what: str) -> str:
 def usage(message: str) -> InputError:
     """The error for flags that do not go together."""
     return InputError(f'{message} (see --help)')
+
+
+def refuse(unfit: object, message: str) -> None:
+    """Raise the error for flags that do not go together, if `unfit` is true."""
+    if unfit:
+        raise usage(message)
+
+
+def picked(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Some of the options, as keyword arguments."""
+    return {name: getattr(options, name) for name in names}

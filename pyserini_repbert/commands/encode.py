@@ -26,24 +26,21 @@ _ARENA_MAX = -8  # M_ARENA_MAX of GNU's <malloc.h>
 
 def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_text: str) -> None:
     """Add the flags of a command that encodes a corpus; `encoder` and `store_text` are the help of these two flags."""
-    parser.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
+    add = parser.add_argument
+    add('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
     add_flags(parser, 'corpus_format', 'fields')
-    parser.add_argument('--encoder', help=encoder)
-    parser.add_argument('--output', required=True, help='the index folder to make')
-    parser.add_argument('--max-length', type=command.positive_int, help='wordpieces kept of a passage')
-    parser.add_argument('--store-text', action='store_true', help=store_text)
-    parser.add_argument('--shard', metavar='I/N', help='encode the I-th of N parts of the corpus, I from 0')
-    parser.add_argument(
-        '--shard-id', type=command.zero_or_more, metavar='I', help="the I of --shard, by Pyserini's flag"
-    )
-    parser.add_argument(
-        '--shard-num', type=command.positive_int, metavar='N', help="the N of --shard, by Pyserini's flag"
-    )
+    add('--encoder', help=encoder)
+    add('--output', required=True, help='the index folder to make')
+    add('--max-length', type=command.positive_int, help='wordpieces kept of a passage')
+    add('--store-text', action='store_true', help=store_text)
+    add('--shard', metavar='I/N', help='encode the I-th of N parts of the corpus, I from 0')
+    add('--shard-id', type=command.zero_or_more, metavar='I', help="the I of --shard, by Pyserini's flag")
+    add('--shard-num', type=command.positive_int, metavar='N', help="the N of --shard, by Pyserini's flag")
     together = parser.add_mutually_exclusive_group()
     together.add_argument('--finish', action='store_true', help='check the parts in --output, and join them')
     add_flags(together, 'ray')
-    parser.add_argument('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
-    parser.add_argument('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
+    add('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
+    add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
     add_flags(parser, 'threads', 'workers', 'on_error', 'begun', 'device', 'precision', 'offline')
 
 
@@ -51,22 +48,23 @@ def check_flags(options: argparse.Namespace) -> None:
     """Fill in `shard` from Pyserini's flags. Raises InputError for flags that do not go together."""
     flags = [given.partition('=')[0] for given in options.command if given.startswith('--')]
     if options.finish:
-        if foreign := [flag for flag in flags if flag not in ('--output', '--finish', '--overwrite', '--quiet')]:
-            raise command.usage(f'{foreign[0]} does not go with --finish, which takes its settings from the parts')
+        for flag in flags:
+            fits = flag in ('--output', '--finish', '--overwrite', '--quiet')
+            command.refuse(not fits, f'{flag} does not go with --finish, which takes its settings from the parts')
         return
-    if missing := [f'--{name}' for name in ('corpus', 'encoder') if getattr(options, name) is None]:
-        raise command.usage(f'the following arguments are required: {", ".join(missing)}')
+    missing = [f'--{name}' for name in ('corpus', 'encoder') if getattr(options, name) is None]
+    command.refuse(missing, f'the following arguments are required: {", ".join(missing)}')
     if options.shard_id is not None:
-        if options.shard or options.shard_num is None:
-            raise command.usage('--shard-id takes --shard-num and no --shard')
+        unfit = options.shard or options.shard_num is None
+        command.refuse(unfit, '--shard-id takes --shard-num and no --shard')
         options.shard = f'{options.shard_id}/{options.shard_num}'
     if options.ray is not None:
-        if other := [flag for flag in flags if flag in ('--shard', '--shard-id', '--resume')]:
-            raise command.usage(f'{other[0]} does not go with --ray, which makes all parts that are missing')
-        if options.workers is not None:
-            raise command.usage('--workers does not go with --ray, whose workers tokenise themselves')
-    elif options.shard_num is not None and options.shard_id is None:
-        raise command.usage('--shard-num takes --shard-id or --ray')
+        for flag in ('--shard', '--shard-id', '--resume'):
+            command.refuse(flag in flags, f'{flag} does not go with --ray, which makes all parts that are missing')
+        tokenises = options.workers is not None
+        command.refuse(tokenises, '--workers does not go with --ray, whose workers tokenise themselves')
+    elif options.shard_id is None:
+        command.refuse(options.shard_num is not None, '--shard-num takes --shard-id or --ray')
     check_outside(options.output, options.corpus)
 
 
@@ -79,12 +77,8 @@ def encode(
 ) -> None:
     """Do what the flags of `add_encoding_arguments` ask for: encode a corpus or a part of it, or put parts together.
 
-    Parameters
-    ----------
-    settings : the class of the bundle's settings
-    opened : opens the encoder: `document_encoder` or `EpicEncoder`
-    encoding_of : makes an encoding of the encoder: `dense_encoding` or `epic_encoding` with the command's settings
-    described : describes a finished bundle to the user
+    `settings` is the class of the bundle's settings, `opened` opens the encoder, `encoding_of` makes its encoding, and
+    `described` describes a finished bundle to the user.
     """
     command.use_threads(options.threads)
     if sys.platform == 'linux' and hasattr(libc := ctypes.CDLL(None), 'mallopt'):
@@ -107,8 +101,8 @@ def encode(
     part = EncodingPart.parse(options.shard or '0/1')
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
     encoder = opened(options.encoder, options.device, precision=precision(options), max_length=options.max_length)
-    settings_given = {name: getattr(options, name) for name in ('store_text', 'shard_size')}
-    encoding = partial(encoding_of, encoder, token_budget=options.batch_tokens, **settings_given)
+    stored = command.picked(options, 'store_text', 'shard_size')
+    encoding = partial(encoding_of, encoder, token_budget=options.batch_tokens, **stored)
     output = options.output
     tokenizer = getattr(encoder, 'tokenizer', None)
     if tokenizer is not None and options.ray is None:
@@ -122,7 +116,7 @@ def encode(
         with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
             update = model_update(bar.update, options)
             staged = encoding(on_progress=update)
-            begun = {'resume': options.resume, 'overwrite': options.overwrite}
+            begun = command.picked(options, 'resume', 'overwrite')
             manifest = build_bundle(corpus, output, staged, **begun, on_progress=update)
         if not options.quiet:
             print(stages_text(staged.times, [tokenizer] if tokenizer else []), file=sys.stderr)
@@ -147,14 +141,10 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]
         output=shared(options.output),
         parts=parts,
         corpus=shared(options.corpus),
-        corpus_format=options.corpus_format,
         fields=tuple(options.fields or ()),
-        on_error=options.on_error,
         encoder=shared(options.encoder),
         settings=encoding.settings,
-        batch_tokens=options.batch_tokens,
-        device=options.device,
-        offline=options.offline,
+        **command.picked(options, 'corpus_format', 'on_error', 'batch_tokens', 'device', 'offline'),
     )
     with (
         connected(options.ray, options.threads, options.device not in ('cpu', 'auto')) as fleet,
@@ -163,19 +153,13 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]
         return encode_parts(fleet, work, options.overwrite, bar.update)
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The command's flags."""
-    parser = command.parser('encode', 'Make an index of vectors from a corpus.')
-    add_encoding_arguments(
-        parser, 'catalog name or checkpoint folder', 'keep the passages, for showing and reranking them'
-    )
-    parser.add_argument('--vector-dtype', default='float32', help='how vectors are stored: float32 or float16')
-    return parser
-
-
 def main(arguments: list[str]) -> int:
     """Run the command."""
-    options = make_parser().parse_args(arguments)
+    parser = command.parser('encode', 'Make an index of vectors from a corpus.')
+    store_text = 'keep the passages, for showing and reranking them'
+    add_encoding_arguments(parser, 'catalog name or checkpoint folder', store_text)
+    parser.add_argument('--vector-dtype', default='float32', help='how vectors are stored: float32 or float16')
+    options = parser.parse_args(arguments)
     check_flags(options)
     from pyserini_repbert.encode.corpus import dense_encoding
     from pyserini_repbert.encode.encoders import document_encoder

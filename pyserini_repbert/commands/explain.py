@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import parser, positive_int, printable, usage, utf8_text, zero_or_more
+from pyserini_repbert.commands.command import parser, positive_int, printable, refuse, utf8_text, zero_or_more
 from pyserini_repbert.commands.flags import add_flags, precision
 from pyserini_repbert.commands.output_files import parsed
 from pyserini_repbert.commands.terminal import Bars, say_device
@@ -23,8 +23,8 @@ _MATCHES = 3  # closest passage tokens shown of each query token
 _SHADES = (255, 254, 252, 194, 157, 120, 83, 46)  # backgrounds of xterm's 256 colours, from white to green
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The command's flags."""
+def main(arguments: list[str]) -> None:
+    """Explain passages; print it, and write pages and pictures on request."""
     flags = parser(
         'explain',
         "Why a reranker scores passages as it does: EPIC's term weights, CEDR's similarity of words, duoBERT's pairs "
@@ -44,16 +44,10 @@ def make_parser() -> argparse.ArgumentParser:
     flags.add_argument('--json', action='store_true', help='print JSON, as the service answers')
     flags.add_argument('--output', nargs='+', default=[], metavar='FILE', help='.html pages or .png pictures to write')
     add_flags(flags, 'device', 'precision', 'offline')
-    return flags
-
-
-def main(arguments: list[str]) -> None:
-    """Explain passages; print it, and write pages and pictures on request."""
-    options = parsed(make_parser(), arguments)
-    if options.docid and not (options.index or options.corpus):
-        raise usage('--docid needs the --index or the --corpus of the passage')
-    if options.passage and (options.index or options.corpus):
-        raise usage('--index and --corpus are for --docid: a --passage is a text')
+    options = parsed(flags, arguments)
+    stored = options.index or options.corpus
+    refuse(options.docid and not stored, '--docid needs the --index or the --corpus of the passage')
+    refuse(options.passage and stored, '--index and --corpus are for --docid: a --passage is a text')
     if others := [path for path in options.output if not path.endswith(('.html', '.png'))]:
         raise InputError(f"output '{others[0]}' is neither a .html nor a .png file: name it so")
     from pyserini_repbert.evaluate.plots import require_matplotlib
@@ -68,8 +62,7 @@ def main(arguments: list[str]) -> None:
     say_device(options)
     bundle = _epic_bundle(options.index)
     model = options.model or (bundle.settings.encoder if bundle else '')
-    if not model:
-        raise usage('--model names the reranker: monobert-demo, say')
+    refuse(not model, '--model names the reranker: monobert-demo, say')
     reranker = open_reranker(model, options.device, precision=precision(options))
     if bundle is not None and isinstance(reranker, EpicReranker):
         reranker = EpicReranker(reranker.encoder, index=bundle)
@@ -105,9 +98,8 @@ def _hits(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking:
     from pyserini_repbert.ranking import Ranking
 
     if options.passage:
-        return Ranking(
-            [str(place) for place in range(1, len(options.passage) + 1)], [0.0] * len(options.passage), options.passage
-        )
+        places = [str(place) for place in range(1, len(options.passage) + 1)]
+        return Ranking(places, [0.0] * len(places), options.passage)
     texts: list[str | None] = [None] * len(options.docid)
     if options.corpus or bundle is None or bundle.has_texts:
         index = None if options.corpus else options.index
@@ -139,9 +131,8 @@ def _text(explained: Mapping[str, Any], colours: bool) -> str:
         ]
         return f'{pairs}\n\n{markdown(["rank (score)", *methods], places)}'
     rows = sorted(zip(docids, probabilities, explained['scores'], strict=True), key=lambda row: -row[2])
-    return markdown(
-        ['passage', 'relevant', 'score'], [[hit, f'{100 * p:.2f}%', f'{score:.4f}'] for hit, p, score in rows]
-    )
+    cells = [[hit, f'{100 * p:.2f}%', f'{score:.4f}'] for hit, p, score in rows]
+    return markdown(['passage', 'relevant', 'score'], cells)
 
 
 def _weights(passage: Mapping[str, Any], colours: bool) -> str:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import parser, positive_int, progress, whole_number
+from pyserini_repbert.commands.command import parser, picked, positive_int, progress, whole_number
 from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, read_named
 from pyserini_repbert.commands.output_files import parsed, record_output, run_tag
 from pyserini_repbert.errors import InputError
@@ -33,20 +33,16 @@ def main(arguments: list[str]) -> None:
         'its own --help).',
     )
     add_flags(flags, 'runs', help='run files; the first one leads')
-    flags.add_argument(
-        '--method',
-        '--fusion',
-        default='interleave',
-        choices=METHODS,
-        help="interleave: alternate, as RepBERT's paper does; rrf: add reciprocal ranks; interpolation: add scores, "
-        'which usually ranks better',
+    text = (
+        "interleave: alternate, as RepBERT's paper does; rrf: add reciprocal ranks; interpolation: add scores, which "
+        'usually ranks better'
     )
+    add = flags.add_argument
+    add('--method', '--fusion', default='interleave', choices=METHODS, help=text)
     add_flags(flags, *FORMULA, 'depth', 'hits')
-    flags.add_argument('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
+    add('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
     add_flags(flags, 'output_format', 'tag')
-    flags.add_argument(
-        '--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl"
-    )
+    add('--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl")
     options = parsed(flags, arguments)
     from pyserini_repbert.fusion.methods import combiner
 
@@ -69,7 +65,7 @@ def formula(method: str, options: argparse.Namespace) -> dict[str, Any]:
     """
     from pyserini_repbert.pipeline.spec import PipelineSpec
 
-    settings = PipelineSpec.of({'fusion': method} | {name: getattr(options, name) for name in FORMULA}).formula
+    settings = PipelineSpec.of({'fusion': method} | picked(options, *FORMULA)).formula
     options.alpha, options.rrf_k = None if options.weights else settings['alpha'], settings['rrf_k']
     return settings
 

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import (
-    Parser,
-    counted,
-    finite_number,
-    parser,
-    positive_int,
-    progress,
-    threads,
-    usage,
-    zero_or_more,
-)
+from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import add_encoding_arguments, check_flags, encode
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.commands.output_files import check_outside, record_output
@@ -28,70 +19,67 @@ WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}  # values of --weights: dtypes o
 _VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
 
 
-def make_parser() -> Parser:
-    """The command's flags."""
-    flags = parser('index', 'Make Lucene, EPIC and approximate indexes; check and export indexes.')
-    actions = flags.add_subparsers(dest='action', required=True, metavar='ACTION')
-    check = actions.add_parser('check', help='compare every file of an index with its checksum')
-    export = actions.add_parser('export', help="write a dense index as Pyserini's FAISS layout")
-    for action in (check, export):
-        action.add_argument('--index', required=True, help='an index folder or a catalog name')
-        action.add_argument('--encoder', help='of a catalog index')
+def main(arguments: list[str]) -> None:
+    """Run the action that the first argument names."""
+    flags = command.parser('index', 'Make Lucene, EPIC and approximate indexes; check and export indexes.')
+    actions = flags.add_subparsers(required=True, metavar='ACTION')
+
+    def action(name: str, act: Callable[[argparse.Namespace], None], text: str) -> command.Parser:
+        new: command.Parser = actions.add_parser(name, help=text, description=f'{text[0].upper()}{text[1:]}.')
+        new.add_argument('--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars')
+        new.set_defaults(action=act)
+        return new
+
+    check = action('check', _check, 'compare every file of an index with its checksum')
+    export = action('export', _export, "write a dense index as Pyserini's FAISS layout")
+    for one in (check, export):
+        one.add_argument('--index', required=True, help='an index folder or a catalog name')
+        one.add_argument('--encoder', help='of a catalog index')
     export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
     export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
 
-    ann = actions.add_parser('ann', help='make an approximate index for a dense index')
-    ann.add_argument('--index', required=True, help='a dense index or a catalog name')
-    ann.add_argument('--encoder', help='of a catalog index, and of --topics')
-    ann.add_argument('--kind', default='pq', choices=('pq', 'hnsw', 'ivf'), help='kind of index')
-    ann.add_argument('--recall', type=finite_number, default=0.98, help='share of the hits of exact search to reach')
-    ann.add_argument('--hits', type=positive_int, default=1000, help='hits at which recall is measured')
-    ann.add_argument('--topics', help='queries to measure on; default: passages with noise')
-    ann.add_argument('--threads', type=threads, default=1, help='of FAISS; with several, an hnsw differs each time')
+    ann = action('ann', _ann, 'make an approximate index for a dense index')
     add_flags(ann, 'overwrite')
+    add = ann.add_argument
+    add('--index', required=True, help='a dense index or a catalog name')
+    add('--encoder', help='of a catalog index, and of --topics')
+    add('--kind', default='pq', choices=('pq', 'hnsw', 'ivf'), help='kind of index')
+    add('--recall', type=command.finite_number, default=0.98, help='share of the hits of exact search to reach')
+    add('--hits', type=command.positive_int, default=1000, help='hits at which recall is measured')
+    add('--topics', help='queries to measure on; default: passages with noise')
+    add('--threads', type=command.threads, default=1, help='of FAISS; with several, an hnsw differs each time')
 
-    epic = actions.add_parser('epic', help="make an index of EPIC's vectors from a corpus")
-    add_encoding_arguments(
-        epic, 'an EPIC checkpoint: catalog name or folder', 'keep the passages, for explaining scores'
-    )
-    epic.add_argument('--prune', type=zero_or_more, default=1000, help='weights kept of a passage, 0 for all')
+    epic = action('epic', _epic, "make an index of EPIC's vectors from a corpus")
+    encoder, store_text = 'an EPIC checkpoint: catalog name or folder', 'keep the passages, for explaining scores'
+    add_encoding_arguments(epic, encoder, store_text)
+    epic.add_argument('--prune', type=command.zero_or_more, default=1000, help='weights kept of a passage, 0 for all')
     epic.add_argument('--weights', choices=tuple(WEIGHTS), default='fp16', help='how a weight is stored')
 
-    smaller = actions.add_parser('epic-prune', help='make a smaller EPIC index')
+    smaller = action('epic-prune', _prune, 'make a smaller EPIC index')
     smaller.add_argument('--index', required=True, help='an EPIC index')
     smaller.add_argument('--output', required=True, help='the index folder to make')
-    smaller.add_argument('--prune', type=zero_or_more, help='weights kept of a passage, 0 for all; default: as before')
+    smaller.add_argument(
+        '--prune', type=command.zero_or_more, help='weights kept of a passage, 0 for all; default: as before'
+    )
     smaller.add_argument('--weights', choices=tuple(WEIGHTS), help='how a weight is stored; default: as before')
-    smaller.add_argument('--shard-size', type=positive_int, help='passages in a shard; default: as before')
+    smaller.add_argument('--shard-size', type=command.positive_int, help='passages in a shard; default: as before')
     add_flags(smaller, 'begun')
 
-    lucene = actions.add_parser('lucene', help='make a Lucene index, expanded or not')
-    lucene.add_argument('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or a catalog name')
-    lucene.add_argument('--output', required=True, help='folder of the new index')
-    lucene.add_argument('--variant', choices=_VARIANTS, default='bm25', help='which words and weights Lucene indexes')
-    lucene.add_argument(
-        '--predictions', nargs='+', metavar='FILE', help='predicted queries, in the order of the corpus'
-    )
-    lucene.add_argument('--topk', type=positive_int, help='predicted queries of each passage to append; default: all')
-    lucene.add_argument(
-        '--weights', nargs='+', metavar='FILE', help="DeepCT's test_results.tsv, or weighted JSON lines"
-    )
-    lucene.add_argument('--sqrt', action='store_true', help='DeepCT: term frequency round(100 sqrt(y))')
-    lucene.add_argument('--vectors', metavar='INDEX', help='epic-impact: the EPIC index whose weights become impacts')
-    lucene.add_argument('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')
-    lucene.add_argument('--threads', type=threads, default=1, help='documents analysed at a time')
+    lucene = action('lucene', _lucene, 'make a Lucene index, expanded or not')
+    add = lucene.add_argument
+    add('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or a catalog name')
+    add('--output', required=True, help='folder of the new index')
+    add('--variant', choices=_VARIANTS, default='bm25', help='which words and weights Lucene indexes')
+    add('--predictions', nargs='+', metavar='FILE', help='predicted queries, in the order of the corpus')
+    add('--topk', type=command.positive_int, help='predicted queries of each passage to append; default: all')
+    add('--weights', nargs='+', metavar='FILE', help="DeepCT's test_results.tsv, or weighted JSON lines")
+    add('--sqrt', action='store_true', help='DeepCT: term frequency round(100 sqrt(y))')
+    add('--vectors', metavar='INDEX', help='epic-impact: the EPIC index whose weights become impacts')
+    add('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')
+    add('--threads', type=command.threads, default=1, help='documents analysed at a time')
     add_flags(lucene, 'corpus_format', 'fields', 'on_error')
-    for action in actions.choices.values():
-        action.add_argument('--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars')
-    return flags
-
-
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    options = make_parser().parse_args(arguments)
-    actions = {'check': _check, 'export': _export, 'ann': _ann, 'epic': _epic, 'epic-prune': _prune, 'lucene': _lucene}
-    actions[options.action](options)
-    return 0
+    options = flags.parse_args(arguments)
+    options.action(options)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -107,7 +95,7 @@ def _export(options: argparse.Namespace) -> None:
     from pyserini_repbert.names.indexes import existing_folder
 
     bundle = DenseBundle(existing_folder(options.index, options.encoder))
-    with progress(len(bundle), 'export', 'passages', options.quiet) as bar:
+    with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
         export_faiss(bundle, options.to_faiss, bar.update)
     record_output(options, options.to_faiss, ('index',))
     print(f'{options.to_faiss}: {len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}')
@@ -134,18 +122,9 @@ def _ann(options: argparse.Namespace) -> None:
     if options.topics:
         searcher = open_searcher(PipelineSpec(index=options.index, encoder=options.encoder))
         queries = searcher.encode([topic.text for topic in load_topics(options.topics)])
-    with progress(len(bundle), 'add', 'vectors', options.quiet) as bar:
-        record = build_ann(
-            bundle,
-            options.kind,
-            options.recall,
-            options.hits,
-            queries,
-            options.topics,
-            options.threads,
-            options.overwrite,
-            bar.update,
-        )
+    with command.progress(len(bundle), 'add', 'vectors', options.quiet) as bar:
+        settings = command.picked(options, 'kind', 'recall', 'hits', 'threads', 'overwrite')
+        record = build_ann(bundle, queries=queries, sample=options.topics, on_progress=bar.update, **settings)
     print(f'{options.index}: {record}, {human_size((folder / ANN / INDEX).stat().st_size)}')
 
 
@@ -172,19 +151,13 @@ def _prune(options: argparse.Namespace) -> None:
     from pyserini_repbert.index.epic import EpicBundle
 
     before = EpicBundle(options.index)
-    with progress(len(before), 'prune', 'passages', options.quiet) as bar:
-        pruned = prune_epic_bundle(
-            before,
-            options.output,
-            before.settings.prune if options.prune is None else options.prune,
-            WEIGHTS.get(options.weights, before.settings.weights),
-            options.shard_size,
-            bar.update,
-            resume=options.resume,
-            overwrite=options.overwrite,
-        )
+    prune = before.settings.prune if options.prune is None else options.prune
+    weights = WEIGHTS.get(options.weights, before.settings.weights)
+    settings = command.picked(options, 'output', 'shard_size', 'resume', 'overwrite')
+    with command.progress(len(before), 'prune', 'passages', options.quiet) as bar:
+        pruned = prune_epic_bundle(before, prune=prune, weights=weights, on_progress=bar.update, **settings)
     record_output(options, options.output, ('index',))
-    shards = counted(len(pruned.shards), 'shard')
+    shards = command.counted(len(pruned.shards), 'shard')
     print(f'{options.output}: {len(pruned)} passages in {shards}, {pruned.bytes_per_passage():,.0f} bytes a passage')
 
 
@@ -193,12 +166,12 @@ def _lucene(options: argparse.Namespace) -> None:
     check_outside(options.output, options.corpus)
     impact = options.variant == 'epic-impact'
     needed, *more = ('vectors', 'encoder') if impact else ('corpus', 'predictions', 'weights', 'topk', 'sqrt')
-    settings = ('vectors', 'encoder', 'corpus', 'predictions', 'weights', 'topk', 'sqrt')
-    foreign = [name for name in settings if getattr(options, name) and name not in (needed, *more)]
+    given = command.picked(options, 'vectors', 'encoder', 'corpus', 'predictions', 'weights', 'topk', 'sqrt')
+    foreign = [name for name, value in given.items() if value and name not in (needed, *more)]
     if foreign or not getattr(options, needed):
         other = f'; --{foreign[0]} is for others' if foreign else ''
-        raise usage(f'variant {options.variant} takes --{needed}{other}')
-    with progress(None, 'indexing', 'passages', options.quiet) as bar:
+        raise command.usage(f'variant {options.variant} takes --{needed}{other}')
+    with command.progress(None, 'indexing', 'passages', options.quiet) as bar:
         if impact:
             from pyserini_repbert.index.epic import EpicBundle
             from pyserini_repbert.index.epic_impact import build_impact_index, vocabulary_of
@@ -210,20 +183,11 @@ def _lucene(options: argparse.Namespace) -> None:
             from pyserini_repbert.index.lucene import build_lucene_index
             from pyserini_repbert.names.corpora import open_corpus
 
-            expanded = options.variant != 'bm25'
-            predictions = options.predictions
-            count = build_lucene_index(
-                open_corpus(
-                    options.corpus, options.corpus_format, options.fields, options.on_error, keep_empty=expanded
-                ),
-                options.output,
-                options.variant,
-                predictions[0] if predictions and len(predictions) == 1 else predictions,
-                options.weights,
-                options.topk,
-                options.sqrt,
-                options.threads,
-                bar.update,
-            )
+            read = (options.corpus, options.corpus_format, options.fields, options.on_error)
+            corpus = open_corpus(*read, keep_empty=options.variant != 'bm25')
+            if options.predictions and len(options.predictions) == 1:
+                (options.predictions,) = options.predictions  # it may be a folder
+            settings = command.picked(options, 'output', 'variant', 'predictions', 'weights', 'topk', 'sqrt', 'threads')
+            count = build_lucene_index(corpus, on_progress=bar.update, **settings)
     record_output(options, options.output, ('vectors',) if impact else ('corpus', 'predictions', 'weights'))
     print(f'{options.output}: {count} passages ({options.variant})')

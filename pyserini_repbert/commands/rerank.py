@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The command's flags."""
-    parser = command.parser(
-        'rerank', 'Rerank the hits of a run file, in one stage or several, and report what it cost.'
-    )
-    parser.add_argument('--run', help='the run file of the first stage')
+def main(arguments: list[str]) -> int:
+    """Run the command."""
+    text = 'Rerank the hits of a run file, in one stage or several, and report what it cost.'
+    parser = command.parser('rerank', text)
+    add = parser.add_argument
+    add('--run', help='the run file of the first stage')
     add_flags(parser, 'topics')
-    parser.add_argument('--output', required=True, help='the run file to write')
+    add('--output', required=True, help='the run file to write')
     add_flags(parser, 'output_format', 'tag')
-    parser.add_argument('--hits', type=command.positive_int, help='candidates written for each query; default: all')
+    add('--hits', type=command.positive_int, help='candidates written for each query; default: all')
     add_stage_arguments(parser, '--reranker')
     add_flags(parser, 'ray')
     passages = parser.add_mutually_exclusive_group()
@@ -40,24 +40,32 @@ def make_parser() -> argparse.ArgumentParser:
         help="where the passages are: a file, a folder, ir_datasets:ID, a collection; default: by the run's record",
     )
     passages.add_argument('--index', help='where the passages are: an index that stores text')
-    parser.add_argument('--download', action='store_true', help='fetch a prebuilt --index that is missing')
+    add('--download', action='store_true', help='fetch a prebuilt --index that is missing')
     add_flags(parser, 'corpus_format', 'fields')
-    parser.add_argument(
-        '--from-pairs', metavar='FILE.npz', help='rerank by the scores that --pairs saved, without a model'
-    )
-    parser.add_argument(
-        '--k0', type=command.zero_or_more, help='with --from-pairs: candidates of the first reranker; default: all'
-    )
-    parser.add_argument(
-        '--k1', type=command.zero_or_more, help='with --from-pairs: candidates compared in pairs; default: as saved'
-    )
-    parser.add_argument('--method', default='sum', help='with --from-pairs: sum, binary, min, max or sample')
-    parser.add_argument('--samples', type=command.positive_int, help="with --from-pairs: m of method 'sample'")
-    parser.add_argument(
-        '--seed', type=command.whole_number, default=0, help="with --from-pairs: seed of method 'sample'"
-    )
+    add('--from-pairs', metavar='FILE.npz', help='rerank by the scores that --pairs saved, without a model')
+    add('--k0', type=command.zero_or_more, help='with --from-pairs: candidates of the first reranker; default: all')
+    add('--k1', type=command.zero_or_more, help='with --from-pairs: candidates compared in pairs; default: as saved')
+    add('--method', default='sum', help='with --from-pairs: sum, binary, min, max or sample')
+    add('--samples', type=command.positive_int, help="with --from-pairs: m of method 'sample'")
+    add('--seed', type=command.whole_number, default=0, help="with --from-pairs: seed of method 'sample'")
     add_flags(parser, 'begun', 'offline')
-    return parser
+    options = parsed(parser, arguments)
+    command.use_threads(options.threads)
+    say_device(options)
+    tag = run_tag(options)
+    if options.from_pairs:
+        command.refuse(options.stages or options.run, '--from-pairs needs no --run and no --reranker')
+        _replay(options, tag)
+        return 0
+    whole = options.run and options.topics and options.stages
+    command.refuse(not whole, 'a reranking takes --run, --topics and at least one --reranker')
+    given = {word.partition('=')[0] for word in options.command}
+    for flag in ('--k0', '--k1', '--method', '--samples', '--seed'):
+        command.refuse(flag in given, f'{flag} is for --from-pairs; a stage has its own: NAME@K:sample=10,seed=1')
+    twice = options.ray is not None and options.devices
+    command.refuse(twice, '--devices does not go with --ray, whose workers have a device each: give --device')
+    _rerank(options, tag)
+    return 0
 
 
 def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision_too: bool = True) -> None:
@@ -75,43 +83,12 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision
     parser.add_argument('--cost', metavar='FILE.json', help='also write the cost report, as JSON')
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
-    options = parsed(make_parser(), arguments)
-    command.use_threads(options.threads)
-
-    say_device(options)
-    tag = run_tag(options)
-    if options.from_pairs:
-        if options.stages or options.run:
-            raise command.usage('--from-pairs needs no --run and no --reranker')
-        _replay(options, tag)
-        return 0
-    if not (options.run and options.topics and options.stages):
-        raise command.usage('a reranking takes --run, --topics and at least one --reranker')
-    given = {word.partition('=')[0] for word in options.command}
-    if replaying := sorted(given & {'--k0', '--k1', '--method', '--samples', '--seed'}):
-        raise command.usage(f'{replaying[0]} is for --from-pairs; a stage has its own: NAME@K:sample=10,seed=1')
-    if options.ray is not None and options.devices:
-        raise command.usage('--devices does not go with --ray, whose workers have a device each: give --device')
-    _rerank(options, tag)
-    return 0
-
-
 def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, Machine]:
-    """What the flags ask for, and where it runs.
-
-    Parameters
-    ----------
-    changes : fields of the spec whose flags have another meaning
-
-    Raises InputError for --replay-k0 without --pairs, and a malformed stage.
-    """
+    """What the flags ask for, and where it runs; `changes` are fields of the spec whose flags have another meaning."""
     from pyserini_repbert.models.tokenizer import usual_workers
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 
-    if options.replay_k0 and not options.pairs:
-        raise command.usage('--replay-k0 goes with --pairs')
+    command.refuse(options.replay_k0 and not options.pairs, '--replay-k0 goes with --pairs')
     device = options.devices or options.device
     workers = usual_workers(device) if options.topics and options.stages and options.ray is None else 0
     given = vars(options) | {
@@ -122,10 +99,8 @@ def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, 
         **changes,
     }
     fields, machine = PipelineSpec.model_fields, Machine.model_fields
-    return (
-        PipelineSpec.of({name: given[name] for name in given if name in fields}),
-        Machine.of({name: given[name] for name in given if name in machine}),
-    )
+    spec = PipelineSpec.of({name: value for name, value in given.items() if name in fields})
+    return spec, Machine.of({name: value for name, value in given.items() if name in machine})
 
 
 def report(options: argparse.Namespace, pipeline: Pipeline, notes: Notes, about: dict[str, Any]) -> None:
@@ -162,8 +137,7 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
     topics = load_topics(options.topics)
     run = read_run(options.run)
     if options.corpus is None and options.index is None:
-        recorded = recorded_passages(options.run)
-        if recorded is None:
+        if (recorded := recorded_passages(options.run)) is None:
             why = 'has no record that says where its passages are'
             raise command.usage(f'{options.run} {why}: give --corpus or --index')
         options.corpus, options.index = recorded.corpus, recorded.index
@@ -203,10 +177,9 @@ def _replay(options: argparse.Namespace, tag: str) -> None:
     for saved in queries:
         k0 = len(saved.scores) if options.k0 is None else options.k0
         k1 = min(about.get('k1', len(saved.members)), len(saved.members)) if options.k1 is None else options.k1
-        ranking = replay(saved, k0, k1, options.method, options.samples, options.seed, options.drop_rest)[
-            : options.hits
-        ]
-        run[saved.qid] = Ranking([item.docid for item in ranking], [item.score for item in ranking])
+        ranking = replay(saved, k0, k1, **command.picked(options, 'method', 'samples', 'seed', 'drop_rest'))
+        kept = ranking[: options.hits]
+        run[saved.qid] = Ranking([item.docid for item in kept], [item.score for item in kept])
     write_run(options.output, run, options.output_format, tag)
     record_output(options, options.output, ('from_pairs',))
     print(f'{options.output}: {len(run)} queries replayed from {options.from_pairs} ({stages})')

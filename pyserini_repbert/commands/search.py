@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from pyserini_repbert.explain.hits import HitReasons
     from pyserini_repbert.names.indexes import NamedIndex
-    from pyserini_repbert.pipeline.pipeline import Pipeline
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-    from pyserini_repbert.ranking import Query, Ranking
+    from pyserini_repbert.ranking import Ranking
     from pyserini_repbert.trace import Notes
 
 _SHOWN_HITS = 3
@@ -41,28 +40,19 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(what, 'query', action='append', required=False, help='a question; repeatable')
     what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
     add_flags(what, 'topics')
-    parser.add_argument(
-        '--topics-format',
-        default='default',
-        choices=('default', 'kilt', 'raw_jsonl'),
-        help="format of the topics, by Pyserini's names; 'default' tells it by the file",
-    )
+    add = parser.add_argument
+    names = "format of the topics, by Pyserini's names; 'default' tells it by the file"
+    add('--topics-format', default='default', choices=('default', 'kilt', 'raw_jsonl'), help=names)
     add_flags(parser, 'index', 'encoder', 'ann', 'adapted', 'ray', 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
     add_flags(parser, 'sparse_first', *FORMULA, 'depth')
-    parser.add_argument(
-        '--explain',
-        action='store_true',
-        help='below each hit: its rank in each ranking, and what the last reranker saw in it',
-    )
-    parser.add_argument('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
-    parser.add_argument('--output', help='with --topics: the run file to write')
+    reasons = 'below each hit: its rank in each ranking, and what the last reranker saw in it'
+    add('--explain', action='store_true', help=reasons)
+    add('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
+    add('--output', help='with --topics: the run file to write')
     add_flags(parser, 'output_format', 'tag', 'remove_duplicates')
-    parser.add_argument(
-        '--hits',
-        type=command.positive_int,
-        help=f'hits of each topic or question; default: {_RUN_HITS}, with --query {_SHOWN_HITS}',
-    )
+    defaults = f'default: {_RUN_HITS}, with --query {_SHOWN_HITS}'
+    add('--hits', type=command.positive_int, help=f'hits of each topic or question; {defaults}')
     add_flags(parser, 'threads', 'batch_size', 'max_length', 'build')
     parser.add_argument(
         '--corpus', help="with --build: where the catalog's collection is; with --rerank: where the passages are"
@@ -76,14 +66,12 @@ def main(arguments: list[str]) -> int:
     """Run the command."""
     options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
-    if (options.topics is None) != (options.output is None):
-        raise command.usage('--output is for --topics: give both, or ask a --query')
+    asks = options.topics is None
+    command.refuse(asks == bool(options.output), '--output is for --topics: give both, or ask a --query')
     for flag in ('provenance', 'cost', 'pairs'):
-        if getattr(options, flag) and options.topics is None:
-            raise command.usage(f'--{flag} is for --topics')
-    if options.explain and options.topics is not None:
-        raise command.usage('--explain is for --query or --interactive: --provenance writes the ranks of a run')
-
+        command.refuse(asks and getattr(options, flag), f'--{flag} is for --topics')
+    why = '--explain is for --query or --interactive: --provenance writes the ranks of a run'
+    command.refuse(options.explain and not asks, why)
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     if options.topics:
         options.tag = run_tag(options)
@@ -118,19 +106,19 @@ def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:
     formula = spec.formula  # refuses a setting of another method
     options.alpha, options.rrf_k = None if spec.weights else formula['alpha'], formula['rrf_k']
     for flag, value in chosen.items():
-        if value and len(spec.sparse) + spec.is_dense < 2:
-            raise command.usage(f'--{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
-    if (spec.k1, spec.b) != (None, None) and not spec.sparse:
-        raise command.usage('--k1 and --b are for --sparse')
+        one = len(spec.sparse) + spec.is_dense < 2
+        command.refuse(value and one, f'--{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
     dense = spec.is_dense or not spec.sparse
-    if spec.ann and not dense:
-        raise command.usage('--ann is for dense search: give --encoder with --sparse')
-    if options.ray is not None and (spec.ann or not dense):
-        raise command.usage('--ray is for exact dense search: give --encoder, and not --ann')
-    if dense and spec.index is None:
-        raise command.usage('--index names the dense index: a folder or a catalog name')
-    if spec.corpus and not machine.build and not spec.stages:
-        raise command.usage('--corpus is for --build, or for --rerank: an index is searched as it is')
+    exact = dense and not spec.ann
+    reads_corpus = machine.build or spec.stages
+    for unfit, message in (
+        ((spec.k1, spec.b) != (None, None) and not spec.sparse, '--k1 and --b are for --sparse'),
+        (spec.ann and not dense, '--ann is for dense search: give --encoder with --sparse'),
+        (options.ray is not None and not exact, '--ray is for exact dense search: give --encoder, and not --ann'),
+        (dense and spec.index is None, '--index names the dense index: a folder or a catalog name'),
+        (spec.corpus and not reads_corpus, '--corpus is for --build, or for --rerank: an index is searched as it is'),
+    ):
+        command.refuse(unfit, message)
     if (options.provenance or options.explain or options.interactive) and spec.fusion == 'interleave' and not spec.ann:
         # interleaving needs no more than --hits of each ranking; a hit's rank in each does
         deepest = max(options.hits, _RUN_HITS, *(stage.k for stage in spec.stages))
@@ -139,52 +127,38 @@ def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:
 
 
 def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
+    """Show the hits of each question; with --explain also what the last reranker saw in them."""
+    from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.ranking import Query
+    from pyserini_repbert.rerank.base import Reranker
 
     _advise(options, len(options.query or ()))
     with _Watcher(options) as watcher:
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
-    reasons_of = _reasons(pipeline, options, spec.depth)
-
-    def answers(texts: Sequence[str]) -> list[tuple[Ranking, list[HitReasons]]]:
-        topics = [Query(str(number), text) for number, text in enumerate(texts)]
-        with _Watcher(options) as watcher:
-            run = pipeline.rank(topics, None, options.hits, watcher)
-        answered = []
-        for topic in topics:
-            hits = run[topic.qid]
-            hits = hits.with_texts(dict(zip(hits.docids, pipeline.texts(hits.docids), strict=True)))
-            answered.append((hits, reasons_of(topic, hits, watcher)))
-        return answered
-
-    with contextlib.closing(pipeline):
-        if options.interactive:
-            ask(lambda text: answers([text])[0])
-        else:
-            answered = zip(options.query, answers(options.query), strict=True)
-            print('\n\n'.join(shown_hits(text, hits, reasons) for text, (hits, reasons) in answered))
-
-
-def _reasons(
-    pipeline: Pipeline, options: argparse.Namespace, depth: int | None
-) -> Callable[[Query, Ranking, Notes], list[HitReasons]]:
-    """A function that gives the reasons for a query's hits, with --explain also those of the last reranker."""
-    from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
-    from pyserini_repbert.rerank.base import Reranker
-
-    if not (options.explain or options.interactive):
-        return lambda query, hits, notes: []
     rerankers = [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)] if options.explain else []
     reason = reranker_reason(rerankers[-1]) if rerankers else None
     reads = rerankers[-1].reads if rerankers else 0
 
-    def reasons(query: Query, hits: Ranking, notes: Notes) -> list[HitReasons]:
-        parts = _searched(notes)
-        inputs = [part.run[query.qid] for part in parts]
-        return hit_reasons(query.text, hits, [part.name for part in parts], inputs, reason, reads, depth)
+    def answers(texts: Sequence[str]) -> Iterator[tuple[str, Ranking, list[HitReasons]]]:
+        topics = [Query(str(number), text) for number, text in enumerate(texts)]
+        with _Watcher(options) as watcher:
+            run = pipeline.rank(topics, None, options.hits, watcher)
+        for topic in topics:
+            hits = run[topic.qid]
+            hits = hits.with_texts(dict(zip(hits.docids, pipeline.texts(hits.docids), strict=True)))
+            reasons = []
+            if options.explain or options.interactive:
+                searched = _searched(watcher)
+                names, inputs = [part.name for part in searched], [part.run[topic.qid] for part in searched]
+                reasons = hit_reasons(topic.text, hits, names, inputs, reason, reads, spec.depth)
+            yield topic.text, hits, reasons
 
-    return reasons
+    with contextlib.closing(pipeline):
+        if options.interactive:
+            ask(lambda text: shown_hits(*next(answers([text]))))
+        else:
+            print('\n\n'.join(shown_hits(*answer) for answer in answers(options.query)))
 
 
 def _searched(notes: Notes) -> list[Notes]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, precision
+from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
     from pyserini_repbert.serve.settings import ServeSettings
@@ -24,29 +25,21 @@ def make_parser() -> argparse.ArgumentParser:
         'serve',
         "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at /, the API at /docs.",
     )
-    parser.add_argument(
-        '--index',
-        action='append',
-        default=[],
-        metavar='[ALIAS=]INDEX[+LUCENE]',
-        help='an index folder or a catalog name; repeatable; ALIAS=DENSE+LUCENE is one index with '
-        'dense and sparse systems',
+    add = parser.add_argument
+    text = (
+        'an index folder or a catalog name; repeatable; ALIAS=DENSE+LUCENE is one index with dense and sparse systems'
     )
+    add('--index', action='append', default=[], metavar='[ALIAS=]INDEX[+LUCENE]', help=text)
     add_flags(parser, 'topics', 'qrels', of=IndexSettings, metavar='NAME|FILE')
-    parser.add_argument('--config', metavar='FILE.yaml', help="indexes, keys, rerankers and limits, in Pyserini's form")
+    add('--config', metavar='FILE.yaml', help="indexes, keys, rerankers and limits, in Pyserini's form")
     add_flags(parser, 'encoder', 'ann', of=IndexSettings)
     add_flags(parser, 'rerankers', of=ServeSettings, nargs='*', metavar='NAME')
-    parser.add_argument('--host', default='127.0.0.1', help='the address to listen at; 0.0.0.0 is open to the network')
-    parser.add_argument('--port', type=command.zero_or_more, default=_PORT, help='0: any free port')
-    parser.add_argument(
-        '--mcp',
-        nargs='?',
-        const='stdio',
-        choices=('stdio', 'http'),
-        help='offer MCP tools: over stdin and stdout instead of HTTP, or at /mcp beside the page',
-    )
-    parser.add_argument('--api-keys', metavar='FILE', help='keys to accept, one a line; default: none is needed')
-    parser.add_argument('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
+    add('--host', default='127.0.0.1', help='the address to listen at; 0.0.0.0 is open to the network')
+    add('--port', type=command.zero_or_more, default=_PORT, help='0: any free port')
+    text = 'offer MCP tools: over stdin and stdout instead of HTTP, or at /mcp beside the page'
+    add('--mcp', nargs='?', const='stdio', choices=('stdio', 'http'), help=text)
+    add('--api-keys', metavar='FILE', help='keys to accept, one a line; default: none is needed')
+    add('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
     add_flags(parser, 'log_queries', of=ServeSettings)
     add_flags(parser, 'device', 'precision', 'offline')
     add_flags(parser, 'threads', of=ServeSettings, type=command.threads)
@@ -56,17 +49,14 @@ def make_parser() -> argparse.ArgumentParser:
 def main(arguments: list[str]) -> int | None:
     """Run the command."""
     options = make_parser().parse_args(arguments)
-    if not options.index and not options.config:
-        raise command.usage('there is nothing to serve: give --index demo, say, or --config')
-    if not options.index and (options.encoder or options.ann):
-        raise command.usage(
-            f'--{"encoder" if options.encoder else "ann"} is for --index: the file of --config has its own'
-        )
-    if (options.topics or options.qrels) and len(options.index) != 1:
-        raise command.usage('--topics and --qrels are for one --index: a file of --config has those of several')
-    if options.port > 65535:
-        raise command.usage(f'--port {options.port}: expected at most 65535')
-
+    nothing = not options.index and not options.config
+    command.refuse(nothing, 'there is nothing to serve: give --index demo, say, or --config')
+    for flag in ('encoder', 'ann'):
+        foreign = getattr(options, flag) and not options.index
+        command.refuse(foreign, f'--{flag} is for --index: the file of --config has its own')
+    several = (options.topics or options.qrels) and len(options.index) != 1
+    command.refuse(several, '--topics and --qrels are for one --index: a file of --config has those of several')
+    command.refuse(options.port > 65535, f'--port {options.port}: expected at most 65535')
     settings = _settings(options)
     if options.mcp == 'stdio':
         from pyserini_repbert.serve.mcp import make_mcp
@@ -85,8 +75,6 @@ def main(arguments: list[str]) -> int | None:
             print('warning: open to the network without keys: give --api-keys', file=sys.stderr)
     run(app, settings, sockets, options.log_file)
     if app.state.service.failure:
-        from pyserini_repbert.errors import InputError
-
         raise InputError(app.state.service.failure)
     return 0
 
@@ -95,26 +83,25 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
     from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings, read_keys, read_settings
 
     file = read_settings(options.config) if options.config else FileSettings()
-    given = {name: getattr(options, name) for name in ('encoder', 'ann', 'topics', 'qrels')}
+    given = command.picked(options, 'encoder', 'ann', 'topics', 'qrels')
     indexes = dict(file.indexes)
     for index in options.index:
         alias, equals, place = index.partition('=')
         if not equals or Path(index).exists():
             alias, place = Path(index).name, index
-        if alias in indexes:
-            raise command.usage(f"two indexes have the name '{alias}': tell them apart as --index ALIAS=INDEX")
+        twice = f"two indexes have the name '{alias}': tell them apart as --index ALIAS=INDEX"
+        command.refuse(alias in indexes, twice)
         dense, plus, lucene = place.rpartition('+')
         base = f'{alias}-lucene' if plus and not Path(place).exists() else None
         if base:
             place, indexes[base] = dense, IndexSettings(path=lucene)
         indexes[alias] = IndexSettings(path=place, base_index=base, **given)
-    if not indexes:
-        raise command.usage(f'{options.config} names no indexes: there is nothing to serve')
+    command.refuse(not indexes, f'{options.config} names no indexes: there is nothing to serve')
     return ServeSettings.of(
         indexes=indexes,
         api_keys=[*file.api_keys, *(read_keys(options.api_keys) if options.api_keys else ())],
         rerankers=file.rerankers if options.rerankers is None else options.rerankers,
         limits=file.limits,
         precision=precision(options),
-        **{name: getattr(options, name) for name in ('device', 'threads', 'log_queries')},
+        **command.picked(options, 'device', 'threads', 'log_queries'),
     )

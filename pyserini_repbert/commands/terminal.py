@@ -48,14 +48,14 @@ def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) ->
     return '\n'.join(lines)
 
 
-def ask(answer: Callable[[str], tuple[Ranking, Sequence[HitReasons]]]) -> None:
+def ask(answer: Callable[[str], str]) -> None:
     """Answer the questions that are typed, until Ctrl-D, Ctrl-C or an empty line; errors are printed."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - gives `input` a history and the keys that edit a line
     with contextlib.suppress(EOFError, KeyboardInterrupt):
         while query := input('? ').strip():
             try:
-                print(shown_hits(query, *answer(query)))
+                print(answer(query))
             except PyseriniRepbertError as error:
                 print(f'error: {printable(str(error))}')
 
