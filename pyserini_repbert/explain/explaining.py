@@ -13,7 +13,7 @@ from pyserini_repbert.explain.epic import explain_indexed, explain_text
 from pyserini_repbert.explain.similarity import similarity_maps
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation
-from pyserini_repbert.rerank.base import Reranker, ordered
+from pyserini_repbert.rerank.base import Reranker, rescored
 from pyserini_repbert.rerank.cedr import CedrReranker
 from pyserini_repbert.rerank.cross_encoder import MonoBertReranker
 from pyserini_repbert.rerank.duobert import DuoBertReranker
@@ -100,7 +100,7 @@ def _pairs(duo: DuoBertReranker, query: str, hits: Ranking, samples: int, seed: 
     for method in Aggregation:
         sampled = samples if method is Aggregation.SAMPLE else None
         scores = duo.with_settings(method=method, samples=sampled, seed=seed).aggregated(query, differences)
-        methods[str(method)] = {'scores': _rounded(scores), 'order': list(ordered(hits, scores).docids)}
+        methods[str(method)] = {'scores': _rounded(scores), 'order': list(rescored(hits, scores).docids)}
     return {
         'docids': list(hits.docids),
         'probabilities': probabilities,

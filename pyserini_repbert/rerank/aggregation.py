@@ -46,8 +46,7 @@ def aggregate(
     samples : m of 'sample', drawn without replacement for each candidate; all of J_i if it has no more
     seed : of the sampling
 
-    Returns float64 (n,), 0 for a candidate without a competitor. Raises InputError for a matrix that is not square, and
-    a needed probability that is NaN or not from 0 to 1.
+    Returns float64 (n,), 0 for a candidate without a competitor.
     """
     chosen = checked_method(method, samples)
     matrix = np.asarray(p, dtype=np.float64)
@@ -64,7 +63,7 @@ def aggregate_differences(
 ) -> NDArray[np.float64]:
     """`aggregate` from the pairs' logit differences, (n, n), NaN where not scored.
 
-    'min' and 'max' give log p, which does not saturate. Parameters and errors are those of `aggregate`.
+    'min' and 'max' give log p, which does not saturate.
     """
     from pyserini_repbert.models.cross_encoder import log_probabilities
 

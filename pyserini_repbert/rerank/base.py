@@ -19,7 +19,8 @@ from pyserini_repbert.fusion.methods import Normalization, scaled
 from pyserini_repbert.ranking import ALL, NO_HITS, Candidate, Query, Ranker, Ranking, Run
 from pyserini_repbert.trace import StageCost, Trace
 
-Progress = Callable[[int], object]
+Progress = Callable[[int], object] | None
+Scores = list[NDArray[np.floating]]  # of each list of candidates
 NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
 
 
@@ -42,9 +43,8 @@ class Work:
 class Reranker(Ranker):
     """Gives candidates new scores.
 
-    Subclasses implement `score_lists`; this class checks input, orders the result (by descending score; candidates of
-    equal score keep their order) and guarantees that nothing given to it is changed. In a pipeline, a reranker takes
-    the `reads` best candidates; the others stay below in their order.
+    Subclasses implement `score_lists`; this class checks input and orders the result, by descending score: candidates
+    of equal score keep their order. A reranker takes the `reads` best candidates; the others stay below in their order.
 
     Attributes
     ----------
@@ -64,9 +64,7 @@ class Reranker(Ranker):
     work: Work | None = None
 
     @abstractmethod
-    def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
-    ) -> list[NDArray[np.floating]]:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
         """Scores for the candidates of each query, float (n,) each.
 
         A score does not depend on the other candidates, unless the model compares them. `on_progress` is called with
@@ -97,11 +95,7 @@ class Reranker(Ranker):
         return [self.inferences(min(n, self.reads)) for n in lengths]
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        """The `reads` best candidates of each topic in a new order, above the others.
-
-        Inputs of similar length share a batch, whatever their topic. Raises InputError for a candidate without text
-        (where the model needs it) or a docid that comes twice, DamagedFileError for scores that are not finite.
-        """
+        """As of `Ranker`; inputs of similar length share a batch, whatever their topic."""
         given = {topic.qid: (run or {}).get(topic.qid, NO_HITS) for topic in topics}
         heads = [ranking[: self.reads] for ranking in given.values()]
         for topic, head in zip(topics, heads, strict=True):
@@ -111,10 +105,7 @@ class Reranker(Ranker):
         return self.reordered(given, scores)
 
     def reordered(self, run: Run, scores: Sequence[NDArray[np.floating]]) -> Run:
-        """A run whose best candidates get these scores, above the rest.
-
-        Raises DamagedFileError for scores that are not finite.
-        """
+        """A run whose best candidates get these scores, above the rest."""
         reranked = {}
         for (qid, ranking), new_scores in zip(run.items(), scores, strict=True):
             head, rest = ranking[: len(new_scores)], NO_HITS if self.drop_rest else ranking[len(new_scores) :]
@@ -151,14 +142,12 @@ class Reranker(Ranker):
 
 
 def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
-    """`ordered`, if all scores are finite. Raises DamagedFileError, naming the candidate, for one that is not."""
+    """The candidates with these scores, (n,), in descending order; ties keep their order.
+
+    Raises DamagedFileError, naming the candidate, for a score that is not finite.
+    """
     if not np.isfinite(scores).all():
         docid = ranking.docids[int(np.flatnonzero(~np.isfinite(scores))[0])]
         raise DamagedFileError(f"the score of candidate '{docid}' is not finite: check the checkpoint")
-    return ordered(ranking, scores)
-
-
-def ordered(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
-    """The candidates with these scores, (n,), in descending order; ties keep their order."""
     order = np.argsort(-scores, kind='stable')
     return ranking.taken(order.tolist(), scores[order].tolist())

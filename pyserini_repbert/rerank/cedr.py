@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.models.batching import length_batches, run_positions
-from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
+from pyserini_repbert.models.cedr.layout import CedrLayout
 from pyserini_repbert.models.cedr.loading import load_ranker
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.rerank.base import Progress
+from pyserini_repbert.rerank.base import Progress, Scores
 from pyserini_repbert.rerank.cross_encoder import TextReranker, each_pair, in_lists
 
 EMPTY_SCORE = -1e6  # score of a document without wordpieces, below those that a model gives
@@ -30,12 +28,11 @@ class CedrReranker(TextReranker):
 
     Parameters
     ----------
-    model : catalog name or checkpoint folder
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    precision : of BERT: 'float32', 'bfloat16', 'float16', or 'auto'; similarities and heads are always in float32
+    precision : of BERT; similarities and heads are always in float32
     max_length : wordpieces kept of a document; default: the checkpoint's limit, else 800
     n_layers : run only BERT's first `n_layers` layers (CEDR section 3.2, Figure 2b); default: all
-    token_budget : padded tokens in a batch; default: by device
+
+    The other parameters are those of `MonoBertReranker`.
     """
 
     def __init__(
@@ -51,19 +48,13 @@ class CedrReranker(TextReranker):
         self.ranker = load_ranker(self.checkpoint, n_layers, max_length).to(self.device)
         self.ranker.bert.to(self.dtype)
         self.layout = CedrLayout.of(self.ranker.bert.config, self.ranker.settings, self.tokenizer)
-
-    @property
-    def n_layers(self) -> int:
-        """How many of BERT's layers run."""
-        return self.ranker.bert.config.num_hidden_layers
+        self.n_layers = self.ranker.bert.config.num_hidden_layers  # BERT's layers that run
 
     def identity(self) -> Mapping[str, object]:
         settings = {'max_length': self.ranker.settings.max_doc_length, 'n_layers': self.n_layers}
         return {**super().identity(), **settings}
 
-    def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
-    ) -> list[NDArray[np.floating]]:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
         """CEDR's scores, float32 (n,) a query; `EMPTY_SCORE` for a text without wordpieces.
 
         The log counts of an empty document in KNRM and DRMM are far from all others, and could rank it first.
@@ -75,12 +66,6 @@ class CedrReranker(TextReranker):
         self.work.candidates += len(pairs)
         self.work.inferences += len(pairs)
         self.work.truncated += sum(len(tokens[text]) > limit for _, text in texts)
-        scores = self.score_pairs(pairs, on_progress)
-        scores[[not tokens[text] for _, text in texts]] = EMPTY_SCORE
-        return in_lists(scores, lists)
-
-    def score_pairs(self, pairs: Sequence[Pair], on_progress: Progress | None = None) -> NDArray[np.float32]:
-        """Scores of pairs that are cut already, float32 (n,), in their order; `on_progress` counts pairs."""
         costs = [self.layout.cost(pair) for pair in pairs]
         self.work.tokens += sum(costs)
 
@@ -88,4 +73,6 @@ class CedrReranker(TextReranker):
             scores: Tensor = self.ranker(self.layout.collate([pairs[position] for position in batch], self.device))
             return scores
 
-        return run_positions(forward, length_batches(costs, self.token_budget), on_progress)
+        scores = run_positions(forward, length_batches(costs, self.token_budget), on_progress)
+        scores[[not tokens[text] for _, text in texts]] = EMPTY_SCORE
+        return in_lists(scores, lists)

@@ -29,7 +29,7 @@ from pyserini_repbert.models.pair_inputs import MAX_TOKENS, PairInputs, TripleIn
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.tokenizer import ModelInputs
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.rerank.base import Progress, Reranker, Work
+from pyserini_repbert.rerank.base import Progress, Reranker, Scores, Work
 
 
 class TextReranker(Reranker):
@@ -76,14 +76,11 @@ class TextReranker(Reranker):
 
 def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[str, str]]:
     """(query, text) of every candidate, list after list; '' for a candidate without text."""
-    return [
-        (query, candidate.text or '')
-        for query, candidates in zip(queries, lists, strict=True)
-        for candidate in candidates
-    ]
+    pairs = zip(queries, lists, strict=True)
+    return [(query, candidate.text or '') for query, candidates in pairs for candidate in candidates]
 
 
-def in_lists(scores: NDArray[Any], lists: Sequence[Sized]) -> list[NDArray[np.floating]]:
+def in_lists(scores: NDArray[Any], lists: Sequence[Sized]) -> Scores:
     """Scores in the order of `each_pair`, cut into an array for each list."""
     ends = np.cumsum([0, *map(len, lists)]).tolist()
     return [scores[start:end] for start, end in pairwise(ends)]
@@ -98,18 +95,11 @@ class Backend(Choice, what='backend'):
 
 
 class CrossEncoderReranker(TextReranker):
-    """Base of `MonoBertReranker`, which documents the parameters, and `DuoBertReranker`.
+    """Base of `MonoBertReranker`, which documents the parameters, and `DuoBertReranker`."""
 
-    Attributes
-    ----------
-    max_tokens : length of the longest model input, special tokens included
-    system : of its checkpoints
-    module, builder : the classes of its model, and of what builds model inputs
-    """
-
-    system: str
+    system: str  # of its checkpoints
     module: type[CrossEncoder]
-    builder: type[PairInputs] | type[TripleInputs]
+    builder: type[PairInputs] | type[TripleInputs]  # of model inputs
 
     def __init__(
         self,
@@ -139,12 +129,9 @@ class CrossEncoderReranker(TextReranker):
                 f'{positions}'
             )
         self._forward: Forward = self._make_forward(self._loaded(config))
-        self.inputs = self.builder(
-            self.tokenizer,
-            layout or self.ranking.get('layout', self.builder.layout),
-            self.max_tokens,
-            int(self.ranking.get('max_query_length', self.builder.max_query)),
-        )
+        layout = layout or self.ranking.get('layout', self.builder.layout)
+        max_query = int(self.ranking.get('max_query_length', self.builder.max_query))
+        self.inputs = self.builder(self.tokenizer, layout, self.max_tokens, max_query)
 
     def identity(self) -> Mapping[str, object]:
         settings = {'max_tokens': self.max_tokens, 'backend': str(self.backend)}
@@ -152,16 +139,12 @@ class CrossEncoderReranker(TextReranker):
 
     def _loaded(self, config: BertConfig) -> CrossEncoder:
         tensors = self.checkpoint.tensors()
-        if 'classifier.weight' not in tensors:
-            raise MismatchError(
-                f"checkpoint '{self.name}' has no classifier, which {self.system} needs: "
-                "give a reranker's checkpoint (an encoder, for one, has none)"
-            )
-        labels = len(tensors['classifier.weight'])
+        labels = len(tensors.get('classifier.weight', ()))
         if labels not in LABELS:
+            head = f'a classifier of {labels} labels' if labels else 'no classifier'
             raise MismatchError(
-                f"checkpoint '{self.name}' tells {labels} classes apart: {self.system} needs a head with 2 labels "
-                '(the second is "relevant") or 1'
+                f"checkpoint '{self.name}' has {head}, {self.system} needs one of 2 labels (the second is "
+                '"relevant") or 1: give a reranker\'s checkpoint'
             )
         return load_model(partial(self.module, config, labels), self.checkpoint, tensors=tensors)
 
@@ -174,11 +157,8 @@ class CrossEncoderReranker(TextReranker):
             raise InputError(f"backend '{self.backend}' runs in float32 on a CPU: leave out device and precision")
         return OnnxForward(model, self.weights_sha256, self.backend is Backend.ONNX_INT8)
 
-    def _differences(self, inputs: ModelInputs, on_progress: Progress | None) -> NDArray[np.float64]:
-        """The logit differences of model inputs, float64 (n,), in their order; counted as work.
-
-        Raises DamagedFileError for logits that are not finite.
-        """
+    def _differences(self, inputs: ModelInputs, on_progress: Progress) -> NDArray[np.float64]:
+        """The logit differences of model inputs, float64 (n,), in their order; counted as work."""
         self.work.inferences += len(inputs)
         self.work.tokens += int(inputs.lengths.sum())
         pad = self.tokenizer.pad
@@ -209,9 +189,7 @@ class MonoBertReranker(CrossEncoderReranker):
     builder = PairInputs
     inputs: PairInputs
 
-    def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
-    ) -> list[NDArray[np.floating]]:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
         """log p(relevant) of each candidate, float64 (n,) a query; an empty text is scored, too."""
         inputs, truncated = self._inputs_of(queries, lists)
         self.work.candidates += len(inputs)

@@ -16,7 +16,7 @@ from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.tokenizer import ModelInputs
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation, aggregate_differences, checked_method, sampled_pairs
-from pyserini_repbert.rerank.base import Progress
+from pyserini_repbert.rerank.base import Progress, Scores
 from pyserini_repbert.rerank.cross_encoder import Backend, CrossEncoderReranker, in_lists
 
 Matrix = NDArray[np.float64]
@@ -77,9 +77,7 @@ class DuoBertReranker(CrossEncoderReranker):
         competitors = max(n - 1, 0)
         return n * (competitors if self.samples is None else min(self.samples, competitors))
 
-    def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
-    ) -> list[NDArray[np.floating]]:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
         """The aggregated score of each candidate, float64 (n,) a query."""
         matrices = self.pair_differences(queries, lists, on_progress=on_progress)
         return [self.aggregated(query, matrix) for query, matrix in zip(queries, matrices, strict=True)]
@@ -93,15 +91,12 @@ class DuoBertReranker(CrossEncoderReranker):
         queries: Sequence[str],
         lists: Sequence[Ranking],
         wanted: Sequence[Wanted] | None = None,
-        on_progress: Progress | None = None,
+        on_progress: Progress = None,
     ) -> list[Matrix]:
         """The logit differences of pairs, float64 (n, n) a query: log-odds that i is more relevant than j.
 
-        NaN stands for pairs that were not scored.
-
-        Parameters
-        ----------
-        wanted : the pairs to score, bool (n, n) a query; default: those that the method needs
+        NaN stands for pairs that were not scored: those that are not `wanted`, bool (n, n) a query, or by default those
+        that the method does not need.
         """
         tokens = self._inputs_of(queries, lists)
         built, places, matrices = [], [], []

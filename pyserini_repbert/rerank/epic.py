@@ -8,7 +8,6 @@ from itertools import groupby
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.text_encoder import model_difference
@@ -19,7 +18,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.rerank.base import Progress, Reranker, Work
+from pyserini_repbert.rerank.base import NO_TEXT, Progress, Reranker, Scores, Work
 
 TOGETHER = 16384  # about as many candidates' vectors are in memory at a time
 
@@ -35,17 +34,14 @@ class EpicReranker(Reranker):
     Parameters
     ----------
     model : catalog name ('epic'), checkpoint folder, or an encoder, which has a device, precision and length of its own
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
     index : an EPIC bundle or its folder; None: every candidate's text is encoded
     missing : 'encode' the text of candidates that have no vector in the index, or 'refuse' them
-    precision : of BERT: 'float32', 'bfloat16', 'float16', or 'auto'
     prune : without an index: how many of a vector's largest weights are kept, 0 for all
-    token_budget : padded tokens in a batch; default: by device
     max_length : wordpieces kept of a passage; default: as the index was built, else the checkpoint's limit
     verify : compare the index's files with their checksums when they have changed since the last time
-    """
 
-    needs_text = False
+    The other parameters are those of `MonoBertReranker`.
+    """
 
     def __init__(
         self,
@@ -72,7 +68,7 @@ class EpicReranker(Reranker):
         self.encoder, self.checkpoint, self.name = model, model.checkpoint, model.name
         self.precision = model.precision
         self.prune = prune if self.index is None else self.index.settings.prune
-        self.token_budget = token_budget
+        self.token_budget, self.needs_text = token_budget, self.index is None
         self.work: Work = Work()
         if self.index is not None:
             check_fits(self.index, self.encoder)
@@ -83,29 +79,23 @@ class EpicReranker(Reranker):
         return self.encoder.weights_sha256
 
     def identity(self) -> Mapping[str, object]:
-        dtype = str(self.precision)
-        settings: dict[str, object] = {'max_length': self.encoder.limit, 'prune': self.prune, 'dtype': dtype}
-        if self.index is not None:
-            settings['index_weights'] = self.index.settings.weights
-        return {**super().identity(), **settings}
+        settings = {'max_length': self.encoder.limit, 'prune': self.prune, 'dtype': str(self.precision)}
+        weights = {} if self.index is None else {'index_weights': self.index.settings.weights}
+        return {**super().identity(), **settings, **weights}
 
-    def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
-    ) -> list[NDArray[np.floating]]:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
         """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for several queries."""
         vectors = self.encoder.encode_queries(queries, self.token_budget)
         groups = np.cumsum([len(candidates) for candidates in lists]) // TOGETHER
-        scores: list[NDArray[np.floating]] = []
+        scores: Scores = []
         for _, members in groupby(range(len(lists)), key=groups.tolist().__getitem__):
             places = list(members)
             scores += self._scores([vectors[i] for i in places], [lists[i] for i in places], on_progress)
         return scores
 
-    def _scores(
-        self, queries: Sequence[TermVector], lists: Sequence[Ranking], on_progress: Progress | None
-    ) -> list[NDArray[np.floating]]:
+    def _scores(self, queries: Sequence[TermVector], lists: Sequence[Ranking], on_progress: Progress) -> Scores:
         """Scores from the vectors of the index, or of the texts of candidates that have none there."""
-        scores: list[NDArray[np.floating]] = []
+        scores: Scores = []
         absent: list[tuple[int, int, str]] = []  # (query, candidate, text) of candidates to encode
         for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
             self.work.candidates += len(candidates)
@@ -128,17 +118,15 @@ class EpicReranker(Reranker):
 
     def _text(self, candidate: Candidate, n_absent: int) -> str:
         """The text of a candidate without a vector. Raises if such candidates are refused, or it has no text."""
-        if self.index is not None and self.missing == 'refuse':
+        no_vector = '' if self.index is None else f'no vector in index {self.index.folder}'
+        if no_vector and self.missing == 'refuse':
             raise MissingResourceError(
-                f"candidate '{candidate.docid}' (one of {n_absent}) has no vector in index {self.index.folder}: index "
-                'its corpus, or encode missing candidates on the fly'
+                f"candidate '{candidate.docid}' (one of {n_absent}) has {no_vector}: index its corpus, or encode "
+                'missing candidates on the fly'
             )
         if candidate.text is None:
-            where = '' if self.index is None else f' and no vector in index {self.index.folder}'
             raise InputError(
-                f"candidate '{candidate.docid}' has no text{where}: name the corpus or an index that stores its "
-                'passages',
-                parameters=('corpus', 'index'),
+                f"candidate '{candidate.docid}' has {no_vector}, and {NO_TEXT}", parameters=('corpus', 'index')
             )
         return candidate.text
 
@@ -146,8 +134,8 @@ class EpicReranker(Reranker):
         self,
         queries: Sequence[TermVector],
         absent: Sequence[tuple[int, int, str]],
-        scores: list[NDArray[np.floating]],
-        on_progress: Progress | None,
+        scores: Scores,
+        on_progress: Progress,
     ) -> None:
         """Encode the texts of `absent` candidates, and put their scores into `scores`."""
         texts = Counter(text for _, _, text in absent)  # distinct, in order of first occurrence
@@ -176,19 +164,16 @@ class EpicReranker(Reranker):
 
 def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:
     """Raises MismatchError if an index was made with another vocabulary, other weights or another variant."""
-    settings = index.settings
+    settings, model = index.settings, f"model '{encoder.name}'"
     advice = f"use the model it was built with ('{settings.encoder}')"
     if (settings.vocabulary, settings.vocabulary_sha256) != (encoder.vocabulary, encoder.vocabulary_sha256):
-        raise MismatchError(
-            f"index {index.folder} has another vocabulary ({settings.vocabulary} terms) than model '{encoder.name}' "
-            f'({encoder.vocabulary} terms): {advice}'
-        )
-    if part := model_difference(settings, encoder.checkpoint):
+        what = f'another vocabulary ({settings.vocabulary} terms) than {model} ({encoder.vocabulary} terms)'
+    elif part := model_difference(settings, encoder.checkpoint):
+        what = f'other {part} than {model}'
         if encoder.name == settings.encoder:
             advice = 'restore its files, or encode the index again'
-        raise MismatchError(f"index {index.folder} was built with other {part} than model '{encoder.name}': {advice}")
-    if settings.variant != encoder.variant:
-        raise MismatchError(
-            f"index {index.folder} was built with variant '{settings.variant}', model '{encoder.name}' has "
-            f"'{encoder.variant}': {advice}"
-        )
+    elif settings.variant != encoder.variant:
+        what = f"variant '{settings.variant}', {model} has '{encoder.variant}'"
+    else:
+        return
+    raise MismatchError(f'index {index.folder} was built with {what}: {advice}')

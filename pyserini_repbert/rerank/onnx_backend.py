@@ -25,19 +25,15 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 
 _OPSET = 18
+_INPUTS = ('input_ids', 'token_type_ids', 'attention_mask')
 _FORMAT = 1  # of the exported graph: raised whenever the export changes
 
 
 class OnnxForward:
     """The model's forward pass on ONNX Runtime, with as many threads as PyTorch has.
 
-    Parameters
-    ----------
-    model : in float32 and in evaluation mode
-    weights_sha256 : its first 16 digits, and those of the model's configuration, name the exported file in the cache
-    int8 : quantise the weights
-
-    Raises MissingDependencyError without onnxruntime, or (for the first use of a checkpoint) onnx and onnxscript.
+    `model` is in float32 and in evaluation mode. `weights_sha256` and the model's configuration name the exported file
+    in the cache.
     """
 
     def __init__(self, model: CrossEncoder, weights_sha256: str, int8: bool = False) -> None:
@@ -58,8 +54,8 @@ class OnnxForward:
     def __call__(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Logits, float32 (n, labels)."""
         mask = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask
-        tensors = {'input_ids': input_ids, 'token_type_ids': token_type_ids, 'attention_mask': mask}
-        outputs = self._session.run(None, {name: tensor.numpy() for name, tensor in tensors.items()})
+        tensors = zip(_INPUTS, (input_ids, token_type_ids, mask), strict=True)
+        outputs = self._session.run(None, {name: tensor.numpy() for name, tensor in tensors})
         return torch.from_numpy(np.asarray(outputs[0], dtype=np.float32))
 
 
@@ -69,18 +65,17 @@ def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
         import onnxscript  # noqa: F401
     n, length = torch.export.Dim('n'), torch.export.Dim('length', max=model.bert.config.max_position_embeddings)
     ids = torch.ones(2, 8, dtype=torch.long)
-    shapes = {name: {0: n, 1: length} for name in ('input_ids', 'token_type_ids', 'attention_mask')}
     with tempfile.TemporaryDirectory(dir=path.parent) as folder, _silence():
         whole = Path(folder) / 'whole.onnx'
         torch.onnx.export(
             model,
             (ids, torch.zeros_like(ids), ids > 0),
             whole,
-            input_names=list(shapes),
+            input_names=_INPUTS,
             output_names=['logits'],
             opset_version=_OPSET,
             dynamo=True,
-            dynamic_shapes=shapes,
+            dynamic_shapes={name: {0: n, 1: length} for name in _INPUTS},
             external_data=False,
             verbose=False,
         )

@@ -22,7 +22,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_file, existing_file
 from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
 from pyserini_repbert.rerank.aggregation import aggregate_differences, sampled_pairs
-from pyserini_repbert.rerank.base import Reranker, ordered
+from pyserini_repbert.rerank.base import Reranker, rescored
 from pyserini_repbert.rerank.duobert import DuoBertReranker, sample_seed
 from pyserini_repbert.trace import Trace
 
@@ -99,30 +99,23 @@ def replay(
 
     Without monoBERT, candidates keep their order and get the scores -1, -2, … before duoBERT.
 
-    Parameters
-    ----------
-    method, samples, seed : of the aggregation, as of `aggregate`
-    drop_rest : drop the candidates that a stage does not rerank, instead of ranking them below
-
-    Raises InputError where the score of a candidate or a pair is needed that was not saved.
+    `method`, `samples` and `seed` are those of `aggregate`. `drop_rest` drops the candidates that a stage does not
+    rerank, instead of ranking them below. Raises InputError where a score is needed that was not saved.
     """
     if min(k0, len(saved.docids)) > len(saved.scores):
         raise InputError(f"query '{saved.qid}': k0={k0} is asked for, {len(saved.scores)} candidates have scores")
     incoming = Ranking(saved.docids, (-float(place) for place in range(1, len(saved.docids) + 1)))
-    scored = ordered(incoming[:k0], saved.scores[:k0])
+    scored = rescored(incoming[:k0], saved.scores[:k0])
     ranking = scored.above(NO_HITS if drop_rest and k0 else incoming[k0:])
     if not k1:
         return ranking
     head = ranking[:k1]
     differences, query_seed = submatrix(saved, head.docids), sample_seed(seed, saved.query)
     if np.isnan(differences[sampled_pairs(len(head), samples, query_seed)]).any():
-        raise InputError(
-            f"query '{saved.qid}': not all pairs of k0={k0}, k1={k1} were compared: score again so that k0={k0} can be "
-            'replayed',
-            parameters=('replay_k0',),
-        )
+        lacking = f"query '{saved.qid}': not all pairs of k0={k0}, k1={k1} were compared"
+        raise InputError(f'{lacking}: score again so that k0={k0} can be replayed', parameters=('replay_k0',))
     new = aggregate_differences(differences, method, samples, query_seed)
-    return ordered(head, new).above(NO_HITS if drop_rest else ranking[k1:])
+    return rescored(head, new).above(NO_HITS if drop_rest else ranking[k1:])
 
 
 def write_saved_scores(path: StrPath, queries: Sequence[SavedScores], about: Mapping[str, Any]) -> None:
@@ -144,19 +137,15 @@ def write_saved_scores(path: StrPath, queries: Sequence[SavedScores], about: Map
 
 
 def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]:
-    """The saved scores in a file, and `about` as it was written.
-
-    Raises InputError for a file of another kind or format, DamagedFileError where its parts do not fit together.
-    """
+    """The saved scores in a file, and `about` as it was written."""
     file = existing_file(path, 'file of saved scores')
     try:
         with warnings.catch_warnings(action='ignore'), np.load(file, allow_pickle=False) as arrays:
             content = parse_json(arrays['names'].tobytes())
             scores, differences = (np.asarray(arrays[name]) for name in ('scores', 'differences'))
     except Exception as error:  # numpy and zipfile raise nearly anything for a file that is no .npz
-        raise InputError(
-            f'{file} holds no saved scores: the rerank command writes them', parameters=('pairs',)
-        ) from error
+        message = f'{file} holds no saved scores: the rerank command writes them'
+        raise InputError(message, parameters=('pairs',)) from error
     if isinstance(content, dict) and content.get('format') != _FORMAT:
         raise InputError(f'{file} has format {content.get("format")!r}, this version reads {_FORMAT}: write it again')
     try:
@@ -222,18 +211,17 @@ class Saving(Ranker):
     ) -> tuple[list[SavedScores], Run]:
         """Compare all pairs that replays at the depths need; the first depth is this run's."""
         depths = [self.pointwise.reads if self.pointwise else 0, *self.depths]
-        members, pairs, groups = [], [], []
-        for topic in saved:
-            chosen, wanted = needed_pairs(topic, depths, duo.reads)
-            members.append(chosen)
-            pairs.append(wanted)
+        needed = [needed_pairs(topic, depths, duo.reads) for topic in saved]
+        groups = []
+        for topic, (members, _) in zip(saved, needed, strict=True):
             by_docid = {candidate.docid: candidate for candidate in run[topic.qid]}
-            groups.append(Ranking.of(by_docid[topic.docids[position]] for position in chosen.tolist()))
+            groups.append(Ranking.of(by_docid[topic.docids[position]] for position in members.tolist()))
+        pairs = [pairs_of_topic for _, pairs_of_topic in needed]
         with duo.counted(groups, trace.at(1, duo.label)) as counting:
             matrices = counting.pair_differences([topic.query for topic in saved], groups, pairs, trace.advance)
         compared, scores = [], []
-        for topic, chosen, matrix in zip(saved, members, matrices, strict=True):
-            compared.append(replace(topic, members=chosen, differences=matrix))
+        for topic, (members, _), matrix in zip(saved, needed, matrices, strict=True):
+            compared.append(replace(topic, members=members, differences=matrix))
             head = submatrix(compared[-1], run[topic.qid].docids[: duo.reads])
             scores.append(duo.aggregated(topic.query, head))
         return compared, duo.reordered(run, scores)

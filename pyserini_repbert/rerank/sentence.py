@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import InputError, MismatchError
@@ -14,7 +13,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, Checkp
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.sentence_transformers import BATCH, folder_digest, open_model
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.rerank.base import Progress, Reranker
+from pyserini_repbert.rerank.base import Progress, Reranker, Scores
 from pyserini_repbert.rerank.cross_encoder import each_pair, in_lists
 
 CHUNK = 1024  # pairs between two calls of a progress callback
@@ -38,9 +37,9 @@ class SentenceCrossEncoderReranker(Reranker):
     Parameters
     ----------
     model : a folder of sentence-transformers whose cross-encoder gives one score
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : tokens of the longest input, special tokens included; default: as the folder says
+
+    The other parameters are those of `MonoBertReranker`.
     """
 
     def __init__(
@@ -73,9 +72,7 @@ class SentenceCrossEncoderReranker(Reranker):
     def identity(self) -> Mapping[str, object]:
         return {**super().identity(), 'dtype': str(self.precision), 'max_tokens': self.max_tokens}
 
-    def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress | None = None
-    ) -> list[NDArray[np.floating]]:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
         """The logit of each candidate, float32 (n,) a query."""
         from torch.nn import Identity
 

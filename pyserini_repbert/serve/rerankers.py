@@ -43,7 +43,7 @@ class RememberingDuoBert(DuoBertReranker):
         queries: Sequence[str],
         lists: Sequence[Ranking],
         wanted: Sequence[Wanted] | None = None,
-        on_progress: Progress | None = None,
+        on_progress: Progress = None,
     ) -> list[Matrix]:
         """The logit differences of at least the wanted pairs, float64 (n, n) a query, NaN where not compared."""
         matrices = []

@@ -126,9 +126,9 @@ def test_wrong_checkpoints_are_refused(cross_encoder_folder, tiny_checkpoint):
     with pytest.raises(MismatchError, match="is for the system 'repbert', 'monobert' was expected"):
         MonoBertReranker(repbert)
     plain = tiny_checkpoint('plain', ranking={'system': 'duobert'})
-    with pytest.raises(MismatchError, match='has no classifier, which duobert needs'):
+    with pytest.raises(MismatchError, match='has no classifier, duobert needs'):
         DuoBertReranker(plain)
-    with pytest.raises(MismatchError, match='tells 3 classes apart: monobert needs a head with 2 labels'):
+    with pytest.raises(MismatchError, match='a classifier of 3 labels, monobert needs one of 2'):
         MonoBertReranker(cross_encoder_folder(labels=3, name='three'))
     with pytest.raises(MismatchError, match="'duobert', 'monobert' was expected"):
         MonoBertReranker(cross_encoder_folder('duobert'))

@@ -45,8 +45,7 @@ class Rerank(pt.Transformer):  # type: ignore[misc]
 
     def transform(self, inp: Any) -> Any:
         """The frame reranked. A candidate without a text that the reranker needs is refused."""
-        needs_text = self.reranker.needs_text or getattr(self.reranker, 'index', 0) is None
-        pt.validate.result_frame(inp, extra_columns=['query', 'text'] if needs_text else ['query'])
+        pt.validate.result_frame(inp, extra_columns=['query', 'text'] if self.reranker.needs_text else ['query'])
         lists = candidates_of(inp)
         rows: list[int] = []
         rankings: list[Ranking] = []
