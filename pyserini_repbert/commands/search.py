@@ -18,7 +18,7 @@ from pyserini_repbert.commands.terminal import Bars, ask, cut_text, model_update
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyserini_repbert.explain.hits import HitReasons
+    from pyserini_repbert.explain.explaining import HitReasons
     from pyserini_repbert.names.indexes import NamedIndex
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
     from pyserini_repbert.ranking import Ranking
@@ -128,7 +128,7 @@ def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:
 
 def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
     """Show the hits of each question; with --explain also what the last reranker saw in them."""
-    from pyserini_repbert.explain.hits import hit_reasons, reranker_reason
+    from pyserini_repbert.explain.explaining import hit_reasons, reranker_reason
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.ranking import Query
     from pyserini_repbert.rerank.base import Reranker

@@ -18,7 +18,7 @@ from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.trace import Notes, StageCost, StageTimes, Trace
 
 if TYPE_CHECKING:
-    from pyserini_repbert.explain.hits import HitReasons
+    from pyserini_repbert.explain.explaining import HitReasons
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
 LONG = 10.0  # seconds of a model's work before the advice

@@ -1,16 +1,18 @@
-"""Why a reranker scores passages as it does, as JSON values: term contributions, similarity maps, pairs, scores."""
+"""Why a reranker scores passages as it does, as JSON values, and why a hit is at its rank, in a line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import exp
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.explain.epic import explain_indexed, explain_text
-from pyserini_repbert.explain.similarity import similarity_maps
+from pyserini_repbert.explain.evidence import explain_indexed, explain_text, similarity_maps
+from pyserini_repbert.fusion.interleaving import provenance
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank.aggregation import Aggregation
 from pyserini_repbert.rerank.base import Reranker, rescored
@@ -22,7 +24,10 @@ from pyserini_repbert.rerank.sentence import SentenceCrossEncoderReranker
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
 _DIGITS = 6
+_WORDS = 5  # query terms in a line
 SAMPLES = 3  # m of the method 'sample' in a pair matrix
+
+Reason = Callable[[str, Candidate], str]
 
 
 def explanation(
@@ -59,16 +64,14 @@ def explanation(
     elif isinstance(reranker, MonoBertReranker | SentenceCrossEncoderReranker):
         system, values = 'monobert', _scores(reranker, query, hits, trace)
     elif isinstance(reranker, EpicReranker):
-        system, values = 'epic', _passages(hits, [_weights(reranker, query, hit, top) for hit in hits])
+        system, passages = 'epic', [{'docid': hit.docid, **_weights(reranker, query, hit, top)} for hit in hits]
+        values = {'passages': passages}
     elif isinstance(reranker, CedrReranker):
-        system, values = 'cedr', _passages(hits, [_maps(reranker, query, hit.text or '', layers) for hit in hits])
+        system, passages = 'cedr', [{'docid': hit.docid, **_maps(reranker, query, hit, layers)} for hit in hits]
+        values = {'passages': passages}
     else:
         raise InputError(f"reranker '{name}' explains nothing: ask for EPIC, CEDR, duoBERT or monoBERT")
     return {'model': name, 'system': system, 'query': query, **values}
-
-
-def _passages(hits: Ranking, values: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return {'passages': [{'docid': docid, **entry} for docid, entry in zip(hits.docids, values, strict=True)]}
 
 
 def _weights(reranker: EpicReranker, query: str, hit: Candidate, top: int) -> dict[str, Any]:
@@ -78,8 +81,8 @@ def _weights(reranker: EpicReranker, query: str, hit: Candidate, top: int) -> di
     return explain_text(reranker.encoder, query, hit.text or '', top, reranker.prune).as_json()
 
 
-def _maps(reranker: CedrReranker, query: str, text: str, layers: Sequence[int]) -> dict[str, Any]:
-    maps = similarity_maps(reranker, query, text, layers or [reranker.n_layers])
+def _maps(reranker: CedrReranker, query: str, hit: Candidate, layers: Sequence[int]) -> dict[str, Any]:
+    maps = similarity_maps(reranker, query, hit.text or '', layers or [reranker.n_layers])
     return {
         'n_layers': reranker.n_layers,
         'query_tokens': maps[0].query,
@@ -126,3 +129,64 @@ def _scores(reranker: Reranker, query: str, hits: Ranking, trace: Trace) -> dict
 def _rounded(values: Any) -> list[float]:
     rounded: list[float] = np.round(np.asarray(values, dtype=float), _DIGITS).tolist()
     return rounded
+
+
+class HitReasons(NamedTuple):
+    """The reasons for one hit."""
+
+    ranks: tuple[tuple[str, str], ...]  # (name, rank from 1) of each first stage; '-' where it lacks the hit
+    reranker: str = ''  # the last reranker's reason, in a line; '' without one, and for a hit that it did not read
+
+
+def hit_reasons(
+    query: str,
+    hits: Ranking,
+    names: Sequence[str],
+    inputs: Sequence[Ranking],
+    reason: Reason | None = None,
+    reranked: int = 0,
+    depth: int | None = None,
+) -> list[HitReasons]:
+    """The reasons for each hit, in order.
+
+    Parameters
+    ----------
+    names, inputs : of the first stages, each with at most `depth` hits
+    reason : from `reranker_reason`, for hits with texts
+    reranked : how many of the first hits the last reranker read
+    """
+    origins = provenance([ranking.docids for ranking in inputs], hits.docids)
+    absent = ['-' if depth is None or len(ranking) < depth else f'>{depth}' for ranking in inputs]
+    reasons = []
+    for place, (hit, known) in enumerate(zip(hits, origins, strict=True)):
+        ranks = [other if rank is None else str(rank) for rank, other in zip(known, absent, strict=True)]
+        why = reason(query, hit) if reason and place < reranked and hit.text is not None else ''
+        reasons.append(HitReasons(tuple(zip(names, ranks, strict=True)), why))
+    return reasons
+
+
+def reranker_reason(reranker: Reranker) -> Reason:
+    """The reason of an open reranker for a hit's score, in a line, from the query and the hit."""
+    if isinstance(reranker, EpicReranker):
+        return lambda query, hit: _contributions(reranker.encoder, query, str(hit.text))
+    if isinstance(reranker, CedrReranker):
+        return lambda query, hit: _matches(reranker, query, str(hit.text))
+    if isinstance(reranker, SentenceCrossEncoderReranker):
+        return lambda query, hit: f'scored {hit.score:.4f} by the model, which is no probability'
+    if isinstance(reranker, MonoBertReranker):
+        return lambda query, hit: f'relevant with p = {exp(min(hit.score, 0.0)):.4f}'
+    return lambda query, hit: f'{hit.score:.4f} from comparisons with the others'
+
+
+def _contributions(encoder: EpicEncoder, query: str, text: str) -> str:
+    parts = explain_text(encoder, query, text).contributions[:_WORDS]
+    return ' + '.join(f'{part.term} {part.contribution:.2f}' for part in parts if part.contribution > 0)
+
+
+def _matches(reranker: CedrReranker, query: str, text: str) -> str:
+    if not all(reranker.tokenizer.ids([query, text])):
+        return ''
+    (last,) = similarity_maps(reranker, query, text, [reranker.n_layers])
+    best = [matches[0] for matches in last.best_matches(1)]
+    pairs = sorted(zip(last.query, best, strict=True), key=lambda pair: -pair[1][2])[:_WORDS]
+    return ', '.join(f'{word}~{match} {value:.2f}' for word, (match, _, value) in pairs)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyserini_repbert.evaluate.plots import new_figure, save_figure
 from pyserini_repbert.evaluate.tables import page
-from pyserini_repbert.explain.similarity import SimilarityMap
+from pyserini_repbert.explain.evidence import SimilarityMap
 from pyserini_repbert.files import StrPath, atomic_file
 
 _WIDTH = 40  # passage tokens in a picture
@@ -83,21 +83,13 @@ def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
         title = 'P(row is more relevant)'
         _draw_maps(path, [Panel(title, SimilarityMap(0, docids, docids, values), 0.0, 1.0)])
     elif explained['system'] == 'epic':
-        _draw_bars(
-            path,
-            [
-                (
-                    f'{title}score {one["score"]:.4f}',
-                    [(part['term'], part['contribution']) for part in one['contributions']],
-                )
-                for title, one in zip(titles(explained), explained['passages'], strict=True)
-            ],
-        )
+        passages = explained['passages']
+        names = [f'{title}score {one["score"]:.4f}' for title, one in zip(titles(explained), passages, strict=True)]
+        bars = [[(part['term'], part['contribution']) for part in one['contributions']] for one in passages]
+        _draw_bars(path, list(zip(names, bars, strict=True)))
     else:
-        _draw_bars(
-            path,
-            [('P(relevant)', list(zip(explained['docids'], explained['probabilities'], strict=True)))],
-        )
+        bars = [list(zip(explained['docids'], explained['probabilities'], strict=True))]
+        _draw_bars(path, [('P(relevant)', bars[0])])
 
 
 def _draw_maps(path: StrPath, maps: Sequence[Panel]) -> None:

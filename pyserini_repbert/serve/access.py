@@ -9,17 +9,19 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
 
 from pyserini_repbert.errors import needs
 from pyserini_repbert.serve.searching import Step
 from pyserini_repbert.serve.settings import ServeSettings
+from pyserini_repbert.serve.together import Queue
 
 with needs('prometheus_client', __name__, 'serve'):
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
@@ -41,7 +43,7 @@ SECURITY = (
     (b'cache-control', b'no-cache'),  # browsers check each script for changes, so that two releases do not mix
 )
 _GUARDED = ('/v1/', '/mcp', '/metrics')  # addresses that need a key, if the service has keys
-CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')
@@ -82,9 +84,9 @@ class Metrics:
         self._requests.labels(route, known, str(status or 499)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def batch(self, lane: str, size: int) -> None:
-        """Count a batch of a lane."""
-        self._batches.labels(lane).observe(size)
+    def batch(self, queue: str, size: int) -> None:
+        """Count a batch of a queue."""
+        self._batches.labels(queue).observe(size)
 
     def step(self, step: Step) -> None:
         """Count a step of an answer; a stage counts under its reranker's name, whatever its depth."""
@@ -93,13 +95,11 @@ class Metrics:
         if step.inferences:
             self._inferences.labels(name).inc(step.inferences)
 
-    def waiting(self, lane: str, length: int) -> None:
-        """Note the length of a lane's queue."""
-        self._waiting.labels(lane).set(length)
-
-    def text(self) -> bytes:
-        """All counters in Prometheus's format."""
-        return bytes(generate_latest(self.registry))
+    def response(self, queues: Iterable[Queue]) -> Response:
+        """All counters, and the lengths of the queues, in Prometheus's format."""
+        for queue in queues:
+            self._waiting.labels(queue.name).set(queue.length)
+        return Response(generate_latest(self.registry), headers={'content-type': _CONTENT_TYPE})
 
 
 class Gate:
@@ -135,14 +135,15 @@ class Gate:
             if refused is None:
                 await self.app(scope, self._bounded(receive), sending)
             else:
-                await _answer(sending, *refused)
+                await _error(*refused)(scope, receive, sending)
         except ClientDisconnect:
             pass  # no client to answer, and no failure: the access log says 499
         except Exception:
             logger.exception('request %s failed', request_id)
             if status:
                 raise
-            await _answer(sending, 500, f'the service failed: its log says why (request {request_id})')
+            failed = _error(500, f'the service failed: its log says why (request {request_id})')
+            await failed(scope, receive, sending)
         finally:
             self._note(scope, status, time.perf_counter() - start, request_id, key)
 
@@ -216,11 +217,5 @@ def _encoding_problem(raw: bytes) -> str | None:
     return 'the address has a NUL character' if '\0' in text else None
 
 
-async def _answer(send: Send, status: int, message: str) -> None:
-    """Send one JSON error."""
-    body = json.dumps({'error': message}).encode()
-    headers = [(b'content-type', b'application/json'), (b'content-length', str(len(body)).encode())]
-    if status == 401:
-        headers.append((b'www-authenticate', b'Bearer'))
-    await send({'type': 'http.response.start', 'status': status, 'headers': headers})
-    await send({'type': 'http.response.body', 'body': body})
+def _error(status: int, message: str) -> Response:
+    return JSONResponse({'error': message}, status, {'www-authenticate': 'Bearer'} if status == 401 else None)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyserini_repbert.data.passages import mended
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.searching import Answer, PartRanking
 
 API = 'v1'
@@ -34,19 +33,12 @@ _STOPWORDS = frozenset(
 
 @dataclass(frozen=True)
 class Shown:
-    """What an answer shows of each hit.
+    """What an answer shows of each hit."""
 
-    Attributes
-    ----------
-    parse, most : as in `document`
-    provenance : also the hit's rank and score in every ranking, and its grade if the query is judged
-    display : also the passage, cleaned up for reading, in parts, the query's words marked
-    """
-
-    parse: bool = True
+    parse: bool = True  # as in `document`, and so is `most`
     most: int | None = None
-    provenance: bool = False
-    display: bool = False
+    provenance: bool = False  # also the hit's rank and score in every ranking, and its grade if the query is judged
+    display: bool = False  # also the passage, cleaned up for reading, in parts, the query's words marked
 
     def __post_init__(self) -> None:
         if self.most is not None and not self.parse:
@@ -65,10 +57,10 @@ class Shown:
 
 
 def stored(index: ServedIndex, docid: str, shown: Shown, query: str = '') -> dict[str, Any]:
-    """A document in the fields of `Shown.documents`. Raises NotFoundError for a docid that the index lacks."""
+    """A document in the fields of `Shown.documents`. Raises MissingResourceError for a docid that the index lacks."""
     (fields,) = shown.documents(index, [docid], query)
     if fields['doc'] is None:
-        raise NotFoundError(f"index '{index.alias}' has no document '{docid[:200]}'")
+        raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
     return fields
 
 

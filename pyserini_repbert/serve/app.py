@@ -26,7 +26,7 @@ except ModuleNotFoundError as error:
     raise MissingDependencyError.of(error.name or 'fastapi', __name__, install_extra('serve')) from error
 
 from pyserini_repbert.evaluate.tables import page
-from pyserini_repbert.serve.access import CONTENT_TYPE, Gate, Metrics
+from pyserini_repbert.serve.access import Gate, Metrics
 from pyserini_repbert.serve.refusals import add_error_handlers, json_response
 from pyserini_repbert.serve.routes import make_router
 from pyserini_repbert.serve.service import Service
@@ -103,13 +103,10 @@ def _add_page(app: FastAPI) -> None:
         app.mount(f'/{folder}', StaticFiles(directory=PAGE / folder))
     files = StaticFiles(directory=PAGE, html=True)
 
-    @app.api_route('/{name}', methods=_PROBED, include_in_schema=False)
-    async def file(request: Request, name: str) -> Response:
-        return await files.get_response(name, request.scope)
-
     @app.api_route('/', methods=_PROBED, include_in_schema=False)
-    async def start(request: Request) -> Response:
-        return await files.get_response('.', request.scope)
+    @app.api_route('/{name}', methods=_PROBED, include_in_schema=False)
+    async def file(request: Request) -> Response:
+        return await files.get_response(request.path_params.get('name', '.'), request.scope)
 
 
 def _add_own_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
@@ -123,9 +120,7 @@ def _add_own_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
 
     @app.api_route('/metrics', methods=_PROBED, include_in_schema=False)
     async def measured() -> Response:
-        for queue in service.queues.values():
-            metrics.waiting(queue.name, queue.length)
-        return Response(metrics.text(), headers={'content-type': CONTENT_TYPE})
+        return metrics.response(service.queues.values())
 
     @app.api_route('/docs', methods=_PROBED, include_in_schema=False)
     async def docs() -> Response:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
+from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError, UnknownNameError
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.rankers import names_class
@@ -18,7 +18,6 @@ from pyserini_repbert.pipeline.adapted import with_adapted
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.serve.refusals import NotFoundError
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.serve.together import Queue, Together
 
@@ -74,20 +73,13 @@ def sparse_specs(settings: IndexSettings, wanted: Sequence[str] | None, lucene: 
 
 
 class ServedIndex:
-    """An index that answers queries, each system by a ranker.
-
-    Parameters
-    ----------
-    base : the index that its settings name as `base_index`
-    queues : 'dense' and 'java', in which the systems' rankers wait
+    """An index that answers queries, each system by a ranker, which waits in a queue.
 
     Attributes
     ----------
-    alias : its name in addresses
     systems : the names that `ranker` takes, the default first
     passages : how many it holds
     encoder : name of the encoder of its dense vectors; None without any
-    index_type : as `type_of`
     keeps_raws : whether documents are stored as they were given, not only their texts
     topics, qrels : its topics by qid, its judgments; empty if none are known
     """
@@ -227,9 +219,9 @@ class ServedIndex:
         ]
 
     def grades(self, qid: str) -> dict[str, int]:
-        """The judgments of a topic: docid -> grade. Raises NotFoundError for a topic without judgments."""
+        """The judgments of a topic: docid -> grade. Raises MissingResourceError for a topic without judgments."""
         if qid not in self.qrels:
-            raise NotFoundError(f"index '{self.alias}' has no judgments for topic '{qid[:200]}'")
+            raise MissingResourceError(f"index '{self.alias}' has no judgments for topic '{qid[:200]}'")
         return self.qrels[qid]
 
     def judged(self, query: str) -> str | None:

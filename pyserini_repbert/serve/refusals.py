@@ -42,38 +42,28 @@ _ERRORS = {
 
 
 class OverloadedError(PyseriniRepbertError):
-    """Too many jobs wait already; `retry_after` is the seconds after which to try again."""
-
-    retry_after = 1
+    """Too many jobs wait already."""
 
 
 class NotReadyError(PyseriniRepbertError):
-    """The indexes are not open yet; `retry_after` is the seconds after which to try again."""
-
-    retry_after = 1
+    """The indexes are not open yet."""
 
 
 class TooLateError(PyseriniRepbertError):
     """The answer took longer than the service allows."""
 
 
-class NotFoundError(PyseriniRepbertError):
-    """There is no such document, topic, request or address, or no judgments."""
-
-
-_STATUS: tuple[tuple[type[PyseriniRepbertError], int], ...] = (
-    (OverloadedError, 429),
-    (NotReadyError, 503),
-    (TooLateError, 504),
-    (NotFoundError, 404),
-    (UnknownNameError, 404),
-    (InputError, 400),
-    (MismatchError, 400),
-    (MissingResourceError, 404),
-    (BusyError, 503),
-    (ClusterError, 503),
-)
-_TRY_AGAIN = (OverloadedError, NotReadyError)
+_STATUS: dict[type[PyseriniRepbertError], int] = {
+    InputError: 400,
+    MismatchError: 400,
+    UnknownNameError: 404,
+    MissingResourceError: 404,
+    OverloadedError: 429,
+    NotReadyError: 503,
+    BusyError: 503,
+    ClusterError: 503,
+    TooLateError: 504,
+}
 
 
 class ErrorResponse(BaseModel):
@@ -101,8 +91,8 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(PyseriniRepbertError)
     async def refused(request: Request, error: PyseriniRepbertError) -> Response:
-        status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
-        headers = {'Retry-After': str(error.retry_after)} if isinstance(error, _TRY_AGAIN) else None
+        status = _STATUS.get(type(error), 500)
+        headers = {'Retry-After': '1'} if isinstance(error, (OverloadedError, NotReadyError)) else None
         message = ' '.join(str(error).split())
         if status == 500:
             logger.error('request %s: %s', request.state.request_id, message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
@@ -32,17 +32,16 @@ def _field(name: str, least: float | None = None, most: float | None = None) -> 
 
 
 # What a client may say of a pipeline; HTTP and MCP share it.
-SYSTEMS = "rankings of the index, fused if several: 'dense', 'bm25', …; 'hybrid' is dense and bm25"
-WEIGHTS = PipelineSpec.model_fields['weights'].description
-STAGES = 'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; repeatable'
-Systems = Annotated[list[Text], Field(max_length=8, description=SYSTEMS)]
+_SYSTEMS = "rankings of the index, fused if several: 'dense', 'bm25', …; 'hybrid' is dense and bm25"
+_STAGES = 'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; repeatable'
+Systems = Annotated[list[Text], Field(max_length=8, description=_SYSTEMS)]
 Fusion = Annotated[Literal['interleave', 'rrf', 'interpolation'], Field(description='how several rankings become one')]
 Alpha = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, _field('alpha', 0, 1)]
 Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
-Weights = Annotated[list[Weight], Field(description=WEIGHTS)]
+Weights = Annotated[list[Weight], Field(description=PipelineSpec.model_fields['weights'].description)]
 Normalize = Annotated[Literal['none', 'minmax', 'zscore'], _field('normalize')]
 RrfK = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, _field('rrf_k', 0, 1e6)]
-Stages = Annotated[list[Text], Field(max_length=4, description=STAGES)]
+Stages = Annotated[list[Text], Field(max_length=4, description=_STAGES)]
 K1 = Annotated[float | None, _field('k1', 0, 1e6)]
 B = Annotated[float | None, _field('b', 0, 1)]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
@@ -130,22 +129,13 @@ class CompareRequest(Question):
 
 @dataclass(frozen=True)
 class Ask:
-    """What a client asks of an index; `checked` refuses what it may not ask for.
-
-    Attributes
-    ----------
-    query : its text
-    hits : candidates of the answer
-    systems : names of systems, fused in this order; empty: the index's default
-    spec : the fusion with its settings, the stages, and BM25's k1 and b
-    deep : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
-    """
+    """What a client asks of an index; `checked` refuses what it may not ask for."""
 
     query: str
-    hits: int = 10
-    systems: Sequence[str] = ()
-    spec: PipelineSpec = field(default_factory=PipelineSpec)
-    deep: bool = False
+    hits: int
+    systems: Sequence[str]  # fused in this order; empty: the index's default
+    spec: PipelineSpec  # the fusion with its settings, the stages, and BM25's k1 and b
+    deep: bool  # whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
 
 
 def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) -> Ask:

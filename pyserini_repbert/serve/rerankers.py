@@ -62,15 +62,9 @@ class RememberingDuoBert(DuoBertReranker):
 
 
 class Rerankers:
-    """The rerankers of a service.
+    """The rerankers of a service, which are opened and rerank in a queue.
 
-    Parameters
-    ----------
-    queue : in which they are opened and rerank
-
-    Attributes
-    ----------
-    systems : name -> 'monobert', 'duobert', 'epic', 'cedr', or 'own' for a class of the operator's
+    `systems`: name -> 'monobert', 'duobert', 'epic', 'cedr', or 'own' for a class of the operator's.
     """
 
     def __init__(self, settings: ServeSettings, queue: Queue) -> None:

@@ -10,12 +10,12 @@ from pydantic import Field
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.explain.explaining import SAMPLES
 from pyserini_repbert.serve import answer_models as models, requests
 from pyserini_repbert.serve.answers import API, Shown, compared, searched, stored
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.refusals import RESPONSES, NotFoundError, json_response, known_parameters
+from pyserini_repbert.serve.refusals import RESPONSES, json_response, known_parameters
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 
@@ -41,7 +41,7 @@ def make_router(service: Service) -> APIRouter:
     async def progressed(request_id: str = Path(description='the X-Request-ID of the request')) -> Response:
         trace = progress.get(request_id)
         if trace is None or trace.now is None:
-            raise NotFoundError('no such request is being reranked now')
+            raise MissingResourceError('no such request is being reranked now')
         stage, done, total = trace.now
         return json_response({'api': API, 'stage': stage, 'done': done, 'total': total})
 

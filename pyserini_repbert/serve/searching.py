@@ -26,9 +26,9 @@ class Step(BaseModel):
     ms: float = Field(description='milliseconds of wall clock, waiting included')
     inferences: int = Field(description='model inputs')
     candidates: int = Field(description='hits of the ranking, or those that a reranker took')
-    tokens: int | None = Field(None, description='tokens that a reranker read')
-    truncated: int | None = Field(None, description='passages that a reranker cut')
-    precision: str | None = Field(None, description='what a reranker computed in')
+    tokens: int | None = Field(default=None, description='tokens that a reranker read')
+    truncated: int | None = Field(default=None, description='passages that a reranker cut')
+    precision: str | None = Field(default=None, description='what a reranker computed in')
 
 
 class GoneError(Exception):
@@ -36,17 +36,11 @@ class GoneError(Exception):
 
 
 class RequestTrace(Trace):
-    """How far a request is; ends its work once nobody waits for it.
-
-    Attributes
-    ----------
-    gone : whether the answer is of no use any more
-    now : the stage that reranks, model inputs done, and in all (None: not known); None before
-    """
+    """How far a request is; ends its work once nobody waits for it."""
 
     def __init__(self) -> None:
-        self.gone = False
-        self.now: tuple[str, int, int | None] | None = None
+        self.gone = False  # whether nobody waits for the answer any more
+        self.now: tuple[str, int, int | None] | None = None  # the stage that reranks, inputs done, and in all if known
 
     def begins(self, step: str, total: int, unit: str) -> None:
         """A stage begins, or is to begin."""
@@ -64,35 +58,20 @@ class RequestTrace(Trace):
 
 @dataclass(frozen=True)
 class PartRanking:
-    """A ranking on the way to an answer.
+    """A ranking on the way to an answer."""
 
-    Attributes
-    ----------
-    name : a system, a fusion method or a stage
-    ranking : its hits
-    below : its length, if there may be further hits below; None if these are all
-    """
-
-    name: str
+    name: str  # a system, a fusion method or a stage
     ranking: Ranking
-    below: int | None = None
+    below: int | None = None  # its length, if there may be further hits below; None if these are all
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to an `Ask`.
-
-    Attributes
-    ----------
-    ask : as `checked` returns it
-    whole : the final ranking, as deep as it was made
-    parts : the rankings of each system, of their fusion if there are several, and of each stage
-    steps : what each step took
-    """
+    """The answer to a `checked` ask."""
 
     ask: Ask
-    whole: PartRanking
-    parts: tuple[PartRanking, ...]
+    whole: PartRanking  # the final ranking, as deep as it was made
+    parts: tuple[PartRanking, ...]  # of each system, of their fusion if there are several, and of each stage
     steps: tuple[Step, ...]
 
     @property
@@ -118,12 +97,12 @@ def answer(
     parts, steps = [], []
     for part_notes in systems_notes:
         parts.append(_part(part_notes.name, part_notes.run[_QID], searched_depth, index.passages))
-        encoded = int(index.encodes(part_notes.name))
-        steps.append(_step(part_notes.name, _ms(part_notes), encoded, len(part_notes.run[_QID])))
+        name, hits = part_notes.name, len(part_notes.run[_QID])
+        steps.append(Step(step=name, ms=_ms(part_notes), inferences=int(index.encodes(name)), candidates=hits))
     if len(systems) > 1:
         parts.append(_part(spec.fusion, searched.run[_QID], depth, index.passages))
         ms = _ms(searched) - max(map(_ms, systems_notes))
-        steps.append(_step(spec.fusion, ms, 0, len(searched.run[_QID])))
+        steps.append(Step(step=spec.fusion, ms=ms, inferences=0, candidates=len(searched.run[_QID])))
     below = parts[-1].below
     stage_notes = (list(reranked.parts.values()) or [reranked]) if reranked else []
     for stage, part_notes in zip(stages, stage_notes, strict=False):  # nothing is reranked where nothing was found
@@ -134,11 +113,6 @@ def answer(
     for step in steps:
         on_step(step)
     return Answer(ask, PartRanking('', ranking, below), tuple(parts), tuple(steps))
-
-
-def _step(name: str, ms: float, inferences: int, candidates: int) -> Step:
-    unknown = {'tokens': None, 'truncated': None, 'precision': None}
-    return Step(step=name, ms=ms, inferences=inferences, candidates=candidates, **unknown)
 
 
 def _part(name: str, ranking: Ranking, depth: int, passages: int) -> PartRanking:

@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from pyserini_repbert import catalog
-from pyserini_repbert.errors import InputError, UnknownNameError
+from pyserini_repbert.errors import InputError, MissingResourceError, UnknownNameError
 from pyserini_repbert.explain.explaining import explanation
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.refusals import NotFoundError, NotReadyError, TooLateError
+from pyserini_repbert.serve.refusals import NotReadyError, TooLateError
 from pyserini_repbert.serve.requests import Ask, check_query, checked
 from pyserini_repbert.serve.rerankers import Rerankers, inferences
 from pyserini_repbert.serve.searching import Answer, GoneError, RequestTrace, Step, answer
@@ -34,15 +34,8 @@ class Service:
 
     Parameters
     ----------
-    settings : its indexes, rerankers and limits
     on_batch : called with a queue's name and the size of each batch
     on_step : called with each step of each answer
-
-    Attributes
-    ----------
-    queues : 'dense', 'java' and 'rerank'
-    indexes : by alias; empty until the service is open
-    failure : why it could not be opened, for those who ask; None if nothing failed
     """
 
     def __init__(
@@ -52,8 +45,7 @@ class Service:
         on_step: Callable[[Step], object] = lambda step: None,
     ) -> None:
         self.settings, self._on_step = settings, on_step
-        limits = settings.limits
-        waiting = limits.waiting
+        limits, waiting = settings.limits, settings.limits.waiting
         queues = (
             Queue('dense', waiting, _TOGETHER, _WINDOW, on_batch, limits.search_seconds),
             Queue('java', waiting, _TOGETHER, 0.0, on_batch, limits.search_seconds),
@@ -64,7 +56,7 @@ class Service:
         self._threads = ThreadPoolExecutor((waiting + _TOGETHER) * (len(queues) + 1), 'request')
         self.rerankers = Rerankers(settings, self.queues['rerank'])
         self.indexes: dict[str, ServedIndex] = {}
-        self.failure: str | None = None
+        self.failure: str | None = None  # why the indexes could not be opened
         self._trimming: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -151,7 +143,7 @@ class Service:
     def rerank(self, alias: str, query: str, docids: Sequence[str], spec: StageSpec, trace: Trace) -> Ranking:
         """Documents of an index in a reranker's order.
 
-        Raises NotFoundError for a docid that the index lacks, InputError for one given twice.
+        Raises MissingResourceError for a docid that the index lacks, InputError for one given twice.
         """
         check_query(query, self.settings.limits)
         self.rerankers.check([spec], self.settings.limits)
@@ -164,7 +156,7 @@ class Service:
         texts = index.texts(docids)
         for docid, text in zip(docids, texts, strict=True):
             if text is None:
-                raise NotFoundError(f"index '{index.alias}' has no document '{docid[:200]}'")
+                raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
         return Ranking(docids, [0.0] * len(docids), texts)
 
     def explain(

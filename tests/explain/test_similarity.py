@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from pyserini_repbert.explain.evidence import SimilarityMap, similarity_maps
 from pyserini_repbert.explain.rendering import panels
-from pyserini_repbert.explain.similarity import SimilarityMap, similarity_maps
 from pyserini_repbert.rerank import CedrReranker
 
 VALUES = np.array([[0.1, 0.9, -0.2, 0.9], [0.0, 0.5, 0.4, -1.0]], dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Why EPIC gives a passage its score: weights of query and passage terms, expansion terms, contributions."""
+"""What EPIC and CEDR see in a passage: term weights and their shares of the score; similarities, layer by layer."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.models.cedr.ranker import gather_evidence
 from pyserini_repbert.models.term_vectors import TermVector, largest
+from pyserini_repbert.rerank.cedr import CedrReranker
 from pyserini_repbert.rerank.epic import check_fits
 
 
@@ -31,19 +37,16 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """A score, taken apart.
+    """A score of EPIC, taken apart; where the text is not known, there are no wordpieces and no quality of the passage.
 
     Attributes
     ----------
-    query : the query's wordpieces in order, with their importances (EPIC eq. 1, Figure 3)
-    passage : the passage's wordpieces in order, with their weights in the passage's vector (EPIC eq. 4, Figure 4);
-        empty where the text is not known
-    expansions : the vector's strongest terms that the passage does not contain, strongest first (EPIC Figure 4); where
-        the text is not known, the vector's strongest terms
+    query : its wordpieces in order, with their importances (EPIC eq. 1, Figure 3)
+    passage : its wordpieces in order, with their weights in its vector (EPIC eq. 4, Figure 4)
+    expansions : the vector's strongest terms that the text does not contain, strongest first (EPIC Figure 4)
     contributions : one for each distinct term of the query, greatest first; they sum to the score (EPIC eq. 5)
     score : the inner product of the vectors of query and passage
-    quality : of the passage, 0 to 1 (EPIC eq. 3); None where the text is not known
-    precision : of the model
+    quality : of the passage, 0 to 1 (EPIC eq. 3)
     """
 
     query: tuple[Weighted, ...]
@@ -52,7 +55,7 @@ class Explanation:
     contributions: tuple[Contribution, ...]
     score: float
     quality: float | None
-    precision: str = 'float32'
+    precision: str
 
     def as_json(self) -> dict[str, Any]:
         """The explanation as values of JSON."""
@@ -92,7 +95,11 @@ def _explained(encoder: EpicEncoder, query: str, vector: TermVector, text: str |
     ids = passage.ids if passage else []
     weights = vector.as_dict()
     others = sorted(weights.keys() - set(ids), key=lambda term: (-weights[term], term))[:top]
-    contributions = _contributions(encoder, TermVector.summed(query_tokens.ids, query_tokens.weights), vector)
+    summed = TermVector.summed(query_tokens.ids, query_tokens.weights)
+    terms = encoder.tokenizer.tokens(summed.terms.tolist())
+    pairs = zip(summed.weights.tolist(), vector.weights_of(summed.terms).tolist(), strict=True)
+    shares = [Contribution(term, one, other, one * other) for term, (one, other) in zip(terms, pairs, strict=True)]
+    contributions = tuple(sorted(shares, key=lambda part: (-part.contribution, part.term)))
     return Explanation(
         _named(encoder, query_tokens.ids, query_tokens.weights.tolist()),
         _named(encoder, ids, [weights.get(term, 0.0) for term in ids]),
@@ -108,8 +115,55 @@ def _named(encoder: EpicEncoder, ids: Sequence[int], weights: Sequence[float]) -
     return tuple(map(Weighted, encoder.tokenizer.tokens(ids), weights))
 
 
-def _contributions(encoder: EpicEncoder, query: TermVector, passage: TermVector) -> tuple[Contribution, ...]:
-    terms = encoder.tokenizer.tokens(query.terms.tolist())
-    weights = zip(query.weights.tolist(), passage.weights_of(query.terms).tolist(), strict=True)
-    parts = [Contribution(term, one, other, one * other) for term, (one, other) in zip(terms, weights, strict=True)]
-    return tuple(sorted(parts, key=lambda part: (-part.contribution, part.term)))
+class SimilarityMap(NamedTuple):
+    """The similarities of one layer."""
+
+    layer: int  # 0 for the embedding output, l for layer l
+    query: list[str]  # q wordpieces, as the model read them
+    passage: list[str]  # d wordpieces
+    values: NDArray[np.float32]  # (q, d), cosines (CEDR eq. 1)
+
+    def window(self, start: int, width: int) -> SimilarityMap:
+        """The map of `width` passage tokens from `start` on."""
+        shown = slice(start, start + width)
+        return self._replace(passage=self.passage[shown], values=self.values[:, shown])
+
+    def best_window(self, width: int) -> int:
+        """The start of the `width` consecutive passage tokens with the greatest sum of similarities; 0 if all fit."""
+        if len(self.passage) <= width:
+            return 0
+        return int(np.argmax(np.convolve(self.values.sum(axis=0, dtype=np.float64), np.ones(width), 'valid')))
+
+    def best_matches(self, k: int) -> list[list[tuple[str, int, float]]]:
+        """For each query token, the `k` most similar passage tokens, most similar first; ties by position.
+
+        Each is a token, its position from 0, and the cosine.
+        """
+        orders = np.argsort(-self.values, axis=1, kind='stable')[:, :k]
+        return [
+            [(self.passage[place], int(place), float(row[place])) for place in order]
+            for row, order in zip(self.values, orders, strict=True)
+        ]
+
+
+def similarity_maps(
+    reranker: CedrReranker, query: str, passage: str, layers: Sequence[int] | None = None
+) -> list[SimilarityMap]:
+    """The similarity maps of a query and a passage, cut as CEDR cuts them.
+
+    Parameters
+    ----------
+    layers : 0 is the embedding output; None: all
+    """
+    layers = range(reranker.n_layers + 1) if layers is None else layers
+    if strange := [layer for layer in layers if not 0 <= layer <= reranker.n_layers]:
+        raise InputError(f'layer {strange[0]} was asked for, expected 0 (embeddings) to {reranker.n_layers}')
+    pair = reranker.layout.cut(*reranker.tokenizer.ids([query, passage]))
+    for what, ids in zip(('query', 'passage'), pair, strict=True):
+        if not ids:
+            raise InputError(f'the {what} has no words: there is nothing to compare')
+    with torch.inference_mode():
+        evidence = gather_evidence(reranker.ranker.bert, reranker.layout.collate([pair], reranker.device))
+    values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()
+    tokens = [reranker.tokenizer.tokens(ids) for ids in pair]
+    return [SimilarityMap(layer, tokens[0], tokens[1], values[layer]) for layer in layers]
