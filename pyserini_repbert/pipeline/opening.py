@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import combiner
-from pyserini_repbert.models.checkpoints.checkpoint import used_models
+from pyserini_repbert.models.checkpoints.checkpoint import models_of, open_checkpoint
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.indexes import NamedIndex, ready_folder
 from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
@@ -77,15 +77,6 @@ def joined(
     return Pipeline([*first, *rerankers], texts)
 
 
-def models_of(ranker: Ranker) -> tuple[Model, ...]:
-    """The checkpoints that a ranker runs, each once; workers on other devices tell theirs."""
-    models: list[Model] = []
-    for leaf in ranker.leaves():
-        encoder = getattr(leaf, 'query_encoder', leaf)
-        models += getattr(leaf, 'models', used_models([getattr(encoder, 'encoder', encoder)]))
-    return tuple(dict.fromkeys(models))
-
-
 def _searchers(spec: PipelineSpec, machine: Machine, on_build: Building) -> tuple[list[Ranker], list[Input]]:
     """The searchers of a spec, in the order in which they are fused; and the indexes that they search."""
     combiner(len(spec.sparse) + spec.is_dense, **spec.formula)  # refuses wrong settings before anything is opened
@@ -138,7 +129,7 @@ def _rerankers(spec: PipelineSpec, machine: Machine) -> Ranker:
         return open_chain(spec, machine, machine.devices[0])
     from pyserini_repbert.pipeline.spreading import Spread
 
-    return Spread(spec, machine if on_ray else machine.model_copy(update={'ray': None}))
+    return Spread(open_chain, spec, machine if on_ray else machine.model_copy(update={'ray': None}))
 
 
 def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> Chain:
@@ -179,7 +170,6 @@ def open_reranker(
         kind: Any = ranker_class(str(name), False)
         own: Reranker = kind(**arguments_of(kind, str(name), options or {}, {'device': device, **settings}))
         return own.with_settings(name=str(name))
-    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
     from pyserini_repbert.rerank.sentence import is_cross_encoder
 
     checkpoint = open_checkpoint(name, 'rerankers')

@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
-from pyserini_repbert.pipeline.opening import models_of, open_chain
+from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.pipeline.ray_jobs import Crew, Job
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec, StageSpec
 from pyserini_repbert.ranking import Batch, Query, Ranker, Run
 from pyserini_repbert.record import Model
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
+OpenChain = Callable[[PipelineSpec, Machine, str], Ranker]  # opens the rerankers of a spec on a device
 _AHEAD = 2  # batches waiting for each process, so that none is idle
 
 
@@ -33,12 +34,12 @@ class Facts(NamedTuple):
 class ChainWorker:
     """The rerankers of a spec on one device, opened by the first call, so that errors are those of a call."""
 
-    def __init__(self, spec: PipelineSpec, machine: Machine, device: str) -> None:
-        self._settings = spec, machine, device
+    def __init__(self, open_chain: OpenChain, spec: PipelineSpec, machine: Machine, device: str) -> None:
+        self._open = partial(open_chain, spec, machine, device)
 
     @cached_property
     def _chain(self) -> Ranker:
-        return open_chain(*self._settings)
+        return self._open()
 
     def __call__(self, asked: Batch | Sequence[int]) -> Any:
         """The number, run and notes of a batch; or the `Facts`, for lengths of candidate lists."""
@@ -57,9 +58,9 @@ class Spread(Ranker):
     topics are spread, except for the rounding of different hardware.
     """
 
-    def __init__(self, spec: PipelineSpec, machine: Machine) -> None:
-        self._places: DevicePlaces | RayPlaces
-        self._places = DevicePlaces(spec, machine) if machine.ray is None else RayPlaces(spec, machine)
+    def __init__(self, open_chain: OpenChain, spec: PipelineSpec, machine: Machine) -> None:
+        places = DevicePlaces if machine.ray is None else RayPlaces
+        self._places: DevicePlaces | RayPlaces = places(open_chain, spec, machine)
         self.name, self.reads = '+'.join(stage.label for stage in spec.stages), spec.stages[0].k
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
@@ -97,7 +98,7 @@ class Spread(Ranker):
 class DevicePlaces:
     """One process for each device: ('cuda:0', 'cuda:1'); a device may come twice."""
 
-    def __init__(self, spec: PipelineSpec, machine: Machine) -> None:
+    def __init__(self, open_chain: OpenChain, spec: PipelineSpec, machine: Machine) -> None:
         import torch
         from torch import multiprocessing
 
@@ -107,7 +108,8 @@ class DevicePlaces:
             devices.put(device)
         self._n = len(machine.devices)
         threads = max(1, torch.get_num_threads() // self._n)
-        self._pool = ProcessPoolExecutor(self._n, context, _Process.start, (spec, machine, devices, threads))
+        settings = open_chain, spec, machine, devices, threads
+        self._pool = ProcessPoolExecutor(self._n, context, _Process.start, settings)
 
     def answers(self, asked: Iterable[Batch | Sequence[int]]) -> Iterator[Any]:
         """The answer to each batch, in the order in which they are finished."""
@@ -139,11 +141,11 @@ class _Process:
     worker: Callable[[Any], Any]
 
     @classmethod
-    def start(cls, spec: PipelineSpec, machine: Machine, devices: Any, threads: int) -> None:
+    def start(cls, open_chain: OpenChain, spec: PipelineSpec, machine: Machine, devices: Any, threads: int) -> None:
         import torch
 
         torch.set_num_threads(threads)
-        cls.worker = ChainWorker(spec, machine, devices.get())
+        cls.worker = ChainWorker(open_chain, spec, machine, devices.get())
 
     @classmethod
     def answer(cls, asked: Batch | Sequence[int]) -> Any:
@@ -154,6 +156,7 @@ class _Process:
 class RerankBatches:
     """The work of a `ChainWorker`; a checkpoint folder has to be on every machine."""
 
+    open_chain: OpenChain
     spec: PipelineSpec
     machine: Machine
 
@@ -162,17 +165,17 @@ class RerankBatches:
         import torch
 
         torch.set_num_threads(threads)
-        return ChainWorker(self.spec, self.machine, self.machine.devices[0])
+        return ChainWorker(self.open_chain, self.spec, self.machine, self.machine.devices[0])
 
 
 class RayPlaces:
     """The workers of a crew; each computes on the machine's first device, and starts with its first batch."""
 
-    def __init__(self, spec: PipelineSpec, machine: Machine) -> None:
+    def __init__(self, open_chain: OpenChain, spec: PipelineSpec, machine: Machine) -> None:
         self._crew: Crew = machine.ray
         stages = tuple(_absolute(stage) for stage in spec.stages)
         alone = machine.model_copy(update={'ray': None})
-        self._work = RerankBatches(spec.model_copy(update={'stages': stages}), alone)
+        self._work = RerankBatches(open_chain, spec.model_copy(update={'stages': stages}), alone)
 
     def answers(self, asked: Iterable[Batch | Sequence[int]]) -> Iterator[Any]:
         """The answer to each batch, in the order in which they are finished."""

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from pyserini_repbert import catalog
 from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, needs
-from pyserini_repbert.models.checkpoints.adapter import PREFIX, with_unit_layer
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.folder import ADAPTER, ADAPTER_CONFIG, HOLDS_HEADS, WEIGHTS
+from pyserini_repbert.models.checkpoints.weights import PREFIX, with_unit_layer
 from pyserini_repbert.train.recipe import Adapter, Recipe, System
 from pyserini_repbert.train.tasks.base import Task
 from pyserini_repbert.train.tasks.cedr import CedrTask

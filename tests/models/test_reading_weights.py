@@ -3,7 +3,7 @@ import torch
 from safetensors.torch import save_file
 
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.models.checkpoints.loading import read_weights
+from pyserini_repbert.models.checkpoints.weights import read_weights
 
 TENSORS = {
     'b.odd': torch.arange(3, dtype=torch.uint8),  # what follows begins at no multiple of four

@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import normalize
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.checkpoints.adapter import UNIT_LAYER, with_unit_layer
+from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER, with_unit_layer
 from pyserini_repbert.models.repbert import RepBert
 
 SIZES = {'vocab_size': 60, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'intermediate_size': 48}

@@ -14,7 +14,7 @@ from pyserini_repbert.models.cedr.ranker import CedrRanker, Evidence, keep_colum
 from pyserini_repbert.models.cedr.settings import CedrSettings
 
 N_BINS = 11
-_HIDDEN = 5
+_DRMM_HIDDEN = 5
 _NUDGE = 1.000001  # puts a similarity of exactly 1 into the last bin (the released code)
 _LEAST_COUNT = 1e-5  # added before the logarithm
 
@@ -45,8 +45,8 @@ class CedrDrmm(CedrRanker):
 
     def __init__(self, config: BertConfig, settings: CedrSettings) -> None:
         super().__init__(config, settings)
-        self.hidden_1 = nn.Linear(N_BINS * self.channels + self.cls_size, _HIDDEN)
-        self.hidden_2 = nn.Linear(_HIDDEN, 1)
+        self.hidden_1 = nn.Linear(N_BINS * self.channels + self.cls_size, _DRMM_HIDDEN)
+        self.hidden_2 = nn.Linear(_DRMM_HIDDEN, 1)
 
     def features(self, evidence: Evidence) -> Tensor:
         """Log counts of each query position, bin by bin, then [CLS]: (n, q, bins · channels + h).

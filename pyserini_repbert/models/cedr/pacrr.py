@@ -17,7 +17,7 @@ from pyserini_repbert.models.cedr.settings import CedrSettings
 
 NGRAM_SIZES = (1, 2, 3)
 N_FILTERS = 32
-_HIDDEN = 32
+_PACRR_HIDDEN = 32
 
 
 class NgramMatches(nn.Module):
@@ -63,9 +63,9 @@ class CedrPacrr(CedrRanker):
         super().__init__(config, settings)
         self.ngrams = nn.ModuleList(NgramMatches(size, self.channels) for size in NGRAM_SIZES)
         signals = settings.max_query_length * len(NGRAM_SIZES) * settings.k_max
-        self.linear1 = nn.Linear(signals + self.cls_size, _HIDDEN)
-        self.linear2 = nn.Linear(_HIDDEN, _HIDDEN)
-        self.linear3 = nn.Linear(_HIDDEN, 1)
+        self.linear1 = nn.Linear(signals + self.cls_size, _PACRR_HIDDEN)
+        self.linear2 = nn.Linear(_PACRR_HIDDEN, _PACRR_HIDDEN)
+        self.linear3 = nn.Linear(_PACRR_HIDDEN, 1)
 
     def features(self, evidence: Evidence) -> Tensor:
         """The strongest matches by query position, then by n-gram size; then [CLS]: (n, q · 3 · k_max + h).

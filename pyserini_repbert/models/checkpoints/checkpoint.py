@@ -15,6 +15,7 @@ from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
 from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError, UnknownNameError
 from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint
+from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Model
 
 __all__ = ['WEIGHTS', 'AnyCheckpoint', 'Checkpoint', 'open_checkpoint']
@@ -134,6 +135,15 @@ def used_models(users: Iterable[object]) -> tuple[Model, ...]:
         elif isinstance(sha256, str):
             models[Model(str(getattr(user, 'name', '')), sha256, sha256, sha256, precision)] = None
     return tuple(models)
+
+
+def models_of(ranker: Ranker) -> tuple[Model, ...]:
+    """The models that a ranker runs, each once; workers on other devices tell theirs."""
+    models: list[Model] = []
+    for leaf in ranker.leaves():
+        encoder = getattr(leaf, 'query_encoder', leaf)
+        models += getattr(leaf, 'models', used_models([getattr(encoder, 'encoder', encoder)]))
+    return tuple(dict.fromkeys(models))
 
 
 def model_of(checkpoint: Checkpoint, precision: str) -> Model:

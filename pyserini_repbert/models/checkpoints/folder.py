@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.models.checkpoints.adapter import PREFIX, UNIT_LAYER, merged, scale_of, with_unit_layer
+from pyserini_repbert.models.checkpoints.weights import (
+    PREFIX,
+    UNIT_LAYER,
+    merged,
+    read_weights,
+    scale_of,
+    with_unit_layer,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -191,8 +198,6 @@ class Checkpoint:
 
         Weights whose names end with `mapped` stay in their file (`read_weights`), the others are read into memory.
         """
-        from pyserini_repbert.models.checkpoints.loading import read_weights
-
         own_tensors: dict[str, Tensor] = {}
         for file in self._weight_files():
             own_tensors |= read_weights(file, mapped)

@@ -15,7 +15,7 @@ from torch import Tensor, distributed, nn
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.checkpoints.adapter import UNIT_LAYER
+from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER
 from pyserini_repbert.models.repbert import (
     MAX_PASSAGE_TOKENS,
     MAX_QUERY_TOKENS,

@@ -1,11 +1,14 @@
-"""Merging a PEFT LoRA adapter into the weights that it adapts (Hu et al., 2021, section 4.1): W + scale * B A."""
+"""Reading weights; merging a PEFT LoRA adapter into those that it adapts (Hu et al., 2021, section 4.1): W + scale B A."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pyserini_repbert.data.json_values import read_object
 from pyserini_repbert.errors import DamagedFileError
@@ -16,7 +19,61 @@ if TYPE_CHECKING:
 PREFIX = 'base_model.model.'  # of tensor names in PEFT's files
 UNIT_LAYER = 'unit_layer'  # in config.json: whether the last layer is a unit layer, which the base lacks
 MEAN_OVER_TOKEN = 10.0  # lengths of mean vectors then vary by half a percent, and tokens still differ
+# PyTorch's dtypes by their names in safetensors' format
+_DTYPES = {
+    'F64': 'float64',
+    'F32': 'float32',
+    'F16': 'float16',
+    'BF16': 'bfloat16',
+    'F8_E4M3': 'float8_e4m3fn',
+    'F8_E5M2': 'float8_e5m2',
+    'I64': 'int64',
+    'I32': 'int32',
+    'I16': 'int16',
+    'I8': 'int8',
+    'U8': 'uint8',
+    'BOOL': 'bool',
+}
 _UNSUPPORTED = ('use_dora', 'fan_in_fan_out', 'lora_bias', 'rank_pattern', 'alpha_pattern')
+
+
+def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
+    """The tensors of a safetensors file by name, each in memory of its own, which the caller may change or keep.
+
+    Tensors whose names end with `mapped` are mapped instead: only rows that are read take memory. This is for tables
+    that are looked up, not multiplied. Changes to them are copied, and leave the file as it is.
+
+    The package safetensors maps all tensors. Rounding may depend on a matrix's alignment, which is arbitrary in a
+    mapped file, so each would have to be copied, and memory would hold the weights twice meanwhile.
+    https://huggingface.co/docs/safetensors, "Format"
+
+    Raises DamagedFileError for a file that is not whole, or a dtype that is not supported.
+    """
+    import torch
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, framework='numpy'):  # checks the header against the file's size
+            pass
+    except SafetensorError as error:
+        raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
+    tensors: dict[str, Tensor] = {}
+    with file.open('rb') as stream:
+        size = int.from_bytes(stream.read(8), 'little')
+        header = json.loads(stream.read(size))
+        header.pop('__metadata__', None)
+        for name, entry in sorted(header.items(), key=lambda item: item[1]['data_offsets']):
+            if entry['dtype'] not in _DTYPES:
+                raise DamagedFileError(f'{file}: {name} has type {entry["dtype"]}, expected {", ".join(_DTYPES)}')
+            first, last = entry['data_offsets']
+            if mapped is not None and name.endswith(mapped) and last > first:
+                raw = torch.from_numpy(np.memmap(file, np.uint8, 'c', 8 + size + first, (last - first,)))
+            else:
+                raw = torch.empty(last - first, dtype=torch.uint8)
+                stream.seek(8 + size + first)
+                stream.readinto(raw.numpy().data)
+            tensors[name] = raw.view(getattr(torch, _DTYPES[entry['dtype']])).reshape(entry['shape'])
+    return tensors
 
 
 def scale_of(config_path: Path) -> float:
