@@ -19,7 +19,7 @@ from rounds import best_times
 
 from pyserini_repbert.commands.command import threads
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.drmm import N_BINS, similarity_histogram
+from pyserini_repbert.models.cedr.heads import N_BINS, similarity_histogram
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import new_ranker
 from pyserini_repbert.models.cedr.ranker import CedrRanker

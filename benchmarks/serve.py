@@ -33,7 +33,7 @@ from urllib.parse import quote, urlencode
 import figures
 from figures import Figure
 
-from pyserini_repbert.names.sparse import find_sparse
+from pyserini_repbert.names.rankers import find_sparse
 from pyserini_repbert.names.topics import load_topics
 
 _ROUNDS = 3

@@ -113,8 +113,8 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
 
 def _in_memory(options: argparse.Namespace, combine: Combine) -> int:
     from pyserini_repbert.data.runs import read_run, write_run
+    from pyserini_repbert.fusion.interleaving import write_provenance
     from pyserini_repbert.fusion.methods import fuse_by
-    from pyserini_repbert.fusion.origins import write_provenance
 
     runs: list[Run] = []
     with progress(len(options.runs), 'fusion', 'run', options.quiet) as bar:

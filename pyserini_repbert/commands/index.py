@@ -131,8 +131,8 @@ def _ann(options: argparse.Namespace) -> None:
 def _epic(options: argparse.Namespace) -> None:
     """Build the bundle, and print how many bytes a passage takes."""
     check_flags(options)
+    from pyserini_repbert.encode.corpus import epic_encoding
     from pyserini_repbert.encode.epic import EpicEncoder
-    from pyserini_repbert.encode.epic_corpus import epic_encoding
     from pyserini_repbert.index.epic import EpicBundle
     from pyserini_repbert.index.records import EpicSettings
 
@@ -147,7 +147,7 @@ def _epic(options: argparse.Namespace) -> None:
 
 def _prune(options: argparse.Namespace) -> None:
     """Write the smaller bundle, and print how many bytes a passage takes."""
-    from pyserini_repbert.encode.epic_corpus import prune_epic_bundle
+    from pyserini_repbert.encode.corpus import prune_epic_bundle
     from pyserini_repbert.index.epic import EpicBundle
 
     before = EpicBundle(options.index)

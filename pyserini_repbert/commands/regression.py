@@ -180,7 +180,7 @@ def join(arguments: Sequence[str]) -> None:
 
 def joined_reports(paths: Sequence[str]) -> dict[str, Any]:
     """Reports in JSON as one. Raises InputError for a file that is none."""
-    from pyserini_repbert.data.json_values import parse_json
+    from pyserini_repbert.data.values import parse_json
     from pyserini_repbert.files import existing_file
     from pyserini_repbert.regression.report import as_html, markdown, merged
 

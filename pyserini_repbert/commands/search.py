@@ -169,7 +169,7 @@ def _searched(notes: Notes) -> list[Notes]:
 def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.data.topics import TopicsFormat
-    from pyserini_repbert.fusion.origins import write_provenance
+    from pyserini_repbert.fusion.interleaving import write_provenance
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.pipeline.pipeline import run_pipeline

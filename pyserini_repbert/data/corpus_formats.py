@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO, Self
 
 from pyserini_repbert.data.corpus import BadPassage, Corpus, OnError, Passage
-from pyserini_repbert.data.json_values import identifier_of, parse_json
 from pyserini_repbert.data.trec_text import plain_text, read_documents
+from pyserini_repbert.data.values import identifier_of, parse_json
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS, decoded_line, numbered_bytes, open_binary
 

@@ -1,21 +1,28 @@
-"""Encoding a corpus into a dense bundle: streamed, sharded, resumable to the same bytes."""
+"""Encoding a corpus into a dense or an EPIC bundle: streamed, sharded, resumable to the same bytes."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
+from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.dense import DenseShardWriter
-from pyserini_repbert.index.records import Manifest, Settings
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage
+from pyserini_repbert.index.records import EpicSettings, Manifest, Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
+from pyserini_repbert.models.term_vectors import TermVectors, complete, largest
 from pyserini_repbert.models.token_ids import TokenIds
 
 WINDOW = 4096  # passages tokenised and sorted by length together
@@ -98,3 +105,127 @@ def dense_encoding(
         return encoder.embed(texts, token_budget=token_budget, on_progress=on_progress)
 
     return Encoding(settings, DenseShardWriter, encode, WINDOW, getattr(encoder, 'tokenizer', None))
+
+
+PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
+_WINDOW_WEIGHTS = 1 << 22  # about as many weights are in memory at a time
+
+
+def encode_epic_corpus(
+    corpus: Iterable[Passage],
+    encoder: EpicEncoder,
+    output: StrPath,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    on_progress: Callable[[int], object] | None = None,
+    **storage: Any,
+) -> Manifest[EpicSettings]:
+    """Encode a corpus into the EPIC bundle `output`, as `encode_corpus` does; `storage`: as in `epic_encoding`."""
+    encoding = epic_encoding(encoder, on_progress=on_progress, **storage)
+    return build_bundle(corpus, output, encoding, resume=resume, overwrite=overwrite, on_progress=on_progress)
+
+
+def epic_encoding(
+    encoder: EpicEncoder,
+    *,
+    prune: int = PRUNE,
+    weights: str = 'float16',
+    store_text: bool = False,
+    shard_size: int = SHARD_SIZE,
+    token_budget: int | None = None,
+    on_progress: Callable[[int], object] | None = None,
+) -> Encoding[EpicSettings]:
+    """How an encoder fills an EPIC bundle; the other parameters are those of `dense_encoding`.
+
+    Parameters
+    ----------
+    prune : how many of a passage's largest weights are kept, 0 for all (EPIC section 3)
+    weights : the type of stored weights, 'float16' or 'uint8'
+    """
+    check_storage(prune, weights)
+    settings = EpicSettings(
+        encoder=encoder.name,
+        weights_sha256=encoder.weights_sha256,
+        config_sha256=encoder.checkpoint.config_sha256,
+        tokenizer_sha256=encoder.checkpoint.tokenizer_sha256,
+        variant=str(encoder.variant),
+        vocabulary=encoder.vocabulary,
+        vocabulary_sha256=encoder.vocabulary_sha256,
+        max_length=encoder.limit,
+        prune=prune,
+        weights=weights,
+        precision=str(encoder.precision),
+        shard_size=shard_size,
+        texts=store_text,
+        layout='blocks' if prune else 'all',
+    )
+
+    def encode(passages: Sequence[Passage], ids: TokenIds | None = None) -> TermVectors:
+        texts = [passage.text for passage in passages] if ids is None else ids
+        if prune:
+            return encoder.encode_pruned(texts, prune, token_budget, on_progress)
+        return complete(encoder.encode_dense(texts, None, token_budget, on_progress))
+
+    return Encoding(settings, EpicShardWriter, encode, _window(settings), encoder.tokenizer)
+
+
+def _window(settings: EpicSettings) -> int:
+    """How many passages are tokenised, sorted by length and encoded together."""
+    return max(64, min(4096, _WINDOW_WEIGHTS // (settings.prune or settings.vocabulary)))
+
+
+def prune_epic_bundle(
+    bundle: EpicBundle,
+    output: StrPath,
+    prune: int,
+    weights: str,
+    shard_size: int | None = None,
+    on_progress: Callable[[int], object] | None = None,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+) -> EpicBundle:
+    """A copy of a bundle with fewer weights a passage, weights of another type, or shards of another size.
+
+    With small shards, little is lost when a run is killed; searching is faster with fewer, by about 0.1 ms a shard and
+    query. Errors are those of `encode_corpus`, and InputError for more weights than `bundle` keeps.
+
+    Parameters
+    ----------
+    prune : how many of a passage's largest stored weights are kept, 0 for all that are stored
+    weights : the type of stored weights, 'float16' or 'uint8'
+    shard_size : passages in a shard; default: as in `bundle`
+    """
+    check_storage(prune, weights)
+    if Path(output).resolve() == bundle.folder.resolve():
+        raise InputError(f'index {bundle.folder} cannot be copied onto itself: give another output')
+    before = bundle.settings
+    if before.prune and not 0 < prune <= before.prune:
+        raise InputError(
+            f'index {bundle.folder} keeps {before.prune} weights a passage, {prune or "all"} were asked for: '
+            'build it again with more'
+        )
+    size = shard_size or before.shard_size
+    settings = replace(before, prune=prune, weights=weights, layout='blocks' if prune else 'all', shard_size=size)
+    places = itertools.count()
+
+    def encode(passages: Sequence[Passage]) -> TermVectors:
+        row = next(place for place in places if bundle.docid(place) == passages[0].docid)
+        vectors = list(bundle.rows_from(row, len(passages)))
+        if on_progress is not None:
+            on_progress(len(vectors))
+        if prune:
+            vectors = [largest(vector.weights, prune, vector.terms) for vector in vectors]
+        return TermVectors.of(vectors)
+
+    without_text = (Passage(bundle.docid(row), '') for row in range(len(bundle)))
+    build_bundle(
+        bundle.passages() if before.texts else without_text,
+        output,
+        Encoding(settings, EpicShardWriter, encode, _window(before)),
+        resume=resume,
+        overwrite=overwrite,
+        on_progress=on_progress,
+    )
+    return EpicBundle(output)

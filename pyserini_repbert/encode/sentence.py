@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.json_values import read_object
-from pyserini_repbert.data.values import has_surrogates
+from pyserini_repbert.data.values import has_surrogates, read_object
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder, Vectors
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, folder_of

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pyserini_repbert.data.corpus_formats import is_data_line, parse_data_line
-from pyserini_repbert.data.json_values import checked, parse_json
-from pyserini_repbert.data.values import columns, identifier_problem
+from pyserini_repbert.data.values import checked, columns, identifier_problem, parse_json
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, existing_file, numbered_lines
 from pyserini_repbert.ranking import Ranking, Run

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from pyserini_repbert.data.json_values import identifier_of, parse_json
-from pyserini_repbert.data.values import decimal, has_surrogates
+from pyserini_repbert.data.values import decimal, has_surrogates, identifier_of, parse_json
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
 

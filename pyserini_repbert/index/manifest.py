@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from pyserini_repbert.checksums import compare_digest
-from pyserini_repbert.data.json_values import adapter
+from pyserini_repbert.data.values import adapter
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.index.records import (

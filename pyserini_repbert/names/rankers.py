@@ -1,17 +1,21 @@
-"""What a ranker's name means: the system of a checkpoint folder, or a class of the user's own (`MODULE:CLASS`)."""
+"""What a ranker's name means: a sparse technique and its index, a checkpoint's system, a class (`MODULE:CLASS`)."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pyserini_repbert.data.json_values import parse_json
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath
+from pyserini_repbert import catalog
+from pyserini_repbert.data.values import parse_json
+from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
+from pyserini_repbert.files import StrPath, cache_folder
+from pyserini_repbert.lucene.indexer import is_lucene_index
+from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
+from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranker
 
 _FORM = re.compile(r'[^\W\d][\w.]*:[^\W\d]\w*')
@@ -58,3 +62,99 @@ def arguments_of(kind: Any, name: str, options: Mapping[str, Any], settings: Map
     if unknown := next((key for key in options if key not in known), None):
         raise InputError(f"'{name}' ({kind.__name__}) has no option '{unknown}': leave it out")
     return {key: value for key, value in settings.items() if key in known and value is not None} | dict(options)
+
+
+_BUILT_HERE = 'bm25'  # the variant that needs nothing but the collection
+
+
+class SparseIndex(NamedTuple):
+    """A Lucene index, and how it is searched.
+
+    Attributes
+    ----------
+    folder : the index folder
+    settings : None: those that the index was built for
+    of_impacts : whether it holds EPIC's impacts, which take queries from EPIC's encoder
+    """
+
+    folder: Path
+    settings: SparseSettings | None
+    of_impacts: bool = False
+
+
+def find_sparse(
+    spec: str,
+    index: str | None = None,
+    on_build: Callable[[Path], object] | None = None,
+    download: bool = False,
+) -> SparseIndex:
+    """The index and the settings that a sparse technique means.
+
+    Parameters
+    ----------
+    spec : 'TECHNIQUE', 'TECHNIQUE@INDEX', or the FOLDER of a Lucene index alone, which is searched as its own record
+        says (without a record: BM25); TECHNIQUE is one of the catalog's `sparse`, INDEX a folder or a prebuilt index of
+        Pyserini
+    index : for a technique without INDEX: an INDEX, or an index or a collection of the catalog (for a collection that
+        ships with this package, the Lucene index is built on first use)
+    on_build : called with the folder before an index is built
+    download : fetch a prebuilt index that is not here (gigabytes)
+
+    Raises MissingResourceError for an index that the user has to download or build first, MismatchError for a technique
+    that scores words, on an index of EPIC's impacts.
+    """
+    from pyserini_repbert.lucene.searcher import index_folder
+
+    technique, _, named = spec.partition('@')
+    if catalog.find('sparse', technique) is None and Path(spec).exists():
+        folder = index_folder(spec)
+        return SparseIndex(folder, None, built_variant(folder) == EPIC_IMPACT)
+    entry = catalog.get('sparse', technique)
+    folder = index_folder(named or _index_for(entry, index, on_build), download)
+    if built_variant(folder) == EPIC_IMPACT:
+        raise MismatchError(
+            f"index {folder} holds EPIC's impacts, which '{technique}' cannot score: name the folder alone, {folder}"
+        )
+    return SparseIndex(folder, SparseSettings(**entry.values['settings']))
+
+
+def takes_index(spec: str) -> bool:
+    """Whether a sparse technique names no index of its own, and so searches the one that is given apart."""
+    return '@' not in spec and catalog.find('sparse', spec) is not None
+
+
+def _index_for(entry: catalog.Entry, index: str | None, on_build: Callable[[Path], object] | None) -> str | Path:
+    """The index for a technique without INDEX: given, prebuilt by Pyserini, or built from a shipped collection."""
+    known = catalog.find('indexes', index or '')
+    collection = index if known is None else str(known.values['collection'])
+    if collection is None or catalog.find('collections', collection) is None:
+        if index is not None and (is_lucene_index(index) or not Path(index).exists()):
+            return index
+        beside = f' beside {index}' if index else ''
+        raise MissingResourceError(f"'{entry.name}' needs a Lucene index{beside}: {_how(entry)}")
+    prebuilt = entry.values.get('indexes', {}).get(collection)
+    if prebuilt is not None:
+        return str(prebuilt)
+    source = catalog.get('collections', collection)
+    if entry.values['variant'] == _BUILT_HERE and 'resource' in source.values:
+        return _own_index(source, on_build)
+    raise MissingResourceError(f"there is no Lucene index of '{collection}' for '{entry.name}': {_how(entry)}")
+
+
+def _how(entry: catalog.Entry) -> str:
+    needs = entry.values.get('needs')
+    built = f'build one of variant {entry.values["variant"]} with the command `index lucene`'
+    return f'{built}{f" from {needs}" if needs else ""}, and name it as {entry.name}@FOLDER'
+
+
+def _own_index(source: catalog.Entry, on_build: Callable[[Path], object] | None) -> Path:
+    from pyserini_repbert.index.lucene import build_lucene_index
+    from pyserini_repbert.lucene.jvm import lucene_major
+
+    # Lucene 9 cannot read what 10 writes, and installations of Pyserini 1.6 and 2.x may share a cache
+    folder = cache_folder() / 'indexes' / f'{source.name}.lucene{lucene_major()}'
+    if not folder.is_dir():
+        if on_build is not None:
+            on_build(folder)
+        build_lucene_index(open_corpus(source.name), folder)
+    return folder

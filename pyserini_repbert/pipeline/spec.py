@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.cedr.settings import FIRST_STAGES
-from pyserini_repbert.names.sparse import takes_index
+from pyserini_repbert.names.rankers import takes_index
 
 _FORM = (
     "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, max-length=N, layers=N, "

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict  # pydantic needs this one below Python 3.12
 
-from pyserini_repbert.data.json_values import checked, parse_json
+from pyserini_repbert.data.values import checked, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_file, existing_file
 from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run

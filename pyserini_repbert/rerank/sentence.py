@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pyserini_repbert.data.json_values import read_object
+from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, open_checkpoint
 from pyserini_repbert.models.precision import Precision, usable_device

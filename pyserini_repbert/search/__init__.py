@@ -7,7 +7,7 @@ from pyserini_repbert import lazily
 if TYPE_CHECKING:
     from pyserini_repbert.search.dense import RepBertSearcher as RepBertSearcher
     from pyserini_repbert.search.hybrid import HybridSearcher as HybridSearcher
-    from pyserini_repbert.search.impact import (
+    from pyserini_repbert.search.sparse import (
         EpicImpactQueryEncoder as EpicImpactQueryEncoder,
         EpicImpactSearcher as EpicImpactSearcher,
     )
@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 _NAMES = {
     'pyserini_repbert.search.dense': ('RepBertSearcher',),
     'pyserini_repbert.search.hybrid': ('HybridSearcher',),
-    'pyserini_repbert.search.impact': ('EpicImpactQueryEncoder', 'EpicImpactSearcher'),
+    'pyserini_repbert.search.sparse': ('EpicImpactQueryEncoder', 'EpicImpactSearcher'),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

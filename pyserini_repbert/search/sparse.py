@@ -1,17 +1,22 @@
-"""Sparse first stages by name."""
+"""Sparse first stages by name, and EPIC's: a Lucene index of its impacts, searched with its query weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-from pyserini_repbert.lucene.sparse_settings import default_settings
-from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
-from pyserini_repbert.names.sparse import find_sparse
-from pyserini_repbert.ranking import Ranker
+from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.text_encoder import model_difference
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
+from pyserini_repbert.lucene.sparse_settings import default_settings, record_of
+from pyserini_repbert.names.rankers import arguments_of, find_sparse, names_class, ranker_class
+from pyserini_repbert.ranking import Query, Ranker, Run, by_score
+from pyserini_repbert.trace import Trace
 
 
 def open_sparse(
@@ -44,11 +49,106 @@ def open_sparse(
     if changes and (location.of_impacts or (location.settings is not None and location.settings.model != 'bm25')):
         raise InputError(f"'{spec}' has no {' and '.join(changes)}: they are BM25's", parameters=tuple(changes))
     if location.of_impacts:
-        from pyserini_repbert.search.impact import EpicImpactSearcher
-
         return EpicImpactSearcher(location.folder, device=device)
     settings = location.settings
     if changes:
         known = settings or default_settings(location.folder)
         settings = replace(known, k1=known.k1 if k1 is None else k1, b=known.b if b is None else b)
     return LuceneSparseSearcher(location.folder, settings)
+
+
+QUERY_UNIT = 100  # query weights are sent in hundredths: Anserini takes whole numbers
+
+
+class EpicImpactQueryEncoder:
+    """Encodes queries as {wordpiece: whole weight}, the form that Pyserini's LuceneImpactSearcher expects.
+
+    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have.
+
+    Parameters
+    ----------
+    model : catalog name, checkpoint folder, or an encoder
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    """
+
+    def __init__(self, model: str | Path | EpicEncoder, device: str = 'cpu') -> None:
+        self.encoder = model if isinstance(model, EpicEncoder) else EpicEncoder(model, device)
+
+    def encode(self, query: str, **_: object) -> dict[str, int]:
+        """{wordpiece: hundredths of its weight}; a weight that rounds to 0 is left out."""
+        vector = self.encoder.encode_query(query)
+        names = self.encoder.tokenizer.tokens(vector.terms.tolist())
+        levels = {name: round(QUERY_UNIT * weight) for name, weight in zip(names, vector.weights.tolist(), strict=True)}
+        return {name: level for name, level in levels.items() if level > 0}
+
+
+class EpicImpactSearcher(Ranker):
+    """Searches a Lucene index of the variant 'epic-impact'; safe to use from several threads.
+
+    Scores approximate EPIC's (its eq. 5), on the same scale: inner products of quantised weights.
+
+    Parameters
+    ----------
+    index : the index folder
+    model : catalog name, checkpoint folder, or an encoder; default: the one that the index names
+    device : where queries are encoded
+
+    Raises InputError for a folder that is no such index, MismatchError for a model that it was not built with.
+    """
+
+    def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:
+        quiet_java()
+        self.index = folder = index_folder(index)
+        self.settings: dict[str, Any] = record_of(folder)
+        try:
+            built_with = str(self.settings['encoder'])
+            self._unit = float(self.settings['step']) / QUERY_UNIT
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f'{folder} is no EPIC impact index: build one of that variant') from error
+        self._stored = LuceneSparseSearcher(folder)
+        self.name = folder.name
+        self.size = self._stored.size
+        self.query_encoder = EpicImpactQueryEncoder(built_with if model is None else model, device)
+        encoder = self.query_encoder.encoder
+        if part := model_difference(self.settings, encoder.checkpoint):
+            same_name = encoder.name == built_with
+            advice = 'restore its files' if same_name else f"use the model it was built with ('{built_with}')"
+            raise MismatchError(
+                f"index {folder} was made with other {part} than model '{encoder.name}': {advice}, or make it again"
+            )
+        with java_calls():
+            self._java = calling(java_class('io.anserini.search.SimpleImpactSearcher'), str(folder))
+            self._map, self._list = java_class('java.util.HashMap'), java_class('java.util.ArrayList')
+            self._whole = java_class('java.lang.Integer')
+
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        encoded = [(topic.qid, self.query_encoder.encode(topic.text)) for topic in topics]
+        depth = self.size if k is None else min(k, self.size)
+        with java_calls():
+            return self._hits([(qid, weights) for qid, weights in encoded if weights], depth)
+
+    def _hits(self, weighted: list[tuple[str, dict[str, int]]], k: int) -> Run:
+        """The hits of encoded queries, (qid, weights)."""
+        if not weighted:
+            return {}
+        queries, names = self._list(), self._list()
+        for qid, levels in weighted:
+            weights = self._map()
+            for name, level in levels.items():
+                weights.put(name, self._whole(level))
+            queries.add(weights)
+            names.add(qid)
+        run: Run = {}
+        for entry in calling(self._java.batch_search, queries, names, k, self.threads).entrySet().toArray():
+            hits = list(entry.getValue())
+            scores = [hit.score * self._unit for hit in hits]
+            run[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)
+        return run
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        return [text or None for text in self._stored.texts(docids)]
+
+    def close(self) -> None:
+        self._stored.close()
+        with java_calls():
+            self._java.close()

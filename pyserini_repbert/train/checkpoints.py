@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.json_values import read_object
+from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, needs
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.folder import ADAPTER, ADAPTER_CONFIG, HOLDS_HEADS, WEIGHTS

@@ -10,7 +10,7 @@ from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.data.runs import read_run, strictly_decreasing, write_run
 from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.origins import write_provenance
+from pyserini_repbert.fusion.interleaving import write_provenance
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
 

@@ -9,7 +9,7 @@ import pytest
 from folders import tree
 
 from pyserini_repbert.commands import command, encode as encode_command, index as index_command
-from pyserini_repbert.encode import corpus as corpus_module, epic_corpus, sharding
+from pyserini_repbert.encode import corpus as corpus_module, sharding
 from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
 from pyserini_repbert.index.shard_writer import ShardWriter
 from pyserini_repbert.models import tokenizer as tokenizer_module
@@ -20,7 +20,7 @@ from pyserini_repbert.names.corpora import open_corpus
 @pytest.fixture
 def groups_of_eight(monkeypatch):
     monkeypatch.setattr(corpus_module, 'WINDOW', 8)
-    monkeypatch.setattr(epic_corpus, '_window', lambda settings: 8)
+    monkeypatch.setattr(corpus_module, '_window', lambda settings: 8)
 
 
 @pytest.mark.usefixtures('groups_of_eight')
@@ -53,7 +53,7 @@ def test_workers_change_no_byte(system, tiny_checkpoint, tiny_epic, corpus_file,
     assert sorted(path.name for path in (tmp_path / 'stopped').glob('shard-*')) == ['shard-00000', 'shard-00001']
     monkeypatch.undo()
     monkeypatch.setattr(corpus_module, 'WINDOW', 8)
-    monkeypatch.setattr(epic_corpus, '_window', lambda settings: 8)
+    monkeypatch.setattr(corpus_module, '_window', lambda settings: 8)
     assert run('stopped', '--workers', '2', '--resume') == 0
     for output in ('workers', 'stopped'):
         files = tree(tmp_path / output)

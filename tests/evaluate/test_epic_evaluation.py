@@ -6,8 +6,8 @@ import pytest
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.data.runs import write_run
+from pyserini_repbert.encode.corpus import encode_epic_corpus, prune_epic_bundle
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, prune_epic_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.studies.depths import tune_cutoff

@@ -2,8 +2,8 @@
 
 import pytest
 
+from pyserini_repbert.encode.corpus import encode_epic_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import MismatchError, MissingResourceError
 from pyserini_repbert.explain import explain_indexed, explain_text
 from pyserini_repbert.index.epic import EpicBundle

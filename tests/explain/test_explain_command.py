@@ -7,8 +7,8 @@ import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.explain import main
+from pyserini_repbert.encode.corpus import encode_epic_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.explain import explain_indexed, similarity_maps
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus

@@ -8,8 +8,8 @@ from folders import change_model
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main
+from pyserini_repbert.encode.corpus import encode_epic_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_impact import LEVELS, impacts, vocabulary_of
@@ -31,7 +31,7 @@ def test_impacts_by_hand():
 
 @pytest.mark.jvm
 def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
-    from pyserini_repbert.search.impact import QUERY_UNIT, EpicImpactSearcher
+    from pyserini_repbert.search.sparse import QUERY_UNIT, EpicImpactSearcher
 
     index = str(tmp_path / 'index')
     arguments = ['lucene', '--variant', 'epic-impact', '--vectors', str(bundle.folder), '--output', index]
@@ -68,7 +68,7 @@ def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
 def test_the_search_command_opens_it_by_its_own_record(bundle, tmp_path, capsys):
     from pyserini_repbert.commands.search import main as search
     from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.search.impact import EpicImpactSearcher
+    from pyserini_repbert.search.sparse import EpicImpactSearcher
 
     index, topics, run = str(tmp_path / 'index'), tmp_path / 'topics.tsv', str(tmp_path / 'run.txt')
     built = ['lucene', '--variant', 'epic-impact', '--vectors', str(bundle.folder), '--output', index]
@@ -95,7 +95,7 @@ def test_pyserinis_searcher_finds_the_same(bundle, tmp_path):
     from pyserini_repbert.index.epic_impact import build_impact_index
     from pyserini_repbert.lucene.compat import import_pyserini
     from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-    from pyserini_repbert.search.impact import EpicImpactQueryEncoder, EpicImpactSearcher
+    from pyserini_repbert.search.sparse import EpicImpactQueryEncoder, EpicImpactSearcher
 
     index = tmp_path / 'index'
     build_impact_index(bundle, vocabulary_of(bundle), index)

@@ -7,7 +7,7 @@ import torch
 from pyserini_repbert.models import attention, bert as bert_module
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.knrm import CedrKnrm
+from pyserini_repbert.models.cedr.heads import CedrKnrm
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.settings import CedrSettings
 from pyserini_repbert.models.cross_encoder import MonoBert

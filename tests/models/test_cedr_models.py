@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.cedr.heads import told_k_max
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import new_ranker
-from pyserini_repbert.models.cedr.pacrr import told_k_max
 from pyserini_repbert.models.cedr.ranker import Evidence
 from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
 

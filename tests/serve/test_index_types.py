@@ -8,8 +8,8 @@ from starlette.testclient import TestClient
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.encode.corpus import encode_epic_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.lucene import build_lucene_index

@@ -12,8 +12,8 @@ import numpy as np
 from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.encode.corpus import encode_epic_corpus, prune_epic_bundle
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.epic_corpus import encode_epic_corpus, prune_epic_bundle
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
 from pyserini_repbert.evaluate.overlap import overlap

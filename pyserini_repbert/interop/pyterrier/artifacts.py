@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.data.corpus import BadPassage, Corpus, OnError, Passage
-from pyserini_repbert.encode.corpus import encode_corpus
+from pyserini_repbert.encode.corpus import encode_corpus, encode_epic_corpus
 from pyserini_repbert.encode.encoders import document_encoder
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.epic_corpus import encode_epic_corpus
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
 from pyserini_repbert.interop.pyterrier.frames import pd, pt

@@ -6,9 +6,7 @@ from dataclasses import replace
 
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.drmm import CedrDrmm
-from pyserini_repbert.models.cedr.knrm import CedrKnrm
-from pyserini_repbert.models.cedr.pacrr import CedrPacrr, told_k_max
+from pyserini_repbert.models.cedr.heads import CedrDrmm, CedrKnrm, CedrPacrr, told_k_max
 from pyserini_repbert.models.cedr.ranker import CedrRanker, VanillaBert
 from pyserini_repbert.models.cedr.settings import SYSTEM, Architecture, CedrSettings
 from pyserini_repbert.models.checkpoints.folder import Checkpoint

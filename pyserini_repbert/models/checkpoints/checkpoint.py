@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
-from pyserini_repbert.data.json_values import read_object
+from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, UnknownNameError
 from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint
 from pyserini_repbert.ranking import Ranker

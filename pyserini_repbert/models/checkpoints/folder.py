@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyserini_repbert.checksums import digest
-from pyserini_repbert.data.json_values import read_object
+from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.checkpoints.weights import (
     PREFIX,

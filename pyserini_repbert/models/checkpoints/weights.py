@@ -1,4 +1,4 @@
-"""Reading weights; merging a PEFT LoRA adapter into those that it adapts (Hu et al., 2021, section 4.1): W + scale B A."""
+"""Reading weights, and merging a PEFT LoRA adapter into them (Hu et al., 2021, section 4.1): W + scale * B A."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyserini_repbert.data.json_values import read_object
+from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import atomic_folder, existing_file
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.knrm import KernelBank
+from pyserini_repbert.models.cedr.heads import KernelBank, told_k_max
 from pyserini_repbert.models.cedr.loading import load_ranker, new_ranker
-from pyserini_repbert.models.cedr.pacrr import told_k_max
 from pyserini_repbert.models.cedr.settings import MAX_QUERY_TOKENS, Architecture, CedrSettings
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.checkpoints.loading import without_weights

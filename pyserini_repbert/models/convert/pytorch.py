@@ -17,7 +17,7 @@ from torch import Tensor
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.data.json_values import read_object
+from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
 from pyserini_repbert.files import atomic_folder, existing_file
 from pyserini_repbert.models.bert_config import BertConfig

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.knrm import CedrKnrm
+from pyserini_repbert.models.cedr.heads import CedrKnrm
 from pyserini_repbert.models.cedr.layout import CedrLayout, PairBatch
 from pyserini_repbert.models.cedr.loading import new_ranker
 from pyserini_repbert.models.cedr.ranker import CedrRanker
