@@ -28,9 +28,9 @@ from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepber
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC, is_first
-from pyserini_repbert.train.recipe import Recipe, Training
+from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import InstanceStream, StreamDataset
-from pyserini_repbert.train.tasks.base import Batch, Task
+from pyserini_repbert.train.tasks.base import Batch, Task, parameter_groups
 from pyserini_repbert.train.validation import Validator
 
 logger = logging.getLogger(__name__)
@@ -126,6 +126,17 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         loss: Tensor = model(inputs)
         return (loss, {}) if return_outputs else loss
 
+    def floating_point_ops(self, inputs: Batch) -> float:
+        """Operations of a step's matrix products, by the usual estimate: 6 a token and weight of the layers.
+
+        4 where the weight is frozen: the batch goes forward and gradients go back through it. Padding counts.
+        """
+        tokens = sum(tensor.numel() for name, tensor in inputs.items() if name.endswith('input_ids'))
+        weights = dict(self.model.named_parameters()).items()
+        used = [weight for name, weight in weights if weight.ndim == 2 and 'embeddings' not in name]
+        operations: float = tokens * sum(weight.numel() * (6.0 if weight.requires_grad else 4.0) for weight in used)
+        return operations
+
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Rank and measure the validation topics; for the best model that was trained, also how many hits to rerank."""
         task = self.accelerator.unwrap_model(self.model)
@@ -148,12 +159,12 @@ class CsvLog(TrainerCallback):  # type: ignore[misc]
 
     def __init__(self, path: Path, pairs: int) -> None:
         self.path, self.pairs = path, pairs
-        self.steps, self.seconds, self.since = 0, 0.0, time.perf_counter()
+        self.steps, self.seconds, self.since, self.operations = 0, 0.0, time.perf_counter(), 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write the lines of the steps already done, and find the best model so far in the present folder."""
         self._write(state)
-        self.since = time.perf_counter()
+        self.since, self.operations = time.perf_counter(), state.total_flos
         if state.best_global_step:
             best = Path(args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}'
             if not best.is_dir():
@@ -176,7 +187,9 @@ class CsvLog(TrainerCallback):  # type: ignore[misc]
         self._write(state)
         if is_first() and self.steps and 'loss' in (logs or {}):
             rate = self.steps / self.seconds
-            logger.info('step %d: %.2f steps/s, %.0f pairs/s', state.global_step, rate, rate * self.pairs)
+            tera = (state.total_flos - self.operations) / self.seconds / 1e12
+            text = 'step %d: %.2f steps/s, %.0f pairs/s, %.3g TFLOP/s'
+            logger.info(text, state.global_step, rate, rate * self.pairs, tera)
 
     def on_evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Leave the time since the last step out."""
@@ -233,16 +246,3 @@ def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, qu
         disable_tqdm=quiet,
         **every,
     )
-
-
-def parameter_groups(model: nn.Module, settings: Training) -> list[dict[str, Any]]:
-    """Heads have a learning rate of their own; biases, layer norms and scalars have no weight decay."""
-    rates = {False: settings.learning_rate, True: settings.head_learning_rate or settings.learning_rate}
-    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            groups.setdefault((not name.startswith('ranker.bert.'), parameter.ndim > 1), []).append(parameter)
-    return [
-        {'params': parameters, 'lr': rates[head], 'weight_decay': settings.weight_decay if decay else 0.0}
-        for (head, decay), parameters in groups.items()
-    ]

@@ -15,7 +15,7 @@ from pyserini_repbert.models.batching import Forward, collate
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.tokenizer import ModelInputs, TokenSequence, WordPieceTokenizer
 from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive, pair_loss
-from pyserini_repbert.train.recipe import Recipe
+from pyserini_repbert.train.recipe import Recipe, Training
 from pyserini_repbert.train.sources import Instance, TrainingSource
 
 Batch = dict[str, Tensor]
@@ -158,6 +158,19 @@ class GroupTask(Task):
         scores = self.scores(batch).float()
         groups = scores.new_zeros(present.shape).masked_scatter(present, scores)
         return self.with_teacher(localized_contrastive(groups[judged], present[judged]), scores, batch)
+
+
+def parameter_groups(model: nn.Module, settings: Training) -> list[dict[str, Any]]:
+    """Heads have a learning rate of their own; biases, layer norms and scalars have no weight decay."""
+    rates = {False: settings.learning_rate, True: settings.head_learning_rate or settings.learning_rate}
+    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            groups.setdefault((not name.startswith('ranker.bert.'), parameter.ndim > 1), []).append(parameter)
+    return [
+        {'params': parameters, 'lr': rates[head], 'weight_decay': settings.weight_decay if decay else 0.0}
+        for (head, decay), parameters in groups.items()
+    ]
 
 
 def padded(sequences: ModelInputs | Sequence[TokenSequence], pad: int, prefix: str = '') -> Batch:
