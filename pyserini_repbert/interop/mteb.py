@@ -31,7 +31,7 @@ from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.pipeline.opening import joined, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import Query, Ranking, topics_of
+from pyserini_repbert.ranking import Candidate, Query, Ranking, topics_of
 from pyserini_repbert.rerank.base import Reranker
 
 with needs('mteb', __name__, 'mteb'):
@@ -51,12 +51,6 @@ def _meta(name: str, settings: Mapping[str, object], **fields: Any) -> ModelMeta
 def _column(loader: Any, name: str) -> list[str]:
     """A column of a data loader's batches; empty if they lack it."""
     return [value for batch in loader for value in batch.get(name, ())]
-
-
-def _texts(given: Any, task_metadata: Any, kind: PromptType, num_proc: int | None) -> list[str]:
-    """The texts of a task's queries or passages, as mteb joins them."""
-    loader = create_dataloader(given, task_metadata=task_metadata, prompt_type=kind, num_proc=num_proc)
-    return _column(loader, 'text')
 
 
 class _TaskCorpus(Corpus):
@@ -93,12 +87,8 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
             'limits': (self.queries.limit, self.passages.limit),
             'precision': str(self.queries.precision),
         }
-        self.mteb_model_meta = _meta(
-            self.queries.name,
-            self.settings,
-            embed_dim=self.queries.dimension,
-            similarity_fn_name=ScoringFunction.DOT_PRODUCT,
-        )
+        space = {'embed_dim': self.queries.dimension, 'similarity_fn_name': ScoringFunction.DOT_PRODUCT}
+        self.mteb_model_meta = _meta(self.queries.name, self.settings, **space)
 
     def encode(self, inputs: Any, *, prompt_type: PromptType | None = None, **_: Any) -> NDArray[np.float32]:
         """The vectors of a data loader's texts, float32 (n, d), in their order."""
@@ -119,7 +109,8 @@ class _Search(ABC):
 
     def index(self, corpus: Any, *, task_metadata: Any, num_proc: int | None = None, **_: Any) -> None:
         """Index a task's corpus, which replaces an earlier one."""
-        texts = _texts(corpus, task_metadata, PromptType.document, num_proc)
+        settings = {'task_metadata': task_metadata, 'prompt_type': PromptType.document, 'num_proc': num_proc}
+        texts = _column(create_dataloader(corpus, **settings), 'text')
         self._size = len(texts)
         self._folder = TemporaryDirectory(prefix='pyserini-repbert-')
         passages = _TaskCorpus(task_metadata.name, list(corpus['id']), texts)
@@ -136,7 +127,8 @@ class _Search(ABC):
         **_: Any,
     ) -> dict[str, dict[str, float]]:
         """{qid: {docid: score}}, best first, at most `top_k`, and only docids of `top_ranked[qid]` if that is given."""
-        qids, texts = list(queries['id']), _texts(queries, task_metadata, PromptType.query, num_proc)
+        settings = {'task_metadata': task_metadata, 'prompt_type': PromptType.query, 'num_proc': num_proc}
+        qids, texts = list(queries['id']), _column(create_dataloader(queries, **settings), 'text')
         if top_ranked is None:
             run = self._searcher.rank(topics_of(texts, qids), None, top_k)
         else:
@@ -151,8 +143,7 @@ class _Search(ABC):
 
 def _only(ranking: Ranking, docids: Collection[str]) -> Ranking:
     wanted = set(docids)
-    kept = [hit for hit in ranking if hit.docid in wanted]
-    return Ranking((hit.docid for hit in kept), (hit.score for hit in kept))
+    return Ranking.of(hit for hit in ranking if hit.docid in wanted)
 
 
 class DenseSearch(_Search):
@@ -194,10 +185,8 @@ class HybridSearch(_Search):
         self.dense, self.sparse = dense, sparse
         self.spec = PipelineSpec.of({'fusion': str(method), **settings})
         names = [Path(part.mteb_model_meta.name).name for part in (dense, sparse)]
-        super().__init__(
-            f'{names[0]}-{method}-{names[1]}',
-            {'dense': dense.settings, 'sparse': sparse.settings, 'method': str(method), **settings},
-        )
+        identity = {'dense': dense.settings, 'sparse': sparse.settings, 'method': str(method), **settings}
+        super().__init__(f'{names[0]}-{method}-{names[1]}', identity)
 
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
         """Build both indexes of a corpus, and open them."""
@@ -227,8 +216,6 @@ class RerankerCrossEncoder:
         texts, passages = _column(inputs1, 'text'), _column(inputs2, 'text')
         qids, docids = _column(inputs1, 'id') or texts, _column(inputs2, 'id') or [*map(str, range(len(passages)))]
         groups = [list(group) for _, group in groupby(range(len(texts)), lambda place: qids[place])]
-        lists = [
-            Ranking((docids[i] for i in group), (0.0 for _ in group), (passages[i] for i in group)) for group in groups
-        ]
+        lists = [Ranking.of(Candidate(docids[place], text=passages[place]) for place in group) for group in groups]
         scores = self.reranker.score_lists([texts[group[0]] for group in groups], lists)
         return np.concatenate(scores) if scores else np.empty(0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,8 @@ from pyserini_repbert import catalog
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import InputError, MismatchError, PyseriniRepbertError
 from pyserini_repbert.files import StrPath, atomic_folder
-from pyserini_repbert.lucene.compat import (
-    add_index,
-    encoder_maps,
-    import_pyserini,
-    prebuilt_tables,
-    server_factories,
-    server_table,
-)
+from pyserini_repbert.lucene import compat
+from pyserini_repbert.lucene.compat import add_index, encoder_maps, prebuilt_tables
 from pyserini_repbert.names.rankers import system_of
 
 logger = logging.getLogger(__name__)
@@ -78,19 +71,14 @@ def _put_first(keyword: str) -> None:
 
 def indexes_folder() -> Path:
     """The folder where Pyserini unpacks prebuilt indexes."""
-    return Path(import_pyserini('pyserini.util').get_cache_home()) / 'indexes'
+    return Path(compat.import_pyserini('pyserini.util').get_cache_home()) / 'indexes'
 
 
 def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
     """Give an exported index a name in Pyserini, for `FaissSearcher.from_prebuilt_index(name, encoder)`.
 
     The files are linked into Pyserini's index cache, or copied where they cannot be linked. Returns the folder there.
-
-    Parameters
-    ----------
-    folder : an index in Pyserini's FAISS layout (`index` and `docid`)
-    name : the new name ('demo.repbert')
-    texts : name of the prebuilt Lucene index that holds the passages, if there is one
+    `texts` is the name of the prebuilt Lucene index that holds the passages, if there is one.
     """
     source = Path(folder)
     missing = [file for file in FAISS_FILES if not (source / file).is_file()]
@@ -126,60 +114,42 @@ def _register_indexes() -> None:
     for marker in sorted(indexes_folder().glob(f'*/{MARKER}')):
         try:
             values = json.loads(marker.read_text(encoding='utf-8'))
-            name, md5 = values['name'], values['md5']
-            if not isinstance(name, str) or not isinstance(md5, str):
-                raise TypeError('name and md5 have to be strings')
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            logger.warning('%s is damaged (%s): install the index again', marker, error)
-            continue
-        try:
-            tables = prebuilt_tables()
+            name, tables = values['name'], prebuilt_tables()
+            entry = {
+                'description': f'{name}, exported by pyserini_repbert',
+                'filename': f'{name}.tar.gz',
+                'urls': [(marker.parent.parent / f'{name}.tar.gz').as_uri()],  # 1.6 derives the folder's name from it
+                'md5': values['md5'],
+                'documents': values.get('documents'),
+                'downloaded': True,
+                'texts': values.get('texts'),
+            }
             if not any(name in table for table in tables.values()):
-                add_index(tables['dense'], name, _entry(marker, name, md5, values))
-        except PyseriniRepbertError as error:
-            logger.warning("index '%s' of %s is not known to Pyserini now: %s", name, marker.parent, error)
-
-
-def _entry(marker: Path, name: str, md5: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The entry of an installed index for Pyserini's table of FAISS indexes."""
-    return {
-        'description': f'{name}, exported by pyserini_repbert',
-        'filename': f'{name}.tar.gz',
-        'urls': [(marker.parent.parent / f'{name}.tar.gz').as_uri()],  # Pyserini 1.6 derives the folder's name from it
-        'md5': md5,
-        'documents': values.get('documents'),
-        'downloaded': True,
-        'texts': values.get('texts'),
-    }
+                add_index(tables['dense'], name, entry)
+        except (PyseriniRepbertError, OSError, ValueError, KeyError, TypeError) as error:
+            logger.warning('the index of %s is not known to Pyserini now (%s): install it again', marker, error)
 
 
 def register_with_server() -> None:
-    """Let the server open dense indexes with RepBERT. Further calls change nothing, nor does any with Pyserini 1.6.
+    """Let the server of Pyserini 2.x open dense indexes with RepBERT; nothing changes with Pyserini 1.6.
 
     The server gives a searcher the name of an encoder, which is not looked up in Pyserini's tables: FaissSearcher gets
     the encoder itself instead. The server of 1.6 opens only prebuilt indexes, with its own encoders.
     """
-    factories = server_factories()
+    factories = compat.server_factories()
     if factories is None:
         return
     local, prebuilt, arguments_of = factories['faiss']
-    if not isinstance(arguments_of, _WithRepBert):
-        factories['faiss'] = (local, prebuilt, _WithRepBert(arguments_of))
 
-
-class _WithRepBert:
-    """Gives the arguments of a searcher for an index of the server, RepBERT's encoder in place of its name."""
-
-    def __init__(self, arguments_of: Callable[[Any], dict[str, Any]]) -> None:
-        self.arguments_of = arguments_of
-
-    def __call__(self, index: Any) -> dict[str, Any]:
-        arguments = self.arguments_of(index)
+    def with_encoder(index: Any) -> dict[str, Any]:
+        arguments: dict[str, Any] = arguments_of(index)
         if not isinstance(index.encoder, str) or not is_ours(index.encoder):
             return arguments
         if index.path:  # the server of 2.4 looks in its table for the passages of every dense index
             entry = {'filename': index.name, 'urls': [Path(index.path).as_uri()], 'md5': '', 'texts': index.base_index}
-            add_index(server_table('faiss'), index.name, entry)
+            add_index(compat.server_table('faiss'), index.name, entry)
         from pyserini_repbert.encode import RepBertQueryEncoder
 
         return arguments | {'query_encoder': RepBertQueryEncoder(index.encoder)}
+
+    factories['faiss'] = (local, prebuilt, with_encoder)

@@ -76,19 +76,11 @@ def rank_columns(names: Sequence[str], inputs: Sequence[Sequence[Ranking]], fuse
 
     `inputs` has for each query its ranking in each input, `fused` its fused ranking.
     """
-    ranks = [
-        ranks_of_hit
-        for rankings, ranking in zip(inputs, fused, strict=True)
-        for ranks_of_hit in provenance([part.docids for part in rankings], ranking.docids)
-    ]
-    first = pt.model.FIRST_RANK
-    columns = {}
-    for number, name in enumerate(names):
-        own_ranks = [
-            None if rank is None else rank - 1 + first for rank in (ranks_of_hit[number] for ranks_of_hit in ranks)
-        ]
-        columns[f'rank_{name}'] = pd.array(own_ranks, dtype='Int64')
-    return columns
+    ranks: list[tuple[int | None, ...]] = []
+    for rankings, ranking in zip(inputs, fused, strict=True):
+        ranks += provenance([part.docids for part in rankings], ranking.docids)
+    columns = {f'rank_{name}': [hit[number] for hit in ranks] for number, name in enumerate(names)}
+    return {name: pd.array(column, dtype='Int64') - 1 + pt.model.FIRST_RANK for name, column in columns.items()}
 
 
 def _scored(out: Any, rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:

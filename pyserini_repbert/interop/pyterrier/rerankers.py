@@ -93,10 +93,9 @@ class Interleave(pt.Transformer):  # type: ignore[misc]
 
     def __init__(self, *systems: Any, names: Sequence[str] | None = None, num_results: int = 1000) -> None:
         self.systems, self.num_results = systems, num_results
-        default_names = [
-            system.name if isinstance(system, Retriever) else str(n) for n, system in enumerate(systems, 1)
-        ]
-        self.names = tuple(default_names if names is None else names)
+        numbered = enumerate(systems, 1)
+        usual = [system.name if isinstance(system, Retriever) else str(number) for number, system in numbered]
+        self.names = tuple(usual if names is None else names)
         if not systems or len(self.names) != len(systems) or len(set(self.names)) < len(systems):
             raise InputError(
                 f'{len(systems)} systems were given with the names {list(self.names)}: expected at least one system, '

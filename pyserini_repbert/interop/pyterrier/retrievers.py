@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -153,8 +153,7 @@ class HybridRetriever(Retriever):
     ) -> None:
         self.retrievers, self.method = tuple(retrievers), FusionMethod(method)
         self.num_results, self.alpha, self.rrf_k, self.threads = num_results, alpha, rrf_k, threads
-        self.depth = depth or fused_depth(method, num_results)
-        self.provenance = provenance
+        self.depth, self.provenance = depth or fused_depth(method, num_results), provenance
         names = tuple(retriever.name for retriever in retrievers)
         self.ranked_by = names if provenance else ()
         if provenance and len(set(names)) < len(names):
@@ -185,13 +184,12 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
     ) -> None:
         self.index, self.corpus, self.download = index, corpus, download
         self.corpus_format, self.fields = corpus_format, tuple(fields)
-        self._opened: PassageTexts | None = None
+        self._open: Callable[[list[str]], PassageTexts]
         if index is None or isinstance(index, (str, Path)) or corpus is not None:
-            self._open = texts_opener(
-                str(corpus) if corpus else None, str(index) if index else None, corpus_format, fields, download
-            )
+            corpus_name, index_name = (str(place) if place else None for place in (corpus, index))
+            self._open = texts_opener(corpus_name, index_name, corpus_format, fields, download)
         else:
-            self._opened = index
+            self._open = lambda _: index
 
     def transform(self, inp: Any) -> Any:
         """The frame with 'text'. Raises InputValidationError for a frame without 'docno'."""
@@ -200,6 +198,5 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
         distinct = list(dict.fromkeys(docids))
         texts: dict[str, str | None] = {}
         if distinct:
-            opened = self._open(distinct) if self._opened is None else self._opened
-            texts = dict(zip(distinct, opened.texts(distinct), strict=True))
+            texts = dict(zip(distinct, self._open(distinct).texts(distinct), strict=True))
         return inp.assign(text=pd.Series([texts[docid] for docid in docids], index=inp.index, dtype=object))
