@@ -9,7 +9,7 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -17,6 +17,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pyserini_repbert.errors import needs
 from pyserini_repbert.serve.searching import Step
@@ -49,11 +50,6 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')
 _OWN_ID = re.compile(r'[A-Za-z0-9._-]{1,64}')
 _BAD_PERCENT = re.compile(rb'%(?![0-9A-Fa-f]{2})')
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 
 class Metrics:
@@ -105,7 +101,7 @@ class Metrics:
 class Gate:
     """The outermost middleware of the application; everything but HTTP passes unchanged."""
 
-    def __init__(self, app: Any, settings: ServeSettings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, settings: ServeSettings, metrics: Metrics) -> None:
         self.app, self._settings, self._metrics = app, settings, metrics
         self._keys = [_digest(key) for key in settings.api_keys]
 

@@ -40,14 +40,19 @@ class Part(BaseModel):
     match: bool = Field(description='whether the query has this word')
 
 
-class CandidateResponse(BaseModel):
-    """A hit."""
+class Document(BaseModel):
+    """A passage."""
 
     docid: str = Field(description='of the passage')
-    score: float = Field(description='of the last step')
-    rank: int = Field(description='from 1')
     doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
     display: list[Part] | None = Field(None, description='with display=true: the passage, cleaned up for reading')
+
+
+class CandidateResponse(Document):
+    """A hit."""
+
+    score: float = Field(description='of the last step')
+    rank: int = Field(description='from 1')
     provenance: list[Place] | None = Field(None, description='with provenance=true: its rank in each ranking')
     grade: int | None = Field(None, description='with provenance=true, where the query is a judged topic')
 
@@ -149,12 +154,8 @@ class IndexResponse(Answered, IndexInfo):
     """An index."""
 
 
-class DocumentResponse(OfIndex):
+class DocumentResponse(Document, OfIndex):
     """A document."""
-
-    docid: str = Field(description='of the passage')
-    doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
-    display: list[Part] | None = Field(None, description='with display=true: the passage, cleaned up for reading')
 
 
 class TopicsResponse(OfIndex):

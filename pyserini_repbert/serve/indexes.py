@@ -160,9 +160,9 @@ class ServedIndex:
         from pyserini_repbert.names.topics import load_qrels, load_topics
 
         entry = catalog.find('indexes', self.settings.place)
-        known = None if entry is None else str(entry.values['collection'])
-        topics = self.settings.topics or (known if known and catalog.find('topics', known) else None)
-        qrels = self.settings.qrels or (known if known and catalog.find('qrels', known) else None)
+        known = '' if entry is None else str(entry.values['collection'])
+        topics = self.settings.topics or (catalog.find('topics', known) and known)
+        qrels = self.settings.qrels or (catalog.find('qrels', known) and known)
         self.topics: dict[str, Query] = {query.qid: query for query in load_topics(topics)} if topics else {}
         self.qrels: Qrels = load_qrels(qrels) if qrels else {}
         self._by_text = {_folded(query.text): query.qid for query in self.topics.values()}
@@ -188,15 +188,14 @@ class ServedIndex:
 
     def ranker(self, system: str, k1: float | None = None, b: float | None = None) -> Together:
         """The ranker of a system, opened if it is not yet; k1 and b are BM25's, None: the index's."""
-        queue = self._queues['java']
         if system not in self._rankers:
-            queue.call(lambda: self._open_sparse(system))
+            self._queues['java'].call(lambda: self._open_sparse(system))
         ranker = self._rankers[system]
-        if k1 is None and b is None:
+        weights = {name: value for name, value in (('k1', k1), ('b', b)) if value is not None}
+        if not weights:
             return ranker
         searcher: Any = ranker.ranker
-        weights = {name: value for name, value in (('k1', k1), ('b', b)) if value is not None}
-        return Together(searcher.with_settings(settings=replace(searcher.settings, **weights)), queue, system)
+        return Together(searcher.with_settings(settings=replace(searcher.settings, **weights)), ranker.queue, system)
 
     def _open_sparse(self, system: str) -> None:
         if system not in self._rankers:

@@ -75,15 +75,11 @@ class PipelineRequest(Sent):
     k1: K1 = None
     b: B = None
 
-    @property
-    def spec(self) -> PipelineSpec:
-        """All but the systems. Raises InputError for a stage that is none."""
-        names = PipelineRequest.model_fields.keys() - {'system', 'rerank'}
-        return PipelineSpec.of(self.model_dump(include=names) | {'stages': self.rerank})
-
     def ask(self, query: str, hits: int, deep: bool) -> Ask:
-        """A question that is answered so."""
-        return Ask(query, hits, self.system, self.spec, deep)
+        """A question that is answered so. Raises InputError for a stage that is none."""
+        names = PipelineRequest.model_fields.keys() & PipelineSpec.model_fields.keys()
+        spec = PipelineSpec.of({name: getattr(self, name) for name in names} | {'stages': self.rerank})
+        return Ask(query, hits, self.system, spec, deep)
 
 
 class BatchQuery(Sent):
@@ -147,7 +143,7 @@ def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) 
     if (spec.k1 is not None or spec.b is not None) and systems != ('bm25',):
         raise InputError("'k1' and 'b' are for system 'bm25' alone")
     combiner(len(systems), **spec.formula)  # refuses settings of another method
-    rerankers.check(spec.stages, limits)
+    rerankers.check(spec.stages)
     return replace(ask, systems=systems)
 
 

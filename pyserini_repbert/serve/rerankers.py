@@ -19,7 +19,7 @@ from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.aggregation import checked_method, sampled_pairs
 from pyserini_repbert.rerank.base import Progress, Reranker
 from pyserini_repbert.rerank.duobert import DuoBertReranker, Matrix, Wanted, sample_seed
-from pyserini_repbert.serve.settings import Limits, ServeSettings
+from pyserini_repbert.serve.settings import ServeSettings
 from pyserini_repbert.serve.together import Queue, Together
 from pyserini_repbert.trace import Trace
 
@@ -78,9 +78,9 @@ class Rerankers:
         self.systems = {name: _system(place) for name, place in self._places.items()}
         self._opened: dict[str, Any] = {}
 
-    def check(self, stages: Sequence[StageSpec], limits: Limits) -> None:
+    def check(self, stages: Sequence[StageSpec]) -> None:
         """Refuse stages that a client may not ask for, before anything is computed."""
-        total = 0
+        limits, total = self._settings.limits, 0
         for spec in stages:
             system = self.system(spec.name)
             options = dict(spec.options)
@@ -92,7 +92,7 @@ class Rerankers:
                 checked_method(options.get('method', 'sum'), options.get('samples'))
             if spec.k > limits.rerank_depth:
                 raise InputError(f"stage '{spec.label}': at most {limits.rerank_depth} candidates are reranked here")
-            total += inferences(system, spec.k, options)
+            total += _inferences(system, spec.k, options)
         if total > limits.inferences:
             raise InputError(
                 f'the stages take up to {total:,} model inputs, at most {limits.inferences:,} are allowed here: '
@@ -134,7 +134,7 @@ class Rerankers:
         return Together(reranker.with_settings(reads=spec.k, **changes), self.queue, str(spec))
 
 
-def inferences(system: str, n: int, options: Mapping[str, Any]) -> int:
+def _inferences(system: str, n: int, options: Mapping[str, Any]) -> int:
     """The model inputs of a stage for `n` candidates: n, or for duoBERT n(n - 1), or n times the samples if fewer."""
     if system != 'duobert':
         return n

@@ -17,7 +17,7 @@ from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.refusals import NotReadyError, TooLateError
 from pyserini_repbert.serve.requests import Ask, check_query, checked
-from pyserini_repbert.serve.rerankers import Rerankers, inferences
+from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.searching import Answer, GoneError, RequestTrace, Step, answer
 from pyserini_repbert.serve.settings import ServeSettings
 from pyserini_repbert.serve.together import Queue
@@ -146,7 +146,7 @@ class Service:
         Raises MissingResourceError for a docid that the index lacks, InputError for one given twice.
         """
         check_query(query, self.settings.limits)
-        self.rerankers.check([spec], self.settings.limits)
+        self.rerankers.check([spec])
         hits = self._with_texts(self.index(alias), docids)
         return self.rerankers.stage(spec, trace).rank([Query('0', query)], {'0': hits}, None, trace)['0']
 
@@ -163,13 +163,9 @@ class Service:
         self, alias: str, model: str, query: str, docids: Sequence[str], options: Mapping[str, Any], trace: Trace
     ) -> dict[str, Any]:
         """Explain passages by a reranker, or by the first one of a system; the form is `explain.explanation`'s."""
-        index, limits = self.index(alias), self.settings.limits
-        name = self.rerankers.named(model)
-        check_query(query, limits)
-        if not docids or len(docids) > limits.rerank_depth:
-            raise InputError(f'{len(docids)} docids were given, expected 1 to {limits.rerank_depth}')
-        if inferences(self.rerankers.systems[name], len(docids), {}) > limits.inferences:
-            raise InputError(f'{len(docids)} passages take more than {limits.inferences:,} model inputs: give fewer')
+        index, name = self.index(alias), self.rerankers.named(model)
+        check_query(query, self.settings.limits)
+        self.rerankers.check([StageSpec(name, len(docids))])
         hits = self._with_texts(index, docids)
         explained: dict[str, Any] = self.rerankers.queue.call(
             lambda: explanation(self.rerankers.opened(name), query, hits, **options, trace=trace), trace

@@ -79,61 +79,39 @@ class _Settings(BaseModel):
 
 
 class Limits(_Settings):
-    """The most that a request may ask for and take, and how much may wait. Each query of a batch counts on its own.
-
-    Attributes
-    ----------
-    query_characters : characters of a query
-    hits : hits of a search
-    rerank_depth : candidates of a reranking stage, and passages of an explanation
-    inferences : model inputs of a search, in all its stages, or of an explanation
-    batch_queries : queries of a batch
-    body_bytes : bytes of a request's body
-    waiting : jobs that wait in one queue; further requests are answered with 429
-    search_seconds : seconds until a search without reranking is given up
-    rerank_seconds : seconds until a search with reranking, or an explanation is given up
-    stop_seconds : seconds that a stopping service has to finish its requests, rounded down
-    """
+    """The most that a request may ask for and take, and how much may wait. Each query of a batch counts on its own."""
 
     query_characters: _Count = 2000
     hits: _Count = 1000
-    rerank_depth: _Count = 200
-    inferences: _Count = 5000
+    rerank_depth: _Count = 200  # candidates of a reranking stage, and passages of an explanation
+    inferences: _Count = 5000  # model inputs of a search, in all its stages, or of an explanation
     batch_queries: _Count = 100
     body_bytes: _Count = 1 << 20
-    waiting: _Count = 256
-    search_seconds: _Seconds = 10.0
-    rerank_seconds: _Seconds = 120.0
-    stop_seconds: _Seconds = 30.0
+    waiting: _Count = 256  # jobs that wait in one queue; further requests are answered with 429
+    search_seconds: _Seconds = 10.0  # until a search without reranking is given up
+    rerank_seconds: _Seconds = 120.0  # until a search with reranking, or an explanation is given up
+    stop_seconds: _Seconds = 30.0  # that a stopping service has to finish its requests
 
 
 class IndexSettings(_Settings):
     """An index of the service: a folder (`path`), or a name of the catalog; a text alone is a path.
 
     The descriptions are the help of the flags that `serve` makes from the fields.
-
-    Attributes
-    ----------
-    index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact' (EPIC's impacts);
-        None: recognised by the files in the folder
-    base_index : the alias of the Lucene index that holds its passages, and which sparse systems search
-    ray : the Ray cluster that searches its vectors, HOST:PORT or 'auto'; None: this machine
-    sparse : sparse systems beside it, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None: those that fit its Lucene index
-    adapted : a folder of `adapt`, whose search is a system named 'adapted'
-    topics, qrels : by name or file; None: the catalog's, for an index of the catalog
     """
 
     path: Annotated[str, AfterValidator(_folder)] | None = None
     name: str | None = None
+    # Lucene, a bundle of ours, Pyserini's layout, EPIC's impacts; None: recognised by the files in the folder
     index_type: Literal['tf', 'dense', 'faiss', 'impact'] | None = None
     encoder: Annotated[str, _named('encoders')] | None = Field(
         default=None, description='the encoder of --index; default: the one that the index names'
     )
-    base_index: str | None = None
+    base_index: str | None = None  # the alias of the Lucene index of its passages, which sparse systems search
     ann: bool = Field(default=False, description='also offer the approximate index of --index')
-    ray: str | None = None
+    ray: str | None = None  # the Ray cluster that searches its vectors, HOST:PORT or 'auto'; None: this machine
+    # sparse systems beside it, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None: those that fit its Lucene index
     sparse: list[Annotated[str, AfterValidator(_sparse)]] | None = None
-    adapted: _File | None = None
+    adapted: _File | None = None  # a folder of `adapt`, whose search is a system named 'adapted'
     topics: _File | None = Field(default=None, description='topics of --index, if there is one only')
     qrels: _File | None = Field(default=None, description='judgments of --index, if there is one only')
 
@@ -155,15 +133,7 @@ class IndexSettings(_Settings):
 
 
 class FileSettings(_Settings):
-    """The contents of a settings file.
-
-    Attributes
-    ----------
-    indexes : alias -> settings of an index
-    api_keys : accepted keys; empty: none is needed
-    rerankers : what clients may name, folders by their last part
-    limits : of requests
-    """
+    """The contents of a settings file: indexes by alias; accepted keys, empty where none is needed."""
 
     indexes: dict[Annotated[str, AfterValidator(_alias)], IndexSettings] = Field(default_factory=dict)
     api_keys: list[Annotated[str, AfterValidator(_key)]] = Field(default_factory=list)
