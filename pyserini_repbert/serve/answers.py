@@ -69,7 +69,7 @@ def searched(index: ServedIndex, answer: Answer, shown: Shown, **more: Any) -> d
     ask, ranking = answer.ask, answer.ranking
     documents = shown.documents(index, ranking.docids, ask.query)
     candidates = [
-        {'docid': docid, 'score': _rounded(score), 'rank': rank, **fields}
+        {'docid': docid, 'score': round(float(score), _SCORE_DIGITS), 'rank': rank, **fields}
         for rank, (docid, score, fields) in enumerate(zip(ranking.docids, ranking.scores, documents, strict=True), 1)
     ]
     if shown.provenance:
@@ -95,12 +95,8 @@ def searched(index: ServedIndex, answer: Answer, shown: Shown, **more: Any) -> d
 
 
 def _place(part: PartRanking, rank: int | None) -> dict[str, Any]:
-    score = None if rank is None else _rounded(part.ranking.scores[rank - 1])
+    score = None if rank is None else round(float(part.ranking.scores[rank - 1]), _SCORE_DIGITS)
     return {'ranking': part.name, 'rank': rank, 'score': score, 'below': part.below if rank is None else None}
-
-
-def _rounded(score: float) -> float:
-    return round(float(score), _SCORE_DIGITS)
 
 
 def _ranks(ranking: Ranking) -> dict[str, int]:

@@ -78,11 +78,10 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     )
     app.state.service, app.state.metrics = service, metrics
     add_error_handlers(app)
-    _add_own_routes(app, service, metrics)
     app.include_router(make_router(service))
     if tools is not None:
         app.router.routes.extend(tools.routes)
-    _add_page(app)
+    _add_own_routes(app, service, metrics)
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
     return app
 
@@ -98,18 +97,9 @@ async def _opened(service: Service, app: FastAPI) -> None:
         getattr(app.state, 'stop', lambda: None)()
 
 
-def _add_page(app: FastAPI) -> None:
-    for folder in ('js', 'style'):
-        app.mount(f'/{folder}', StaticFiles(directory=PAGE / folder))
-    files = StaticFiles(directory=PAGE, html=True)
-
-    @app.api_route('/', methods=_PROBED, include_in_schema=False)
-    @app.api_route('/{name}', methods=_PROBED, include_in_schema=False)
-    async def file(request: Request) -> Response:
-        return await files.get_response(request.path_params.get('name', '.'), request.scope)
-
-
 def _add_own_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
+    """Add the addresses outside /v1; the page takes all names that are left."""
+
     @app.api_route('/healthz', methods=_PROBED, include_in_schema=False)
     async def healthz() -> Response:
         return json_response({'status': 'alive'})
@@ -132,6 +122,15 @@ def _add_own_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
 
         text: Any = yaml.safe_dump(app.openapi(), sort_keys=False, allow_unicode=True)
         return Response(text, headers={'content-type': 'application/yaml; charset=utf-8'})
+
+    for folder in ('js', 'style'):
+        app.mount(f'/{folder}', StaticFiles(directory=PAGE / folder))
+    files = StaticFiles(directory=PAGE, html=True)
+
+    @app.api_route('/', methods=_PROBED, include_in_schema=False)
+    @app.api_route('/{name}', methods=_PROBED, include_in_schema=False)
+    async def file(request: Request) -> Response:
+        return await files.get_response(request.path_params.get('name', '.'), request.scope)
 
 
 def log_config(file: str | None) -> dict[str, Any]:

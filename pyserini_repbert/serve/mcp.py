@@ -69,17 +69,9 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
     ) -> dict[str, Any]:
         """Search an index: the best passages for a question, with their texts."""
         text = query if isinstance(query, str) else str(query.get('query_txt') or '')
-        pipeline = requests.PipelineRequest(
-            system=system or [],
-            fusion=fusion,
-            alpha=alpha,
-            weights=weights or [],
-            normalize=normalize,
-            rrf_k=rrf_k,
-            rerank=rerank or [],
-            k1=k1,
-            b=b,
-        )
+        given: dict[str, Any] = {'system': system or [], 'weights': weights or [], 'rerank': rerank or []}
+        given |= {'fusion': fusion, 'alpha': alpha, 'normalize': normalize, 'rrf_k': rrf_k, 'k1': k1, 'b': b}
+        pipeline = requests.PipelineRequest(**given)
         ask, shown = pipeline.ask(text, hits, provenance), Shown(parse, provenance=provenance)
 
         def work(trace: RequestTrace) -> dict[str, Any]:

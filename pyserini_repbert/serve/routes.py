@@ -29,12 +29,8 @@ _LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_quer
 
 def make_router(service: Service) -> APIRouter:
     """The routes of a service."""
-    router = APIRouter(
-        prefix='/v1',
-        responses=RESPONSES,
-        dependencies=[Depends(known_parameters)],
-        redirect_slashes=False,
-    )
+    checks = [Depends(known_parameters)]
+    router = APIRouter(prefix='/v1', responses=RESPONSES, dependencies=checks, redirect_slashes=False)
     progress: Progress = {}
 
     @router.get('/progress/{request_id}', summary='How far a request is', response_model=models.ProgressResponse)
@@ -76,20 +72,14 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
 
         return await answered(request, service, work, bool(asked.rerank or asked.explain), progress)
 
-    def ask_of(
-        body: requests.BatchRequest | requests.CompareRequest,
-        query: str,
-        pipeline: requests.PipelineRequest,
-        deep: bool,
-    ) -> requests.Ask:
-        hits = body.hits if 'hits' in body.model_fields_set else min(body.hits, limits.hits)
-        return pipeline.ask(query, hits, deep)
+    def hits_of(body: requests.BatchRequest | requests.CompareRequest) -> int:
+        return body.hits if 'hits' in body.model_fields_set else min(body.hits, limits.hits)
 
     @router.post('/{index}/batch', summary='Search for several queries', response_model=models.BatchResponse)
     async def batch(request: Request, index: str = INDEX, body: requests.BatchRequest = Body()) -> Response:
         if len(body.queries) > limits.batch_queries:
             raise InputError(f'{len(body.queries)} queries were given, at most {limits.batch_queries} are taken')
-        asks = [ask_of(body, one.text, body, body.provenance) for one in body.queries]
+        asks = [body.ask(one.text, hits_of(body), body.provenance) for one in body.queries]
         qids = [str(place) if one.qid is None else one.qid for place, one in enumerate(body.queries)]
         (qid, times), *_ = Counter(qids).most_common(1)
         if times > 1:
@@ -127,7 +117,7 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
 
     @router.post('/{index}/compare', summary='Two answers side by side', response_model=models.CompareResponse)
     async def compare(request: Request, index: str = INDEX, body: requests.CompareRequest = Body()) -> Response:
-        asks = [ask_of(body, body.query, pipeline, True) for pipeline in (body.a, body.b)]
+        asks = [pipeline.ask(body.query, hits_of(body), True) for pipeline in (body.a, body.b)]
         shown = Shown(provenance=True, display=body.display)
 
         def work(trace: RequestTrace) -> Response:
