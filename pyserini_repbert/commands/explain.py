@@ -94,7 +94,7 @@ def _epic_bundle(index: str | None) -> EpicBundle | None:
 
 def _hits(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking:
     """The passages that the flags name, with their texts."""
-    from pyserini_repbert.names.corpora import open_texts
+    from pyserini_repbert.names.texts import open_texts
     from pyserini_repbert.ranking import Ranking
 
     if options.passage:

@@ -12,9 +12,9 @@ from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import combiner
 from pyserini_repbert.models.checkpoints.checkpoint import models_of, open_checkpoint
 from pyserini_repbert.models.tokenizer import share_workers
-from pyserini_repbert.names.corpora import texts_opener
 from pyserini_repbert.names.indexes import NamedIndex, ready_folder
 from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
+from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.adapted import with_adapted, with_query_map
 from pyserini_repbert.pipeline.pipeline import Chain, Pipeline, Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec

@@ -50,12 +50,12 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
     """Add the addresses to a router; they note in `progress` how far the stages of a request are."""
     limits = service.settings.limits
 
-    class SearchRequest(requests.SearchRequest):
+    class LimitedRequest(requests.SearchRequest):
         query: str = Field(min_length=1, max_length=limits.query_characters, description='a question')
         hits: int = Field(min(10, limits.hits), ge=1, le=limits.hits, description='hits of the answer')
 
     @router.get('/{index}/search', summary='Search an index', response_model=models.SearchResponse)
-    async def search(request: Request, asked: Annotated[SearchRequest, Query()], index: str = INDEX) -> Response:
+    async def search(request: Request, asked: Annotated[LimitedRequest, Query()], index: str = INDEX) -> Response:
         shown = Shown(asked.parse, asked.max_doc_length, asked.provenance, asked.display)
         ask = asked.ask(asked.query, asked.hits, asked.provenance)
 

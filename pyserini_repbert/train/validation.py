@@ -14,7 +14,8 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.studies.depths import Cutoff, tune_cutoff
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
-from pyserini_repbert.names.corpora import open_corpus, open_texts
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker

@@ -12,7 +12,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import fused_depth
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.interop.pyterrier.frames import check_queries, hits_frame, pd, pt, rank_columns
-from pyserini_repbert.names.corpora import texts_opener
+from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.opening import joined, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query
