@@ -62,7 +62,7 @@ def test_unknown_names_are_one_line_with_suggestions(capsys):
         "error: 'docter' is not a command; did you mean doctor? (see python -m pyserini_repbert --help)\n"
     )
     assert main(['pyserini.serach.faiss']) == 2
-    assert 'did you mean pyserini.search.faiss' in capsys.readouterr().err
+    assert "did you mean 'pyserini.search.faiss'" in capsys.readouterr().err
 
 
 @pytest.mark.jvm

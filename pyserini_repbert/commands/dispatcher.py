@@ -71,12 +71,14 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     """Run a module of Pyserini as `python -m` would. Its failures become one line; its exit status is passed on."""
     import runpy
 
+    from pyserini_repbert import catalog
     from pyserini_repbert.interop import pyserini
     from pyserini_repbert.lucene import compat, jvm, tables
 
-    if module not in compat.runnable_modules():
-        version = compat.pyserini_version()
-        raise UnknownNameError(f"Pyserini {version} has no module '{module}'{compat.suggestion(module)}")
+    modules = compat.runnable_modules()
+    if module not in modules:
+        near = catalog.did_you_mean(module, modules)
+        raise UnknownNameError(f"Pyserini {compat.pyserini_version()} has no module '{module}'{near}")
     jvm.start_jvm()
     os.environ['PATH'] = os.pathsep.join([str(Path(os.environ['JAVA_HOME']) / 'bin'), os.environ.get('PATH', '')])
     arguments = _with_topics_file(arguments)

@@ -136,9 +136,10 @@ def register_with_server() -> None:
     The server gives a searcher the name of an encoder, which is not looked up in Pyserini's tables: FaissSearcher gets
     the encoder itself instead. The server of 1.6 opens only prebuilt indexes, with its own encoders.
     """
-    factories = compat.server_factories()
-    if factories is None:
+    tables = compat.server_tables()
+    if tables is None:
         return
+    factories, indexes = tables
     local, prebuilt, arguments_of = factories['faiss']
 
     def with_encoder(index: Any) -> dict[str, Any]:
@@ -147,7 +148,7 @@ def register_with_server() -> None:
             return arguments
         if index.path:  # the server of 2.4 looks in its table for the passages of every dense index
             entry = {'filename': index.name, 'urls': [Path(index.path).as_uri()], 'md5': '', 'texts': index.base_index}
-            add_index(compat.server_table('faiss'), index.name, entry)
+            add_index(indexes['faiss'], index.name, entry)
         from pyserini_repbert.encode import RepBertQueryEncoder
 
         return arguments | {'query_encoder': RepBertQueryEncoder(index.encoder)}

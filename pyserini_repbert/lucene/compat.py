@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -14,6 +13,7 @@ from types import ModuleType
 from typing import Any
 from urllib.error import URLError
 
+from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.errors import (
     JavaError,
     MismatchError,
@@ -52,7 +52,8 @@ def import_pyserini(module: str = 'pyserini') -> ModuleType:
         raise
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(f'{error.name}.')):
-            raise UnknownNameError(f"Pyserini {version} has no module '{module}'{suggestion(module)}") from error
+            near = did_you_mean(module, runnable_modules())
+            raise UnknownNameError(f"Pyserini {version} has no module '{module}'{near}") from error
         raise MissingDependencyError.of(error.name or 'unknown', f"Pyserini {version}'s {module}") from error
     except (URLError, ConnectionError, TimeoutError) as error:
         raise MissingResourceError(
@@ -147,21 +148,16 @@ def place_of(search: ModuleType, kind: str, name: str) -> Path:
     return Path(search.JRelevanceJudgments.getNewQrelAbsPath(path).toString())
 
 
-def server_factories() -> MutableMapping[str, Any] | None:
-    """Pyserini 2.x's server's table of searchers: index type -> (from a folder, from a name, arguments of a setting).
+def server_tables() -> tuple[MutableMapping[str, Any], Mapping[str, Any]] | None:
+    """Two tables of Pyserini 2.x's server by index type ('faiss'); None for Pyserini 1.6, whose server has none.
 
-    None for Pyserini 1.6, whose server has no such table.
+    The first has how to open a searcher (from a folder, from a name, arguments of a setting), the second a table of
+    prebuilt indexes.
     """
     with suppress(UnknownNameError):
-        factories: MutableMapping[str, Any] = _attribute(import_pyserini('pyserini.server.utils'), 'SEARCHER_FACTORIES')
-        return factories
+        utils = import_pyserini('pyserini.server.utils')
+        return _attribute(utils, 'SEARCHER_FACTORIES'), _attribute(utils, 'INDEX_TYPE')
     return None
-
-
-def server_table(index_type: str) -> Mapping[str, Any]:
-    """Pyserini 2.x's table of prebuilt indexes of one of its server's index types ('faiss', 'lucene_hnsw')."""
-    table: Mapping[str, Any] = _attribute(import_pyserini('pyserini.server.utils'), 'INDEX_TYPE')[index_type]
-    return table
 
 
 def _attribute(owner: object, name: str) -> Any:
@@ -174,12 +170,6 @@ def _attribute(owner: object, name: str) -> Any:
             f"Pyserini {pyserini_version()} has no {name} in {where}: pip install 'pyserini>=1.6,<3'; if it is such a "
             'version, it differs from those that this package was tested with (1.6.0 and 2.4.0)'
         ) from error
-
-
-def suggestion(module: str) -> str:
-    """'; did you mean …?' with the nearest modules of Pyserini, or ''."""
-    close = difflib.get_close_matches(module, runnable_modules(), n=3)
-    return f'; did you mean {" or ".join(close)}?' if close else ''
 
 
 def runnable_modules() -> list[str]:

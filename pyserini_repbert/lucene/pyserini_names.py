@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,8 +31,7 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
     lucene = (tables['sparse'], tables['impact'])
     entry = next((table[name] for table in lucene if name in table), None)
     if entry is None:
-        close = difflib.get_close_matches(name, [known for table in lucene for known in table], n=3, cutoff=0.6)
-        near = f'; did you mean {", ".join(close)}?' if close else ''
+        near = catalog.did_you_mean(name, [known for table in lucene for known in table])
         raise UnknownNameError(
             f"'{name}' is neither the folder of a Lucene index nor a prebuilt index of Pyserini{near}"
         )
@@ -41,23 +39,19 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
     place = Path(util.get_cache_home()) / 'indexes'
     # Pyserini 1.6's check_downloaded derives the folder from the address, while the folder is named after the file
     unpacked = place / f'{str(entry.get("filename", "")).removesuffix(".tar.gz")}.{entry.get("md5")}'
-    if not unpacked.is_dir() and not util.check_downloaded(name):
-        packed = packed_size(entry)
-        size = 'size unknown' if packed is None else human_size(packed)
-        by_hand = f'fetch {entry["urls"][0]} ({size}) and unpack it below {place}'
-        if is_offline() or not download:
-            why = 'downloads are off' if is_offline() else 'it has to be downloaded first'
-            raise MissingResourceError(
-                f"prebuilt index '{name}' is not here and {why}: have it downloaded, or {by_hand}",
-                parameters=('download',),
-            )
-        try:
-            return Path(util.download_prebuilt_index(name, verbose=False))
-        except Exception as error:  # Pyserini raises ValueError, AssertionError (checksum) and what its libraries raise
-            raise MissingResourceError(
-                f"prebuilt index '{name}' could not be fetched ({error}): try again, or {by_hand}"
-            ) from error
-    return Path(util.download_prebuilt_index(name, verbose=False))
+    packed = packed_size(entry)
+    size = 'size unknown' if packed is None else human_size(packed)
+    by_hand = f'fetch {entry["urls"][0]} ({size}) and unpack it below {place}'
+    if (is_offline() or not download) and not unpacked.is_dir() and not util.check_downloaded(name):
+        why = 'downloads are off' if is_offline() else 'it has to be downloaded first'
+        message = f"prebuilt index '{name}' is not here and {why}: have it downloaded, or {by_hand}"
+        raise MissingResourceError(message, parameters=('download',))
+    try:
+        return Path(util.download_prebuilt_index(name, verbose=False))
+    except Exception as error:  # Pyserini raises ValueError, AssertionError (checksum) and what its libraries raise
+        raise MissingResourceError(
+            f"prebuilt index '{name}' could not be fetched ({error}): try again, or {by_hand}"
+        ) from error
 
 
 def pyserini_topics(name: str) -> list[Query]:
@@ -79,17 +73,24 @@ def pyserini_qrels(name: str) -> Path:
 
 
 def _fetched(kind: str, name: str, search: Any, fetch: Callable[[str], Any]) -> Any:
-    if is_offline() and not place_of(search, kind, name).exists():
-        raise _unreachable(kind, name, search, PyseriniRepbertError('downloads are off'))
+    path = place_of(search, kind, name)
     try:
+        if is_offline() and not path.exists():
+            raise PyseriniRepbertError('downloads are off')
         return fetch(name)
     except Exception as error:
-        raise _unreachable(kind, name, search, error) from error
+        what, reason = f"Pyserini's {kind} '{name}'", java_reason(error)
+        if path.is_file():
+            advice = f'at {path} cannot be read ({reason}): delete the file, it is then fetched again'
+        else:
+            advice = f'are not here and could not be fetched ({reason}): put {path.name} at {path}'
+        raise MissingResourceError(f'{what} {advice}') from error
 
 
 def _pyserini_search(kind: str, spec: str) -> Any:
     """Pyserini's module of topics and judgments. Raises UnknownNameError for a name that it does not have."""
     catalog_names = list(catalog.entries(kind))
+    listed = ', '.join(catalog_names)
     if '/' in spec or '\\' in spec:
         raise UnknownNameError(f"there is no {kind} file '{spec}': check the path")
     try:
@@ -98,24 +99,11 @@ def _pyserini_search(kind: str, spec: str) -> Any:
     except (JavaError, MissingDependencyError, MissingResourceError) as error:
         near = catalog.did_you_mean(spec, catalog_names)
         raise UnknownNameError(
-            f"'{spec}' is neither a {kind} file nor in the catalog ({', '.join(catalog_names)}){near}; "
+            f"'{spec}' is neither a {kind} file nor in the catalog ({listed}){near}; "
             f"Pyserini's names could not be looked up: {error}"
         ) from error
     if spec not in registry:
-        close = difflib.get_close_matches(spec, [*catalog_names, *registry], n=4, cutoff=0.5)
-        near = f'; did you mean {", ".join(close)}?' if close else f': the catalog has {", ".join(catalog_names)}'
+        near = catalog.did_you_mean(spec, [*catalog_names, *registry]) or f': the catalog has {listed}'
         raise UnknownNameError(f"'{spec}' is neither a {kind} file nor a name in the catalog or in Pyserini{near}")
     quiet_java()
     return search
-
-
-def _unreachable(kind: str, spec: str, search: Any, error: Exception) -> MissingResourceError:
-    path = place_of(search, kind, spec)
-    reason = java_reason(error)
-    if path.is_file():
-        return MissingResourceError(
-            f"Pyserini's {kind} '{spec}' at {path} cannot be read ({reason}): delete the file, it is then fetched again"
-        )
-    return MissingResourceError(
-        f"Pyserini's {kind} '{spec}' are not here and could not be fetched ({reason}): put {path.name} at {path}"
-    )
