@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import add_flags
-from pyserini_repbert.commands.output_files import record_output
+from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:

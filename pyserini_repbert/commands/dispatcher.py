@@ -30,6 +30,15 @@ COMMANDS = {
     'serve': 'search over HTTP, in a page, by MCP tools',
     'doctor': 'check this machine, and say how to mend what is missing',
 }
+_HELP = f"""\
+usage: {PROGRAM} COMMAND [ARGUMENTS]
+       {PROGRAM} pyserini.MODULE [ARGUMENTS]
+
+commands (each has --help):
+{{}}
+
+pyserini.MODULE runs a module of Pyserini, pyserini.search.faiss say, with a Java found for it,
+and RepBERT among its encoders and indexes."""
 # Modules of Pyserini that choose encoders or indexes by name; the others start without loading torch.
 _NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.server')
 
@@ -37,7 +46,9 @@ _NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.
 def main(arguments: list[str]) -> int | None:
     """Run a command of ours or a module of Pyserini by name; returns its exit status."""
     if not arguments or arguments[0] in ('-h', '--help', 'help'):
-        print(_help(), file=sys.stdout if arguments else sys.stderr)
+        width = max(map(len, COMMANDS))
+        commands = '\n'.join(f'  {name:<{width}}  {text}' for name, text in COMMANDS.items())
+        print(_HELP.format(commands), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else EXIT_ERROR
     name, *rest = arguments
     if name == '--version':
@@ -51,20 +62,6 @@ def main(arguments: list[str]) -> int | None:
     close = difflib.get_close_matches(name, list(COMMANDS), n=2, cutoff=0.5)
     near = f'; did you mean {" or ".join(close)}?' if close else f': there are {", ".join(COMMANDS)}'
     raise UnknownNameError(f"'{name}' is not a command{near} (see {PROGRAM} --help)")
-
-
-def _help() -> str:
-    width = max(map(len, COMMANDS))
-    commands = '\n'.join(f'  {name:<{width}}  {text}' for name, text in COMMANDS.items())
-    return f"""\
-usage: {PROGRAM} COMMAND [ARGUMENTS]
-       {PROGRAM} pyserini.MODULE [ARGUMENTS]
-
-commands (each has --help):
-{commands}
-
-pyserini.MODULE runs a module of Pyserini, pyserini.search.faiss say, with a Java found for it,
-and RepBERT among its encoders and indexes."""
 
 
 def _run_pyserini(module: str, arguments: list[str]) -> int:
@@ -81,11 +78,17 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
         raise UnknownNameError(f"Pyserini {compat.pyserini_version()} has no module '{module}'{near}")
     jvm.start_jvm()
     os.environ['PATH'] = os.pathsep.join([str(Path(os.environ['JAVA_HOME']) / 'bin'), os.environ.get('PATH', '')])
-    arguments = _with_topics_file(arguments)
+    pairs = list(itertools.pairwise(arguments))
+    for place, (flag, name) in enumerate(pairs, 1):
+        shipped = catalog.file('topics', name) if flag == '--topics' and not Path(name).exists() else None
+        if shipped is not None:
+            arguments[place] = str(shipped)  # Pyserini reads a file
     if module.startswith(_NEED_PLUGIN):
         pyserini.register()
-        for encoder in _values(arguments, '--encoder'):
-            pyserini.claim(encoder)
+        pairs += [(flag, value) for flag, _, value in (given.partition('=') for given in arguments)]
+        for flag, encoder in pairs:
+            if flag == '--encoder' and encoder:
+                pyserini.claim(encoder)
     if module.startswith('pyserini.server'):
         pyserini.register_with_server()
     before = sys.argv
@@ -109,22 +112,3 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     finally:
         sys.argv = before
     return 0
-
-
-def _values(arguments: list[str], flag: str) -> list[str]:
-    """The values of a flag, given as `--flag value` or `--flag=value`."""
-    pairs = [value for given, value in itertools.pairwise(arguments) if given == flag]
-    return pairs + [given.partition('=')[2] for given in arguments if given.startswith(f'{flag}=')]
-
-
-def _with_topics_file(arguments: list[str]) -> list[str]:
-    """The arguments with a catalog name after `--topics` replaced by its file, which Pyserini can read."""
-    from pyserini_repbert import catalog
-
-    replaced = list(arguments)
-    for position, given in enumerate(arguments[:-1]):
-        name = arguments[position + 1]
-        shipped = catalog.file('topics', name) if given == '--topics' and not Path(name).exists() else None
-        if shipped is not None:
-            replaced[position + 1] = str(shipped)
-    return replaced

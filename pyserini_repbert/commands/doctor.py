@@ -22,17 +22,13 @@ _PYSERINI = "pip install 'pyserini>=1.6,<3'"
 class Finding(NamedTuple):
     """One line of the report.
 
-    Attributes
-    ----------
-    status : 'fail': a required part does not work; 'warn': something works less well, or an optional part does not
-        work; 'ok'
-    fix : what to do, '' if nothing
+    `status` is 'fail' for a required part that does not work, 'warn' for an optional one, or one that works less well.
     """
 
     check: str
     status: str
     found: str
-    fix: str = ''
+    fix: str = ''  # what to do
 
 
 def _python() -> Iterator[Finding]:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import add_flags, precision
-from pyserini_repbert.commands.output_files import check_outside, record_output
+from pyserini_repbert.commands.flags import add_flags, check_outside, precision, record_output
 from pyserini_repbert.commands.terminal import cut_text, model_update, say_device, stages_text
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pyserini_repbert.commands.command import parser
-from pyserini_repbert.commands.flags import add_flags, named_paths, read_named
-from pyserini_repbert.commands.output_files import parsed, record_output, run_tag
+from pyserini_repbert.commands.command import parser, refuse
+from pyserini_repbert.commands.flags import add_flags, named_paths, parsed, read_named, record_output, run_tag
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, judged_only, parse_measures
 from pyserini_repbert.evaluate.significance import Comparison, compare
@@ -19,16 +18,10 @@ from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file, atomic_folder
 from pyserini_repbert.names.topics import load_qrels, load_topics
 
-_ANALYSES = {  # the first word -> the module and the function of its command
-    'fusion-table': ('evaluate_studies', 'fusion_table'),
-    'consistency': ('evaluate_studies', 'consistency'),
-    'recall-depth': ('evaluate_studies', 'recall_depth'),
-    'rerank-depth': ('evaluate_studies', 'rerank_depth'),
-    'tradeoff': ('evaluate_costs', 'tradeoff'),
-    'epic-pruning': ('evaluate_costs', 'epic_pruning'),
-    'ties': ('evaluate', 'ties'),
-    'split-folds': ('evaluate', 'split_folds'),
-    'join-folds': ('evaluate', 'join_folds'),
+_ANALYSES = {  # the first word -> the module that has its function
+    **dict.fromkeys(('fusion-table', 'consistency', 'recall-depth', 'rerank-depth'), 'evaluate_studies'),
+    **dict.fromkeys(('tradeoff', 'epic-pruning'), 'evaluate_costs'),
+    **dict.fromkeys(('ties', 'split-folds', 'join-folds'), 'evaluate'),
 }
 _FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list of lists of qids'
 
@@ -36,28 +29,26 @@ _FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); 
 def main(arguments: list[str]) -> None:
     """Run the analysis that the first argument names, or evaluate run files and print a table or JSON."""
     if arguments and arguments[0] in _ANALYSES:
-        module, function = _ANALYSES[arguments[0]]
-        getattr(importlib.import_module(f'pyserini_repbert.commands.{module}'), function)(arguments[1:])
+        module = importlib.import_module(f'pyserini_repbert.commands.{_ANALYSES[arguments[0]]}')
+        getattr(module, arguments[0].replace('-', '_'))(arguments[1:])
         return
-    flags = parser(
-        'evaluate',
-        'Score run files by judgments. `evaluate ANALYSIS` runs an analysis instead: '
-        f'{", ".join(_ANALYSES)} (each has its own --help).',
-    )
+    others = f'{", ".join(_ANALYSES)} (each has its own --help)'
+    flags = parser('evaluate', f'Score run files by judgments. `evaluate ANALYSIS` runs an analysis instead: {others}.')
+    add = flags.add_argument
     add_flags(flags, 'qrels')
-    flags.add_argument('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')
+    add('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')
     add_flags(flags, 'measures')
-    flags.add_argument('--judged-only', action='store_true', help='leave out hits that nobody judged for the topic')
-    flags.add_argument('--per-query', metavar='FILE', help='write the value of each topic; - prints them')
-    flags.add_argument('--compare', action='store_true', help='compare the other runs with the first by paired t-tests')
-    flags.add_argument('--json', action='store_true', help='print JSON instead of tables')
+    add('--judged-only', action='store_true', help='leave out hits that nobody judged for the topic')
+    add('--per-query', metavar='FILE', help='write the value of each topic; - prints them')
+    add('--compare', action='store_true', help='compare the other runs with the first by paired t-tests')
+    add('--json', action='store_true', help='print JSON instead of tables')
     options = parsed(flags, arguments)
-    if not options.runs:
-        raise InputError('no run files were given: name them before --measures, which takes all words behind it')
-    if options.compare and len(options.runs) < 2:
-        raise InputError('--compare was given one run: give the baseline first, then the runs to compare with it')
-    if options.per_query == '-' and options.json:
-        raise InputError('--per-query - and --json both print: write the values per query to a file')
+    why = 'no run files were given: name them before --measures, which takes all words behind it'
+    refuse(not options.runs, why)
+    single = options.compare and len(options.runs) < 2
+    refuse(single, '--compare was given one run: give the baseline first, then the runs to compare with it')
+    both = options.per_query == '-' and options.json
+    refuse(both, '--per-query - and --json both print: write the values per query to a file')
     measures = parse_measures(options.measures)
     paths = named_paths(options.runs)
     qrels = load_qrels(options.qrels)
@@ -67,10 +58,8 @@ def main(arguments: list[str]) -> None:
         if 2 * judged < len(run):
             print(f'warning: {judged} of the {len(run)} topics of {name} are judged', file=sys.stderr)
         evaluations[name] = evaluate(judged_only(run, qrels) if options.judged_only else run, qrels, measures)
-    baseline, *others = evaluations
-    tests = [
-        (name, test) for name in others if options.compare for test in compare(evaluations[baseline], evaluations[name])
-    ]
+    baseline, *compared = evaluations if options.compare else list(evaluations)[:1]
+    tests = [(name, test) for name in compared for test in compare(evaluations[baseline], evaluations[name])]
     if options.per_query:
         with contextlib.nullcontext(sys.stdout) if options.per_query == '-' else atomic_file(options.per_query) as out:
             out.write('run\tqid\tmeasure\tvalue\n')
@@ -82,24 +71,20 @@ def main(arguments: list[str]) -> None:
             {'run': name, 'path': paths[name], 'topics_without_hits': len(one.without_hits), 'measures': one.means}
             for name, one in evaluations.items()
         ]
-        comparisons = [{'run': name, **test._asdict()} for name, test in tests]
-        compared = {'baseline': baseline, 'comparisons': comparisons} if tests else {}
-        print(json.dumps({'judged_topics': len(qrels), 'runs': runs, **compared}, ensure_ascii=False, indent=2))
+        results = {'judged_topics': len(qrels), 'runs': runs}
+        if tests:
+            results |= {'baseline': baseline, 'comparisons': [{'run': name, **test._asdict()} for name, test in tests]}
+        print(json.dumps(results, ensure_ascii=False, indent=2))
     elif options.per_query != '-':
         _print_tables(evaluations, tests, len(qrels))
 
 
-def _print_tables(
-    evaluations: Mapping[str, Evaluation], tests: Sequence[tuple[str, Comparison]], n_judged: int
-) -> None:
-    baseline = next(iter(evaluations))
-    rows = [[name, *(f'{value:.4f}' for value in one.means.values())] for name, one in evaluations.items()]
-    print(markdown(['run', *evaluations[baseline].means], rows))
-    notes = [
-        f'{name} has no hits for {len(one.without_hits)} of them, which count 0.'
-        for name, one in evaluations.items()
-        if one.without_hits
-    ]
+def _print_tables(scored: Mapping[str, Evaluation], tests: Sequence[tuple[str, Comparison]], n_judged: int) -> None:
+    baseline = next(iter(scored))
+    rows = [[name, *(f'{value:.4f}' for value in one.means.values())] for name, one in scored.items()]
+    print(markdown(['run', *scored[baseline].means], rows))
+    without = {name: len(one.without_hits) for name, one in scored.items() if one.without_hits}
+    notes = [f'{name} has no hits for {number} of them, which count 0.' for name, number in without.items()]
     print(f'\nOver {n_judged} judged topics.', *notes)
     if tests:
         rows = [
@@ -117,11 +102,8 @@ def ties(arguments: Sequence[str]) -> None:
     add_flags(flags, 'qrels')
     flags.add_argument('runs', nargs='+', metavar='RUN', help='run files, each as FILE or NAME=FILE')
     add_flags(flags, 'measures')
-    flags.add_argument(
-        '--written-here',
-        action='store_true',
-        help='count scores one step apart as a tie, which this package writes so; the default for runs with a record',
-    )
+    text = 'count scores one step apart as a tie, which this package writes so; the default for runs with a record'
+    flags.add_argument('--written-here', action='store_true', help=text)
     options = flags.parse_args(arguments)
     from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
     from pyserini_repbert.record import read_record
@@ -140,10 +122,10 @@ def ties(arguments: Sequence[str]) -> None:
 
 def split_folds(arguments: Sequence[str]) -> None:
     """Write the topics that each fold's model is trained, validated and tested on."""
-    flags = parser(
-        'evaluate split-folds',
-        'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv: it tests, the one before validates, the rest train.',
+    text = (
+        'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv: it tests, the one before validates, the rest train.'
     )
+    flags = parser('evaluate split-folds', text)
     flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
     add_flags(flags, 'topics', required=True)
     flags.add_argument('--run', help='a run of all topics, to be split likewise into .run files')

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands.command import Parser, parser, positive_int, progress, zero_or_more
-from pyserini_repbert.commands.flags import add_flags, precision
+from pyserini_repbert.commands.command import parser, positive_int, progress, zero_or_more
+from pyserini_repbert.commands.flags import add_flags, parsed, precision, record_output
 from pyserini_repbert.commands.index import WEIGHTS
-from pyserini_repbert.commands.output_files import parsed, record_output
 from pyserini_repbert.commands.terminal import model_update
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.plots import plot_points
 from pyserini_repbert.evaluate.tables import markdown, write_csv
 from pyserini_repbert.names.topics import load_qrels, load_topics
-
-if TYPE_CHECKING:
-    from pyserini_repbert.evaluate.studies.tradeoff import Point
 
 _K0 = [10, 20, 50, 100, 200, 500, 1000]  # of Multi-Stage Figures 2 and 4, and shallower ones
 _K1 = [0, 10, 20, 30, 40, 50]  # Multi-Stage Figure 3
@@ -32,23 +27,18 @@ def tradeoff(arguments: Sequence[str]) -> None:
     flags.add_argument('scores', metavar='FILE.npz', help='what `rerank --pairs` kept')
     add_flags(flags, 'qrels')
     add_flags(flags, 'measures', default=['MRR@10'])  # the first one decides what is best
+    add = flags.add_argument
     k0s, k1s = (f'default: {" ".join(map(str, depths))}, as far as the file goes' for depths in (_K0, _K1))
-    flags.add_argument('--k0', nargs='+', type=positive_int, help=f'candidates of monoBERT; {k0s}')
-    flags.add_argument('--k1', nargs='+', type=zero_or_more, help=f'candidates of duoBERT, 0 for none; {k1s}')
+    add('--k0', nargs='+', type=positive_int, help=f'candidates of monoBERT; {k0s}')
+    add('--k1', nargs='+', type=zero_or_more, help=f'candidates of duoBERT, 0 for none; {k1s}')
     methods = ['sum', 'binary', 'min', 'max', 'sample']
-    flags.add_argument('--methods', nargs='+', default=methods, choices=methods, help='aggregations')
-    flags.add_argument('--samples', nargs='+', type=positive_int, default=_M, help="m of 'sample'")
+    add('--methods', nargs='+', default=methods, choices=methods, help='aggregations')
+    add('--samples', nargs='+', type=positive_int, default=_M, help="m of 'sample'")
     add_flags(flags, 'hits', type=positive_int, help='hits of a query that are evaluated')
     add_flags(flags, 'csv', 'plot')
-    flags.add_argument('--budget', type=positive_int, metavar='N', help='inferences that a query may take')
+    add('--budget', type=positive_int, metavar='N', help='inferences that a query may take')
     options = parsed(flags, arguments)
-    from pyserini_repbert.evaluate.studies.tradeoff import (
-        best_within,
-        pareto_front,
-        seconds_an_inference,
-        settings,
-        trade_off,
-    )
+    from pyserini_repbert.evaluate.studies import tradeoff as study
     from pyserini_repbert.rerank.saved_scores import read_saved_scores
 
     measures = parse_measures(options.measures)
@@ -58,19 +48,19 @@ def tradeoff(arguments: Sequence[str]) -> None:
     compared = max((len(query.members) for query in saved), default=0)
     k0_values = options.k0 or _within(_K0, deepest)
     k1_values = _within(_K1, min(about.get('k1', compared), compared)) if options.k1 is None else options.k1
-    chosen = settings(k0_values, k1_values, options.methods, options.samples)
+    chosen = study.settings(k0_values, k1_values, options.methods, options.samples)
     chosen = [setting for setting in chosen if setting.k0 <= deepest and setting.k1 <= compared]
     if not deepest:
         raise InputError(f'{options.scores} has no scores of a first reranker: keep those of two stages')
     if not chosen:
         there = f'scores to k0={deepest}, and pairs of {compared} candidates'
         raise InputError(f'{options.scores} has {there}: give --k0 and --k1 within that')
-    rates = seconds_an_inference(about)
+    rates = study.seconds_an_inference(about)
     with progress(len(chosen), 'replay', 'settings', options.quiet) as bar:
-        points, missing = trade_off(saved, qrels, chosen, measures, rates, options.hits, bar.update)
+        points, missing = study.trade_off(saved, qrels, chosen, measures, rates, options.hits, bar.update)
     if not points:
         raise InputError(f'{options.scores} lacks the pairs of all settings: score with --replay-k0')
-    fronts = {named.name: pareto_front(points, named.name) for named in measures}
+    fronts = {named.name: study.pareto_front(points, named.name) for named in measures}
     first = measures[0].name
     rows = [
         [str(one.setting), f'{one.inferences:.1f}', '' if one.seconds is None else f'{one.seconds:.3f}']
@@ -83,7 +73,14 @@ def tradeoff(arguments: Sequence[str]) -> None:
         depths = ' '.join(str(k0) for k0 in sorted({setting.k0 for setting in missing}))
         print(f'\n{len(missing)} settings left out, whose pairs were not compared: --replay-k0 {depths}')
     if options.csv:
-        _write_csv(options.csv, points, fronts)
+        header = ['k0', 'k1', 'method', 'samples', 'nominal_inferences', 'inferences', 'seconds', *fronts]
+        lines = []
+        for setting, inferences, seconds, values in points:
+            duo = [setting.k1, setting.method if setting.k1 else '', setting.samples]
+            cost = [sum(setting.inferences()), f'{inferences:.2f}', '' if seconds is None else f'{seconds:.6f}']
+            marks = [int(any(setting == point.setting for point in front)) for front in fronts.values()]
+            lines.append([setting.k0, *duo, *cost, *(f'{values[name]:.6f}' for name in fronts), *marks])
+        write_csv(options.csv, [*header, *(f'front_{name}' for name in fronts)], lines)
     if options.plot:
         panels: dict[str, dict[str, list[tuple[float, float]]]] = {name: {} for name in fronts}
         for point in sorted(points, key=lambda point: point.inferences):
@@ -92,14 +89,14 @@ def tradeoff(arguments: Sequence[str]) -> None:
         best = {name: [(str(p.setting), p.inferences, p.values[name]) for p in front] for name, front in fronts.items()}
         plot_points(options.plot, panels, best, 'inferences a query')
     if options.budget:
-        point = best_within(points, first, options.budget)
+        point = study.best_within(points, first, options.budget)
         setting = point.setting
-        duo = setting.method if setting.samples is None else f'sample={setting.samples}'
-        stages = f'MONO@{setting.k0}' + (f' --reranker DUO@{setting.k1}:{duo}' if setting.k1 else '')
-        seconds = '' if point.seconds is None else f', {point.seconds:.3f} s'
+        method = setting.method if setting.samples is None else f'sample={setting.samples}'
+        stages = f'MONO@{setting.k0}' + (f' --reranker DUO@{setting.k1}:{method}' if setting.k1 else '')
+        took = '' if point.seconds is None else f', {point.seconds:.3f} s'
         print(f'\nbest {first} within {options.budget} inferences a query: {point.values[first]:.4f} with {setting}')
         print(f'run it with: --reranker {stages}')
-        print(f'predicted: {point.inferences:.1f} inferences{seconds} a query')
+        print(f'predicted: {point.inferences:.1f} inferences{took} a query')
 
 
 def _within(defaults: Sequence[int], most: int) -> list[int]:
@@ -107,19 +104,8 @@ def _within(defaults: Sequence[int], most: int) -> list[int]:
     return [*(value for value in defaults if value < most), most]
 
 
-def _write_csv(path: str, points: Sequence[Point], fronts: Mapping[str, Sequence[Point]]) -> None:
-    header = ['k0', 'k1', 'method', 'samples', 'nominal_inferences', 'inferences', 'seconds', *fronts]
-    rows = []
-    for setting, inferences, seconds, values in points:
-        chosen = [setting.k0, setting.k1, setting.method if setting.k1 else '', setting.samples]
-        cost = [sum(setting.inferences()), f'{inferences:.2f}', '' if seconds is None else f'{seconds:.6f}']
-        marks = [any(setting == point.setting for point in front) for front in fronts.values()]
-        rows.append([*chosen, *cost, *(f'{values[name]:.6f}' for name in fronts), *map(int, marks)])
-    write_csv(path, [*header, *(f'front_{name}' for name in fronts)], rows)
-
-
-def pruning_parser() -> Parser:
-    """The parser of `evaluate epic-pruning`."""
+def epic_pruning(arguments: Sequence[str]) -> None:
+    """Measure every setting of pruning and quantising, and print one table."""
     flags = parser('evaluate epic-pruning', 'Rerank a run with pruned, quantised EPIC vectors: savings and costs.')
     flags.add_argument('--model', required=True, help='an EPIC checkpoint: catalog name or folder')
     flags.add_argument('--corpus', required=True, help='the corpus that was searched, or a collection of the catalog')
@@ -134,12 +120,7 @@ def pruning_parser() -> Parser:
     add_flags(flags, 'measures', default=['MRR@10', 'nDCG@10'])
     flags.add_argument('--folder', help='keep the indexes there, and use those that are there')
     add_flags(flags, 'csv', 'device', 'precision', 'offline')
-    return flags
-
-
-def epic_pruning(arguments: Sequence[str]) -> None:
-    """Measure every setting of pruning and quantising, and print one table."""
-    options = parsed(pruning_parser(), arguments)
+    options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.evaluate.studies.epic import compare_pruning
@@ -149,19 +130,11 @@ def epic_pruning(arguments: Sequence[str]) -> None:
     measures = parse_measures(options.measures)
     settings = [(prune, WEIGHTS[weights]) for weights in options.weights for prune in options.prune]
     encoder = EpicEncoder(options.model, options.device, precision(options))
+    corpus = open_corpus(options.corpus, options.corpus_format, options.fields)
+    topics, run, qrels = load_topics(options.topics), read_run(options.run, options.hits), load_qrels(options.qrels)
     with tempfile.TemporaryDirectory() as temporary, progress(len(settings), 'prune', 'settings', options.quiet) as bar:
-        results = compare_pruning(
-            encoder,
-            open_corpus(options.corpus, options.corpus_format, options.fields),
-            load_topics(options.topics),
-            read_run(options.run, options.hits),
-            load_qrels(options.qrels),
-            measures,
-            settings,
-            Path(options.folder or temporary),
-            options.hits,
-            model_update(bar.update, options),
-        )
+        folder, update = Path(options.folder or temporary), model_update(bar.update, options)
+        results = compare_pruning(encoder, corpus, topics, run, qrels, measures, settings, folder, options.hits, update)
     header = ['r', 'weights', 'bytes a passage', 'ms a query', *(named.name for named in measures), 'same in top 10']
     rows = [
         [str(one.prune or 'all'), one.weights, f'{one.bytes_per_passage:,.0f}', f'{one.milliseconds:.2f}']

@@ -1,7 +1,4 @@
-"""The commands `evaluate fusion-table`, `consistency`, `recall-depth` and `rerank-depth`.
-
-Each prints its results, and writes a CSV file and a plot on request.
-"""
+"""`evaluate fusion-table`, `consistency`, `recall-depth` and `rerank-depth`: tables, on request CSV files and plots."""
 
 from __future__ import annotations
 
@@ -10,9 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
-from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, read_named
+from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, parsed, read_named, write_values
 from pyserini_repbert.commands.fusion import METHODS, check_scores, formula
-from pyserini_repbert.commands.output_files import parsed, write_values
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.plots import plot_lines, plot_matrices
@@ -25,8 +21,10 @@ if TYPE_CHECKING:
 
 def fusion_table(arguments: Sequence[str]) -> None:
     """Print the measures of each pair of runs, fused (RepBERT Tables 3 and 4)."""
-    flags = _parser('fusion-table', 'Fuse every ordered pair of runs: measures, and the change against the row alone.')
-    add_flags(flags, 'runs', 'qrels', 'measures')
+    flags = parser(
+        'evaluate fusion-table', 'Fuse every ordered pair of runs: measures, and the change against the row alone.'
+    )
+    add_flags(flags, 'csv', 'plot', 'runs', 'qrels', 'measures')
     flags.add_argument('--method', default=METHODS[0], choices=METHODS, help='how pairs are fused')
     add_flags(flags, *FORMULA, 'depth', 'hits')
     options = parsed(flags, arguments)
@@ -56,8 +54,10 @@ def fusion_table(arguments: Sequence[str]) -> None:
 
 def consistency(arguments: Sequence[str]) -> None:
     """Print consistency factors by depth (RepBERT eq. 5 and Figure 2)."""
-    flags = _parser('consistency', "The share of each run's hits that are among the candidates of a reference run.")
-    add_flags(flags, 'runs')
+    flags = parser(
+        'evaluate consistency', "The share of each run's hits that are among the candidates of a reference run."
+    )
+    add_flags(flags, 'csv', 'plot', 'runs')
     flags.add_argument('--reference', required=True, metavar='RUN', help='the run that gives the candidates')
     flags.add_argument('--reference-depth', type=positive_int, default=1000, help='how many of its hits count')
     flags.add_argument('--depths', type=positive_int, nargs='+', default=[10, 100, 1000], help='hits to look at')
@@ -71,8 +71,8 @@ def consistency(arguments: Sequence[str]) -> None:
 
 def recall_depth(arguments: Sequence[str]) -> None:
     """Print recall by depth (RepBERT Figure 1a)."""
-    flags = _parser('recall-depth', 'Recall of each run at growing depths.')
-    add_flags(flags, 'runs', 'qrels')
+    flags = parser('evaluate recall-depth', 'Recall of each run at growing depths.')
+    add_flags(flags, 'csv', 'plot', 'runs', 'qrels')
     flags.add_argument('--depths', type=positive_int, nargs='+', default=[5, 10, 50, 100, 500, 1000], help='hits')
     flags.add_argument('--rel', type=positive_int, default=1, help='least grade of a relevant document')
     options = parsed(flags, arguments)
@@ -95,8 +95,10 @@ def _show_by_depth(options: argparse.Namespace, what: str, measured: Callable[[R
 
 def rerank_depth(arguments: Sequence[str]) -> None:
     """Print measures by reranking depth (RepBERT Table 2 and Figure 1b)."""
-    flags = _parser('rerank-depth', 'Score runs whose best hits are reranked by given scores, to growing depths.')
-    add_flags(flags, 'runs', 'qrels', 'measures')
+    flags = parser(
+        'evaluate rerank-depth', 'Score runs whose best hits are reranked by given scores, to growing depths.'
+    )
+    add_flags(flags, 'csv', 'plot', 'runs', 'qrels', 'measures')
     flags.add_argument('--reranked', nargs='+', required=True, metavar='RUN', help="each run's hits, with new scores")
     depths = [0, 5, 10, 50, 500, 1000]
     flags.add_argument('--depths', type=zero_or_more, nargs='+', default=depths, help='hits to rerank, 0 for none')
@@ -121,12 +123,10 @@ def rerank_depth(arguments: Sequence[str]) -> None:
         for m in measures
     }
     for measure, runs in panels.items():
-        cells = [
-            [str(depth), *_cells([by_measure[depth] for by_measure in runs.values()], 0)] for depth in options.depths
-        ]
+        rows = {depth: [by_depth[depth] for by_depth in runs.values()] for depth in options.depths}
+        cells = [[str(depth), *_cells(of_runs, 0)] for depth, of_runs in rows.items()]
         print(markdown([f'{measure} at depth', *runs], cells), end='\n\n')
-    for note in notes:
-        print(note)
+    print(*notes, sep='\n', end='\n' * bool(notes))
     write_values(options.csv, ['measure', 'run', 'depth', 'value'], panels)
     if options.plot:
         plot_lines(options.plot, panels, 'reranked hits')
@@ -137,9 +137,3 @@ def _cells(values: Sequence[float], base: int) -> list[str]:
     changes = ['' if place == base else f' ({percent(value, values[base])})' for place, value in enumerate(values)]
     texts = [f'{value:.3f}{change}' for value, change in zip(values, changes, strict=True)]
     return [f'**{text}**' if value == max(values) else text for text, value in zip(texts, values, strict=True)]
-
-
-def _parser(word: str, description: str) -> argparse.ArgumentParser:
-    flags = parser(f'evaluate {word}', description)
-    add_flags(flags, 'csv', 'plot')
-    return flags

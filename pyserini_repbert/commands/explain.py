@@ -6,11 +6,11 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import parser, positive_int, printable, refuse, utf8_text, zero_or_more
-from pyserini_repbert.commands.flags import add_flags, precision
-from pyserini_repbert.commands.output_files import parsed
+from pyserini_repbert.commands.flags import add_flags, parsed, precision
 from pyserini_repbert.commands.terminal import Bars, say_device
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
@@ -53,6 +53,9 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.evaluate.plots import require_matplotlib
     from pyserini_repbert.explain.explaining import explanation
     from pyserini_repbert.explain.rendering import write_html, write_png
+    from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+    from pyserini_repbert.index.records import EpicSettings
     from pyserini_repbert.pipeline.opening import open_reranker
     from pyserini_repbert.rerank.duobert import DuoBertReranker
     from pyserini_repbert.rerank.epic import EpicReranker
@@ -60,7 +63,9 @@ def main(arguments: list[str]) -> None:
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')
     say_device(options)
-    bundle = _epic_bundle(options.index)
+    folder = Path(options.index or '')
+    is_epic = options.index and (folder / MANIFEST).is_file() and manifest_kind(folder) == EpicSettings.kind
+    bundle = EpicBundle(folder) if is_epic else None
     model = options.model or (bundle.settings.encoder if bundle else '')
     refuse(not model, '--model names the reranker: monobert-demo, say')
     reranker = open_reranker(model, options.device, precision=precision(options))
@@ -78,18 +83,6 @@ def main(arguments: list[str]) -> None:
         print(json.dumps(explained, ensure_ascii=False, indent=1))
     else:
         print(_text(explained, sys.stdout.isatty()))
-
-
-def _epic_bundle(index: str | None) -> EpicBundle | None:
-    from pathlib import Path
-
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
-    from pyserini_repbert.index.records import EpicSettings
-
-    folder = Path(index or '')
-    is_epic = index and (folder / MANIFEST).is_file() and manifest_kind(folder) == EpicSettings.kind
-    return EpicBundle(folder) if is_epic else None
 
 
 def _hits(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking:

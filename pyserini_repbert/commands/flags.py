@@ -1,19 +1,30 @@
-"""Flags that several commands have: each stands once, here or as a field of PipelineSpec or Machine."""
+"""Flags that several commands have, here or as fields of PipelineSpec or Machine; checks and records of outputs."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from pyserini_repbert.commands.command import finite_number, positive_int, progress, threads, utf8_text, zero_or_more
+from pyserini_repbert.commands.command import (
+    finite_number,
+    positive_int,
+    progress,
+    refuse,
+    threads,
+    usage,
+    utf8_text,
+    zero_or_more,
+)
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from pyserini_repbert.ranking import Run
+    from pyserini_repbert.record import Input, Model
 
 FORMULA = ('alpha', 'weights', 'normalize', 'rrf_k')
 _STORE = {'action': 'store_true'}
@@ -46,6 +57,14 @@ _FLAGS: dict[str, dict[str, Any]] = {  # those that need no import of a spec
     'ray': {'metavar': 'ADDRESS', 'help': "run on a Ray cluster: HOST:PORT, or 'auto'"},
     'overwrite': {**_STORE, 'help': 'replace an existing output, once the new one is finished'},
 }  # fmt: skip
+# Options of commands: input files, and output files.
+_INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 'from_pairs', 'scores', 'folds')
+_OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot')
+# Options that are not settings: how a command runs, what else it writes, and checkpoints, which have their own entry.
+_LEFT_OUT = frozenset(
+    'command action shard shard_id shard_num finish quiet ray resume overwrite offline download build advised tag '
+    'query output provenance cost pairs csv folder to_faiss install logs encoder model precision'.split()
+)
 
 
 def add_flags(parser: argparse._ActionsContainer, *names: str, of: Any = None, **changes: Any) -> None:
@@ -60,7 +79,11 @@ def add_flags(parser: argparse._ActionsContainer, *names: str, of: Any = None, *
     """
     for name in names:
         if name == 'precision':
-            _add_precision(parser)
+            group = parser.add_mutually_exclusive_group()
+            text = 'what models compute in; default: float32; auto: bfloat16 if the machine computes in it natively'
+            group.add_argument('--precision', choices=('float32', 'bfloat16', 'float16', 'auto'), help=text)
+            for flag, value in (('--fp16', 'float16'), ('--bf16', 'bfloat16'), ('--fp32', 'float32')):
+                group.add_argument(flag, action='store_const', const=value, dest=name, help=f'--precision {value}')
         elif name == 'begun':
             group = parser.add_mutually_exclusive_group()
             group.add_argument('--resume', action='store_true', help='continue an interrupted run')
@@ -71,17 +94,6 @@ def add_flags(parser: argparse._ActionsContainer, *names: str, of: Any = None, *
             parser.add_argument(*flags, dest=name, **settings)
 
 
-def _add_precision(parser: argparse._ActionsContainer) -> None:
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        '--precision',
-        choices=('float32', 'bfloat16', 'float16', 'auto'),
-        help='what models compute in; default: float32; auto: bfloat16 if the machine computes in it natively',
-    )
-    for flag, name in (('--fp16', 'float16'), ('--bf16', 'bfloat16'), ('--fp32', 'float32')):
-        group.add_argument(flag, action='store_const', const=name, dest='precision', help=f'--precision {name}')
-
-
 def _of_field(name: str, of: Any) -> dict[str, Any]:
     """What `add_argument` needs to know of a field."""
     if of is None:
@@ -90,20 +102,19 @@ def _of_field(name: str, of: Any) -> dict[str, Any]:
         of = PipelineSpec if name in PipelineSpec.model_fields else Machine
     field: FieldInfo = of.model_fields[name]
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-    return {'help': field.description, **_form(field), **extra}
-
-
-def _form(field: FieldInfo) -> dict[str, Any]:
+    said = {'help': field.description, 'default': field.default, **extra}
     types: dict[Any, Any] = {int: positive_int, float: finite_number, str: str}
     kinds = [kind for kind in get_args(field.annotation) or [field.annotation] if kind is not type(None)]
     if field.annotation is bool:
-        return dict(_STORE)
+        return _STORE | said
     if get_origin(field.annotation) is Literal:
-        return {'choices': get_args(field.annotation), 'default': field.default}
+        return {'choices': get_args(field.annotation)} | said
     if get_origin(field.annotation) is tuple:
         numbers = next((types[kind] for kind in (int, float) if kind in kinds), None)
-        return {'nargs': '+', 'type': numbers, 'default': []} if numbers else {'action': 'append'}
-    return {'type': types.get(kinds[0], str), 'default': field.default}
+        return said | (
+            {'nargs': '+', 'type': numbers, 'default': []} if numbers else {'action': 'append', 'default': None}
+        )
+    return {'type': types.get(kinds[0], str)} | said
 
 
 def precision(options: argparse.Namespace) -> str:
@@ -112,10 +123,7 @@ def precision(options: argparse.Namespace) -> str:
 
 
 def named_paths(texts: Sequence[str]) -> dict[str, str]:
-    """name -> run file: 'BM25=runs/bm25.txt' names the run, else its name is the file's without suffixes.
-
-    Raises InputError for two runs with one name.
-    """
+    """name -> run file: 'BM25=runs/bm25.txt' names the run, else its name is the file's without suffixes."""
     from pyserini_repbert.data.runs import default_tag
 
     paths: dict[str, str] = {}
@@ -137,3 +145,102 @@ def read_named(paths: Mapping[str, str], quiet: bool, depth: int | None = None) 
         for name, path in paths.items():
             yield name, read_run(path, depth)
             bar.update()
+
+
+def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """The options. Raises InputError for an output that cannot be written, or that is an input or another output."""
+    from pyserini_repbert.evaluate.plots import figure_format, require_matplotlib
+
+    options = parser.parse_args(arguments)
+    written: dict[Path, str] = {}
+    for name in _OUTPUTS:
+        for path in _given(options, name):
+            if path.is_dir():
+                raise InputError(f'output {path} is a folder, a file name was expected')
+            if name == 'plot':
+                figure_format(path)
+            if name == 'provenance' and not str(path).removesuffix('.gz').endswith(('.tsv', '.jsonl')):
+                raise InputError(f"provenance file '{path}': a name that ends in .tsv or .jsonl was expected")
+            if path.exists() and not path.is_file():
+                continue  # a pipe or a device
+            place = path.resolve()
+            other = written.setdefault(place, name)
+            refuse(other != name, f'{_flag(other)} and {_flag(name)} are one file, {path}: give two')
+    for name in _INPUTS:
+        for path in _given(options, name):
+            if path.is_file() and (output := written.get(path.resolve())):
+                raise usage(f'{_flag(output)} and {_flag(name)} are one file, {path}: give another output')
+    if getattr(options, 'plot', None):
+        require_matplotlib()
+    return options
+
+
+def check_outside(output: str, corpus: str | None) -> None:
+    """Raises InputError for an output folder inside the corpus folder, where it would be read as part of the corpus."""
+    inside = corpus and Path(corpus).is_dir() and Path(corpus).resolve() in Path(output).resolve().parents
+    refuse(inside, f'--output {output} lies in the corpus folder {corpus}, and would be read with it: give another')
+
+
+def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:
+    value = getattr(options, name, None)
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, str) and one != '-':
+            named = name == 'runs' and not os.path.exists(one)  # NAME=FILE, as evaluate takes them
+            yield Path(one.partition('=')[2] or one if named else one)
+
+
+def _flag(name: str) -> str:
+    words = {'runs': 'a run', 'scores': 'the saved scores'}
+    return words.get(name) or f'--{name.replace("_", "-")}'
+
+
+def run_tag(options: argparse.Namespace) -> str:
+    """The tag of the run that a command writes. Raises InputError for a tag that the run's format cannot hold."""
+    from pyserini_repbert.data.runs import check_format, default_tag
+
+    tag = options.tag or default_tag(options.output)
+    check_format(options.output_format, tag)
+    return tag
+
+
+def write_values(path: str | None, header: Sequence[str], values: Mapping[Any, Any]) -> None:
+    """Write the file of --csv, if one is given: a row for each number in nested mappings, after its keys."""
+    from pyserini_repbert.evaluate.tables import write_csv
+
+    def rows(values: Mapping[Any, Any]) -> Iterator[tuple[object, ...]]:
+        for key, value in values.items():
+            nested = rows(value) if isinstance(value, Mapping) else [(f'{value:.6f}',)]
+            yield from ((key, *row) for row in nested)
+
+    if path:
+        write_csv(path, header, rows(values))
+
+
+def record_output(
+    options: argparse.Namespace,
+    output: str,
+    roles: Iterable[str],
+    models: Iterable[Model] = (),
+    inputs: Sequence[Input] = (),
+    rankers: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Write the record of the command that has written `output`; does nothing for a pipe or a device.
+
+    `options` have the defaults that depend on other values, `roles` are those that name inputs. `inputs`, whose files
+    cannot be found from their names, replace options of the same role. `rankers` are those of the user's own.
+    """
+    from pyserini_repbert.names.inputs import input_of
+    from pyserini_repbert.record import Record, checksum, decisive, plain, versions, write_record
+
+    if (sha256 := checksum(output)) is None:
+        return
+    known = {one.role for one in inputs}
+    named = list(inputs)
+    for role in roles:
+        given = () if role in known else getattr(options, role, None) or ()
+        named += [input_of(role, name) for name in ([given] if isinstance(given, str) else given)]
+    apart = {*_LEFT_OUT, *known, *roles}
+    settings = {name: plain(value) for name, value in sorted(vars(options).items()) if name not in apart}
+    settings |= {'rankers': plain(rankers)} if rankers else {}
+    record = Record(decisive(options.command), sha256, tuple(models), tuple(named), settings, versions())
+    write_record(output, record)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import parser, picked, positive_int, progress, whole_number
-from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, read_named
-from pyserini_repbert.commands.output_files import parsed, record_output, run_tag
+from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, parsed, read_named, record_output, run_tag
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +43,9 @@ def main(arguments: list[str]) -> None:
     add_flags(flags, 'output_format', 'tag')
     add('--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl")
     options = parsed(flags, arguments)
-    from pyserini_repbert.fusion.methods import combiner
+    from pyserini_repbert.data.runs import read_run, write_run
+    from pyserini_repbert.fusion.interleaving import write_provenance
+    from pyserini_repbert.fusion.methods import combiner, fuse_by
 
     options.tag = run_tag(options)
     settings = formula(options.method, options)
@@ -52,7 +53,18 @@ def main(arguments: list[str]) -> None:
     combine = combiner(len(options.runs), k=options.hits or None, **settings)
     pipes = [path for path in (*options.runs, options.output) if Path(path).exists() and not Path(path).is_file()]
     whole = options.provenance or pipes  # a pipe is read and written once
-    n_queries = (None if whole else _in_step(options, combine)) or _in_memory(options, combine)
+    n_queries = None if whole else _in_step(options, combine)
+    if not n_queries:
+        runs: list[Run] = []
+        with progress(len(options.runs), 'fusion', 'run', options.quiet) as bar:
+            for path in options.runs:
+                runs.append(read_run(path, options.depth))
+                bar.update()
+        fused = fuse_by(combine, runs)
+        n_queries = len(fused)
+        write_run(options.output, fused, options.output_format, options.tag)
+        if options.provenance:
+            write_provenance(options.provenance, options.runs, runs, fused)
     record_output(options, options.output, ('runs',))
     if not options.quiet:
         print(f'{options.output}: {n_queries} queries', file=sys.stderr)
@@ -109,23 +121,6 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
         except (OutOfStep, ScatteredQueryError):
             return None
     return n_queries
-
-
-def _in_memory(options: argparse.Namespace, combine: Combine) -> int:
-    from pyserini_repbert.data.runs import read_run, write_run
-    from pyserini_repbert.fusion.interleaving import write_provenance
-    from pyserini_repbert.fusion.methods import fuse_by
-
-    runs: list[Run] = []
-    with progress(len(options.runs), 'fusion', 'run', options.quiet) as bar:
-        for path in options.runs:
-            runs.append(read_run(path, options.depth))
-            bar.update()
-    fused = fuse_by(combine, runs)
-    write_run(options.output, fused, options.output_format, options.tag)
-    if options.provenance:
-        write_provenance(options.provenance, options.runs, runs, fused)
-    return len(fused)
 
 
 def _tune(arguments: Sequence[str]) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import add_encoding_arguments, check_flags, encode
-from pyserini_repbert.commands.flags import add_flags
-from pyserini_repbert.commands.output_files import check_outside, record_output
+from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 
 if TYPE_CHECKING:
     from pyserini_repbert.index.records import Manifest
@@ -168,9 +167,8 @@ def _lucene(options: argparse.Namespace) -> None:
     needed, *more = ('vectors', 'encoder') if impact else ('corpus', 'predictions', 'weights', 'topk', 'sqrt')
     given = command.picked(options, 'vectors', 'encoder', 'corpus', 'predictions', 'weights', 'topk', 'sqrt')
     foreign = [name for name, value in given.items() if value and name not in (needed, *more)]
-    if foreign or not getattr(options, needed):
-        other = f'; --{foreign[0]} is for others' if foreign else ''
-        raise command.usage(f'variant {options.variant} takes --{needed}{other}')
+    other = f'; --{foreign[0]} is for others' if foreign else ''
+    command.refuse(other or not given[needed], f'variant {options.variant} takes --{needed}{other}')
     with command.progress(None, 'indexing', 'passages', options.quiet) as bar:
         if impact:
             from pyserini_repbert.index.epic import EpicBundle

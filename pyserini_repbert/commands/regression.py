@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import argument_type, parser, positive_int, usage
+from pyserini_repbert.commands.command import argument_type, parser, positive_int, refuse
 from pyserini_repbert.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Work = list[tuple[Regression, list[tuple[Condition, Workspace]]]]
 
-EXIT_FAIL = 1
 DATA = 'PYSERINI_REPBERT_DATA'  # the variable that sets the default of --data
 _FOLDER = 'regressions'  # whose files commands take if none is named
 _OTHERS = {'fetch': ('regression_fetch', 'main'), 'quick': ('regression_fetch', 'quick'), 'report': (None, 'join')}
@@ -41,11 +40,8 @@ def main(arguments: list[str]) -> int:
         module, function = _OTHERS[arguments[0]]
         home = importlib.import_module(f'{__package__}.{module}') if module else sys.modules[__name__]
         return int(getattr(home, function)(arguments[1:]) or 0)
-    flags = parser(
-        'regression',
-        'Run the commands of regression files, and compare the scores with the published ones. `regression fetch`, '
-        '`quick` and `report` have a --help of their own.',
-    )
+    text = 'Run the commands of regression files, and compare the scores with the published ones.'
+    flags = parser('regression', f'{text} `regression fetch`, `quick` and `report` have a --help of their own.')
     flags.add_argument('--all', action='store_true', help=f'without FILE, all of {_FOLDER}/; heavy conditions too')
     only_shown = flags.add_mutually_exclusive_group()
     only_shown.add_argument('--list', action='store_true', help='show conditions and expected scores; run nothing')
@@ -53,16 +49,15 @@ def main(arguments: list[str]) -> int:
     flags.add_argument('--jobs', type=positive_int, default=1, help='conditions to run at a time')
     add_work_flags(flags, 'files', 'condition', 'report')
     options = flags.parse_args(arguments)
-    if options.report and (options.list or options.dry_run):
-        raise usage('--report is for a run: leave out --list and --dry-run')
+    only_shows = options.list or options.dry_run
+    refuse(options.report and only_shows, '--report is for a run: leave out --list and --dry-run')
     paths = options.files or (all_files() if options.all else [])
-    if not paths:
-        raise InputError(f'no files were given: name them, or --all for those in {_FOLDER}/')
+    refuse(not paths, f'no files were given: name them, or --all for those in {_FOLDER}/')
     from pyserini_repbert.regression.environment import cache_version, fingerprint
 
     environment = {} if options.list else fingerprint()
     work = read_work(paths, options, cache_version(environment))
-    if options.list or options.dry_run:
+    if only_shows:
         _show_only(work, options.list)
         return 0
     if not Path(options.data).is_dir():
@@ -75,9 +70,8 @@ def add_work_flags(flags: argparse.ArgumentParser, *names: str) -> None:
     if 'files' in names:
         flags.add_argument('files', nargs='*', metavar='FILE', help=f'regression files; default: all of {_FOLDER}/')
     if 'condition' in names:
-        flags.add_argument(
-            '--condition', action='append', default=[], metavar='NAME', help='run only this condition; repeatable'
-        )
+        text = 'run only this condition; repeatable'
+        flags.add_argument('--condition', action='append', default=[], metavar='NAME', help=text)
     if 'report' in names:
         flags.add_argument('--report', type=_report, metavar='FILE', help='write a report: .md, .html or .json')
     data = os.environ.get(DATA, '../shared/data')
@@ -99,17 +93,15 @@ def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = 
     from pyserini_repbert.regression.reading import read_regression
     from pyserini_repbert.regression.workspace import Workspace
 
-    if not paths:
-        raise InputError(f'no files were given, and {_FOLDER}/ is not here: name them')
+    refuse(not paths, f'no files were given, and {_FOLDER}/ is not here: name them')
+    regressions = [read_regression(path) for path in paths]
     work: Work = []
-    names: list[str] = []
-    for path in paths:
-        regression = read_regression(path)
-        names += [condition.name for condition in regression.conditions]
+    for regression in regressions:
         workspace = Workspace(regression, Path(options.work), options.data, version)
         chosen = [one for one in regression.conditions if not options.condition or one.name in options.condition]
         if chosen:
             work.append((regression, [(condition, workspace) for condition in chosen]))
+    names = [condition.name for regression in regressions for condition in regression.conditions]
     for name in options.condition:
         if name not in names:
             raise UnknownNameError(f"'{name}' is no condition of these files{did_you_mean(name, names)}: see --list")
@@ -164,35 +156,29 @@ def run_work(work: Work, options: argparse.Namespace, environment: dict[str, str
     conditions = Counter(outcome.status for _, of_file in by_file for outcome in of_file)
     print(f'conditions: {", ".join(f"{conditions[status]} {status}" for status in Status if conditions[status])}')
     print(f'scores: {", ".join(f"{count} {status}" for status, count in data["totals"].items() if count)}')
-    return EXIT_FAIL if conditions[Status.FAIL] else 0
+    return int(conditions[Status.FAIL] > 0)
 
 
 def join(arguments: Sequence[str]) -> None:
     """Join reports into one in Markdown, HTML or JSON."""
     flags = parser('regression report', 'A page of the reports (.json) of earlier runs; nothing is run.')
-    flags.add_argument(
-        'reports', nargs='+', metavar='REPORT', help='reports in JSON; the last run of a condition counts'
-    )
-    flags.add_argument('--output', required=True, type=_report, metavar='FILE', help='.md, .html or .json')
+    add = flags.add_argument
+    add('reports', nargs='+', metavar='REPORT', help='reports in JSON; the last run of a condition counts')
+    add('--output', required=True, type=_report, metavar='FILE', help='.md, .html or .json')
     options = flags.parse_args(arguments)
-    _write_report(joined_reports(options.reports), options.output)
-
-
-def joined_reports(paths: Sequence[str]) -> dict[str, Any]:
-    """Reports in JSON as one. Raises InputError for a file that is none."""
     from pyserini_repbert.data.values import parse_json
     from pyserini_repbert.files import existing_file
     from pyserini_repbert.regression.report import as_html, markdown, merged
 
     reports = []
-    for path in paths:
+    for path in options.reports:
         try:
             reports.append(parse_json(existing_file(path, 'report').read_bytes()))
             report = merged(reports[-1:])
             markdown(report), as_html(report)  # they read all that a report has
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise InputError(f'{path} is no report ({error!r}): expected what --report FILE.json wrote') from error
-    return merged(reports)
+    _write_report(merged(reports), options.output)
 
 
 def _write_report(data: dict[str, Any], path: str) -> None:

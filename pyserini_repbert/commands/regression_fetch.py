@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyserini_repbert.commands.command import argument_type, parser, progress
+from pyserini_repbert.commands.command import argument_type, counted, parser, progress
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.commands.regression import add_work_flags, all_files, read_work, run_work
 
@@ -13,15 +13,11 @@ if TYPE_CHECKING:
     from pyserini_repbert.commands.regression import Work
     from pyserini_repbert.regression.resources import NeededResource
 
-EXIT_INCOMPLETE = 1
-
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command: status 0 if everything listed was fetched, 1 if something failed."""
-    flags = parser(
-        'regression fetch',
-        'Download, verify and unpack what the conditions need, those of the smallest downloads first.',
-    )
+    text = 'Download, verify and unpack what the conditions need, those of the smallest downloads first.'
+    flags = parser('regression fetch', text)
     flags.add_argument('--budget', type=_size, metavar='SIZE', help='fetch at most this much, as 10GB')
     flags.add_argument('--dry-run', action='store_true', help='only show sizes, sources and licences')
     add_flags(flags, 'offline', help='download nothing: unpack what is here')
@@ -36,11 +32,11 @@ def main(arguments: Sequence[str]) -> int:
     beyond = [pair for pair in work if pair[0].expected and is_out_of_reach(missing_of(*pair))]
     fetched = [need for need in wanted.values() if need.is_fetched]
     _list(fetched, [need for need in everything.values() if not need.is_fetched], options.budget)
-    conditions = f'{len(reached)} condition{"" if len(reached) == 1 else "s"}'
-    print(f'{conditions} can be run then, {len(beyond)} never: something of them was not published')
+    runnable = counted(len(reached), 'condition')
+    print(f'{runnable} can be run then, {len(beyond)} never: something of them was not published')
     if options.dry_run or not fetched:
         return 0
-    return EXIT_INCOMPLETE if _fetch(fetched, options.quiet) else 0
+    return int(_fetch(fetched, options.quiet) > 0)
 
 
 def quick(arguments: Sequence[str]) -> int:
@@ -71,15 +67,15 @@ def _fetch(absent: Sequence[NeededResource], quiet: bool) -> int:
     """Fetch resources, with a progress bar and a line for each. Returns how many failed."""
     from pyserini_repbert.regression.fetching import fetched
 
-    problems = {}
+    problems = []
     for one in absent:
         name = one.resource.name
         with progress(one.n_bytes, name, 'B', quiet) as bar:
             problem = fetched(one, bar.update)
         if problem:
-            problems[name] = f'{name} ({one.resource.what}): {" ".join(problem.split())}'
+            problems.append(f'{name} ({one.resource.what}): {" ".join(problem.split())}')
         print(f'{"FAILED" if problem else "fetched"} {name}', flush=True)
-    print(*problems.values(), sep='\n', end='\n' * bool(problems))
+    print(*problems, sep='\n', end='\n' * bool(problems))
     print(f'{len(absent) - len(problems)} of {len(absent)} resources are here now')
     return len(problems)
 

@@ -9,8 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import add_flags, precision
-from pyserini_repbert.commands.output_files import parsed, record_output, run_tag
+from pyserini_repbert.commands.flags import add_flags, parsed, precision, record_output, run_tag
 from pyserini_repbert.commands.terminal import Bars, costs_text, say_device, stages_text
 from pyserini_repbert.errors import InputError
 
@@ -33,7 +32,7 @@ def main(arguments: list[str]) -> int:
     add_flags(parser, 'output_format', 'tag')
     add('--hits', type=command.positive_int, help='candidates written for each query; default: all')
     add_stage_arguments(parser, '--reranker')
-    add_flags(parser, 'ray')
+    add_flags(parser, 'device', 'precision', 'threads', 'ray')
     passages = parser.add_mutually_exclusive_group()
     passages.add_argument(
         '--corpus',
@@ -68,15 +67,10 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def add_stage_arguments(parser: argparse._ActionsContainer, flag: str, precision_too: bool = True) -> None:
-    """Add the flags of a command that runs rerankers; `flag` is the one that names a stage.
-
-    `precision_too` adds --device, --threads and the flags of precision, which a command that encodes has already.
-    """
+def add_stage_arguments(parser: argparse._ActionsContainer, flag: str) -> None:
+    """Add the flags of a command that runs rerankers; `flag` is the one that names a stage."""
     add_flags(parser, 'stages', flag=flag)
     parser.add_argument('--devices', metavar='D,D', help='share the queries between devices, as cuda:0,cuda:1')
-    if precision_too:
-        add_flags(parser, 'device', 'precision', 'threads')
     add_flags(parser, 'backend', 'drop_rest', 'batch_tokens', 'workers')
     parser.add_argument('--pairs', metavar='FILE.npz', help='save the scores, to try other settings without a model')
     add_flags(parser, 'replay_k0')

@@ -6,20 +6,16 @@ import argparse
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import FORMULA, add_flags
-from pyserini_repbert.commands.output_files import parsed, record_output, run_tag
+from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output, run_tag
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_of
-from pyserini_repbert.commands.terminal import Bars, ask, cut_text, model_update, say_device, shown_hits
+from pyserini_repbert.commands.terminal import Bars, ask, cut_text, say_device, shown_hits
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyserini_repbert.explain.explaining import HitReasons
-    from pyserini_repbert.names.indexes import NamedIndex
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
     from pyserini_repbert.ranking import Ranking
     from pyserini_repbert.trace import Notes
@@ -58,7 +54,7 @@ def make_parser() -> argparse.ArgumentParser:
         '--corpus', help="with --build: where the catalog's collection is; with --rerank: where the passages are"
     )
     add_flags(parser, 'device', 'precision', 'offline', 'device_dtype')
-    add_stage_arguments(parser.add_argument_group('reranking'), '--rerank', precision_too=False)
+    add_stage_arguments(parser.add_argument_group('reranking'), '--rerank')
     return parser
 
 
@@ -134,7 +130,7 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
     from pyserini_repbert.rerank.base import Reranker
 
     _advise(options, len(options.query or ()))
-    with _Watcher(options) as watcher:
+    with Bars(options) as watcher:
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
     rerankers = [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)] if options.explain else []
     reason = reranker_reason(rerankers[-1]) if rerankers else None
@@ -142,7 +138,7 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
 
     def answers(texts: Sequence[str]) -> Iterator[tuple[str, Ranking, list[HitReasons]]]:
         topics = [Query(str(number), text) for number, text in enumerate(texts)]
-        with _Watcher(options) as watcher:
+        with Bars(options) as watcher:
             run = pipeline.rank(topics, None, options.hits, watcher)
         for topic in topics:
             hits = run[topic.qid]
@@ -176,7 +172,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
 
     topics = load_topics(options.topics, TopicsFormat(options.topics_format))
     _advise(options, len(topics))
-    with _Watcher(options) as watcher:
+    with Bars(options) as watcher:
         opened = open_pipeline(spec, machine, watcher.building)
         with contextlib.closing(opened.pipeline):
             run = run_pipeline(opened.pipeline, topics, None, options.hits, watcher, batch_topics=machine.batch_size)
@@ -206,17 +202,3 @@ def _advise(options: argparse.Namespace, n_topics: int) -> None:
     together = min(n_topics, options.batch_size)
     if together >= MANY:
         print(f'{together} topics together: exact search is faster, and misses nothing: without --ann', file=sys.stderr)
-
-
-class _Watcher(Bars):
-    """Says on stderr what is built, and shows one progress bar at a time."""
-
-    def building(self, index: NamedIndex | Path) -> Callable[[int], object]:
-        from pyserini_repbert.names.indexes import NamedIndex
-
-        if not isinstance(index, NamedIndex):
-            print(f'building a Lucene index in {index}', file=sys.stderr)
-            return int
-        print(f"building index '{index.entry.name}' for encoder '{index.encoder}' in {index.folder}", file=sys.stderr)
-        self.begins('encode', None if self.options.corpus else index.collection.values['passages'], 'passages')
-        return self.advance if index.builds_itself else model_update(self.advance, self.options)

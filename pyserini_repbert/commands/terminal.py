@@ -18,8 +18,11 @@ from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.trace import Notes, StageCost, StageTimes, Trace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyserini_repbert.explain.explaining import HitReasons
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
+    from pyserini_repbert.names.indexes import NamedIndex
 
 LONG = 10.0  # seconds of a model's work before the advice
 STAGES = ('reading', 'tokenising', 'computing', 'writing')
@@ -70,8 +73,16 @@ def model_update(update: Callable[[int], object], options: argparse.Namespace) -
     def updated(n: int) -> object:
         nonlocal start
         if time.monotonic() - start >= LONG:
+            from tqdm import tqdm
+
+            from pyserini_repbert.models.precision import bfloat16_gain, usable_device
+
             start = math.inf
-            _advise(options)
+            device = (getattr(options, 'devices', None) or options.device).split(',')[0]
+            gain = bfloat16_gain(usable_device(device))
+            if gain and not getattr(options, 'advised', False):
+                options.advised = True
+                tqdm.write(f'bfloat16 is {gain} faster here: --bf16', file=sys.stderr)
         return update(n)
 
     return update if options.quiet or options.precision else updated
@@ -83,18 +94,6 @@ def say_device(options: argparse.Namespace) -> None:
 
     if options.device == 'auto' and torch.cuda.is_available() and not options.quiet:
         print(f'device: cuda ({torch.cuda.get_device_name()})', file=sys.stderr)
-
-
-def _advise(options: argparse.Namespace) -> None:
-    from tqdm import tqdm
-
-    from pyserini_repbert.models.precision import bfloat16_gain, usable_device
-
-    device = (getattr(options, 'devices', None) or options.device).split(',')[0]
-    gain = bfloat16_gain(usable_device(device))
-    if gain and not getattr(options, 'advised', False):
-        options.advised = True
-        tqdm.write(f'bfloat16 is {gain} faster here: --bf16', file=sys.stderr)
 
 
 class Bars(contextlib.ExitStack, Notes):
@@ -116,6 +115,17 @@ class Bars(contextlib.ExitStack, Notes):
 
     def advance(self, n: int) -> None:
         self._advance(n)
+
+    def building(self, index: NamedIndex | Path) -> Callable[[int], object]:
+        """Say on stderr what is built; returns a progress callback."""
+        from pyserini_repbert.names.indexes import NamedIndex
+
+        if not isinstance(index, NamedIndex):
+            print(f'building a Lucene index in {index}', file=sys.stderr)
+            return int
+        print(f"building index '{index.entry.name}' for encoder '{index.encoder}' in {index.folder}", file=sys.stderr)
+        self.begins('encode', None if self.options.corpus else index.collection.values['passages'], 'passages')
+        return self.advance if index.builds_itself else model_update(self.advance, self.options)
 
     def at(self, place: int, name: str) -> Notes:
         return self.parts.setdefault(place, Notes(_Progress(self), name))

@@ -7,8 +7,7 @@ import os
 import sys
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import add_flags
-from pyserini_repbert.commands.output_files import record_output
+from pyserini_repbert.commands.flags import add_flags, record_output
 
 
 def main(arguments: list[str]) -> None:
