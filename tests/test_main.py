@@ -35,10 +35,11 @@ def test_help_is_light_and_lists_what_exists():
     assert 'pyserini.MODULE' in output
 
 
-@pytest.mark.parametrize('words', ['evaluate rerank-depth', 'explain', 'fusion', 'train'])
+@pytest.mark.parametrize('words', ['evaluate rerank-depth', 'explain', 'fusion', 'train', 'index export'])
 def test_the_help_of_a_command_imports_nothing_heavy(words):
     output, loaded = loaded_by(*words.split(), '--help')
-    assert output.startswith(f'usage: python -m pyserini_repbert.{words}')
+    usage, description, *_ = output.split('\n\n')
+    assert usage.startswith(f'usage: python -m pyserini_repbert.{words}') and description.endswith('.')
     assert loaded == []
 
 

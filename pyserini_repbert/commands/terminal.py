@@ -128,14 +128,9 @@ class Bars(contextlib.ExitStack, Notes):
         return self.advance if index.builds_itself else model_update(self.advance, self.options)
 
     def at(self, place: int, name: str) -> Notes:
-        return self.parts.setdefault(place, Notes(_Progress(self), name))
-
-
-class _Progress(Trace):
-    """Passes on how far the work is, which may happen in another thread."""
-
-    def __init__(self, bars: Bars) -> None:
-        self.begins, self.advance = bars.begins, bars.advance  # type: ignore[method-assign]
+        bars = Trace()  # passes on how far the work is, which may happen in another thread
+        bars.begins, bars.advance = self.begins, self.advance  # type: ignore[method-assign]
+        return self.parts.setdefault(place, Notes(bars, name))
 
 
 def cut_text(encoder: Any) -> str:
