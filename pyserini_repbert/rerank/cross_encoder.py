@@ -128,7 +128,16 @@ class CrossEncoderReranker(TextReranker):
                 f"maximum length {self.max_tokens} was given, '{self.name}' has {positions} positions: give 1 to "
                 f'{positions}'
             )
-        self._forward: Forward = self._make_forward(self._loaded(config))
+        network = self._loaded(config)
+        self._forward: Forward
+        if self.backend is Backend.TORCH:
+            self._forward = network.to_device(self.device, self.dtype)
+        else:
+            from pyserini_repbert.rerank.onnx_backend import OnnxForward
+
+            if self.device.type != 'cpu' or self.dtype != torch.float32:
+                raise InputError(f"backend '{self.backend}' runs in float32 on a CPU: leave out device and precision")
+            self._forward = OnnxForward(network, self.weights_sha256, self.backend is Backend.ONNX_INT8)
         layout = layout or self.ranking.get('layout', self.builder.layout)
         max_query = int(self.ranking.get('max_query_length', self.builder.max_query))
         self.inputs = self.builder(self.tokenizer, layout, self.max_tokens, max_query)
@@ -147,15 +156,6 @@ class CrossEncoderReranker(TextReranker):
                 '"relevant") or 1: give a reranker\'s checkpoint'
             )
         return load_model(partial(self.module, config, labels), self.checkpoint, tensors=tensors)
-
-    def _make_forward(self, model: CrossEncoder) -> Forward:
-        if self.backend is Backend.TORCH:
-            return model.to_device(self.device, self.dtype)
-        from pyserini_repbert.rerank.onnx_backend import OnnxForward
-
-        if self.device.type != 'cpu' or self.dtype != torch.float32:
-            raise InputError(f"backend '{self.backend}' runs in float32 on a CPU: leave out device and precision")
-        return OnnxForward(model, self.weights_sha256, self.backend is Backend.ONNX_INT8)
 
     def _differences(self, inputs: ModelInputs, on_progress: Progress) -> NDArray[np.float64]:
         """The logit differences of model inputs, float64 (n,), in their order; counted as work."""

@@ -106,38 +106,14 @@ class EpicReranker(Reranker):
                 here = rows >= 0
                 values[here] = self.index.score(rows[here], query)
             scores.append(values)
-            places = np.flatnonzero(~here).tolist()
-            absent += [(number, i, self._text(candidates[i], len(places))) for i in places]
+            lacking = np.flatnonzero(~here).tolist()
+            absent += [(number, i, self._text(candidates[i], len(lacking))) for i in lacking]
             n_stored = int(here.sum())
             self.work.stored += n_stored
             if on_progress is not None:
                 on_progress(n_stored)
-        if absent:
-            self._encode(queries, absent, scores, on_progress)
-        return scores
-
-    def _text(self, candidate: Candidate, n_absent: int) -> str:
-        """The text of a candidate without a vector. Raises if such candidates are refused, or it has no text."""
-        no_vector = '' if self.index is None else f'no vector in index {self.index.folder}'
-        if no_vector and self.missing == 'refuse':
-            raise MissingResourceError(
-                f"candidate '{candidate.docid}' (one of {n_absent}) has {no_vector}: index its corpus, or encode "
-                'missing candidates on the fly'
-            )
-        if candidate.text is None:
-            raise InputError(
-                f"candidate '{candidate.docid}' has {no_vector}, and {NO_TEXT}", parameters=('corpus', 'index')
-            )
-        return candidate.text
-
-    def _encode(
-        self,
-        queries: Sequence[TermVector],
-        absent: Sequence[tuple[int, int, str]],
-        scores: Scores,
-        on_progress: Progress,
-    ) -> None:
-        """Encode the texts of `absent` candidates, and put their scores into `scores`."""
+        if not absent:
+            return scores
         texts = Counter(text for _, _, text in absent)  # distinct, in order of first occurrence
         places = {text: place for place, text in enumerate(texts)}
         self.work.inferences += len(places)
@@ -160,6 +136,21 @@ class EpicReranker(Reranker):
                 scores[number][i] = dense[places[text], columns[number]] @ queries[number].weights
         if on_progress is not None:
             on_progress(len(absent) - len(places))
+        return scores
+
+    def _text(self, candidate: Candidate, n_absent: int) -> str:
+        """The text of a candidate without a vector. Raises if such candidates are refused, or it has no text."""
+        no_vector = '' if self.index is None else f'no vector in index {self.index.folder}'
+        if no_vector and self.missing == 'refuse':
+            raise MissingResourceError(
+                f"candidate '{candidate.docid}' (one of {n_absent}) has {no_vector}: index its corpus, or encode "
+                'missing candidates on the fly'
+            )
+        if candidate.text is None:
+            raise InputError(
+                f"candidate '{candidate.docid}' has {no_vector}, and {NO_TEXT}", parameters=('corpus', 'index')
+            )
+        return candidate.text
 
 
 def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:
