@@ -163,11 +163,8 @@ def test_copies_that_work_at_the_same_time_have_costs_of_their_own(cross_encoder
     assert (outer.cost.candidates, inner.cost.candidates) == (2, 5)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize('kind', [MonoBertReranker, DuoBertReranker])
+@pytest.mark.parametrize('kind', [MonoBertReranker, pytest.param(DuoBertReranker, marks=pytest.mark.slow)])
 def test_onnx_gives_the_same_scores(kind, cross_encoder_folder):
-    pytest.importorskip('onnx')
-    pytest.importorskip('onnxscript')
     folder = cross_encoder_folder(kind.system)
     items = candidates(6)
     expected = scores(kind(folder), 'red cat', items)

@@ -13,7 +13,6 @@ REPBERT = {'max_query_length': 8, 'max_doc_length': 16}
 
 
 def test_event_files_lie_beside_the_log(tiny_recipe, tmp_path):
-    pytest.importorskip('tensorboard')
     train(
         tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1}), tmp_path / 'out', tensorboard=True, device='cpu'
     )
