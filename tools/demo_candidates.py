@@ -29,7 +29,7 @@ from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
-from pyserini_repbert.rerank.base import ordered
+from pyserini_repbert.rerank.base import rescored
 
 TEACHER = 'minilm-dot'
 LEXICAL = 0.3  # weight of BM25 beside the cosine; the best of 0.1 to 1 on the questions held back
@@ -172,7 +172,7 @@ def with_lexical(cosines: Ranking, bm25: Ranking) -> Ranking:
         return cosines
     known, last = dict(zip(bm25.docids, bm25.scores, strict=True)), bm25.scores[-1]
     lexical = np.array([known.get(docid, BELOW * last) for docid in cosines.docids]) / bm25.scores[0]
-    return ordered(cosines, np.asarray(cosines.scores) + LEXICAL * lexical)
+    return rescored(cosines, np.asarray(cosines.scores) + LEXICAL * lexical)
 
 
 def query_vectors(questions: Sequence[Question], precision: str) -> np.ndarray:

@@ -15,7 +15,7 @@ from demo_commands import package_command
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import Ranking, Run
-from pyserini_repbert.rerank.base import ordered
+from pyserini_repbert.rerank.base import rescored
 
 DEPTH = 10  # candidates of a question beside its answers
 MONO = 0.05  # times the recipe's teacher.scale of 20, which makes scores logits, it is 1
@@ -54,7 +54,7 @@ def with_odds(taught: Ranking, mono: Ranking) -> Ranking:
     """The teacher's scores plus `MONO` times log p - log(1 - p); `mono` has log p of the same candidates."""
     log_p = dict(zip(mono.docids, mono.scores, strict=True))
     own = np.minimum([log_p[docid] for docid in taught.docids], LARGEST)
-    return ordered(taught, np.asarray(taught.scores) + MONO * (own - np.log(-np.expm1(own))))
+    return rescored(taught, np.asarray(taught.scores) + MONO * (own - np.log(-np.expm1(own))))
 
 
 def _best(taught: Run, material: Path, stem: str) -> Run:

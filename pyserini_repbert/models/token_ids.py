@@ -135,7 +135,7 @@ class TokenizerWorkers:
 def _one_line() -> Iterator[None]:
     try:
         yield
-    except BrokenProcessPool as error:
+    except (BrokenProcessPool, OSError) as error:  # OSError: from the pipe of a pool that just broke
         raise PyseriniRepbertError(
             'a process that tokenises was ended from outside (out of memory?): try again with fewer',
             parameters=('workers',),

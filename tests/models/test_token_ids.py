@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -71,7 +72,12 @@ def test_only_a_few_groups_are_in_flight(tokenizers, monkeypatch):
     assert number == 39 and len(parts) == 80
 
 
-def test_a_killed_worker_is_an_error(tokenizers):
+def test_a_killed_worker_is_an_error(tokenizers, monkeypatch):
+    pool = tokenizers[0].workers._pool
+    with monkeypatch.context() as patched:  # what the pool's pipe raises just after a worker died
+        patched.setattr(pool, 'submit', Mock(side_effect=OSError('handle is closed')))
+        with pytest.raises(PyseriniRepbertError, match='was ended from outside'):
+            tokenizers[0].flat_ids(TEXTS)
     tokenizers[0].flat_ids(TEXTS)
     os.kill(processes(tokenizers[0])[0], signal.SIGKILL)
     with pytest.raises(PyseriniRepbertError, match='was ended from outside') as died:
