@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import re
 import urllib.error
-import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +17,6 @@ from pyserini_repbert.errors import DamagedFileError, MissingResourceError, with
 from pyserini_repbert.files import cache_folder
 
 OFFLINE_VARIABLE = 'PYSERINI_REPBERT_OFFLINE'
-# A mirror answers `MIRROR/HOST/PATH?QUERY` as `https://HOST/PATH?QUERY` would. A mirror on this machine may serve
-# stand-ins of the real files: its `MIRROR/checksums.json`, address -> MD5, then replaces the published checksums.
-MIRROR_VARIABLE = 'PYSERINI_REPBERT_MIRROR'
-_CHECKSUMS = 'checksums.json'
-_HERE = ('127.0.0.1', 'localhost', '::1')
 _BLOCK = 1 << 20
 _PAGE = 1 << 14  # the first bytes of a response, which tell a web page from a file
 _TIMEOUT = 60  # seconds without a byte
@@ -75,7 +67,6 @@ def fetch(
     DamagedFileError
         when the file's checksum is not the expected one
     """
-    md5 = expected_md5(address, md5)
     if target.is_file():
         md5_here = remembered_digest(target, 'md5')
         if md5 is not None and md5_here != md5:
@@ -88,7 +79,7 @@ def fetch(
     part.parent.mkdir(parents=True, exist_ok=True)
     try:
         with within_limits(part, size):
-            page = _receive(mirrored(address), part, on_progress)
+            page = _receive(address, part, on_progress)
     except (OSError, http.client.HTTPException, UnicodeError) as error:  # resets, time-outs, answers that are no HTTP
         if isinstance(error, OSError) and not isinstance(error, urllib.error.URLError) and error.filename is not None:
             raise  # about `part`, not the network
@@ -170,38 +161,3 @@ def forbid_downloads(forbidden: bool) -> None:
     """Forbid downloads from now on, to Hugging Face's libraries too, as `--offline` does; False changes nothing."""
     if forbidden:
         os.environ[OFFLINE_VARIABLE] = os.environ['HF_HUB_OFFLINE'] = '1'
-
-
-def mirror() -> str:
-    """The mirror's address without a slash at its end; '' where there is none."""
-    return os.environ.get(MIRROR_VARIABLE, '').rstrip('/')
-
-
-def mirrored(address: str) -> str:
-    """Where `address` is fetched from: itself, or its place on the mirror."""
-    base = mirror()
-    return f'{base}/{address.partition("://")[2]}' if base and not address.startswith(f'{base}/') else address
-
-
-def expected_md5(address: str, md5: str | None) -> str | None:
-    """The checksum to expect of `address`: the published one, or that of a stand-in on a mirror of this machine.
-
-    Raises MissingResourceError where such a mirror cannot be reached.
-    """
-    base = mirror()
-    if not base or urllib.parse.urlsplit(base).hostname not in _HERE:
-        return md5
-    return _own_checksums(base).get(address, md5)
-
-
-@cache
-def _own_checksums(base: str) -> dict[str, str]:
-    try:
-        with urllib.request.urlopen(f'{base}/{_CHECKSUMS}', timeout=_TIMEOUT) as response:
-            return dict(json.loads(response.read()))
-    except urllib.error.HTTPError as error:
-        if error.code == 404:  # a mirror of the real files
-            return {}
-        raise MissingResourceError(f'the mirror {base} answers {error.code}: check ${MIRROR_VARIABLE}') from error
-    except (OSError, ValueError) as error:
-        raise MissingResourceError(f'the mirror {base} cannot be used ({error}): check ${MIRROR_VARIABLE}') from error

@@ -24,8 +24,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--condition', action='append', default=[], help='only this one; repeatable')
     parser.add_argument('--data', default='../shared/data', help='real topics, judgments and runs')
     parser.add_argument('--folder', default='runs/rehearsal', help='made anew')
-    parser.add_argument('--processes', action='store_true', help='a process for each command, as in a real run')
-    parser.add_argument('--jobs', type=int, default=2, help='with --processes: conditions at a time')
     parser.add_argument('--report', help='write what was rehearsed (regressions/rehearsed.json)')
     options = parser.parse_args(arguments)
     folder = Path(options.folder).resolve()
@@ -39,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     files = options.files or sorted(str(path) for path in (ROOT / 'regressions').glob('*.yaml'))
     start = time.monotonic()
-    found = rehearse(files, options.condition, Path(options.data), folder, options.jobs, options.processes)
+    found = rehearse(files, options.condition, Path(options.data), folder)
     for name, why in found.failed.items():
         print(f'FAIL {name}: {why}')
     for name, why in found.not_run.items():

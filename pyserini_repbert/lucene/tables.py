@@ -17,7 +17,7 @@ import urllib.response
 from email.message import Message
 from pathlib import Path
 
-from pyserini_repbert.download import is_offline, mirrored
+from pyserini_repbert.download import is_offline
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.files import atomic_file, cache_folder
 
@@ -68,7 +68,7 @@ def _fetched(address: str, name: str) -> bytes:
     try:
         if is_offline():
             raise OSError('downloads are off')
-        with urllib.request.build_opener().open(mirrored(address), timeout=_TIMEOUT) as response:
+        with urllib.request.build_opener().open(address, timeout=_TIMEOUT) as response:
             content = bytes(response.read())
         json.loads(content)
     except (OSError, http.client.HTTPException, ValueError) as error:

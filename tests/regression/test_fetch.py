@@ -9,9 +9,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from redirected import redirected
 from web_stub import Web, running
 
-from pyserini_repbert import download
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
 
@@ -56,7 +56,7 @@ def zipped(**members):
 
 @pytest.fixture
 def web(monkeypatch, tmp_path):
-    """All three resources as they should be, below a mirror; an empty cache."""
+    """All three resources as they should be, on a server here; an empty cache."""
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
     monkeypatch.setenv('HF_HUB_OFFLINE', '')
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'cache'))
@@ -68,9 +68,8 @@ def web(monkeypatch, tmp_path):
         started.add('https://a.example/plain?dl=1', RUN)
         started.add('https://a.example/zipped.zip', zipped(run1=RUN, other=b'no'))
         started.add('https://b.example/qrels.txt', b'1 0 y 1')
-        monkeypatch.setenv(download.MIRROR_VARIABLE, started.address)
-        download._own_checksums.cache_clear()
-        yield started
+        with redirected(started.address):
+            yield started
 
 
 def fetch(folder, *flags):

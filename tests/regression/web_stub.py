@@ -1,6 +1,5 @@
 """A web server on 127.0.0.1 that answers as the real addresses do, and as they should not."""
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +24,6 @@ class Web:
 
     answers: dict[str, Answer] = field(default_factory=dict)
     asked: list[tuple[str, int]] = field(default_factory=list)
-    checksums: dict[str, str] = field(default_factory=dict)
     address: str = ''
 
     def add(self, address: str, content: bytes, **options: Any) -> None:
@@ -40,8 +38,6 @@ def running(web: Web) -> Iterator[Web]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = self.path.removeprefix('/')
-            if path == 'checksums.json':
-                return self._send(Answer(json.dumps(web.checksums).encode()), 0)
             wanted = self.headers.get('Range')
             first = int(wanted.removeprefix('bytes=').rstrip('-')) if wanted else 0
             web.asked.append((path, first))

@@ -1,15 +1,12 @@
 """The rehearsal: makes and serves stand-ins, fetches them by the command, and runs every condition on them."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from one_process import OneProcess
+from redirected import redirected
 
-from pyserini_repbert import download
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main as regression_command
 from pyserini_repbert.regression.needs import Pair, is_out_of_reach, missing_of
@@ -32,13 +29,10 @@ class Rehearsal:
     not_run: dict[str, str] = field(default_factory=dict)
 
 
-def rehearse(
-    files: Sequence[str], chosen: Sequence[str], real: Path, folder: Path, jobs: int = 1, processes: bool = False
-) -> Rehearsal:
+def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Path) -> Rehearsal:
     """Run, on stand-ins in `folder`, the conditions that could not be run with the `real` data and an empty cache.
 
-    `chosen` names conditions; all if empty. With `processes`, each command has a process, as in a real run, and `jobs`
-    conditions run at a time; else one process runs all, so that Java and PyTorch start once.
+    `chosen` names conditions; all if empty. One process runs all, so that Java and PyTorch start once.
     """
     data, work = folder / 'data', folder / 'work'
     data.mkdir(parents=True, exist_ok=True)
@@ -56,21 +50,18 @@ def rehearse(
     needs = [need for path, (own, before) in absent for pair in (before, bare[path]) for need in missing_of(own, pair)]
     site = stand_ins(needs, real, folder / 'site', data)
     found = Rehearsal()
-    with serving(site.files, site.checksums, site.hub) as address:
-        os.environ[download.MIRROR_VARIABLE] = address
-        download._own_checksums.cache_clear()
+    with serving(site.files, site.hub) as address, redirected(address, verified=False):
         arguments = ['fetch', *regressions, '--data', str(data), '--work', str(work), '--quiet']
         arguments += [word for name in chosen for word in ('--condition', name)]
-        if status := _fetched(arguments) if processes else run(regression_command, arguments):
+        if status := run(regression_command, arguments):
             found.failed['regression fetch'] = f'status {status}'
         # made anew: a path depends on what is there, and the stand-ins are there only now
-        ready = workspaces(Workspace if processes else OneProcess, data)
+        ready = workspaces(OneProcess, data)
         pairs = [(own, ready[path]) for path, (own, _) in absent]
-        outcomes = run_all(pairs, jobs if processes else 1, True, _show)
+        outcomes = run_all(pairs, 1, True, _show)
         for (condition, workspace), outcome in zip(pairs, outcomes, strict=True):
             never = is_out_of_reach(missing_of(condition, workspace))
             _sort(f'{workspace.regression.name} {condition.name}', outcome, never, found)
-    os.environ.pop(download.MIRROR_VARIABLE)
     return found
 
 
@@ -88,7 +79,3 @@ def _sort(name: str, outcome: Outcome, never: bool, found: Rehearsal) -> None:
 def _show(workspace: Workspace, outcome: Outcome) -> None:
     name = f'{workspace.regression.name} {outcome.condition.name}'
     print(f'{name} ({outcome.seconds:.0f} s) {outcome.why[:300]}', flush=True)
-
-
-def _fetched(arguments: list[str]) -> int:
-    return subprocess.run([sys.executable, '-m', 'pyserini_repbert.regression', *arguments]).returncode

@@ -14,8 +14,8 @@ HUB = 'huggingface.co'
 
 
 @contextmanager
-def serving(site: Mapping[str, Path], checksums: Mapping[str, str], hub: Mapping[str, Path]) -> Iterator[str]:
-    """Yields the address of a mirror of files by address, with their MD5, and of the hub's repositories."""
+def serving(site: Mapping[str, Path], hub: Mapping[str, Path]) -> Iterator[str]:
+    """Yields the address of a server of files, `address/HOST/PATH`, and of the hub's repositories."""
     files = {address.partition('://')[2]: path for address, path in site.items()}
 
     class Handler(BaseHTTPRequestHandler):
@@ -23,8 +23,6 @@ def serving(site: Mapping[str, Path], checksums: Mapping[str, str], hub: Mapping
 
         def do_GET(self) -> None:
             path = self.path.removeprefix('/')
-            if path == 'checksums.json':
-                return self._answer(json.dumps(checksums).encode())
             if path.startswith(HUB):
                 return self._hub(urllib.parse.unquote(path.removeprefix(f'{HUB}/')))
             if path not in files:

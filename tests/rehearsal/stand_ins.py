@@ -26,7 +26,6 @@ class Site:
     folder: Path
     data: Path
     files: dict[str, Path] = field(default_factory=dict)
-    checksums: dict[str, str] = field(default_factory=dict)
     hub: dict[str, Path] = field(default_factory=dict)
 
     def serve(self, address: str, content: bytes) -> None:
@@ -35,7 +34,6 @@ class Site:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         self.files[address] = path
-        self.checksums[address] = hashlib.md5(content).hexdigest()
 
 
 class Worlds:

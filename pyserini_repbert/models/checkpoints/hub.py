@@ -9,7 +9,7 @@ from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.download import is_offline, mirrored, status_text
+from pyserini_repbert.download import is_offline, status_text
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, exhausted
 from pyserini_repbert.files import atomic_folder, cache_folder
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS, Checkpoint
@@ -90,9 +90,7 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
     from huggingface_hub import snapshot_download
 
     offline = is_offline()
-    endpoint = mirrored(_HUB)
     hub: dict[str, Any] = {'revision': revision, 'local_files_only': offline}
-    hub |= {'endpoint': endpoint} if endpoint != _HUB else {}
     try:
         snapshot = Path(snapshot_download(repository, allow_patterns=[*_FILES, WEIGHTS], **hub))
         if not (snapshot / WEIGHTS).is_file():
