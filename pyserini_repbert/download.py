@@ -78,7 +78,7 @@ def fetch(
     part = target.with_name(f'{target.name}.part')
     part.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with within_limits(part, size):
+        with within_limits(part):
             page = _receive(address, part, on_progress)
     except (OSError, http.client.HTTPException, UnicodeError) as error:  # resets, time-outs, answers that are no HTTP
         if isinstance(error, OSError) and not isinstance(error, urllib.error.URLError) and error.filename is not None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 _MAKE_ROOM = 'make room, or write to another disk'
 # Limits of the system: what an error says, and what to do.
@@ -109,15 +107,10 @@ def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None
         raise MissingDependencyError.of(package, purpose, extra and install_extra(extra), why) from error
 
 
-def exhausted(
-    error: BaseException, path: str | os.PathLike[str] | None = None, needed: str = ''
-) -> ExhaustedError | None:
+def exhausted(error: BaseException, path: str | os.PathLike[str] | None = None) -> ExhaustedError | None:
     """The error to raise instead of `error` where a limit of the system is used up; None for any other error.
 
-    Parameters
-    ----------
-    path : what could not be written, if `error` does not name it
-    needed : the size of the whole, where that is known ('386 MB')
+    `path` is what could not be written, if `error` does not name it.
     """
     if isinstance(error, PyseriniRepbertError):
         return error if isinstance(error, ExhaustedError) else None
@@ -132,22 +125,18 @@ def exhausted(
     what, advice = _LIMITS[limit]
     target = path or getattr(error, 'filename', None)
     if limit in _ON_A_DISK and target is not None:
-        place = Path(os.fsdecode(target))
-        folder = next((folder for folder in (place, *place.parents) if folder.exists()), None)
-        free = f'{shutil.disk_usage(folder).free // 10**6} MB free' if folder and limit != errno.EFBIG else ''
-        sizes = ', '.join(filter(None, [needed and f'{needed} needed', free]))
-        what += f': {place} could not be written{f" ({sizes})" if sizes else ""}'
+        what += f': {os.fsdecode(target)} could not be written'
     return ExhaustedError(f'{what}: {advice}')
 
 
 @contextmanager
-def within_limits(path: str | os.PathLike[str], needed: str = '') -> Iterator[None]:
+def within_limits(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn an error about a limit of the system into an ExhaustedError that names `path`, which is being written."""
     try:
         yield
     except Exception as error:
         if isinstance(error, PyseriniRepbertError):
             raise
-        if limit := exhausted(error, path, needed):
+        if limit := exhausted(error, path):
             raise limit from error
         raise

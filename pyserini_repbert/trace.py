@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 _Item = TypeVar('_Item')
@@ -41,17 +41,11 @@ class StageCost:
 
     def __add__(self, other: StageCost) -> StageCost:
         """The same stage over more queries."""
-        return StageCost(
-            self.stage,
-            self.queries + other.queries,
-            self.inferences + other.inferences,
-            self.seconds + other.seconds,
-            None if self.tokens is None or other.tokens is None else self.tokens + other.tokens,
-            self.candidates + other.candidates,
-            None if self.truncated is None or other.truncated is None else self.truncated + other.truncated,
-            self.stored + other.stored,
-            self.precision,
-        )
+        sums: dict[str, Any] = {}
+        for name in ('queries', 'inferences', 'seconds', 'tokens', 'candidates', 'truncated', 'stored'):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            sums[name] = None if mine is None or theirs is None else mine + theirs
+        return replace(self, **sums)
 
     @property
     def inferences_per_query(self) -> float:

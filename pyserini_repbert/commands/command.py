@@ -144,6 +144,7 @@ def argument_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
 positive_int = argument_type(lambda text: integer(text, 1))
 zero_or_more = argument_type(lambda text: integer(text, 0))
 whole_number = argument_type(integer)
+threads = argument_type(lambda text: integer(text, 1, MAX_THREADS))
 finite_number = argument_type(decimal)
 
 
@@ -153,14 +154,6 @@ def utf8_text(text: str) -> str:
     if has_surrogates(text):
         raise ValueError(f'{text[:60]!a} is not valid UTF-8: check the encoding of the terminal')
     return text
-
-
-@argument_type
-def threads(text: str) -> int:
-    """A number of threads, 1 to `MAX_THREADS`."""
-    if (value := integer(text, 1)) > MAX_THREADS:
-        raise ValueError(f'{value} threads were asked for, expected 1 to {MAX_THREADS}')
-    return value
 
 
 def use_threads(number: int | None) -> None:

@@ -7,6 +7,7 @@ ValueError, those of a checkpoint DamagedFileError.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,10 +20,8 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 
 MAX_COUNT = 2**31 - 1  # of hits, passages, threads: what a Java int holds
 MAX_THREADS = 1024  # more are never faster, and millions would keep the system busy creating them
-_INTEGER = re.compile(r'[+-]?[0-9]+')
-_LARGE = re.compile(r'\+?0*[1-9][0-9]{9,}')  # as long as MAX_COUNT, or longer
+_INTEGER = re.compile(r'[+-]?[0-9]{1,20}')
 _DECIMAL = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
-_LONGEST = 20  # digits: no range asked for reaches numbers this long
 _SHOWN = 40
 _VALUE = re.compile(r'[^ \t\n\r\x0b\x0c]+')
 # NUL (a file in UTF-16), a byte order mark inside a file (several put together), and halves of surrogate pairs.
@@ -31,25 +30,16 @@ _STRANGE = re.compile('[\x00\ufeff\ud800-\udfff]')
 
 def integer(text: str, least: int = -MAX_COUNT, most: int = MAX_COUNT) -> int:
     """A whole number from `least` to `most`. Raises ValueError saying what was expected."""
-    if _INTEGER.fullmatch(text) and len(text.lstrip('+-').lstrip('0')) < _LONGEST:
-        value = int(text)
-        if least <= value <= most:
-            return value
-    wanted = f' of at least {least}' if most == MAX_COUNT and not _LARGE.fullmatch(text) else f' from {least} to {most}'
-    ordinary = (least, most) == (-MAX_COUNT, MAX_COUNT)
-    raise ValueError(f"'{_shortened(text)}' is not a whole number{'' if ordinary else wanted}")
+    if _INTEGER.fullmatch(text) and least <= int(text) <= most:
+        return int(text)
+    raise ValueError(f"'{text[:_SHOWN]}' is not a whole number from {least} to {most}")
 
 
 def decimal(text: str) -> float:
     """A finite number: '0.5', '-3', '1e-6'. Raises ValueError for anything else."""
-    value = float(text) if _DECIMAL.fullmatch(text) else float('inf')
-    if not -float('inf') < value < float('inf'):
-        raise ValueError(f"'{_shortened(text)}' is not a finite number")
-    return value
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SHOWN else f'{text[:_SHOWN]}…'
+    if _DECIMAL.fullmatch(text) and math.isfinite(float(text)):
+        return float(text)
+    raise ValueError(f"'{text[:_SHOWN]}' is not a finite number")
 
 
 def columns(line: str) -> list[str]:

@@ -35,7 +35,7 @@ def fetched(missing: NeededResource, on_progress: Callable[[int], object]) -> st
     except PyseriniRepbertError as error:
         return str(error)
     except OSError as error:
-        limit = exhausted(error, missing.target or cache_folder(), missing.size)
+        limit = exhausted(error, missing.target or cache_folder())
         return str(limit or f'{error.filename or missing.resource.name}: {error.strerror or error}')
     return ''
 

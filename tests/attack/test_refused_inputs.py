@@ -154,13 +154,9 @@ def test_what_is_no_whole_number(written, text):
 
 
 def test_whole_numbers():
-    assert [integer(text) for text in ('0', '+7', '-12', '007', '0' * 300 + '5')] == [0, 7, -12, 7, 5]
-    with pytest.raises(ValueError, match=r"^'0' is not a whole number of at least 1$"):
+    assert [integer(text) for text in ('0', '+7', '-12', '007')] == [0, 7, -12, 7]
+    with pytest.raises(ValueError, match=r"^'0' is not a whole number from 1 to 2147483647$"):
         integer('0', 1)
-    with pytest.raises(ValueError, match=r"^'4' is not a whole number from 0 to 3$"):
-        integer('4', 0, 3)
-    with pytest.raises(ValueError, match=r"^'9999999999' is not a whole number from 1 to 2147483647$"):
-        integer('9999999999', 1)
     assert (EncodingPart.parse('2/3'), parse_stage('m@5').k) == (EncodingPart(2, 3), 5)
 
 

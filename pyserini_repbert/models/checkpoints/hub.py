@@ -96,7 +96,7 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
         if not (snapshot / WEIGHTS).is_file():
             snapshot = Path(snapshot_download(repository, allow_patterns=[*_FILES, _LEGACY], **hub))
     except Exception as error:  # the client raises errors of its HTTP library, and of its parser for other pages
-        if limit := exhausted(error, needed=size):
+        if limit := exhausted(error):
             raise limit from error
         reason = 'downloads are off' if offline else _reason(error)
         raise MissingResourceError(
