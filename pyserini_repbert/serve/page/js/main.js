@@ -87,10 +87,6 @@ function drawControls() {
   byId('go').textContent = TITLES[state.view];
 }
 
-function chosen() {
-  return state.view === 'compare' ? [state.a, state.b] : [state.a];
-}
-
 function draw({ controls = true } = {}) {
   giveUp();
   giveUp = () => {};
@@ -107,7 +103,7 @@ function draw({ controls = true } = {}) {
   const url = compares ? address([about.name, 'compare']) : address([about.name, 'search'], [['query', state.q], ['hits', state.hits],
     ...pipelineParameters(state.a), ['provenance', 'true'], ['display', 'true']]);
   const body = compares ? comparisonBody(state) : undefined;
-  const stages = chosen().some((own) => own.rerank.length);
+  const stages = (compares ? [state.a, state.b] : [state.a]).some((own) => own.rerank.length);
   let answer = null;
   giveUp = during(found, compares ? 'Comparing' : 'Searching', async ({ tell, signal }) => {
     answer = await ask(url, { body, signal, tell: stages ? tell : undefined });

@@ -44,16 +44,14 @@ export function during(place, label, work, { total = null, retry = null, announc
     told.textContent = passed < TIMED_AFTER ? counted : `${counted}, ${duration(Math.floor(passed / 1000) * 1000)}`;
   };
   const timer = setInterval(draw, 150);
-  const tell = (now) => { stage = now; };
-  work({ tell, signal: stop.signal })
+  work({ tell: (now) => { stage = now; }, signal: stop.signal })
     .then((elements) => {
       if (stop.superseded) return;
       place.replaceChildren(...[elements].flat(Infinity).filter(Boolean));
       if (announce) say(announce());
     })
     .catch((error) => {
-      if (stop.superseded) return;
-      place.replaceChildren(failure(error, retry));
+      if (!stop.superseded) place.replaceChildren(failure(error, retry));
     })
     .finally(() => {
       clearInterval(timer);
@@ -84,12 +82,11 @@ export function failure(error, retry) {
       return whenBack(retry, message('info', 'The service is starting', [sentence], again));
     case 'busy':
       return whenBack(retry, message('info', 'The service is busy', ['Too many requests wait.', `Trying again in ${error.retryAfter ?? 2} s.`], again), error.retryAfter);
-    case 'late':
-      return message('bad', 'It took too long', [sentence], again);
     case 'key':
       return keyForm(sentence, retry);
+    case 'late':
     case 'failed':
-      return message('bad', 'The service failed', [sentence], again);
+      return message('bad', error.kind === 'late' ? 'It took too long' : 'The service failed', [sentence], again);
     default:
       return message('bad', 'That cannot be answered', [sentence]);
   }
