@@ -13,8 +13,7 @@ import { count, pipelineName, whole } from './words.js';
 
 const TITLES = { search: 'Search', compare: 'Compare' };
 const HITS = [5, 10, 20, 50, 100];
-const EXAMPLES = 6;
-const EXAMPLE_LENGTH = 60;
+const EXAMPLES = 6, EXAMPLE_LENGTH = 60;
 
 const found = byId('found'), dialog = byId('dialog'), field = byId('q');
 let indexes = [];
