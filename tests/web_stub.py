@@ -16,6 +16,7 @@ class Answer:
     status: int = 200
     content_type: str = 'application/octet-stream'
     cut: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -30,6 +31,10 @@ class Web:
         """Let `https://HOST/PATH` give this."""
         self.answers[address.partition('://')[2]] = Answer(content, **options)
 
+    def answer(self, path: str) -> Answer:
+        """What a path gives."""
+        return self.answers.get(path, Answer(b'', 404))
+
 
 @contextmanager
 def running(web: Web) -> Iterator[Web]:
@@ -41,7 +46,9 @@ def running(web: Web) -> Iterator[Web]:
             wanted = self.headers.get('Range')
             first = int(wanted.removeprefix('bytes=').rstrip('-')) if wanted else 0
             web.asked.append((path, first))
-            return self._send(web.answers.get(path, Answer(b'', 404)), first)
+            return self._send(web.answer(path), first)
+
+        do_HEAD = do_GET
 
         def _send(self, answer: Answer, first: int) -> None:
             if answer.status != 200:
@@ -53,8 +60,11 @@ def running(web: Web) -> Iterator[Web]:
             self.send_response(206 if first else 200)
             self.send_header('Content-Type', answer.content_type)
             self.send_header('Content-Length', str(len(answer.content) - first))
+            for header in answer.headers.items():
+                self.send_header(*header)
             self.end_headers()
-            self.wfile.write(answer.content[first : answer.cut])
+            if self.command == 'GET':
+                self.wfile.write(answer.content[first : answer.cut])
 
         def log_message(self, *arguments: object) -> None:
             pass
