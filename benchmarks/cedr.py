@@ -11,6 +11,7 @@ released code does; our models leave out rows without a token, and the time with
 from __future__ import annotations
 
 import argparse
+from types import SimpleNamespace
 
 import figures
 import torch
@@ -107,7 +108,7 @@ def main() -> None:
     )
     made = models(config, device)
     bert = made[Architecture.VANILLA].bert
-    layout = CedrLayout(config, CedrSettings(), 101, 102, 0)
+    layout = CedrLayout(config, CedrSettings(), SimpleNamespace(cls=101, sep=102, pad=0))
     size = f'{options.layers} layers of {options.hidden}, {options.documents} documents a batch, on {device}'
     print(f'documents/s, {size}')
     print(f'{"length":>8} {"BERT alone":>12}' + ''.join(f'{name:>18}' for name in made))

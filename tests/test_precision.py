@@ -17,7 +17,7 @@ from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.models.precision import Precision, used_precision
+from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank import CedrReranker, EpicReranker
@@ -112,7 +112,7 @@ def test_what_was_used_is_recorded(native, used, native_bfloat16, files, tiny_ch
 
 def test_what_models_run_in(native_bfloat16, tiny_checkpoint, tiny_epic, tiny_cedr):
     native_bfloat16(True)
-    assert used_precision('auto', 'cpu') is Precision.BFLOAT16 and used_precision('float16', 'cpu') is Precision.FLOAT16
+    assert Precision('auto').on(CPU) is Precision.BFLOAT16 and Precision('float16').on(CPU) is Precision.FLOAT16
     opened = [
         RepBertQueryEncoder(tiny_checkpoint(), precision='auto'),
         EpicReranker(tiny_epic(), precision='auto'),

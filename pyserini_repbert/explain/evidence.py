@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.models.cedr.ranker import gather_evidence
 from pyserini_repbert.models.term_vectors import TermVector, largest
 from pyserini_repbert.rerank.cedr import CedrReranker
 from pyserini_repbert.rerank.epic import check_fits
@@ -163,7 +162,7 @@ def similarity_maps(
         if not ids:
             raise InputError(f'the {what} has no words: there is nothing to compare')
     with torch.inference_mode():
-        evidence = gather_evidence(reranker.ranker.bert, reranker.layout.collate([pair], reranker.device))
+        evidence = reranker.ranker.evidence(reranker.layout.collate([pair], reranker.device), similarity=True)
     values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()
     tokens = [reranker.tokenizer.tokens(ids) for ids in pair]
     return [SimilarityMap(layer, tokens[0], tokens[1], values[layer]) for layer in layers]

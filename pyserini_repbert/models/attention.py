@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from pyserini_repbert.models.precision import lacks_fused_attention, on_device
+from pyserini_repbert.models.precision import has_narrow_kernels, on_device
 
 # Without cuDNN's attention, which plans anew for every shape: nearly every batch has a new one.
 _CUDA_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
@@ -75,7 +75,7 @@ class PackedBatch:
         if mask is not None:
             self._places = on_device(mask.flatten().nonzero().squeeze(1), ids.device)
             bounds = functional.pad(mask.sum(dim=1).cumsum(0), (1, 0))
-        self._bounds = on_device(bounds.to(torch.int32), ids.device)
+        self._bounds = on_device(bounds.to(torch.int32), ids.device)  # where each sequence starts, and the end
 
     def laid_out(self, hidden: Tensor) -> Tensor:
         """(tokens, h) from (n, length, h)."""
@@ -94,14 +94,16 @@ class PackedBatch:
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """Attention's output (tokens, heads, size), or (n, heads, size) for the queries of the first tokens."""
-        query_bounds, longest = self._bounds, self._length
+        from torch.nn.attention.varlen import varlen_attn
+
+        bounds, longest = self._bounds, self._length
         if len(queries) < len(keys):
-            query_bounds, longest = torch.arange(self._n + 1, dtype=torch.int32, device=queries.device), 1
-        return packed_attention(queries, keys, values, query_bounds, self._bounds, longest, self._length)
+            bounds, longest = torch.arange(self._n + 1, dtype=torch.int32, device=queries.device), 1
+        return cast(Tensor, varlen_attn(queries, keys, values, bounds, self._bounds, longest, self._length))
 
 
 def can_pack(device: torch.device, dtype: torch.dtype, head: int) -> bool:
-    """Whether `packed_attention` runs on `device` in `dtype`, for heads of this size."""
+    """Whether `PackedBatch` runs on `device` in `dtype`, for heads of this size."""
     return (
         device.type == 'cuda'
         and dtype in (torch.float16, torch.bfloat16)
@@ -113,32 +115,16 @@ def can_pack(device: torch.device, dtype: torch.dtype, head: int) -> bool:
     )
 
 
-def packed_attention(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    query_bounds: Tensor,
-    bounds: Tensor,
-    longest_query: int,
-    longest: int,
-) -> Tensor:
-    """Each sequence's queries attend to its keys: (queries, heads, size), from (…, heads, size) each.
-
-    Parameters
-    ----------
-    query_bounds, bounds : int32 (n + 1,), where each sequence's queries and keys start, and where the last ones end
-    longest_query, longest : at least the most queries and keys of a sequence
-    """
-    from torch.nn.attention.varlen import varlen_attn
-
-    return cast(Tensor, varlen_attn(queries, keys, values, query_bounds, bounds, longest_query, longest))
-
-
 def _kernels(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[None]:
-    """The kernels that attention may use."""
+    """The kernels that attention may use.
+
+    On a CPU with AMX, fused attention packs inputs that are not float32 for AMX. Where `ATEN_CPU_CAPABILITY` forbids
+    AVX-512, no kernel packs (PyTorch 2.13: 'pack_vnni2 is only supported when avx512 is supported').
+    """
     if device.type == 'cuda':
         return sdpa_kernel(_CUDA_KERNELS)
-    return sdpa_kernel(SDPBackend.MATH) if lacks_fused_attention(device, dtype) else nullcontext()
+    packs = device.type == 'cpu' and dtype is not torch.float32 and torch.cpu._is_amx_tile_supported()
+    return sdpa_kernel(SDPBackend.MATH) if packs and has_narrow_kernels() else nullcontext()
 
 
 def _plain_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -21,17 +21,13 @@ from pyserini_repbert.models.precision import on_device
 from pyserini_repbert.models.tokenizer import ModelInputs, TokenChunk, TokenSequence
 
 TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
-IN_FLIGHT = {'cuda': 2}  # batches whose results may still be being copied to the host, by device; elsewhere 0
+_IN_FLIGHT = 2  # batches whose results may still be being copied from a GPU to the host
 
+Forward = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+"""A model: input_ids and token_type_ids, int64 (n, length), and attention_mask to a result (n, …).
 
-class Forward(Protocol):
-    """A model's forward pass: ids, segment ids (int64) and mask (bool) of shape (n, length) to a result (n, …).
-
-    The mask may stay in the host's memory, whatever the device.
-    """
-
-    def __call__(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """The result; the mask is None where nothing is padded."""
+The mask is bool (n, length), best in the host's memory; None where nothing is padded.
+"""
 
 
 def length_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
@@ -53,16 +49,9 @@ def collate(
     device: torch.device | str,
     places: Sequence[int] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Pads to the longest sequence.
+    """The arguments of `Forward`, padded to the longest sequence; the ids on `device`, the mask in the host's memory.
 
-    Parameters
-    ----------
-    places : the sequences wanted; default: all
-
-    Returns
-    -------
-    input_ids, token_type_ids int64 (n, length) on `device`; attention_mask bool of that shape, in the host's memory,
-    None if nothing is padded
+    `places` are the sequences wanted; default: all.
     """
     inputs = ModelInputs.of(sequences)
     chosen = np.arange(len(inputs)) if places is None else np.asarray(places)
@@ -79,12 +68,9 @@ def collate(
 def collate_chunks(
     chunks: Sequence[TokenChunk], pad: int, device: torch.device | str
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-    """`collate` for chunks: also masks the padding inside them, and tells where their wordpieces are.
+    """`collate` for chunks, with the padding inside them masked, too.
 
-    Returns
-    -------
-    input_ids, token_type_ids int64 (chunks, length), attention_mask bool of that shape or None, and int64
-    (wordpieces,), the positions of the wordpieces in the flattened ids, chunk after chunk
+    The last tensor, int64 (wordpieces,), has the positions of the wordpieces in the flattened ids, chunk after chunk.
     """
     ids, types, mask = collate([chunk.sequence for chunk in chunks], pad, device)
     starts = range(1, ids.numel(), ids.shape[1])
@@ -121,27 +107,16 @@ def run_batched(
     token_budget: int | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> NDArray[np.float32]:
-    """The results of `forward` for all sequences, in their order.
-
-    Raises torch.OutOfMemoryError where a single sequence does not fit into the device's memory.
+    """The results of `forward` for all sequences, as in `run_positions`.
 
     Parameters
     ----------
     pad : id of the padding token
     token_budget : padded tokens in a batch (default: by device, `TOKEN_BUDGET`)
-    on_progress : called with the number of sequences done since the last call
-
-    Returns
-    -------
-    float32 (n, …), empty (0,) for no sequences
     """
     inputs = ModelInputs.of(sequences)
     batches = length_batches(inputs.lengths.tolist(), usual_budget(token_budget, device))
-
-    def forward_batch(batch: list[int]) -> Tensor:
-        return forward(*collate(inputs, pad, device, batch))
-
-    return run_positions(forward_batch, batches, on_progress)
+    return run_positions(lambda batch: forward(*collate(inputs, pad, device, batch)), batches, on_progress)
 
 
 def usual_budget(token_budget: int | None, device: torch.device | str) -> int:
@@ -154,22 +129,16 @@ def run_positions(
     batches: Sequence[list[int]],
     on_progress: Callable[[int], object] | None = None,
 ) -> NDArray[np.float32]:
-    """The results of `forward`, called with the positions in each batch, in the order of positions.
+    """The results of `forward` in the order of positions: float32 (n, …), empty (0,) for no positions.
 
-    A batch that does not fit into the device's memory is split in two and tried again. A GPU begins the next batch
-    while results of earlier ones are still being copied to the host.
+    A GPU begins the next batch while results of earlier ones are still being copied to the host. Errors, and what is
+    done where memory is short, are those of `in_batches`.
 
     Parameters
     ----------
     forward : positions in a batch to a tensor (len(batch), …)
     batches : all positions from 0 to n - 1, each in one batch
     on_progress : called with the number of positions done (on a GPU: begun) since the last call
-
-    Returns
-    -------
-    float32 (n, …), empty (0,) for no positions
-
-    Raises torch.OutOfMemoryError where a single position does not fit into the device's memory.
     """
     results: NDArray[np.float32] | None = None
     n_positions = sum(map(len, batches))
@@ -187,7 +156,7 @@ def run_positions(
     def work(batch: list[int]) -> None:
         output = forward(batch)
         waiting.append((batch, arriving(output)))
-        keep(IN_FLIGHT.get(output.device.type, 0))
+        keep(_IN_FLIGHT if output.device.type == 'cuda' else 0)
 
     in_batches(work, batches, on_progress)
     keep(0)

@@ -7,6 +7,7 @@ need: attention runs without a mask if a batch has no padding, and on GPUs witho
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 import torch
@@ -36,13 +37,7 @@ class Pooler(nn.Module):
 
 
 class Bert(nn.Module):
-    """The BERT body.
-
-    Parameters
-    ----------
-    config : its sizes
-    pooler : whether to add BERT's pooler, which cross-encoders need
-    """
+    """The BERT body; `pooler` adds BERT's pooler, which cross-encoders need."""
 
     def __init__(self, config: BertConfig, pooler: bool = False) -> None:
         super().__init__()
@@ -75,10 +70,7 @@ class Bert(nn.Module):
         (n, length, h), of the weights' dtype
         """
         batch = self._batch(input_ids, attention_mask)
-        hidden = input_ids
-        for hidden in self._states(batch, input_ids, token_type_ids):  # noqa: B007
-            pass
-        return batch.padded(hidden)
+        return batch.padded(deque(self._states(batch, input_ids, token_type_ids), maxlen=1).pop())
 
     def first_token(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """The last layer's output at [CLS], (n, 1, h): equal to `forward(…)[:, :1]`, but faster.
@@ -86,9 +78,7 @@ class Bert(nn.Module):
         The last layer is computed for [CLS] alone, which saves a tenth of the work of a BERT with six layers.
         """
         batch = self._batch(input_ids, attention_mask)
-        hidden = input_ids
-        for hidden in self._states(batch, input_ids, token_type_ids, first_only=True):  # noqa: B007
-            pass
+        hidden = deque(self._states(batch, input_ids, token_type_ids, first_only=True), maxlen=1).pop()
         return hidden if hidden.dim() == 3 else hidden[:, None]
 
     def each_layer(
@@ -100,11 +90,7 @@ class Bert(nn.Module):
     ) -> Iterator[Tensor]:
         """The embedding output, then every layer's output, one at a time: (n, length, h) each.
 
-        Parameters
-        ----------
-        position_ids : int64 (n, length), for sequences whose positions do not simply count from 0
-
-        Parameters not listed, and errors, are those of `forward`.
+        `position_ids`, int64 (n, length), are for sequences whose positions do not simply count from 0.
         """
         batch = self._batch(input_ids, attention_mask)
         return map(batch.padded, self._states(batch, input_ids, token_type_ids, position_ids))

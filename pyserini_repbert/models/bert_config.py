@@ -19,8 +19,6 @@ ACTIVATIONS = {
     'relu': functional.relu,
 }
 LARGEST_LIMIT = 1_000_000  # wordpieces of a text
-_EMBEDDINGS = 'bert.embeddings.{}_embeddings.weight'
-_FEED_FORWARD = 'bert.encoder.layer.0.intermediate.dense.weight'
 _LAYER = re.compile(r'bert\.encoder\.layer\.(\d+)\.')
 _TEXTS = ('system', 'layout', 'variant', 'architecture')
 _FLAGS = ('joint', 'pad_query', 'normalised')
@@ -47,11 +45,7 @@ class BertConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> BertConfig:
-        """From the content of a config.json.
-
-        Raises InputError for another type of model, position embeddings or an activation that are not supported, or
-        values that no BERT has.
-        """
+        """From the content of a config.json. Raises InputError for what is not supported, or what no BERT has."""
         if values.get('model_type', 'bert') != 'bert':
             raise InputError(f"model_type '{values['model_type']}' is not supported: a BERT checkpoint is expected")
         if values.get('position_embedding_type', 'absolute') != 'absolute':
@@ -84,27 +78,24 @@ class BertConfig:
 def check_config(path: Path, config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Raise DamagedFileError, naming the file `path`, unless it is the config.json of a BERT with these weights.
 
-    Parameters
-    ----------
-    shapes : of the weights, by name, the body as `bert.*`; sizes that they do not tell are not compared
+    `shapes` are those of the weights by name, the body as `bert.*`. Sizes that they do not tell are not compared.
     """
-
     try:
         check_ranking(config.get('ranking', {}))
         sizes = BertConfig.from_dict(config)
     except InputError as error:
         raise DamagedFileError(f'{path}: {error}') from error
     layers = [int(match[1]) for match in map(_LAYER.match, shapes) if match]
-    told: dict[str, int] = {'num_hidden_layers': max(layers) + 1} if layers else {}
-    for name, places in {
-        _EMBEDDINGS.format('word'): ('vocab_size', 'hidden_size'),
-        _EMBEDDINGS.format('position'): ('max_position_embeddings', 'hidden_size'),
-        _EMBEDDINGS.format('token_type'): ('type_vocab_size', 'hidden_size'),
-        _FEED_FORWARD: ('intermediate_size', 'hidden_size'),
+    weights_sizes: dict[str, int] = {'num_hidden_layers': max(layers) + 1} if layers else {}
+    for weight, name in {
+        'embeddings.word_embeddings': 'vocab_size',
+        'embeddings.position_embeddings': 'max_position_embeddings',
+        'embeddings.token_type_embeddings': 'type_vocab_size',
+        'encoder.layer.0.intermediate.dense': 'intermediate_size',
     }.items():
-        if len(shapes.get(name, ())) == len(places):
-            told |= dict(zip(places, shapes[name], strict=True))
-    for name, size in told.items():
+        if len(shape := shapes.get(f'bert.{weight}.weight', ())) == 2:
+            weights_sizes |= {name: shape[0], 'hidden_size': shape[1]}
+    for name, size in weights_sizes.items():
         if getattr(sizes, name) != size:
             raise DamagedFileError(
                 f'{path}: {name} is {getattr(sizes, name)}, the weights beside it have {size}: restore the file'

@@ -26,8 +26,7 @@ class Precision(Choice, what='precision'):
 
     def dtype(self, device: torch.device) -> torch.dtype:
         """The torch dtype for a device."""
-        kind: torch.dtype = getattr(torch, self.on(device).value)
-        return kind
+        return getattr(torch, self.on(device).value)  # type: ignore[no-any-return]
 
 
 def has_native_bfloat16(device: torch.device) -> bool:
@@ -37,14 +36,9 @@ def has_native_bfloat16(device: torch.device) -> bool:
     """
     if device.type == 'cuda':
         return torch.cuda.get_device_capability(device) >= (8, 0)
-    if device.type != 'cpu' or _kernels_are_narrow():
+    if device.type != 'cpu' or has_narrow_kernels():
         return False
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
-
-
-def used_precision(name: str, device: str) -> Precision:
-    """The precision that `name` asks for on `device`, never 'auto'. Raises InputError if either is unknown."""
-    return Precision(name).on(usable_device(device))
 
 
 def bfloat16_gain(device: torch.device) -> str:
@@ -54,17 +48,7 @@ def bfloat16_gain(device: torch.device) -> str:
     return '2x to 3x' if device.type == 'cpu' else 'several times'
 
 
-def lacks_fused_attention(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether PyTorch's fused attention raises an error on `device` in `dtype`.
-
-    On a CPU with AMX, fused attention packs inputs that are not float32 for AMX; where `ATEN_CPU_CAPABILITY` forbids
-    AVX-512, there is no kernel that packs (PyTorch 2.13: 'pack_vnni2 is only supported when avx512 is supported').
-    """
-    packed = device.type == 'cpu' and dtype is not torch.float32
-    return packed and _kernels_are_narrow() and bool(torch.cpu._is_amx_tile_supported())
-
-
-def _kernels_are_narrow() -> bool:
+def has_narrow_kernels() -> bool:
     """Whether PyTorch's own kernels compute without AVX-512: the CPU has none, or `ATEN_CPU_CAPABILITY` forbids it."""
     return torch.backends.cpu.get_cpu_capability() in _NARROW
 

@@ -47,7 +47,7 @@ class CedrReranker(TextReranker):
         super().__init__(model, device, precision, token_budget)
         self.ranker = load_ranker(self.checkpoint, n_layers, max_length).to(self.device)
         self.ranker.bert.to(self.dtype)
-        self.layout = CedrLayout.of(self.ranker.bert.config, self.ranker.settings, self.tokenizer)
+        self.layout = CedrLayout(self.ranker.bert.config, self.ranker.settings, self.tokenizer)
         self.n_layers = self.ranker.bert.config.num_hidden_layers  # BERT's layers that run
 
     def identity(self) -> Mapping[str, object]:

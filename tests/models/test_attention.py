@@ -1,5 +1,8 @@
 """Packed tokens against padding: on the CPU, with a plain attention over the same bounds."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -36,7 +39,7 @@ def attended(queries, keys, values, query_bounds, bounds, longest_query, longest
 @pytest.fixture
 def both_ways(monkeypatch):
     """Calls a function twice, padded and packed."""
-    monkeypatch.setattr(attention, 'packed_attention', attended)
+    monkeypatch.setitem(sys.modules, 'torch.nn.attention.varlen', SimpleNamespace(varlen_attn=attended))
 
     def results(work):
         values = []
@@ -94,7 +97,8 @@ def test_term_weights(both_ways):
 @torch.inference_mode()
 def test_similarities_of_every_layer(both_ways):
     settings = CedrSettings('knrm', max_query_length=5)
-    layout, ranker = CedrLayout(CONFIG, settings, 1, 2, 0), CedrKnrm(CONFIG, settings).eval()
+    layout = CedrLayout(CONFIG, settings, SimpleNamespace(cls=1, sep=2, pad=0))
+    ranker = CedrKnrm(CONFIG, settings).eval()
     random = np.random.default_rng(0)
     pairs = [Pair(*(random.integers(3, 50, n).tolist() for n in lengths)) for lengths in ((3, 60), (5, 2), (1, 0))]
     padded, packed = both_ways(lambda: ranker.evidence(layout.collate(pairs)))

@@ -1,4 +1,5 @@
 from dataclasses import astuple
+from types import SimpleNamespace
 
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
@@ -8,7 +9,8 @@ CLS, SEP, PAD = 101, 102, 0
 
 
 def layout(positions=512, **settings):
-    return CedrLayout(BertConfig(max_position_embeddings=positions), CedrSettings(**settings), CLS, SEP, PAD)
+    config, tokenizer = BertConfig(max_position_embeddings=positions), SimpleNamespace(cls=CLS, sep=SEP, pad=PAD)
+    return CedrLayout(config, CedrSettings(**settings), tokenizer)
 
 
 def test_document_positions_begin_behind_the_padded_query():

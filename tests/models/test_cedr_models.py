@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -23,7 +25,7 @@ MATCHING = [Architecture.KNRM, Architecture.PACRR, Architecture.DRMM]
 def model(architecture, seed=0, config=CONFIG, **settings):
     torch.manual_seed(seed)
     chosen = CedrSettings(Architecture(architecture), **{'max_query_length': 6, **settings})
-    return new_ranker(config, chosen).eval(), CedrLayout(config, chosen, 101, 102, 0)
+    return new_ranker(config, chosen).eval(), CedrLayout(config, chosen, SimpleNamespace(cls=101, sep=102, pad=0))
 
 
 def tokens(n, seed):

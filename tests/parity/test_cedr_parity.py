@@ -49,7 +49,7 @@ def model(checkpoint_folder):
         checkpoint = open_checkpoint(folder, 'rerankers')
         ranker = load_ranker(checkpoint)
         config = BertConfig.from_dict(checkpoint.config)
-        return ranker, CedrLayout.of(config, ranker.settings, checkpoint.tokenizer()), checkpoint
+        return ranker, CedrLayout(config, ranker.settings, checkpoint.tokenizer()), checkpoint
 
     return make
 

@@ -13,6 +13,8 @@ Counting has no gradient: BERT learns through [CLS] only.
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -39,14 +41,12 @@ class NgramMatches(nn.Module):
 
         N-grams reach beyond the end of query and document into zeros. Matches that begin behind a document's end do not
         count, and a document of fewer than k tokens gets zeros for the rest (the released code raises an error). The
-        matches of empty query positions follow from the filters' biases.
+        matches of query positions from q on, which are empty, follow from the filters' biases.
 
         Parameters
         ----------
         similarity : float32 (n, channels, q, d)
         document_mask : bool (n, d), True at tokens
-        k : matches kept
-        slots : query positions, at least q; those from q on are empty
         """
         beyond = self.size - 1
         q = similarity.shape[2]
@@ -54,12 +54,6 @@ class NgramMatches(nn.Module):
         strongest = self.conv(padded).amax(dim=1).relu().masked_fill(~document_mask[:, None, :], 0.0)
         best = functional.pad(strongest, (0, max(0, k - strongest.shape[2]))).topk(k, dim=2).values
         return torch.cat([best[:, :q], best[:, q:].expand(-1, slots - q, -1)], dim=1)
-
-    def first_channels(self, n_channels: int) -> NgramMatches:
-        """The same filters over the first channels only."""
-        smaller = NgramMatches(self.size, n_channels).to(self.conv.weight.device)
-        smaller.load_state_dict({'conv.weight': self.conv.weight[:, :n_channels], 'conv.bias': self.conv.bias})
-        return smaller
 
 
 class CedrPacrr(CedrRanker):
@@ -74,24 +68,19 @@ class CedrPacrr(CedrRanker):
         self.linear3 = nn.Linear(_PACRR_HIDDEN, 1)
 
     def features(self, evidence: Evidence) -> Tensor:
-        """The strongest matches by query position, then by n-gram size; then [CLS]: (n, q · 3 · k_max + h).
-
-        q is `max_query_length`.
-        """
+        """The strongest matches by query position, then n-gram size; then [CLS]: (n, max_query_length · 3 · k + h)."""
         k, slots = self.settings.k_max, self.settings.max_query_length
-        per_length = [ngrams(evidence.similarity, evidence.document_mask, k, slots) for ngrams in self._ngrams()]
+        per_length = [ngrams(evidence.similarity, evidence.document_mask, k, slots) for ngrams in self.ngrams]
         return self._with_cls(torch.cat(per_length, dim=2).flatten(1), evidence.cls)
 
     def score_features(self, features: Tensor, evidence: Evidence) -> Tensor:
-        """Scores (n,)."""
         scores: Tensor = self.linear3(self.linear2(self.linear1(features).relu()).relu())
         return scores.squeeze(1)
 
     def _keep_channels(self, n_channels: int) -> None:
-        self.ngrams = nn.ModuleList(ngrams.first_channels(n_channels) for ngrams in self._ngrams())
-
-    def _ngrams(self) -> list[NgramMatches]:
-        return [module for module in self.ngrams if isinstance(module, NgramMatches)]
+        for ngrams in self.ngrams:
+            conv = cast(NgramMatches, ngrams).conv
+            conv.weight = nn.Parameter(conv.weight[:, :n_channels].detach().clone())
 
 
 def told_k_max(n_inputs: int, n_extra: int, max_query_length: int) -> int | None:
@@ -146,22 +135,18 @@ class CedrKnrm(CedrRanker):
         return self._with_cls(logs.sum(dim=3).flatten(1), evidence.cls)
 
     def score_features(self, features: Tensor, evidence: Evidence) -> Tensor:
-        """Scores (n,)."""
         scores: Tensor = self.combine(features)
         return scores.squeeze(1)
 
     @torch.no_grad()
     def begin_as_vanilla(self, weight: Tensor, bias: Tensor) -> None:
-        """Take over a Vanilla BERT's head, weight (1, h) and bias (1,), with weight 0 for kernels: the same scores.
-
-        Only for a joint model.
-        """
+        """Make a joint model score as a Vanilla BERT with this head, weight (1, h) and bias (1,): kernels weigh 0."""
         self.combine.weight.zero_()
         self.combine.weight[:, -self.cls_size :] = weight
         self.combine.bias.copy_(bias)
 
     def _keep_channels(self, n_channels: int) -> None:
-        self.combine = keep_columns(self.combine, len(MEANS), self.channels, n_channels)
+        keep_columns(self.combine, len(MEANS), self.channels, n_channels)
 
 
 N_BINS = 11
@@ -171,7 +156,7 @@ _LEAST_COUNT = 1e-5  # added before the logarithm
 
 
 def similarity_histogram(similarity: Tensor, query_mask: Tensor, document_mask: Tensor) -> Tensor:
-    """How many document tokens fall into each bin of similarity to each query token.
+    """How many document tokens fall into each bin of similarity to each query token: float32 (n, channels, q, 11).
 
     Ten bins of equal width cover [-1, 1), the eleventh counts similarities of 1. Within rounding (1e-6) of an edge, the
     bin depends on rounding, and so on the rest of the batch.
@@ -180,10 +165,6 @@ def similarity_histogram(similarity: Tensor, query_mask: Tensor, document_mask: 
     ----------
     similarity : float32 (n, channels, q, d)
     query_mask, document_mask : bool (n, q), (n, d), True at tokens; only pairs of tokens count
-
-    Returns
-    -------
-    float32 (n, channels, q, 11), whole numbers
     """
     bins = (similarity + _NUDGE).mul_((N_BINS - 1) / 2).int().clamp_(0, N_BINS - 1).long()
     real = (query_mask[:, :, None] & document_mask[:, None, :]).to(similarity.dtype)[:, None]
@@ -211,11 +192,11 @@ class CedrDrmm(CedrRanker):
         return self._with_cls(logs, evidence.cls.unsqueeze(1).expand(-1, logs.shape[1], -1))
 
     def score_features(self, features: Tensor, evidence: Evidence) -> Tensor:
-        """Scores (n,): the sum over query positions."""
+        """The sum over query positions."""
         terms: Tensor = self.hidden_2(self.hidden_1(features).relu()).squeeze(2)
         if not self.settings.pad_query:
             terms = terms.masked_fill(~evidence.query_mask, 0.0)
         return terms.sum(dim=1)
 
     def _keep_channels(self, n_channels: int) -> None:
-        self.hidden_1 = keep_columns(self.hidden_1, N_BINS, self.channels, n_channels)
+        keep_columns(self.hidden_1, N_BINS, self.channels, n_channels)

@@ -42,20 +42,19 @@ class PairBatch:
 
     Attributes
     ----------
-    input_ids, token_type_ids, position_ids : int64 (rows, length)
     attention_mask : bool (rows, length), in the host's memory; None where no row is padded
+    input_ids, token_type_ids, position_ids : int64 (rows, length)
     part_weights : float32 (n, rows), 1 / number of parts for the rows of a pair, else 0
     query_index : int64 (n, q), positions of query tokens in the flattened (rows · length) output, in the row of the
         first part; q is the length of the longest query
     document_index : int64 (n, d), likewise of document tokens, each in the row of its part
-    query_mask : bool (n, q), True where there is a query token
-    document_mask : bool (n, d), True where there is a document token
+    query_mask, document_mask : bool (n, q), (n, d), True where there is a token
     """
 
+    attention_mask: Tensor | None
     input_ids: Tensor
     token_type_ids: Tensor
     position_ids: Tensor
-    attention_mask: Tensor | None
     part_weights: Tensor
     query_index: Tensor
     document_index: Tensor
@@ -64,30 +63,17 @@ class PairBatch:
 
 
 class CedrLayout:
-    """Lays out pairs for a BERT.
+    """Lays out pairs for a BERT. Raises InputError where the longest query leaves no position for a document."""
 
-    Raises InputError where the longest query leaves no position for a document.
-
-    Parameters
-    ----------
-    config, settings : of the model
-    cls, sep, pad : ids of the special tokens
-    """
-
-    def __init__(self, config: BertConfig, settings: CedrSettings, cls: int, sep: int, pad: int) -> None:
+    def __init__(self, config: BertConfig, settings: CedrSettings, tokenizer: WordPieceTokenizer) -> None:
         self.settings = settings
         self.positions = config.max_position_embeddings
-        self.cls, self.sep, self.pad = cls, sep, pad
+        self.tokenizer = tokenizer
         if self._room(settings.max_query_length) < 1:
             raise InputError(
                 f'a query of {settings.max_query_length} tokens leaves no room for a document in the '
                 f'{self.positions} positions of this BERT: lower max_query_length'
             )
-
-    @classmethod
-    def of(cls, config: BertConfig, settings: CedrSettings, tokenizer: WordPieceTokenizer) -> CedrLayout:
-        """With the special tokens of a tokenizer."""
-        return cls(config, settings, tokenizer.cls, tokenizer.sep, tokenizer.pad)
 
     def cut(self, query: Sequence[int], document: Sequence[int]) -> Pair:
         """The first wordpieces of both, as many as the model takes."""
@@ -121,7 +107,7 @@ class CedrLayout:
         lengths = np.asarray([len(ids) for ids, _, _ in rows])
         longest = int(lengths.max())
         columns = np.arange(longest)
-        ids = np.full((len(rows), longest), self.pad, dtype=np.int64)
+        ids = np.full((len(rows), longest), self.tokenizer.pad, dtype=np.int64)
         positions = np.zeros_like(ids)
         for row, (row_ids, places, _) in enumerate(rows):
             ids[row, : len(row_ids)] = row_ids
@@ -132,22 +118,9 @@ class CedrLayout:
         weights = np.zeros((len(pairs), len(rows)), dtype=np.float32)
         for number, (first, count) in enumerate(zip(first_rows, part_counts, strict=True)):
             weights[number, first : first + count] = 1 / count
-        query_index, query_mask, document_index, document_mask = self._places(pairs, first_rows, longest)
-
-        def tensor(array: NDArray[np.generic]) -> Tensor:
-            return torch.from_numpy(array).to(device)
-
-        return PairBatch(
-            tensor(ids),
-            tensor(types),
-            tensor(positions),
-            None if real.all() else torch.from_numpy(real),
-            tensor(weights),
-            tensor(query_index),
-            tensor(document_index),
-            tensor(query_mask),
-            tensor(document_mask),
-        )
+        arrays = (ids, types, positions, weights, *self._places(pairs, first_rows, longest))
+        tensors = (torch.from_numpy(array).to(device) for array in arrays)
+        return PairBatch(None if real.all() else torch.from_numpy(real), *tensors)
 
     def _rows(self, pair: Pair) -> list[tuple[list[int], list[int], int]]:
         """(ids, positions, where segment 1 begins) of each part."""
@@ -157,15 +130,15 @@ class CedrLayout:
         rows = []
         for part in range(self.n_parts(pair)):
             chunk = document[part * size : (part + 1) * size]
-            ids = [self.cls, *query, self.sep, *chunk, self.sep]
+            ids = [self.tokenizer.cls, *query, self.tokenizer.sep, *chunk, self.tokenizer.sep]
             places = [*range(len(query) + 1), begin - 1, *range(begin, begin + len(chunk)), begin + size]
             rows.append((ids, places, len(query) + 2))
         return rows
 
     def _places(
         self, pairs: Sequence[Pair], first_rows: Sequence[int], row_length: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.bool_]]:
-        """query_index, query_mask, document_index and document_mask of a `PairBatch`."""
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+        """query_index, document_index, query_mask and document_mask of a `PairBatch`."""
         query_index, document_index = (
             np.zeros((len(pairs), max(1, *map(len, texts))), dtype=np.int64) for texts in zip(*pairs, strict=True)
         )
@@ -177,4 +150,4 @@ class CedrLayout:
             part, offset = np.divmod(np.arange(n_document), max(1, self._part_length(pair)))
             document_index[number, :n_document] = (first + part) * row_length + n_query + 2 + offset
             document_mask[number, :n_document] = True
-        return query_index, query_mask, document_index, document_mask
+        return query_index, document_index, query_mask, document_mask

@@ -28,9 +28,8 @@ def new_ranker(config: BertConfig, settings: CedrSettings) -> CedrRanker:
 def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_length: int | None = None) -> CedrRanker:
     """The model of a checkpoint, in float32 on the CPU, for inference.
 
-    If a PACRR checkpoint does not name its k_max, it follows from the shape of its weights.
-
-    Raises MismatchError for a checkpoint of another system, or a plain BERT.
+    If a PACRR checkpoint does not name its k_max, it follows from the shape of its weights. Raises MismatchError for a
+    checkpoint of another system, or a plain BERT.
 
     Parameters
     ----------

@@ -25,8 +25,6 @@ class CedrRanker(nn.Module, ABC):
 
     Attributes
     ----------
-    settings : the model's settings
-    bert : the body
     channels : number of similarity matrices of a pair: of the embedding output and of every layer
     cls_size : how many features are of [CLS]: h, or 0 where the model is not joint
     needs_similarity : whether features are made of similarities
@@ -41,9 +39,23 @@ class CedrRanker(nn.Module, ABC):
         self.channels = config.num_hidden_layers + 1
         self.cls_size = config.hidden_size if settings.joint else 0
 
-    def evidence(self, batch: PairBatch) -> Evidence:
-        """BERT's evidence on each pair."""
-        return gather_evidence(self.bert, batch, self.needs_similarity)
+    def evidence(self, batch: PairBatch, similarity: bool | None = None) -> Evidence:
+        """BERT's evidence on each pair; `similarity`: with the similarities of each layer, by default where needed.
+
+        Query vectors are taken from the row of a document's first part, as in the released code.
+        """
+        matrices = []
+        hidden = batch.input_ids
+        states = self.bert.each_layer(batch.input_ids, batch.token_type_ids, batch.attention_mask, batch.position_ids)
+        for hidden in states:
+            if self.needs_similarity if similarity is None else similarity:
+                vectors = hidden.flatten(0, 1)
+                query, document = vectors[batch.query_index], vectors[batch.document_index]
+                matrices.append(cosine_matrix(query, document, batch.query_mask, batch.document_mask))
+        cls = batch.part_weights @ hidden[:, 0].float()
+        shape = (*batch.query_index.shape, batch.document_index.shape[1])
+        stacked = torch.stack(matrices, dim=1) if matrices else cls.new_zeros((shape[0], 0, *shape[1:]))
+        return Evidence(stacked, cls, batch.query_mask, batch.document_mask)
 
     @abstractmethod
     def features(self, evidence: Evidence) -> Tensor:
@@ -85,15 +97,11 @@ class CedrRanker(nn.Module, ABC):
         return torch.cat([signals, cls], dim=-1) if self.settings.joint else signals
 
 
-def keep_columns(linear: nn.Linear, groups: int, channels: int, kept: int) -> nn.Linear:
-    """`linear` for the first `kept` channels: its inputs are (groups × channels), then others, which all stay."""
-    grouped, others = linear.weight[:, : groups * channels], linear.weight[:, groups * channels :]
-    grouped = grouped.reshape(-1, groups, channels)[:, :, :kept].reshape(-1, groups * kept)
-    smaller = nn.Linear(groups * kept + others.shape[1], linear.out_features, device=linear.weight.device)
-    with torch.no_grad():
-        smaller.weight.copy_(torch.cat([grouped, others], dim=1))
-        smaller.bias.copy_(linear.bias)
-    return smaller
+def keep_columns(linear: nn.Linear, groups: int, channels: int, kept: int) -> None:
+    """Drop all but the first `kept` channels; inputs of `linear` are (groups × channels), then others, which stay."""
+    weight = linear.weight.detach()
+    grouped = weight[:, : groups * channels].reshape(-1, groups, channels)[:, :, :kept].flatten(1)
+    linear.weight = nn.Parameter(torch.cat([grouped, weight[:, groups * channels :]], dim=1))
 
 
 class VanillaBert(CedrRanker):
@@ -107,11 +115,9 @@ class VanillaBert(CedrRanker):
         self.cls = nn.Linear(config.hidden_size, 1)
 
     def features(self, evidence: Evidence) -> Tensor:
-        """[CLS]: float32 (n, h)."""
         return evidence.cls
 
     def score_features(self, features: Tensor, evidence: Evidence) -> Tensor:
-        """Scores (n,)."""
         scores: Tensor = self.cls(self.dropout(features))
         return scores.squeeze(1)
 
@@ -138,13 +144,9 @@ class Evidence(NamedTuple):
 
 
 def cosine_matrix(query: Tensor, document: Tensor, query_mask: Tensor, document_mask: Tensor) -> Tensor:
-    """Cosine of each query vector with each document vector (CEDR eq. 1): float32 (n, q, d), 0 where a mask is False.
+    """Cosine of each query vector (n, q, h) with each document vector (n, d, h) (CEDR eq. 1): float32 (n, q, d).
 
-    Parameters
-    ----------
-    query : (n, q, h)
-    document : (n, d, h)
-    query_mask, document_mask : bool (n, q), (n, d)
+    0 where a mask, bool (n, q) or (n, d), is False.
     """
     query, document = query.float(), document.float()
     query_norm = query.norm(dim=2).unsqueeze(2) + _LEAST_NORM
@@ -152,21 +154,3 @@ def cosine_matrix(query: Tensor, document: Tensor, query_mask: Tensor, document_
     with torch.autocast(query.device.type, enabled=False):  # half precision would blur exact matches
         cosine: Tensor = torch.bmm(query, document.transpose(1, 2)) / (query_norm * document_norm)
     return cosine.masked_fill(~(query_mask.unsqueeze(2) & document_mask.unsqueeze(1)), 0.0)
-
-
-def gather_evidence(bert: Bert, batch: PairBatch, similarity: bool = True) -> Evidence:
-    """Run BERT over a batch, keeping only [CLS] and, if `similarity` is true, the similarities of each layer.
-
-    Query vectors are taken from the row of a document's first part, as in the released code.
-    """
-    matrices = []
-    hidden = batch.input_ids
-    for hidden in bert.each_layer(batch.input_ids, batch.token_type_ids, batch.attention_mask, batch.position_ids):
-        if similarity:
-            vectors = hidden.flatten(0, 1)
-            query, document = vectors[batch.query_index], vectors[batch.document_index]
-            matrices.append(cosine_matrix(query, document, batch.query_mask, batch.document_mask))
-    cls = batch.part_weights @ hidden[:, 0].float()
-    shape = (*batch.query_index.shape, batch.document_index.shape[1])
-    stacked = torch.stack(matrices, dim=1) if matrices else cls.new_zeros((shape[0], 0, *shape[1:]))
-    return Evidence(stacked, cls, batch.query_mask, batch.document_mask)

@@ -22,11 +22,8 @@ class FirstStage(NamedTuple):
     depth: int
 
 
-FIRST_STAGES = {  # CEDR section 3.1
-    'robust04': FirstStage('bm25', 150),
-    'webtrack': FirstStage('ql', 100),
-}
-"""The first stages that CEDR reranks on its two collections."""
+# The first stages that CEDR reranks on its two collections (section 3.1).
+FIRST_STAGES = {'robust04': FirstStage('bm25', 150), 'webtrack': FirstStage('ql', 100)}
 
 
 class Architecture(Choice, what='CEDR architecture'):
@@ -70,7 +67,7 @@ class CedrSettings:
             raise InputError('PACRR has weights for a fixed number of query tokens: pad_query=false is for the others')
         for name in ('k_max', 'max_query_length', 'max_doc_length'):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if type(value) is not int or value < 1:
                 raise InputError(f"CEDR's {name} is {value!r}, a whole number of at least 1 was expected")
 
     @classmethod

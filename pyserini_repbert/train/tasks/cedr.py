@@ -26,7 +26,7 @@ class CedrTask(GroupTask):
 
     def new_ranker(self, sizes: BertConfig) -> CedrRanker:
         settings = CedrSettings.from_ranking(self.recipe.ranking)
-        self.layout = CedrLayout.of(sizes, settings, self.tokenizer)
+        self.layout = CedrLayout(sizes, settings, self.tokenizer)
         return new_ranker(sizes, settings)
 
     def begun(self, base: Mapping[str, Tensor]) -> None:
