@@ -119,7 +119,7 @@ def encode(
             manifest = build_bundle(corpus, output, staged, **begun, on_progress=update)
         if not options.quiet:
             print(stages_text(staged.times, [tokenizer] if tokenizer else []), file=sys.stderr)
-    record_output(options, str(output), ('corpus',), used_models([encoder]))
+    record_output(options, str(output), ('corpus',), used_models(encoder))
     text = f'part {options.shard} is done, {manifest.count} passages' if part.of > 1 else described(manifest)
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
     print(f'{options.output}: {text}{skipped}{cut_text(encoder)}')

@@ -146,4 +146,4 @@ def epic_pruning(arguments: Sequence[str]) -> None:
     print(f'\nComputed in {encoder.precision}.')
     if options.csv:
         write_csv(options.csv, header, [[cell.replace(',', '') for cell in row] for row in rows])
-        record_output(options, options.csv, ('run', 'corpus', 'topics', 'qrels'), used_models([encoder]))
+        record_output(options, options.csv, ('run', 'corpus', 'topics', 'qrels'), used_models(encoder))

@@ -72,7 +72,6 @@ def test_only_declared_methods_climb(climbs, tiny_checkpoint, corpus_file, cross
             ('making', '_batches'),  # batches are made when they are taken
             ('making', '<genexpr>'),
             ('<dictcomp>', 'without_texts'),  # notes keep no texts
-            ('used_models', 'weights_sha256'),
         }
         if called not in declared
     }

@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -14,11 +13,11 @@ from pyserini_repbert import catalog
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
 from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, UnknownNameError
-from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, WEIGHTS, Checkpoint
+from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, Checkpoint
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Model
 
-__all__ = ['WEIGHTS', 'AnyCheckpoint', 'Checkpoint', 'open_checkpoint']
+__all__ = ['AnyCheckpoint', 'Checkpoint', 'open_checkpoint']
 
 _REPOSITORY = re.compile(r'[\w.-]+/[\w.-]+')  # of the hub
 AnyCheckpoint = str | Path | Checkpoint  # by catalog name, by folder, or opened
@@ -27,48 +26,39 @@ AnyCheckpoint = str | Path | Checkpoint  # by catalog name, by folder, or opened
 def open_checkpoint(name: AnyCheckpoint, kind: str = 'encoders') -> Checkpoint:
     """A checkpoint by catalog name, folder or repository of the hub (`folder_of`).
 
-    What the catalog names is downloaded and converted on first use.
-
-    An adapter is opened with the checkpoint that it adapts, which may be an adapter, too. A `Checkpoint` is returned as
-    it is.
-
-    Parameters
-    ----------
-    kind : the section of the catalog that has the name: 'encoders' or 'rerankers'
-
-    Raises
-    ------
-    UnknownNameError
-        for a name that is neither, with the nearest names
-    MissingResourceError
-        where the checkpoint cannot be downloaded, or its pip package is not installed
-    InputError
-        for a folder that is not a checkpoint
-    DamagedFileError
-        where a file is not the pinned one, config.json does not fit the weights, or an adapter names no base, or itself
+    What the catalog names under `kind`, 'encoders' or 'rerankers', is downloaded and converted on first use. An adapter
+    is opened with the checkpoint that it adapts, which may be an adapter, too. A `Checkpoint` is returned as it is.
     """
     return name if isinstance(name, Checkpoint) else _open(name, kind, ())
 
 
 def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
     """`above` are the folders of the adapters over this checkpoint."""
-    entry = catalog.find(kind, str(name))
-    if entry is None and (folder := folder_of(name)).is_dir():
-        verify(folder)
-        return Checkpoint.open(folder, str(name), base=_base_of(folder, kind, above)).check()
-    entry = entry or catalog.get(kind, str(name))
-    if 'warning' in entry.values:
-        _warn(entry.values['warning'])
-    if 'package' in entry.values:
-        folder = catalog.package_folder(entry)
-    elif 'resource' in entry.values:
-        folder = catalog.resource(entry)
-    else:
-        from pyserini_repbert.models.checkpoints import hub
+    entry, ranking = catalog.find(kind, str(name)), None
+    if entry is not None or not (folder := folder_of(name)).is_dir():
+        entry = entry or catalog.get(kind, str(name))
+        ranking = entry.values.get('ranking')
+        if 'warning' in entry.values:
+            _warn(entry.values['warning'])
+        if 'package' in entry.values:
+            folder = catalog.package_folder(entry)
+        elif 'resource' in entry.values:
+            folder = catalog.resource(entry)
+        else:
+            from pyserini_repbert.models.checkpoints import hub
 
-        folder = hub.hub_checkpoint(entry) if 'hub' in entry.values else hub.downloaded_checkpoint(entry)
+            folder = hub.hub_checkpoint(entry) if 'hub' in entry.values else hub.downloaded_checkpoint(entry)
     verify(folder)
-    return Checkpoint.open(folder, entry.name, entry.values.get('ranking'), _base_of(folder, kind, above)).check()
+    base = None
+    if (path := folder / ADAPTER_CONFIG).is_file():
+        base_name, resolved = read_object(path).get('base_model_name_or_path'), folder.resolve()
+        if not isinstance(base_name, str):
+            raise DamagedFileError(f'{path} does not name its base: fetch the adapter again')
+        if resolved in above:
+            advice = 'name the checkpoint beneath them'
+            raise DamagedFileError(f'{path} names a base that is an adapter over itself: {advice}')
+        base = _open(base_name, catalog.checkpoint_kind(base_name) or kind, (*above, resolved))
+    return Checkpoint.open(folder, str(name), ranking, base)
 
 
 def folder_of(name: str | Path) -> Path:
@@ -96,10 +86,7 @@ def _warn(text: str) -> None:
 
 
 def verify(folder: Path) -> None:
-    """Compare a checkpoint's files with the checksums beside them, if there are any.
-
-    Raises DamagedFileError, naming the file.
-    """
+    """Compare a checkpoint's files with the checksums beside them, if there are any. Raises DamagedFileError."""
     if (folder / CHECKSUMS).is_file():
         try:
             verify_checksums(folder, required=())
@@ -107,34 +94,18 @@ def verify(folder: Path) -> None:
             raise DamagedFileError(f'{error}. If you changed it on purpose, remove {folder / CHECKSUMS}') from error
 
 
-def _base_of(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint | None:
-    """The checkpoint that an adapter in `folder` adapts, by its adapter_config.json. None if it holds no adapter."""
-    path = folder / ADAPTER_CONFIG
-    if not path.is_file():
-        return None
-    name = read_object(path).get('base_model_name_or_path')
-    if not isinstance(name, str):
-        raise DamagedFileError(f'{path} does not name its base: fetch the adapter again')
-    resolved = folder.resolve()
-    if resolved in above:
-        raise DamagedFileError(f'{path} names a base that is an adapter over itself: name the checkpoint beneath them')
-    return _open(name, catalog.checkpoint_kind(name) or kind, (*above, resolved))
-
-
-def used_models(users: Iterable[object]) -> tuple[Model, ...]:
-    """The models of encoders and rerankers, each once; objects without weights are skipped.
+def used_models(user: object) -> tuple[Model, ...]:
+    """The model of an encoder or a reranker; empty for an object without weights.
 
     One checksum stands for a model of sentence-transformers: it covers all files of the folder.
     """
-    models: dict[Model, None] = {}
-    for user in users:
-        checkpoint, precision = getattr(user, 'checkpoint', None), str(getattr(user, 'precision', ''))
-        sha256 = getattr(user, 'weights_sha256', None)
-        if isinstance(checkpoint, Checkpoint):
-            models[model_of(checkpoint, precision)] = None
-        elif isinstance(sha256, str):
-            models[Model(str(getattr(user, 'name', '')), sha256, sha256, sha256, precision)] = None
-    return tuple(models)
+    checkpoint, precision = getattr(user, 'checkpoint', None), str(getattr(user, 'precision', ''))
+    if isinstance(checkpoint, Checkpoint):
+        return (model_of(checkpoint, precision),)
+    sha256 = getattr(user, 'weights_sha256', None)
+    if not isinstance(sha256, str):
+        return ()
+    return (Model(str(getattr(user, 'name', '')), sha256, sha256, sha256, precision),)
 
 
 def models_of(ranker: Ranker) -> tuple[Model, ...]:
@@ -142,7 +113,7 @@ def models_of(ranker: Ranker) -> tuple[Model, ...]:
     models: list[Model] = []
     for leaf in ranker.leaves():
         encoder = getattr(leaf, 'query_encoder', leaf)
-        models += getattr(leaf, 'models', used_models([getattr(encoder, 'encoder', encoder)]))
+        models += getattr(leaf, 'models', used_models(getattr(encoder, 'encoder', encoder)))
     return tuple(dict.fromkeys(models))
 
 

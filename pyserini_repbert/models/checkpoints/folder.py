@@ -37,7 +37,6 @@ _TOKENIZER = ('vocab.txt', 'tokenizer_config.json')  # if there is no tokenizer.
 _OF_TRAINING = ('hidden_dropout_prob', 'attention_probs_dropout_prob', 'initializer_range')
 _BODY = ('embeddings.', 'encoder.', 'pooler.')
 _Value = TypeVar('_Value')
-_IGNORED = ('position_ids',)  # a buffer in older BERT checkpoints, not a weight
 
 
 @dataclass(frozen=True)
@@ -67,28 +66,24 @@ class Checkpoint:
     ) -> Checkpoint:
         """Open a folder. `ranking` is used if config.json has no such object.
 
-        Raises InputError if there is no config.json, DamagedFileError if it cannot be read.
+        Raises InputError without a config.json, DamagedFileError for one that is not a BERT's or does not fit the
+        weights. A folder that has no weights yet is opened all the same.
         """
+        from pyserini_repbert.models.bert_config import check_config
+
         path = folder / 'config.json'
         if not path.is_file():
             raise InputError(f'{folder} is not a checkpoint: it has no config.json')
         config = read_object(path)
         if ranking is not None:
             config.setdefault('ranking', dict(ranking))
-        return cls(name or str(folder), folder, config, base)
-
-    def check(self) -> Checkpoint:
-        """This checkpoint. Raises DamagedFileError if its config.json is not a BERT's, or does not fit its weights."""
-        from pyserini_repbert.models.bert_config import check_config
-
-        if self.config.get('model_type', 'bert') == 'bert':
-            check_config(self.folder / 'config.json', self.config, self._shapes() if self._has_weights() else {})
-        return self
-
-    def _has_weights(self) -> bool:
-        with contextlib.suppress(InputError):
-            return bool(self._weight_files()) and (self.base is None or self.base._has_weights())
-        return False
+        checkpoint = cls(name or str(folder), folder, config, base)
+        if config.get('model_type', 'bert') == 'bert':
+            shapes: dict[str, tuple[int, ...]] = {}
+            with contextlib.suppress(InputError):
+                shapes = checkpoint._shapes()
+            check_config(path, config, shapes)
+        return checkpoint
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of the weights by name, without an adapter's low-rank updates."""
@@ -133,11 +128,6 @@ class Checkpoint:
             )
         return ranking
 
-    @property
-    def is_adapter(self) -> bool:
-        """Whether the folder holds a PEFT adapter."""
-        return (self.folder / ADAPTER_CONFIG).is_file()
-
     @cached_property
     def weights_sha256(self) -> str:
         """Checksum of the weights: of model.safetensors itself, or over the checksums of several weight files.
@@ -175,7 +165,7 @@ class Checkpoint:
         return digests[0] if len(digests) == 1 else hashlib.sha256('\n'.join(digests).encode()).hexdigest()
 
     def _weight_files(self) -> list[Path]:
-        if self.is_adapter:
+        if self.base is not None:
             names = [ADAPTER]
         elif (index := self.folder / f'{WEIGHTS}.index.json').is_file():
             named = read_object(index).get('weight_map')
@@ -201,15 +191,15 @@ class Checkpoint:
         own_tensors: dict[str, Tensor] = {}
         for file in self._weight_files():
             own_tensors |= read_weights(file, mapped)
-        if self.is_adapter:
-            if self.base is None:
-                raise InputError(f"adapter '{self.name}' needs its base: open it through the catalog")
+        if self.base is not None:
             base = self.base.tensors(mapped)
             if self.config.get(HOLDS_HEADS):
                 base = {name: value for name, value in base.items() if name.startswith('bert.')}
             return merged(with_unit_layer(base, self.config), own_tensors, self.folder / ADAPTER_CONFIG)
-        return {
-            _new_name(name): value for name, value in _with_prefix(own_tensors).items() if not name.endswith(_IGNORED)
+        return {  # BERT's first checkpoints call the weights of layer norms gamma and beta, and have a buffer of ids
+            name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias'): value
+            for name, value in _with_prefix(own_tensors).items()
+            if not name.endswith('position_ids')
         }
 
     @property
@@ -219,10 +209,7 @@ class Checkpoint:
         return self.folder if has_tokenizer or self.base is None else self.base.tokenizer_folder
 
     def tokenizer(self) -> WordPieceTokenizer:
-        """The tokenizer in `tokenizer_folder`.
-
-        Raises InputError if there is none, DamagedFileError if it has ids beyond the model's vocabulary.
-        """
+        """The tokenizer in `tokenizer_folder`. Raises DamagedFileError if it has ids beyond the model's vocabulary."""
         from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
         tokenizer = WordPieceTokenizer.from_folder(self.tokenizer_folder)
@@ -233,11 +220,6 @@ class Checkpoint:
                 f'{self.config["vocab_size"]}: take the tokenizer that the model was trained with'
             )
         return tokenizer
-
-
-def _new_name(name: str) -> str:
-    """Today's name of a weight: BERT's first checkpoints call those of layer norms gamma and beta."""
-    return name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias')
 
 
 def _with_prefix(values: dict[str, _Value]) -> dict[str, _Value]:

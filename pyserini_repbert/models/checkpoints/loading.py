@@ -43,36 +43,20 @@ def load_model(
 ) -> Model:
     """The model that `make` builds, with a checkpoint's weights: float32, on the CPU, in evaluation mode.
 
-    `tied`, `tensors` and errors are those of `load_strictly`.
-    """
-    with without_weights():
-        model = make()
-    load_strictly(model, checkpoint, tied, tensors)
-    return model.eval()
-
-
-def load_strictly(
-    module: nn.Module,
-    checkpoint: Checkpoint,
-    tied: Mapping[str, str] | None = None,
-    tensors: Mapping[str, Tensor] | None = None,
-) -> None:
-    """Make a checkpoint's weights, in float32, the parameters of `module`: none may be missing or left over.
-
-    Only `bert.pooler.*` and `tied` tensors may be left over, if their shapes are right.
-
-    Raises DamagedFileError naming the missing, unexpected or misshapen tensors.
+    Only `bert.pooler.*` and `tied` tensors may be left over, if their shapes are right. Raises DamagedFileError naming
+    the missing, unexpected or misshapen tensors.
 
     Parameters
     ----------
     tied : {name of a tensor: the parameter that it repeats}
     tensors : the checkpoint's, if already read; those in float32 become the parameters themselves, uncopied
     """
+    with without_weights():
+        model = make()
     tensors = checkpoint.tensors() if tensors is None else tensors
-    expected = module.state_dict()
+    shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     hidden = checkpoint.config.get('hidden_size')
     pooler = {'bert.pooler.dense.weight': (hidden, hidden), 'bert.pooler.dense.bias': (hidden,)}
-    shapes = {name: tuple(value.shape) for name, value in expected.items()}
     allowed = {name: shape for name, shape in pooler.items() if name not in shapes}
     allowed |= {name: shapes[of] for name, of in (tied or {}).items() if name not in shapes}
     missing = sorted(shapes.keys() - tensors.keys())
@@ -90,4 +74,5 @@ def load_strictly(
     if problems:
         raise DamagedFileError(f"checkpoint '{checkpoint.name}' does not fit its model: {'; '.join(problems)}")
     parameters = {name: tensors[name].to(torch.float32).contiguous() for name in shapes}
-    module.load_state_dict(parameters, assign=True)
+    model.load_state_dict(parameters, assign=True)
+    return model.eval()
