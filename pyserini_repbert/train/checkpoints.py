@@ -40,7 +40,6 @@ _TASKS: dict[System, type[Task]] = {
 }
 _TYPES = 'token_type_embeddings.weight'
 _LORA = 'lora_'
-_TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json')
 _NOT_KEPT = ('_name_or_path', 'architectures', 'transformers_version', 'ranking', HOLDS_HEADS)
 
 
@@ -171,9 +170,7 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapte
     if adapter is None:
         save_file(tensors, folder / WEIGHTS, metadata={'format': 'pt'})
         shutil.copymode(folder / 'config.json', folder / WEIGHTS)  # safetensors makes files for their owner only
-        for name in _TOKENIZER:
-            if (base.tokenizer_folder / name).is_file():
-                shutil.copyfile(base.tokenizer_folder / name, folder / name)
+        base.copy_tokenizer(folder)
         return
     save_file(_adapter_tensors(tensors, task.trained_in_body), folder / ADAPTER, metadata={'format': 'pt'})
     shutil.copymode(folder / 'config.json', folder / ADAPTER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -32,7 +33,7 @@ WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
 ADAPTER_CONFIG = 'adapter_config.json'
 HOLDS_HEADS = 'adapter_holds_heads'  # in config.json of an adapter: it has heads of its own, the base's are dropped
-_TOKENIZER = ('vocab.txt', 'tokenizer_config.json')  # if there is no tokenizer.json
+TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json')
 # Keys of config.json that change no vector of a trained model.
 _OF_TRAINING = ('hidden_dropout_prob', 'attention_probs_dropout_prob', 'initializer_range')
 _BODY = ('embeddings.', 'encoder.', 'pooler.')
@@ -160,7 +161,7 @@ class Checkpoint:
         """Checksum of the tokenizer's file, this checkpoint's or its base's; of two files, over their checksums."""
         folder = self.tokenizer_folder
         whole = folder / 'tokenizer.json'
-        files = [whole] if whole.is_file() else [folder / name for name in _TOKENIZER]
+        files = [whole] if whole.is_file() else [folder / 'vocab.txt', folder / 'tokenizer_config.json']
         digests = [digest(file) for file in files if file.is_file()]
         return digests[0] if len(digests) == 1 else hashlib.sha256('\n'.join(digests).encode()).hexdigest()
 
@@ -207,6 +208,12 @@ class Checkpoint:
         """The folder with the tokenizer: this one, or the base's."""
         has_tokenizer = any((self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
         return self.folder if has_tokenizer or self.base is None else self.base.tokenizer_folder
+
+    def copy_tokenizer(self, folder: Path) -> None:
+        """Copy the tokenizer's files into a folder."""
+        for name in TOKENIZER:
+            if (self.tokenizer_folder / name).is_file():
+                shutil.copyfile(self.tokenizer_folder / name, folder / name)
 
     def tokenizer(self) -> WordPieceTokenizer:
         """The tokenizer in `tokenizer_folder`. Raises DamagedFileError if it has ids beyond the model's vocabulary."""

@@ -12,18 +12,15 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.download import is_offline, status_text
 from pyserini_repbert.errors import DamagedFileError, MissingResourceError, exhausted
 from pyserini_repbert.files import atomic_folder, cache_folder
-from pyserini_repbert.models.checkpoints.folder import WEIGHTS, Checkpoint
+from pyserini_repbert.models.checkpoints.folder import TOKENIZER, WEIGHTS, Checkpoint
 
-_FILES = ['config.json', 'vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json']
+_FILES = ['config.json', *TOKENIZER]
 _HUB = 'https://huggingface.co'
 _LEGACY = 'pytorch_model.bin'
 
 
 def hub_checkpoint(entry: catalog.Entry) -> Path:
-    """The checkpoint folder of a catalog entry with a `hub` source, fetched on first use.
-
-    Raises MissingResourceError, with size and address, where it cannot be fetched.
-    """
+    """The checkpoint folder of a catalog entry with a `hub` source, fetched on first use."""
     converted = cache_folder() / 'checkpoints' / entry.name
     if converted.is_dir():
         return converted
@@ -40,11 +37,7 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
 def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], object] | None = None) -> Path:
     """The checkpoint folder of a catalog entry in the cache; on first use it is downloaded, verified and converted.
 
-    Raises MissingResourceError, with size and address, where it cannot be fetched.
-
-    Parameters
-    ----------
-    on_progress : called with the number of bytes downloaded since the last call
+    `on_progress` is called with the number of bytes downloaded since the last call.
     """
     folder = cache_folder() / 'checkpoints' / entry.name
     if not folder.is_dir():
@@ -52,11 +45,7 @@ def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], obj
         from pyserini_repbert.models.convert.pytorch import convert_epic, convert_repbert
         from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
 
-        converters: dict[str, Callable[..., None]] = {
-            'tensorflow': convert_tensorflow,
-            'epic': convert_epic,
-            'repbert': convert_repbert,
-        }
+        converters: Any = {'tensorflow': convert_tensorflow, 'epic': convert_epic, 'repbert': convert_repbert}
         converters[entry.values['convert']](fetch_entry(entry, on_progress), folder, entry.values['ranking'])
     return folder
 
@@ -64,12 +53,7 @@ def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], obj
 def upload_checkpoint(checkpoint: Checkpoint, repository: str, private: bool = False) -> str:
     """Upload a checkpoint's folder as it is, with the user's own token. Returns the repository's address.
 
-    Raises MissingResourceError offline, without a token, or where the hub refuses.
-
-    Parameters
-    ----------
-    repository : OWNER/NAME, made if there is none
-    private : whether a new repository is private
+    `repository` is OWNER/NAME. It is made if there is none, `private` or not.
     """
     from huggingface_hub import HfApi
 

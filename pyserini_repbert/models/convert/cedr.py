@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -28,23 +27,14 @@ _TELLING = {  # a weight that only one architecture has
     'linear1.weight': Architecture.PACRR,
     'hidden_1.weight': Architecture.DRMM,
 }
-_TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json')
 
 
 class Conversion(NamedTuple):
-    """What was found in a file of weights.
-
-    Attributes
-    ----------
-    settings : of the model
-    frozen : names of the weights that the file lacks because they were not trained: taken from the base, KNRM's kernels
-        from their initial values
-    dropped : number of tensors that the model does not use
-    """
+    """What was found in a file of weights."""
 
     settings: CedrSettings
-    frozen: list[str]
-    dropped: int
+    frozen: list[str]  # weights that the file lacks, since they were not trained
+    dropped: int  # tensors that the model does not use
 
 
 def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
@@ -52,8 +42,6 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
 
     The authors save only what was trained. Missing weights of BERT come from `base`, missing kernels of KNRM from their
     initial values; any other difference from the model that the file's names and shapes imply is an error.
-
-    Raises DamagedFileError where weights are missing, unexpected or misshapen.
 
     Parameters
     ----------
@@ -70,9 +58,7 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     missing = [name for name in expected if name not in state]
     state |= _frozen(weights, missing, base, settings)
     with atomic_folder(target) as folder:
-        for name in _TOKENIZER:
-            if (base.tokenizer_folder / name).is_file():
-                shutil.copyfile(base.tokenizer_folder / name, folder / name)
+        base.copy_tokenizer(folder)
         written = Checkpoint.write(folder, {**base.config, 'ranking': settings.ranking()}, state, str(weights))
         load_ranker(written)
         written.tokenizer()

@@ -34,13 +34,16 @@ _EPIC_HEADS = {
     'doc_salience': 'document_importance',
     'doc_quality': 'document_quality',
 }
-_EPIC_UNUSED = ('_nil', 'encoder.bert.cls.seq_relationship.', 'encoder.bert.bert.embeddings.position_ids')
+_EPIC_UNUSED = (
+    '_nil',
+    'encoder.bert.cls.predictions.decoder.',  # is tied
+    'encoder.bert.cls.seq_relationship.',
+    'encoder.bert.bert.embeddings.position_ids',
+)
 
 
 def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
     """Convert RepBERT's published archive, or its folder, into a checkpoint folder at `target`, which must not exist.
-
-    Raises DamagedFileError for an archive that is not whole, or other weights than RepBERT's.
 
     Parameters
     ----------
@@ -53,21 +56,16 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
         raise InputError(f'{source} does not exist: give the published archive, or the folder it was unpacked to')
     check_absent(target)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = _folder_with_weights(unpacked(source, Path(temporary)) if source.is_file() else source)
+        whole = unpacked(source, Path(temporary)) if source.is_file() else source
+        folders = sorted(path.parent for path in whole.rglob('pytorch_model.bin'))
+        folder = next((folder for folder in folders if (folder / 'config.json').is_file()), None)
+        if folder is None:
+            raise InputError(f'{source} holds no pytorch_model.bin with a config.json beside it')
         state = load_legacy(folder / 'pytorch_model.bin')
         state = {name: value.contiguous() for name, value in state.items() if not name.endswith('position_ids')}
         config = read_object(folder / 'config.json') | {'ranking': dict(ranking)}
         with converted(target, source, config, state, vocabulary_of(folder, vocabulary)) as written:
             load_model(lambda: RepBert(BertConfig.from_dict(config)), written)
-
-
-def _folder_with_weights(folder: Path) -> Path:
-    folders = sorted(
-        path.parent for path in folder.rglob('pytorch_model.bin') if (path.parent / 'config.json').is_file()
-    )
-    if not folders:
-        raise InputError(f'{folder} holds no pytorch_model.bin with a config.json beside it')
-    return folders[0]
 
 
 def convert_epic(
@@ -77,8 +75,6 @@ def convert_epic(
 
     The file holds weights only: the model's sizes are taken from their shapes.
 
-    Raises DamagedFileError for other weights than EPIC's, or another vocabulary than the model's.
-
     Parameters
     ----------
     source : `epic.p`, read without running code
@@ -87,7 +83,12 @@ def convert_epic(
     heads : number of attention heads, which the shapes do not tell; default: one per 64 dimensions
     """
     check_absent(target)
-    state = renamed_epic(load_legacy(existing_file(source, 'EPIC weights')))
+    state = {}
+    for name, value in load_legacy(existing_file(source, 'EPIC weights')).items():
+        if not name.startswith(_EPIC_UNUSED):
+            head, _, rest = name.partition('.')
+            ours = f'{_EPIC_HEADS[head]}.{rest}' if head in _EPIC_HEADS else name.removeprefix(_EPIC_BODY)
+            state[ours] = value.contiguous()
     try:
         sizes = sizes_of({name: value.shape for name, value in state.items()}, heads)
     except KeyError as error:
@@ -105,18 +106,6 @@ def convert_epic(
         load_model(lambda: Epic(BertConfig.from_dict(config)), written, TIED)
 
 
-def renamed_epic(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights under our names, without the tied decoder and weights that no forward pass uses."""
-    renamed = {}
-    for name, value in state.items():
-        if name.startswith(_EPIC_UNUSED) or name.startswith(f'{_EPIC_BODY}cls.predictions.decoder.'):
-            continue
-        head, _, rest = name.partition('.')
-        ours = f'{_EPIC_HEADS[head]}.{rest}' if head in _EPIC_HEADS else name.removeprefix(_EPIC_BODY)
-        renamed[ours] = value.contiguous()
-    return renamed
-
-
 def check_absent(target: Path) -> None:
     """Raises InputError if `target` exists."""
     if target.exists():
@@ -124,7 +113,7 @@ def check_absent(target: Path) -> None:
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
-    """Unpack a checkpoint's files from a .zip into `folder`, and return `folder`. Raises DamagedFileError."""
+    """Unpack a checkpoint's files from a .zip into `folder`, and return `folder`."""
     try:
         with zipfile.ZipFile(archive) as stream:
             for member in stream.infolist():
@@ -138,8 +127,7 @@ def unpacked(archive: Path, folder: Path) -> Path:
 def sizes_of(shapes: Mapping[str, Sequence[int]], heads: int | None = None) -> dict[str, Any]:
     """The sizes of a BERT for its config.json, from the shapes of its weights (Hugging Face's names).
 
-    The shapes do not tell the number of attention heads: by default there is one per 64 dimensions. Raises KeyError
-    for a missing weight.
+    The shapes do not tell the number of attention heads: by default there is one per 64 dimensions.
     """
     vocabulary, hidden = shapes['bert.embeddings.word_embeddings.weight']
     layers = {name.split('.')[3] for name in shapes if name.startswith('bert.encoder.layer.')}
@@ -167,10 +155,7 @@ def converted(
 
 
 def load_legacy(path: Path) -> dict[str, Tensor]:
-    """The tensors of a PyTorch `.bin`, `.pt` or `.p` file by name; no code in the file is run.
-
-    Raises DamagedFileError for a file that does not hold tensors by name.
-    """
+    """The tensors of a PyTorch `.bin`, `.pt` or `.p` file by name; no code in the file is run."""
     try:
         state = torch.load(path, map_location='cpu', weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
@@ -182,7 +167,7 @@ def load_legacy(path: Path) -> dict[str, Tensor]:
 
 
 def vocabulary_of(folder: Path, given: Path | None) -> Path:
-    """The vocab.txt in a folder, else the given one, else `uncased_vocabulary`, whose error this raises."""
+    """The vocab.txt in a folder, else the given one, else `uncased_vocabulary`."""
     beside = folder / 'vocab.txt'
     return beside if beside.is_file() else given or uncased_vocabulary()
 

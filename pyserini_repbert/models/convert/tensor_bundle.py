@@ -9,9 +9,9 @@ the downloaded archives are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +21,11 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 _MAGIC = bytes.fromhex('57fb808b247547db')  # the last bytes of a LevelDB table
 _FOOTER = 48  # bytes
 _BLOCK_TRAILER = 5  # bytes: compression type and checksum
-_DTYPES: dict[int, np.dtype[Any]] = {
-    1: np.dtype('<f4'),
-    2: np.dtype('<f8'),
-    3: np.dtype('<i4'),
-    9: np.dtype('<i8'),
-    19: np.dtype('<f2'),
-}
+_DTYPES = {1: '<f4', 2: '<f8', 3: '<i4', 9: '<i8', 19: '<f2'}  # NumPy's, by TensorFlow's numbers
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types of protocol buffers
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     """Where a tensor is, and its form."""
 
     dtype: int
@@ -44,12 +37,7 @@ class _Entry:
 
 
 class TensorBundle:
-    """The tensors of a checkpoint.
-
-    Parameters
-    ----------
-    prefix : the path without '.index'
-    """
+    """The tensors of a checkpoint; `prefix` is its path without '.index'."""
 
     def __init__(self, prefix: Path) -> None:
         self.prefix = prefix
@@ -63,7 +51,7 @@ class TensorBundle:
             self._entries = {name.decode('utf-8'): _entry(value) for name, value in sorted(records.items())}
         except (IndexError, KeyError, ValueError, TypeError) as error:
             raise DamagedFileError(f'{path} is not the index of a TensorFlow checkpoint ({error})') from error
-        if int(header.get(2, [0])[0]):
+        if header.get(2, [0])[0]:
             raise DamagedFileError(f'{path} was written on a big-endian machine, which is not supported')
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -72,34 +60,29 @@ class TensorBundle:
 
     def tensor(self, name: str) -> NDArray[Any]:
         """A tensor by name."""
-        entry = self._entries.get(name)
-        if entry is None:
-            raise InputError(f"{self.prefix} has no tensor '{name}'")
-        dtype = _DTYPES.get(entry.dtype)
-        if dtype is None or entry.is_sliced:
+        entry = self._entries[name]
+        if entry.dtype not in _DTYPES or entry.is_sliced:
             raise DamagedFileError(f"tensor '{name}' of {self.prefix} is in slices, or of an unsupported type")
         path = self.prefix.with_name(f'{self.prefix.name}.data-{entry.shard:05d}-of-{self._shards:05d}')
         if not path.is_file():
             raise InputError(f'{self.prefix} lacks {path.name}: unpack all files of the checkpoint')
         with open(path, 'rb') as stream:
             stream.seek(entry.offset)
-            raw = stream.read(entry.size)
-        count = int(np.prod(entry.shape, dtype=np.int64))
-        if len(raw) != entry.size or entry.size != count * dtype.itemsize:
+            raw = bytearray(stream.read(entry.size))  # a bytearray makes the tensor writable
+        dtype = np.dtype(_DTYPES[entry.dtype])
+        if len(raw) != entry.size or entry.size != int(np.prod(entry.shape, dtype=np.int64)) * dtype.itemsize:
             raise DamagedFileError(f"{path} is cut off: tensor '{name}' has {len(raw)} bytes of {entry.size}")
-        flat: NDArray[Any] = np.frombuffer(bytearray(raw), dtype=dtype)  # a bytearray makes it writable
-        return flat.reshape(entry.shape)
+        return np.frombuffer(raw, dtype=dtype).reshape(entry.shape)
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, position after it) of the number at `at`, in base 128, low digits first."""
+def _varint(stream: BytesIO) -> int:
+    """The next number, in base 128, low digits first."""
     value = shift = 0
     while True:
-        byte = data[at]
-        at += 1
+        byte = stream.read(1)[0]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value
         shift += 7
 
 
@@ -107,15 +90,11 @@ def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """All records of a sorted string table."""
     if len(data) < _FOOTER or data[-8:] != _MAGIC:
         raise ValueError('it does not end as a table does')
-    at = len(data) - _FOOTER
-    for _ in range(2):  # offset and size of the metadata block, which is empty
-        _, at = _varint(data, at)
-    offset, at = _varint(data, at)
-    size, _ = _varint(data, at)
+    footer = BytesIO(data[-_FOOTER:])
+    _, _, offset, size = (_varint(footer) for _ in range(4))  # the metadata block is empty; the block of handles
     for _, handle in _block(data, offset, size):
-        block_offset, behind = _varint(handle, 0)
-        block_size, _ = _varint(handle, behind)
-        yield from _block(data, block_offset, block_size)
+        stream = BytesIO(handle)
+        yield from _block(data, _varint(stream), _varint(stream))
 
 
 def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
@@ -124,46 +103,34 @@ def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]
         raise ValueError('a block is compressed or cut off')
     block = data[offset : offset + size]
     end = size - 4 - 4 * int.from_bytes(block[-4:], 'little')  # restart points, for searching, follow
-    at, key = 0, b''
-    while at < end:
-        shared, at = _varint(block, at)
-        new, at = _varint(block, at)
-        length, at = _varint(block, at)
-        key = key[:shared] + block[at : at + new]
-        at += new
-        yield key, block[at : at + length]
-        at += length
+    stream, key = BytesIO(block), b''
+    while stream.tell() < end:
+        shared, new, length = (_varint(stream) for _ in range(3))
+        key = key[:shared] + stream.read(new)
+        yield key, stream.read(length)
 
 
-def _fields(message: bytes) -> dict[int, list[int | bytes]]:
+def _fields(message: bytes) -> dict[int, list[Any]]:
     """A protocol buffer as {field number: values}."""
-    fields: dict[int, list[int | bytes]] = {}
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        kind = tag & 7
-        value: int | bytes
+    fields: dict[int, list[Any]] = {}
+    stream = BytesIO(message)
+    while stream.tell() < len(message):
+        number, kind = divmod(_varint(stream), 8)
         if kind == _VARINT:
-            value, at = _varint(message, at)
+            value: int | bytes = _varint(stream)
         elif kind == _BYTES:
-            length, at = _varint(message, at)
-            value, at = message[at : at + length], at + length
+            value = stream.read(_varint(stream))
         elif kind in (_FIXED32, _FIXED64):
-            length = 4 if kind == _FIXED32 else 8
-            value, at = int.from_bytes(message[at : at + length], 'little'), at + length
+            value = int.from_bytes(stream.read(4 if kind == _FIXED32 else 8), 'little')
         else:
             raise ValueError(f'wire type {kind}')
-        fields.setdefault(tag >> 3, []).append(value)
+        fields.setdefault(number, []).append(value)
     return fields
 
 
 def _entry(message: bytes) -> _Entry:
     fields = _fields(message)
-
-    def number(field: int) -> int:
-        return int(fields.get(field, [0])[0])
-
-    shape = bytes(fields.get(2, [b''])[0])  # type: ignore[arg-type]
-    dimensions = [_fields(bytes(dimension)) for dimension in _fields(shape).get(2, [])]  # type: ignore[arg-type]
-    sizes = tuple(int(dimension.get(1, [0])[0]) for dimension in dimensions)
-    return _Entry(number(1), sizes, number(3), number(4), number(5), bool(fields.get(7)))
+    dtype, shard, offset, size = (int(fields.get(number, [0])[0]) for number in (1, 3, 4, 5))
+    dimensions = _fields(fields.get(2, [b''])[0]).get(2, [])
+    shape = tuple(int(_fields(dimension).get(1, [0])[0]) for dimension in dimensions)
+    return _Entry(dtype, shape, shard, offset, size, bool(fields.get(7)))

@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import InputError
@@ -25,29 +23,18 @@ _PRETRAINING = 'cls/'  # the masked-LM and next-sentence heads
 _HEAD = {'output_weights': 'classifier.weight', 'output_bias': 'classifier.bias'}
 
 
-def hub_name(name: str) -> tuple[str, bool] | None:
-    """(Hugging Face's name for a TensorFlow variable, whether to transpose it); None if ranking does not use it."""
+def hub_name(name: str) -> str | None:
+    """Hugging Face's name for a TensorFlow variable; None if ranking does not use it."""
     if name.startswith(_PRETRAINING) or name.rpartition('/')[2] in _OPTIMISER:
         return None
     if name in _HEAD:
-        return _HEAD[name], False
+        return _HEAD[name]
     parts = name.split('/')
     last = {'kernel': 'weight', 'gamma': 'weight', 'beta': 'bias'}.get(parts[-1], parts[-1])
     if last.endswith('_embeddings'):
         last += '.weight'
     stem = [re.sub(r'^layer_(\d+)$', r'layer.\1', part) for part in parts[:-1]]
-    return '.'.join([*stem, last]), parts[-1] == 'kernel'
-
-
-def hub_tensors(bundle: TensorBundle) -> dict[str, NDArray[np.float32]]:
-    """The weights, float32, by Hugging Face's names, without optimiser state and pre-training heads."""
-    tensors = {}
-    for name in bundle.shapes():
-        target = hub_name(name)
-        if target is not None:
-            value = np.asarray(bundle.tensor(name), dtype=np.float32)
-            tensors[target[0]] = np.ascontiguousarray(value.T if target[1] else value)
-    return tensors
+    return '.'.join([*stem, last])
 
 
 def convert_tensorflow(
@@ -61,8 +48,6 @@ def convert_tensorflow(
 
     Sizes are taken from the `bert_config.json` beside the checkpoint, else from the variables' shapes.
 
-    Raises InputError for no checkpoint of a BERT, or more than one, DamagedFileError for one that cannot be read.
-
     Parameters
     ----------
     source : a .zip, a folder, or a path such as model.ckpt-100000
@@ -75,13 +60,18 @@ def convert_tensorflow(
     with tempfile.TemporaryDirectory(dir=target.parent, prefix='.unpacked.') as temporary:
         is_archive = source.is_file() and source.suffix == '.zip'
         prefix = _prefix(unpacked(source, Path(temporary)) if is_archive else source, checkpoint)
-        tensors = {name: torch.from_numpy(value) for name, value in hub_tensors(TensorBundle(prefix)).items()}
+        bundle, tensors = TensorBundle(prefix), {}
+        for variable in bundle.shapes():
+            if name := hub_name(variable):
+                value = torch.from_numpy(bundle.tensor(variable)).to(torch.float32)
+                tensors[name] = (value.T if variable.endswith('/kernel') else value).contiguous()
         try:
             sizes = sizes_of({name: value.shape for name, value in tensors.items()})
         except KeyError as error:
             raise InputError(f'the checkpoint is not of a BERT: it lacks {error.args[0]}') from error
-        architectures = {'architectures': ['BertForSequenceClassification']}
-        config = sizes | architectures | _config_beside(prefix) | {'ranking': dict(ranking)}
+        config = {**sizes, 'architectures': ['BertForSequenceClassification']}
+        beside = [path for name in ('bert_config.json', 'config.json') if (path := prefix.parent / name).is_file()]
+        config |= {**(read_object(beside[0]) if beside else {}), 'ranking': dict(ranking)}
         labels = len(tensors.get('classifier.weight', ())) or 2
         with converted(target, source, config, tensors, vocabulary_of(prefix.parent, vocabulary)) as written:
             load_model(lambda: CrossEncoder(BertConfig.from_dict(config), labels), written, tensors=tensors)
@@ -101,10 +91,3 @@ def _prefix(source: Path, checkpoint: str | None) -> Path:
             parameters=('checkpoint',),
         )
     return prefixes[0]
-
-
-def _config_beside(prefix: Path) -> dict[str, Any]:
-    for name in ('bert_config.json', 'config.json'):
-        if (path := prefix.parent / name).is_file():
-            return read_object(path)
-    return {}
