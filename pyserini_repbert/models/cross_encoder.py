@@ -13,18 +13,15 @@ from pyserini_repbert.models.bert import Bert, Pooler
 from pyserini_repbert.models.bert_config import BertConfig
 
 MONOBERT, DUOBERT = 'monobert', 'duobert'  # systems
-LABELS = (1, 2)  # logits of a head: the log-odds of relevance, or one logit for "not relevant" and one for "relevant"
+LABELS = (1, 2)  # numbers of logits that a head can have
 SEGMENTS = 3  # query, candidate i, candidate j
 
 
 class CrossEncoder(nn.Module):
     """BERT with its pooler, dropout and a linear classifier; names as in BertForSequenceClassification.
 
-    Parameters
-    ----------
-    config : sizes of the body
-    labels : number of logits: 2 (index 1 is "relevant"), or 1 (the log-odds of relevance), as in cross-encoders of
-        sentence-transformers
+    `labels` is the number of logits: 2 (index 1 is "relevant"), or 1 (the log-odds of relevance), as in cross-encoders
+    of sentence-transformers.
     """
 
     def __init__(self, config: BertConfig, labels: int = 2) -> None:
@@ -36,14 +33,9 @@ class CrossEncoder(nn.Module):
         nn.init.zeros_(self.classifier.bias)
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Logits, float32 (n, labels).
+        """Logits, float32 (n, labels); parameters and errors are those of `Bert.forward`.
 
         The head computes in float32 whatever the body's dtype: rounding logits would tie candidates.
-
-        Parameters
-        ----------
-        input_ids, token_type_ids : int64 (n, length)
-        attention_mask : bool (n, length), or None where nothing is padded
         """
         first = self.bert.first_token(input_ids, token_type_ids, attention_mask)
         pooled = cast(Pooler, self.bert.pooler)(first.to(self.classifier.weight.dtype))

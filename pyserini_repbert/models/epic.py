@@ -70,15 +70,7 @@ class _MaskedLmHead(nn.Module):
 
 
 class Epic(nn.Module):
-    """EPIC's model: `forward` gives contextual vectors, the other methods turn them into weights.
-
-    Raises InputError for an unknown variant.
-
-    Parameters
-    ----------
-    config : of its BERT
-    variant : the form of its equations
-    """
+    """EPIC's model: `forward` gives contextual vectors, the other methods turn them into weights."""
 
     def __init__(self, config: BertConfig, variant: Variant | str = Variant.OFFICIAL) -> None:
         super().__init__()
@@ -91,10 +83,7 @@ class Epic(nn.Module):
         self.dropout = nn.Dropout(config.hidden_dropout_prob)  # before the importances, as the authors train
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """The contextual vectors f_j, (n, length, h): the last layer's output for `[CLS] text [SEP]`.
-
-        Parameters and errors are those of `Bert.forward`.
-        """
+        """The contextual vectors f_j: `Bert.forward` of `[CLS] text [SEP]`."""
         return self.bert(input_ids, token_type_ids, attention_mask)  # type: ignore[no-any-return]
 
     def query_importances(self, tokens: Tensor) -> Tensor:

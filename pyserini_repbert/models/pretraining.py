@@ -33,18 +33,10 @@ class PreTrainedBert(nn.Module):
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None, places: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The logits of both heads.
+        """The logits of the wordpiece at each masked position, float32 (m, |V|), and of the next sentence, (n, 2).
 
-        Parameters
-        ----------
-        input_ids, token_type_ids : int64 (n, length)
-        attention_mask : bool (n, length), or None where nothing is padded
-        places : int64 (m,), the masked positions in the flattened (n · length) input
-
-        Returns
-        -------
-        float32 (m, |V|), of the wordpiece at each masked position; and float32 (n, 2), of the next sentence: index 0 is
-        "the second text follows the first", as in BERT
+        Index 0 of the latter is "the second text follows the first", as in BERT. `places`, int64 (m,), are the masked
+        positions in the flattened (n · length) input; the other parameters are those of `Bert.forward`.
         """
         hidden = self.bert(input_ids, token_type_ids, attention_mask)
         masked = self.cls.predictions.transform(hidden.flatten(0, 1)[places])

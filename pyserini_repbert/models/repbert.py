@@ -35,16 +35,8 @@ class RepBert(nn.Module):
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Embeddings of texts: `[CLS] text [SEP]` in, one vector out.
 
-        Mean over all attended tokens, [CLS] and [SEP] included, of the last layer (RepBERT eq. 2).
-
-        Parameters
-        ----------
-        input_ids, token_type_ids : int64 (n, length); token type 0 for queries, 1 for passages
-        attention_mask : bool (n, length), or None where nothing is padded
-
-        Returns
-        -------
-        float32 (n, h)
+        Mean over all attended tokens, [CLS] and [SEP] included, of the last layer (RepBERT eq. 2): float32 (n, h).
+        Token type 0 is for queries, 1 for passages; parameters and errors are those of `Bert.forward`.
         """
         hidden: Tensor = self.bert(input_ids, token_type_ids, attention_mask).float()
         if attention_mask is None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.errors import InputError
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TermVector:
@@ -26,10 +24,8 @@ class TermVector:
 
     @classmethod
     def of(cls, weights: Mapping[int, float]) -> TermVector:
-        """From {term id: weight}. Raises InputError for a negative id."""
+        """From {term id: weight}."""
         terms = np.asarray(sorted(weights), dtype=np.int64)
-        if len(terms) and terms[0] < 0:
-            raise InputError(f'term id {terms[0]} was given, expected 0 or more')
         return cls(terms, np.asarray([weights[term] for term in terms.tolist()], dtype=np.float32))
 
     @classmethod
@@ -78,10 +74,8 @@ class TermVectors(Sequence[TermVector]):
     @classmethod
     def of(cls, vectors: Iterable[TermVector]) -> TermVectors:
         """Join single vectors."""
-        vector_list = list(vectors)
-        offsets = np.cumsum([0, *(len(vector) for vector in vector_list)], dtype=np.int64)
-        if not vector_list:
-            return cls(offsets, np.empty(0, np.int64), np.empty(0, np.float32))
+        vector_list = [TermVector.of({}), *vectors]
+        offsets = np.cumsum([len(vector) for vector in vector_list], dtype=np.int64)
         terms = np.concatenate([vector.terms for vector in vector_list])
         return cls(offsets, terms, np.concatenate([vector.weights for vector in vector_list]))
 
@@ -102,16 +96,14 @@ def largest(weights: NDArray[np.float32], r: int, terms: NDArray[np.int64] | Non
     r : how many to keep, 0 for all
     terms : int64 (m,), ascending, the weights' term ids; default: 0 to m - 1
     """
-    kept = np.arange(len(weights)) if not 0 < r < len(weights) else _largest_positions(weights, r)
+    kept = np.arange(len(weights))
+    if 0 < r < len(weights):
+        least = np.partition(weights, len(weights) - r)[len(weights) - r]
+        above = np.flatnonzero(weights > least)
+        equal = np.flatnonzero(weights == least)[: r - len(above)]
+        kept = np.sort(np.concatenate([above, equal]))
     kept = kept[weights[kept] != 0]
     return TermVector(kept if terms is None else terms[kept], weights[kept])
-
-
-def _largest_positions(weights: NDArray[np.float32], r: int) -> NDArray[np.int64]:
-    least = np.partition(weights, len(weights) - r)[len(weights) - r]
-    above = np.flatnonzero(weights > least)
-    equal = np.flatnonzero(weights == least)[: r - len(above)]
-    return np.sort(np.concatenate([above, equal]))
 
 
 def complete(weights: NDArray[np.float32]) -> TermVectors:

@@ -110,10 +110,7 @@ class TokenizerWorkers:
         yield from ((group, ids()) for group, ids in ahead)
 
     def begun(self, place: int, texts: Sequence[str]) -> Callable[[], TokenIds]:
-        """Begin with texts. The function returned waits for their ids; its errors are those of `tokenised`, too.
-
-        Both raise PyseriniRepbertError where a process died.
-        """
+        """Begin with texts. The function returned waits for their ids, and raises what `tokenised` raises."""
         size = min(max(-(-len(texts) // self.n), FEWEST), MOST)
         with _one_line():
             parts = [self._pool.submit(_answer, place, texts[i : i + size]) for i in range(0, len(texts), size)]
@@ -122,10 +119,8 @@ class TokenizerWorkers:
             with _one_line():
                 answers = [part.result() for part in parts]
             self.seconds += sum(seconds for _, seconds in answers) / self.n
-            ids, lengths = (
-                np.concatenate([np.empty(0, kind), *(getattr(answer, name) for answer, _ in answers)])
-                for name, kind in (('ids', np.int32), ('lengths', np.int64))
-            )
+            ids = np.concatenate([np.empty(0, np.int32), *(answer.ids for answer, _ in answers)])
+            lengths = np.concatenate([np.empty(0, np.int64), *(answer.lengths for answer, _ in answers)])
             return TokenIds(ids, lengths)
 
         return joined

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,10 +65,6 @@ class ModelInputs:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __getitem__(self, place: int) -> TokenSequence:
-        start, end = self.starts[place], self.starts[place] + self.lengths[place]
-        return TokenSequence(self.input_ids[start:end].tolist(), self.token_type_ids[start:end].tolist())
-
 
 class TokenChunk(NamedTuple):
     """A chunk of a text: the model input, and how many wordpieces follow [CLS], padding not counted."""
@@ -77,20 +73,8 @@ class TokenChunk(NamedTuple):
     n_pieces: int
 
 
-def read_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer of a `tokenizer.json`. Raises DamagedFileError for a file that is not one."""
-    from tokenizers import Tokenizer
-
-    try:
-        return Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers raises plain Exception for a file that it cannot parse
-        raise DamagedFileError(f'{path} is not a tokenizer ({error}): fetch the checkpoint again') from error
-
-
 class WordPieceTokenizer:
     """A BERT tokenizer.
-
-    Raises DamagedFileError where the vocabulary lacks [CLS], [SEP] or [PAD].
 
     Attributes
     ----------
@@ -110,24 +94,24 @@ class WordPieceTokenizer:
         self.seconds = 0.0
         self.workers: TokenizerWorkers | None = None
         self.place = 0
-        self.cls, self.sep, self.pad = (self._id(token) for token in ('[CLS]', '[SEP]', '[PAD]'))
+        ids: dict[str, Any] = {token: tokenizer.token_to_id(token) for token in ('[CLS]', '[SEP]', '[PAD]')}
+        if missing := [token for token, number in ids.items() if number is None]:
+            raise DamagedFileError(f'the tokenizer has no {missing[0]}: a BERT vocabulary is expected')
+        self.cls, self.sep, self.pad = ids.values()
         self.vocab_size = tokenizer.get_vocab_size()
-
-    def _id(self, token: str) -> int:
-        number: int | None = self.backend.token_to_id(token)
-        if number is None:
-            raise DamagedFileError(f'the tokenizer has no {token}: a BERT vocabulary is expected')
-        return number
 
     @classmethod
     def from_folder(cls, folder: Path) -> WordPieceTokenizer:
-        """From `tokenizer.json`, or from `vocab.txt` (lower-casing unless tokenizer_config.json says otherwise).
+        """From `tokenizer.json`, or from `vocab.txt` (lower-casing unless tokenizer_config.json says otherwise)."""
+        from tokenizers import Tokenizer
 
-        Raises InputError where the folder has neither, DamagedFileError for a file that is no BERT tokenizer.
-        """
         whole, vocabulary = folder / 'tokenizer.json', folder / 'vocab.txt'
         if whole.is_file():
-            return cls(read_tokenizer(whole))
+            try:
+                tokenizer = Tokenizer.from_file(str(whole))
+            except Exception as error:  # tokenizers raises plain Exception for a file that it cannot parse
+                raise DamagedFileError(f'{whole} is not a tokenizer ({error}): fetch the checkpoint again') from error
+            return cls(tokenizer)
         if not vocabulary.is_file():
             raise InputError(f'checkpoint {folder} has no tokenizer: expected tokenizer.json or vocab.txt')
         settings = folder / 'tokenizer_config.json'
@@ -138,7 +122,7 @@ class WordPieceTokenizer:
 
     @classmethod
     def from_vocabulary(cls, vocabulary: Path, lowercase: bool = True) -> WordPieceTokenizer:
-        """From a BERT `vocab.txt`, one wordpiece a line. Raises DamagedFileError for a file that is not one."""
+        """From a BERT `vocab.txt`, one wordpiece a line."""
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
         try:
@@ -153,10 +137,7 @@ class WordPieceTokenizer:
         return cls(tokenizer)
 
     def flat_ids(self, texts: Sequence[str] | TokenIds) -> TokenIds:
-        """The wordpiece ids of each text, without special tokens, not truncated; ids are returned as they are.
-
-        Raises InputError for what is not a text, or has characters that UTF-8 cannot hold.
-        """
+        """The wordpiece ids of each text, without special tokens, not truncated; ids are returned as they are."""
         if isinstance(texts, TokenIds):
             return texts
         if self.workers is not None and len(texts) >= FEWEST:

@@ -54,7 +54,8 @@ def test_workers_give_flat_arrays_of_the_same_ids(tokenizers):
         assert tokenizer.ids([]) == []
     first = tokenizers[0].single(TEXTS, 2, 1)
     cls, cat, sat, mat, sep = tokenizers[0].cls, *tokenizers[0].ids(['cat sat mat'])[0], tokenizers[0].sep
-    assert first[0] == ([cls, mat, sep], [1, 1, 1]) and first[1] == ([cls, cat, sat, sep], [1, 1, 1, 1])
+    assert first.input_ids[:7].tolist() == [cls, mat, sep, cls, cat, sat, sep] and first.lengths[:2].tolist() == [3, 4]
+    assert set(first.token_type_ids) == {1}
     assert tokenizers[0].n_cut == sum(number % 7 > 0 for number in range(300))
     with pytest.raises(InputError, match=r"'\\ud800' is no text"):
         tokenizers[0].flat_ids([*TEXTS, '\ud800'])

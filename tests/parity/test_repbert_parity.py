@@ -34,9 +34,10 @@ def test_token_ids_equal_the_originals(inputs, checkpoint_folder):
     tokenizer = WordPieceTokenizer.from_folder(checkpoint_folder('repbert'))
     for texts, limit, token_type in ((inputs['queries'], 20, 0), (inputs['passages'], 256, 1)):
         sequences = tokenizer.single([text['text'] for text in texts], limit, token_type)
-        for sequence, text in zip(sequences, texts, strict=True):
-            assert sequence.input_ids == text['input_ids'], text['id']
-            assert set(sequence.token_type_ids) == {text['token_type']}
+        for ids, text in zip(np.split(sequences.input_ids, sequences.starts[1:]), texts, strict=True):
+            assert ids.tolist() == text['input_ids'], text['id']
+            assert text['token_type'] == token_type
+        assert set(sequences.token_type_ids) == {token_type}
 
 
 @pytest.mark.parametrize('source', ['tokenizer.json', 'vocab.txt'])

@@ -136,6 +136,7 @@ def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path)
     """An adapter with a learnt scale, folded into the last layer norm, over its base."""
     import torch
 
+    from pyserini_repbert.models.batching import collate
     from pyserini_repbert.train.checkpoints import new_task, open_base, write_checkpoint
     from pyserini_repbert.train.inputs import Guard
     from pyserini_repbert.train.sources import TrainingSource
@@ -152,7 +153,7 @@ def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path)
     write_checkpoint(tmp_path / 'made', task, base, recipe.adapter)
     sequences = task.tokenizer.single(['cat mat'], 8, 0)
     with torch.no_grad():
-        query = task.ranker(torch.tensor([sequences[0].input_ids]), torch.tensor([sequences[0].token_type_ids]))
+        query = task.ranker(*collate(sequences, task.tokenizer.pad, 'cpu'))
     encoded = RepBertQueryEncoder(tmp_path / 'made').encode('cat mat')
     np.testing.assert_allclose(encoded, 3.0 * query[0].numpy(), atol=1e-4)
     assert not np.allclose(encoded, 3.0 * RepBertQueryEncoder(recipe.base).encode('cat mat'), atol=1e-2)
