@@ -46,20 +46,10 @@ def encode_corpus(
 
     Parameters
     ----------
-    resume : go on with an encoding that was begun in `output`
+    resume : go on with an encoding that was begun in `output`, with the same model, settings and corpus
     overwrite : replace the index that is in `output`, once the new one is whole
     on_progress : called with the number of passages done since the last call
     storage : keyword arguments of `dense_encoding`: dtype, store_text, shard_size, token_budget
-
-    Raises
-    ------
-    InputError
-        where `output` holds an index and neither `resume` nor `overwrite` is given, or something else, or the corpus is
-        empty
-    BusyError
-        where another process writes into `output`
-    MismatchError, DamagedFileError
-        where `resume` meets another model, other settings, another corpus, or a shard that is not as it was written
     """
     encoding = dense_encoding(encoder, on_progress=on_progress, **storage)
     return build_bundle(corpus, output, encoding, resume=resume, overwrite=overwrite, on_progress=on_progress)
@@ -82,7 +72,6 @@ def dense_encoding(
     store_text : store the passages' texts, for showing and reranking them
     shard_size : passages in a shard
     token_budget : padded tokens in a batch; default: by device
-    on_progress : called with the number of passages done since the last call
     """
     if dtype not in ('float32', 'float16'):
         raise InputError(f"vector dtype '{dtype}' was given, expected float32 or float16")
@@ -101,7 +90,7 @@ def dense_encoding(
     )
 
     def encode(passages: Sequence[Passage], ids: TokenIds | None = None) -> NDArray[np.float32]:
-        texts: Any = [passage.text for passage in passages] if ids is None else ids
+        texts: Any = ids or [passage.text for passage in passages]
         return encoder.embed(texts, token_budget=token_budget, on_progress=on_progress)
 
     return Encoding(settings, DenseShardWriter, encode, WINDOW, getattr(encoder, 'tokenizer', None))
@@ -162,7 +151,7 @@ def epic_encoding(
     )
 
     def encode(passages: Sequence[Passage], ids: TokenIds | None = None) -> TermVectors:
-        texts = [passage.text for passage in passages] if ids is None else ids
+        texts = ids or [passage.text for passage in passages]
         if prune:
             return encoder.encode_pruned(texts, prune, token_budget, on_progress)
         return complete(encoder.encode_dense(texts, None, token_budget, on_progress))
@@ -189,7 +178,7 @@ def prune_epic_bundle(
     """A copy of a bundle with fewer weights a passage, weights of another type, or shards of another size.
 
     With small shards, little is lost when a run is killed; searching is faster with fewer, by about 0.1 ms a shard and
-    query. Errors are those of `encode_corpus`, and InputError for more weights than `bundle` keeps.
+    query.
 
     Parameters
     ----------
@@ -220,12 +209,7 @@ def prune_epic_bundle(
         return TermVectors.of(vectors)
 
     without_text = (Passage(bundle.docid(row), '') for row in range(len(bundle)))
-    build_bundle(
-        bundle.passages() if before.texts else without_text,
-        output,
-        Encoding(settings, EpicShardWriter, encode, _window(before)),
-        resume=resume,
-        overwrite=overwrite,
-        on_progress=on_progress,
-    )
+    encoding = Encoding(settings, EpicShardWriter, encode, _window(before))
+    corpus = bundle.passages() if before.texts else without_text
+    build_bundle(corpus, output, encoding, resume=resume, overwrite=overwrite, on_progress=on_progress)
     return EpicBundle(output)

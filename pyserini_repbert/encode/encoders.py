@@ -80,7 +80,6 @@ class _RepBertEncoder(TextEncoder):
         model = load_model(make, opened, tensors=opened.tensors(self.mapped))
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
-        self.pad = self.tokenizer.pad
 
     @property
     def weights_sha256(self) -> str:
@@ -110,8 +109,8 @@ class _RepBertEncoder(TextEncoder):
             closing(self._groups(texts, limit)) as groups,
         ):
             for inputs in groups:
-                end = start + len(inputs)
-                vectors[start:end] = run_batched(self.model, inputs, self.pad, self.device, token_budget, on_progress)
+                end, pad = start + len(inputs), self.tokenizer.pad
+                vectors[start:end] = run_batched(self.model, inputs, pad, self.device, token_budget, on_progress)
                 start = end
         return vectors
 
@@ -137,8 +136,6 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else the paper's
     model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
-
-    Raises InputError without a checkpoint, with a prefix, and for values that the model or this machine does not know.
     """
 
     paper_type = repbert.QUERY_TYPE
@@ -150,7 +147,7 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
 class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
     """Passages to vectors (RepBERT eq. 1-2): token type 1 (footnote 2), by default 256 wordpieces (section 4.3.1).
 
-    Parameters and errors are those of `RepBertQueryEncoder`.
+    Parameters are those of `RepBertQueryEncoder`.
     """
 
     type_key = 'doc_token_type'
@@ -160,14 +157,7 @@ class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
 
 
 def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextQueryEncoder:
-    """The query encoder of a checkpoint; a plain BERT counts as RepBERT's.
-
-    Parameters
-    ----------
-    name : catalog name, checkpoint folder, or an open checkpoint
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    settings : precision and max_length
-    """
+    """The query encoder of a checkpoint; a plain BERT counts as RepBERT's. `settings` are precision and max_length."""
     kind: Any = SentenceQueryEncoder if is_sentence_folder(name) else RepBertQueryEncoder
     encoder: TextQueryEncoder = kind(name, device, **settings)
     return encoder

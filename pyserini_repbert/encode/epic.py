@@ -50,14 +50,9 @@ class EpicEncoder:
 
     Attributes
     ----------
-    checkpoint : opened
-    name, weights_sha256 : of the checkpoint
-    variant : of EPIC's equations
-    vocabulary, vocabulary_sha256 : number of terms |V|, and the checksum of the wordpieces in the order of their ids
+    vocabulary : number of terms |V|
     limit, query_limit : wordpieces kept of a passage and of a query
     precision : of BERT and the projection, never 'auto'
-
-    Raises InputError for a device that this machine lacks, an unknown precision, or a maximum length below 1.
     """
 
     def __init__(
@@ -123,7 +118,8 @@ class EpicEncoder:
             for position, weights, quality in zip(
                 batch, torch.split(importances.cpu(), lengths), qualities, strict=True
             ):
-                result[position] = TokenWeights(_ids(chunks[position]), weights.numpy(), quality)
+                ids = [number for part in chunks[position] for number in part.sequence.input_ids[1 : 1 + part.n_pieces]]
+                result[position] = TokenWeights(ids, weights.numpy(), quality)
 
         self._in_batches(chunks, work, token_budget)
         return result
@@ -134,9 +130,8 @@ class EpicEncoder:
         terms: Sequence[int] | NDArray[np.int64] | None = None,
         token_budget: int | None = None,
         on_progress: Progress | None = None,
-        on_lengths: Callable[[list[int]], object] | None = None,
     ) -> NDArray[np.float32]:
-        """Passage vectors that are not pruned (EPIC eq. 4).
+        """Passage vectors that are not pruned (EPIC eq. 4): float32 (n, m), m being |V| by default.
 
         Parameters
         ----------
@@ -144,14 +139,9 @@ class EpicEncoder:
         terms : ids of the m terms wanted, which costs less than all; default: the whole vocabulary
         token_budget : padded tokens in a batch; default: by device
         on_progress : called with the number of passages done since the last call
-        on_lengths : called once with the number of wordpieces of each passage, before it is cut to `limit`
-
-        Returns
-        -------
-        float32 (n, m); m is |V| by default
         """
         dense = np.zeros((len(passages), self.vocabulary if terms is None else len(terms)), dtype=np.float32)
-        self._encode(passages, dense.__setitem__, terms, token_budget, on_progress, on_lengths)
+        self._encode(passages, dense.__setitem__, terms, token_budget, on_progress)
         return dense
 
     def encode_pruned(
@@ -160,7 +150,6 @@ class EpicEncoder:
         r: int,
         token_budget: int | None = None,
         on_progress: Progress | None = None,
-        on_lengths: Callable[[list[int]], object] | None = None,
     ) -> TermVectors:
         """Passage vectors pruned to the r largest weights (EPIC section 3, 'pruning').
 
@@ -172,7 +161,7 @@ class EpicEncoder:
             for position, vector in zip(positions, vectors, strict=True):
                 pruned[position] = largest(vector, r)
 
-        self._encode(passages, keep, None, token_budget, on_progress, on_lengths)
+        self._encode(passages, keep, None, token_budget, on_progress)
         return TermVectors.of(pruned)
 
     def input_tokens(self, length: int) -> int:
@@ -187,12 +176,8 @@ class EpicEncoder:
         terms: Sequence[int] | NDArray[np.int64] | None,
         token_budget: int | None,
         on_progress: Progress | None,
-        on_lengths: Callable[[list[int]], object] | None,
     ) -> None:
-        ids = self.tokenizer.ids(passages)
-        if on_lengths is not None:
-            on_lengths([len(chunk_ids) for chunk_ids in ids])
-        texts = self._chunks(ids, self.limit, epic.PASSAGE_TYPE)
+        texts = self._chunks(self.tokenizer.ids(passages), self.limit, epic.PASSAGE_TYPE)
         wanted = None if terms is None else torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
 
         def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
@@ -237,7 +222,3 @@ class EpicEncoder:
             [part.mean(dim=0) for part in torch.split(hidden[:, 0], [len(chunks_of_text) for chunks_of_text in texts])]
         )
         return tokens, [sum(chunk.n_pieces for chunk in chunks_of_text) for chunks_of_text in texts], cls_vectors
-
-
-def _ids(chunks: Sequence[TokenChunk]) -> list[int]:
-    return [number for chunk in chunks for number in chunk.sequence.input_ids[1 : 1 + chunk.n_pieces]]

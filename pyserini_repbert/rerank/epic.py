@@ -117,20 +117,19 @@ class EpicReranker(Reranker):
         texts = Counter(text for _, _, text in absent)  # distinct, in order of first occurrence
         places = {text: place for place, text in enumerate(texts)}
         self.work.inferences += len(places)
-
-        def count(lengths: list[int]) -> None:
-            self.work.tokens += sum(map(self.encoder.input_tokens, lengths))
-            pairs = zip(texts.values(), lengths, strict=True)
-            self.work.truncated += sum(times for times, length in pairs if length > self.encoder.limit)
-
+        ids = self.encoder.tokenizer.flat_ids(list(places))
+        lengths = ids.lengths.tolist()
+        self.work.tokens += sum(map(self.encoder.input_tokens, lengths))
+        pairs = zip(texts.values(), lengths, strict=True)
+        self.work.truncated += sum(times for times, length in pairs if length > self.encoder.limit)
         if self.prune:
-            vectors = self.encoder.encode_pruned(list(places), self.prune, self.token_budget, on_progress, count)
+            vectors = self.encoder.encode_pruned(ids, self.prune, self.token_budget, on_progress)
             for number, i, text in absent:
                 scores[number][i] = queries[number].dot(vectors[places[text]])
         else:
             asked = dict.fromkeys(number for number, _, _ in absent)
             terms = np.unique(np.concatenate([queries[number].terms for number in asked]))
-            dense = self.encoder.encode_dense(list(places), terms, self.token_budget, on_progress, count)
+            dense = self.encoder.encode_dense(ids, terms, self.token_budget, on_progress)
             columns = [np.searchsorted(terms, query.terms) for query in queries]
             for number, i, text in absent:
                 scores[number][i] = dense[places[text], columns[number]] @ queries[number].weights
