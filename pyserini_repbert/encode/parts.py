@@ -57,10 +57,7 @@ class EncodingPart:
 
 
 def part_folder(output: StrPath, part: EncodingPart, overwrite: bool = False) -> Path:
-    """The folder to encode a part into.
-
-    Raises InputError where `output` is a file, holds something else, or holds a whole index and `overwrite` is false.
-    """
+    """The folder to encode a part into. Raises InputError where `output` cannot hold it."""
     check_place(Path(output))
     if (Path(output) / MANIFEST).is_file() and not overwrite:
         raise InputError(
@@ -72,16 +69,8 @@ def part_folder(output: StrPath, part: EncodingPart, overwrite: bool = False) ->
 def finish_parts(output: StrPath, kind: type[_Settings], overwrite: bool = False) -> Manifest[_Settings]:
     """Put the parts of an index together. An index that was there is replaced only now.
 
-    If killed meanwhile, call it again: it goes on. `kind` is the class of the index's settings.
-
-    Raises
-    ------
-    InputError
-        where parts are missing, a docid comes twice, or an index is there and `overwrite` is false
-    MismatchError
-        where parts were made with different settings
-    BusyError
-        where another process still writes
+    If killed meanwhile, call it again: it goes on. `kind` is the class of the index's settings. Raises InputError where
+    parts are missing or a docid comes twice, MismatchError where parts were made with different settings.
     """
     folder = Path(output)
     places = [path for path in folder.glob(f'{PART}*') if path.is_dir()]

@@ -42,12 +42,8 @@ class _SentenceEncoder(TextEncoder):
     Parameters
     ----------
     encoder_dir : a folder of sentence-transformers, or a repository in the hub's cache
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    precision : 'float32', 'bfloat16', 'float16', or 'auto'
+    device, precision : as of RepBERT's encoders
     max_length : tokens kept of a text and its prompt, special tokens included; default: as the folder says
-
-    Raises InputError for a folder that it cannot open, a similarity that is neither cosine nor dot, or a maximum length
-    beyond the model's.
     """
 
     method: str  # of SentenceTransformer
@@ -100,22 +96,21 @@ class _SentenceEncoder(TextEncoder):
         for start in range(0, len(texts), CHUNK):
             part = list(texts[start : start + CHUNK])
             with torch.autocast(self.device.type, torch.float16, enabled=fp16):
-                encoded = self._encode(
+                vectors[start : start + CHUNK] = self._encode(
                     part, batch_size=BATCH, normalize_embeddings=self.normalised, show_progress_bar=False
                 )
-            vectors[start : start + CHUNK] = encoded
             if on_progress is not None:
                 on_progress(len(part))
         return vectors
 
 
 class SentenceQueryEncoder(_SentenceEncoder, TextQueryEncoder):
-    """Queries to vectors, with the folder's query prompt. Parameters and errors are those of its base class."""
+    """Queries to vectors, with the folder's query prompt."""
 
     method = 'encode_query'
 
 
 class SentenceDocumentEncoder(_SentenceEncoder, TextDocumentEncoder):
-    """Passages to vectors, with the folder's document prompt. Parameters and errors are those of its base class."""
+    """Passages to vectors, with the folder's document prompt."""
 
     method = 'encode_document'

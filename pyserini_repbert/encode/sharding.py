@@ -69,7 +69,7 @@ def build_bundle(
 
     An index that is overwritten stays until the new one is whole, which is made in a folder inside. An error before a
     shard is whole leaves `output` as it was; whole shards stay, for `resume`, and `on_progress` counts them. Parameters
-    and errors are those of `encode_corpus`.
+    are those of `encode_corpus`.
     """
     folder = Path(output)
     replacement = EncodingPart().folder(folder)
@@ -133,7 +133,8 @@ def _groups(
     on_progress: Callable[[int], object] | None,
 ) -> Iterator[tuple[int, list[Passage]]]:
     """The passages to encode, in groups, each with the number of its shard; an empty group ends a shard."""
-    for number, of_shard in enumerate(_runs_of(encoding.settings.shard_size, passages)):
+    for number, first in enumerate(passages):
+        of_shard = itertools.chain([first], itertools.islice(passages, encoding.settings.shard_size - 1))
         target = folder / shard_name(number)
         if (target / SHARD).is_file():
             count = _compare_shard(target, encoding.settings, of_shard)
@@ -166,22 +167,13 @@ def _encoded(
     return computed() if workers is None else ahead(computed(), WRITING)
 
 
-def _runs_of(size: int, corpus: Iterable[Passage]) -> Iterator[Iterator[Passage]]:
-    """The corpus cut into runs of `size` passages, each to be read to its end before the next."""
-    stream = iter(corpus)
-    for first in stream:
-        yield itertools.chain([first], itertools.islice(stream, size - 1))
-
-
 def _compare_shard(target: Path, settings: BundleSettings, passages: Iterator[Passage]) -> int:
     """The number of passages of the whole shard in the folder `target`, which was made from these passages.
 
     Raises MismatchError for other passages, and DamagedFileError where a file is not as it was written.
     """
-    path = target / SHARD
+    path, digest, count = target / SHARD, CorpusDigest(), 0
     record = read_record(path, ShardRecord)
-    digest = CorpusDigest()
-    count = 0
     for passage in passages:
         count += 1
         digest.add(passage)

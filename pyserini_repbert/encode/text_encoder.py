@@ -23,7 +23,6 @@ class TextEncoder(ABC):
 
     Attributes
     ----------
-    checkpoint : opened
     name : the checkpoint's catalog name or folder
     dimension : length of a vector
     limit : wordpieces kept of a text, special tokens not counted
@@ -71,7 +70,7 @@ class TextEncoder(ABC):
         token_budget: int | None = None,
         on_progress: Callable[[int], object] | None = None,
     ) -> Vectors:
-        """Embeddings of texts, in their order.
+        """Embeddings of texts, float32 (n, d), in their order.
 
         Parameters
         ----------
@@ -79,9 +78,6 @@ class TextEncoder(ABC):
         fp16 : run a model of float32 weights in half precision (autocast)
         token_budget : padded tokens in a batch; default: by device
         on_progress : called with the number of texts done since the last call
-
-        Returns float32 (n, d). Raises InputError for a maximum length beyond the model's, or what is not a text that
-        UTF-8 can hold.
         """
 
 
@@ -91,11 +87,11 @@ class TextQueryEncoder(TextEncoder):
     has_encoded_query = False
 
     def encode(self, query: str, max_length: int | None = None, **_: object) -> Vectors:
-        """One query's vector, float32 (d,). An empty query has the vector of its special tokens. Errors: as `embed`."""
+        """One query's vector, float32 (d,). An empty query has the vector of its special tokens."""
         return self.embed([query], max_length)[0]  # type: ignore[no-any-return]
 
     def encode_batch(self, queries: Sequence[str], max_length: int | None = None, **_: object) -> Vectors:
-        """The vectors of many queries, float32 (n, d), in their order. Errors: as `embed`."""
+        """The vectors of many queries, float32 (n, d), in their order."""
         return self.embed(queries, max_length)
 
 
@@ -110,10 +106,7 @@ class TextDocumentEncoder(TextEncoder):
         max_length: int | None = None,
         **_: object,
     ) -> Vectors:
-        """Vectors of passages, float32 (n, d), in their order; a title is put before its text.
-
-        Raises InputError if there are not as many titles as texts, and what `embed` raises.
-        """
+        """Vectors of passages, float32 (n, d), in their order; a title is put before its text."""
         batch = [texts] if isinstance(texts, str) else list(texts)
         if titles is not None:
             if len(titles) != len(batch):
@@ -125,12 +118,7 @@ class TextDocumentEncoder(TextEncoder):
 def model_difference(settings: BundleSettings | Mapping[str, Any], model: object) -> str | None:
     """What differs between the model that made an index and another: 'weights', 'configuration' or 'tokenizer'.
 
-    None if nothing does. A checksum that either lacks is not compared.
-
-    Parameters
-    ----------
-    settings : of the index
-    model : has its checksums as attributes, named as in `settings`
+    None if nothing does. A checksum that either lacks is not compared. `model` has its checksums as attributes.
     """
     recorded = settings if isinstance(settings, Mapping) else vars(settings)
     for name, part in MODEL_DIGESTS.items():
