@@ -158,9 +158,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     logging.disable(logging.WARNING)
-    source = TrainingSource(
-        Source(topics='demo-train', qrels='demo-train', corpus='demo', negatives=0), 0, Guard(), 'data.0'
-    )
+    source = TrainingSource(Source(topics='demo-train', qrels='demo-train', corpus='demo', negatives=0), 0, Guard())
     instances = list(source.instances(0, 0))[: options.steps * options.batch]
     told = []
     for kind in options.kinds:

@@ -72,8 +72,6 @@ def adapt(
     topics : those without a relevant passage in the index are left out
     seed : of the folds and of the random passages
     on_progress : called with 1 after each of `FOLDS` * (`FOLDS` + 1) / 2 + 1 maps
-
-    Raises InputError for fewer than `LEAST_TOPICS` judged topics, or an index that is no dense bundle.
     """
     if not isinstance(dense.index, DenseBundle):
         raise InputError(f'index {dense.index_dir} is no dense bundle, whose vectors are read: encode the corpus')
@@ -99,7 +97,8 @@ def adapt(
         return Alignment.of([dense_ranking, *judged[place].sparse], judged[place].grades)
 
     outer = [columns(place, alone[place]) for place in range(len(judged))]
-    steps = {'with the query map': np.array([aligned.values(_only_first(len(sparse)))[0] for aligned in outer])}
+    only_dense = np.eye(1 + len(sparse))[0]
+    steps = {'with the query map': np.array([aligned.values(only_dense)[0] for aligned in outer])}
     if sparse:
         fused = np.zeros(len(judged))
         for fold, members in enumerate(folds):
@@ -116,10 +115,9 @@ def adapt(
     untuned, first_run = _untuned(dense, sparse, judged)
     share = None
     if reranker is not None:
-        name = list(untuned)[-1]
-        untuned[f'{name}, {reranker.label}'] = np.array(
-            [aligned.values([0.0, 1.0])[0] for aligned in _both_orders(reranker, judged, first_run)]
-        )
+        aligned_orders = _both_orders(reranker, judged, first_run)
+        values = np.array([aligned.values([0.0, 1.0])[0] for aligned in aligned_orders])
+        untuned[f'{list(untuned)[-1]}, {reranker.label}'] = values
         rankings = [{topic.query.qid: alone[place] for place, topic in enumerate(judged)}]
         rankings += [{topic.query.qid: topic.sparse[number] for topic in judged} for number in range(len(sparse))]
         fused_run = fuse(rankings, FusionMethod.INTERPOLATION, DEPTH, weights, normalize=Normalization.MINMAX)
@@ -127,8 +125,8 @@ def adapt(
         values = np.zeros(len(judged))
         for members in folds:
             held = set(members)
-            aligned = learn_weights([pair for place, pair in enumerate(pairs) if place not in held])
-            values[members] = [pairs[place].values(aligned)[0] for place in members]
+            fold_weights = learn_weights([pair for place, pair in enumerate(pairs) if place not in held])
+            values[members] = [pairs[place].values(fold_weights)[0] for place in members]
         steps['and reranked'] = values
         share = learn_weights(pairs)[1]
     return Adaptation(final, weights, share, tuple(topic.query.qid for topic in judged), steps, untuned)
@@ -203,18 +201,13 @@ def learn_weights(topics: Sequence[Alignment]) -> tuple[float, ...]:
     The best weight has the greatest mean nDCG@10 after averaging over its neighbours, for one topic alone can
     move the greatest mean.
     """
-    weights = np.array(_only_first(len(topics[0].scores) - 1))
-    for place in range(1, len(weights)):
-        alone = np.eye(len(weights))[place]
+    weights, *others = np.eye(len(topics[0].scores))
+    for alone in others:
         tried = [(1 - weight) * weights + weight * alone for weight in _WEIGHTS]
         means = np.mean([topic.values(*tried) for topic in topics], axis=0)
         smooth = np.convolve(np.pad(means, _SMOOTHED // 2, mode='edge'), np.ones(_SMOOTHED), 'valid')
         weights = tried[int(smooth.argmax())]
     return tuple(float(round(weight, 6)) for weight in weights)
-
-
-def _only_first(n_others: int) -> list[float]:
-    return [1.0] + [0.0] * n_others
 
 
 def _untuned(

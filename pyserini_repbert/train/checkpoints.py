@@ -116,8 +116,7 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
             )
         inject_adapter_in_model(lora_config(adapter), task.ranker)
     for name, parameter in task.ranker.named_parameters():
-        kept = _LORA in name or not name.startswith('bert.') or name.startswith(task.trained_in_body)
-        parameter.requires_grad_(kept)
+        parameter.requires_grad_(_LORA in name or not name.startswith('bert.') or name.startswith(task.trained_in_body))
 
 
 @torch.no_grad()
@@ -172,7 +171,13 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapte
         shutil.copymode(folder / 'config.json', folder / WEIGHTS)  # safetensors makes files for their owner only
         base.copy_tokenizer(folder)
         return
-    save_file(_adapter_tensors(tensors, task.trained_in_body), folder / ADAPTER, metadata={'format': 'pt'})
+    named = {}  # low-rank updates, heads, and the body's own weights that were trained, under PEFT's names
+    for name, value in tensors.items():
+        if _LORA in name:
+            named[PREFIX + name.replace('.default.', '.')] = value
+        elif not name.startswith('bert.') or name.startswith(task.trained_in_body):
+            named[PREFIX + name.replace('.base_layer.', '.')] = value
+    save_file(named, folder / ADAPTER, metadata={'format': 'pt'})
     shutil.copymode(folder / 'config.json', folder / ADAPTER)
     settings = lora_config(adapter)
     settings.base_model_name_or_path = base_reference(base)
@@ -182,16 +187,4 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapte
 
 def base_reference(base: Checkpoint) -> str:
     """The base's name in an adapter's settings: its catalog name, else the absolute path of its folder."""
-    named = catalog.checkpoint_kind(base.name) is not None
-    return base.name if named else str(Path(base.name).resolve())
-
-
-def _adapter_tensors(tensors: dict[str, Tensor], trained_in_body: tuple[str, ...]) -> dict[str, Tensor]:
-    """Low-rank updates, heads, and the body's own weights that were trained, under PEFT's names."""
-    named = {}
-    for name, value in tensors.items():
-        if _LORA in name:
-            named[PREFIX + name.replace('.default.', '.')] = value
-        elif not name.startswith('bert.') or name.startswith(trained_in_body):
-            named[PREFIX + name.replace('.base_layer.', '.')] = value
-    return named
+    return base.name if catalog.checkpoint_kind(base.name) is not None else str(Path(base.name).resolve())

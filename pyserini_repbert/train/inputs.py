@@ -17,7 +17,6 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.models.cross_encoder import MONOBERT
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_topics
@@ -89,13 +88,13 @@ class Guard:
 
     def admits(self, text: str, where: str) -> bool:
         """Whether a query may be trained on. Raises InputError, which begins with `where`, for a test topic."""
-        known = _normal_form(text)
-        if known in self._test:
+        normal_form = _normal_form(text)
+        if normal_form in self._test:
             raise InputError(
                 f'{where}: {text[:60]!r} is a test topic: take it out of the training data, '
                 'or set allow_test_topics: true'
             )
-        return known not in self._validation
+        return normal_form not in self._validation
 
 
 def _normal_form(text: str) -> str:
@@ -108,15 +107,15 @@ class ScoreFile:
 
     def __init__(self, path: str, where: str) -> None:
         self.path, self.where = path, where
-        self._scores = {
-            qid: dict(zip(ranked.docids, ranked.scores, strict=True)) for qid, ranked in read_run(path).items()
-        }
+        run = read_run(path)
+        self._scores = {qid: dict(zip(hits.docids, hits.scores, strict=True)) for qid, hits in run.items()}
 
     def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
         """The file's scores. Raises InputError for a candidate that the file lacks."""
         known = self._scores.get(qid, {})
-        if missing := next((docid for docid in docids if docid not in known), None):
-            raise InputError(f"{self.where}: {self.path} has no score of '{missing}' for topic '{qid}'")
+        for docid in docids:
+            if docid not in known:
+                raise InputError(f"{self.where}: {self.path} has no score of '{docid}' for topic '{qid}'")
         return [known[docid] for docid in docids]
 
 
@@ -148,13 +147,6 @@ class CrossEncoderTeacher:
         ranking = Ranking(docids, [0.0] * len(docids), texts)
         log_p = np.asarray(self._reranker.score_lists([query], [ranking])[0], dtype=np.float64)
         return list(map(float, log_p - np.log(-np.expm1(np.minimum(log_p, -1e-300)))))
-
-
-def opened_teacher(model: Checkpoint) -> BiEncoderTeacher | CrossEncoderTeacher:
-    """The teacher of a checkpoint: a cross-encoder if its system is monoBERT, else a bi-encoder."""
-    if model.config.get('ranking', {}).get('system') == MONOBERT:
-        return CrossEncoderTeacher(model)
-    return BiEncoderTeacher(model)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

@@ -54,18 +54,17 @@ class Trained(NamedTuple):
     @classmethod
     def of(cls, folder: Path, rows: Sequence[Mapping[str, Any]]) -> Trained:
         """From the lines of a training's log; its last line with a loss is of the last step."""
-        total, before = 0.0, 0
+        rows = [{name: value for name, value in row.items() if value != ''} for row in rows]
+        total, steps = 0.0, 0
         for row in rows:
-            if row.get('loss') not in (None, ''):
-                total += float(row['loss']) * (int(row['step']) - before)
-                before = int(row['step'])
-        measured = {int(row['step']): float(row[METRIC]) for row in rows if row.get(METRIC) not in (None, '')}
-        base = measured.pop(0, None)
-        tuned = [(int(row[CUTOFF]), float(row[AT_CUTOFF])) for row in rows if row.get(CUTOFF) not in (None, '')]
+            if 'loss' in row:
+                total += float(row['loss']) * (int(row['step']) - steps)
+                steps = int(row['step'])
+        measured = {int(row['step']): float(row[METRIC]) for row in rows if METRIC in row}
+        base, best = measured.pop(0, None), max(measured.values(), default=None)
+        tuned = [(int(row[CUTOFF]), float(row[AT_CUTOFF])) for row in rows if CUTOFF in row]
         cutoff, at_cutoff = tuned[-1] if tuned else (None, None)
-        return cls(
-            folder, before, total / max(before, 1), max(measured.values(), default=None), cutoff, at_cutoff, base
-        )
+        return cls(folder, steps, total / max(steps, 1), best, cutoff, at_cutoff, base)
 
     @property
     def validated(self) -> str:
@@ -95,21 +94,20 @@ def is_first() -> bool:
 def check_apart(recipe: Recipe, base: Checkpoint, target: Path) -> None:
     """Raise InputError where the output would replace something that the training reads."""
     names = [recipe.base, *(name for _, name in recipe.inputs())]
-    beneath = base.base
-    while beneath is not None:
-        names.append(str(beneath.folder))
-        beneath = beneath.base
+    while base.base is not None:
+        base = base.base
+        names.append(str(base.folder))
     output = target.resolve()
     for name in names:
-        if Path(name).exists() and output in (Path(name).resolve(), *Path(name).resolve().parents):
+        path = Path(name).resolve()
+        if path.exists() and output in (path, *path.parents):
             raise InputError(f'output {target} holds what the training reads ({name}): give another output')
 
 
 def is_trained(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> bool:
     """Whether `resume` finds the whole output of this recipe; nothing is written.
 
-    Raises InputError where something is in the way that neither `resume` nor `overwrite` allows, or there is nothing to
-    resume; MismatchError where `resume` meets the state of another recipe.
+    An error says what is in the way of the output, or of resuming.
     """
     work = work_folder(target)
     if overwrite and target.exists() and not (target / RECIPE).is_file():
@@ -150,8 +148,6 @@ def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) ->
     """Prepare the state's folder, and lock it; yields the checkpoint to resume from, if any.
 
     Of several processes, the first one prepares it. An error before the first checkpoint leaves nothing behind.
-
-    Raises BusyError where another process trains the same output, and the errors of `is_trained`.
     """
     work = work_folder(target)
     if not is_first():

@@ -52,10 +52,7 @@ class Contrast:
         rows = [rows_of_topic[rows_of_topic >= 0] for rows_of_topic in rows]
         chosen = np.sort(np.random.default_rng(seed).choice(len(index), min(RANDOM, len(index)), replace=False))
         best = dense.of_vectors(vectors, HARD + max(map(len, rows)))
-        others = [
-            [docid for docid in rows_of_topic.docids if docid not in topic.grades]
-            for rows_of_topic, topic in zip(best, topics, strict=True)
-        ]
+        others = [[d for d in hits.docids if d not in topic.grades] for hits, topic in zip(best, topics, strict=True)]
         n_hard = min(HARD, *map(len, others))
         hard = [index.vectors(index.rows(docids[:n_hard])) for docids in others]
         self.queries = torch.from_numpy(vectors)
@@ -63,9 +60,7 @@ class Contrast:
         self.is_relevant = torch.from_numpy(np.stack([np.isin(chosen, rows_of_topic) for rows_of_topic in rows]))
         self.hard = torch.from_numpy(np.stack(hard))
         self.relevant = torch.from_numpy(index.vectors(np.concatenate(rows)))
-        self.topic_of = torch.from_numpy(
-            np.repeat(np.arange(len(rows)), [len(rows_of_topic) for rows_of_topic in rows])
-        )
+        self.topic_of = torch.from_numpy(np.repeat(np.arange(len(rows)), list(map(len, rows))))
         self.scale = 1 / (TEMPERATURE * float((self.queries @ self.random.T).std(dim=1).mean()))
 
 

@@ -52,8 +52,7 @@ class RecipeFile:
         variables = content.pop('variables', None) or {}
         if not isinstance(variables, dict):
             raise self.error(f'variables: a mapping was expected, found {variables!r:.60}', 'variables')
-        filled: dict[str, Any] = self._filled(content, variables, ())
-        return filled
+        return {str(key): self._filled(value, variables, (str(key),)) for key, value in content.items()}
 
     def _filled(self, value: Any, variables: dict[str, Any], keys: Keys) -> Any:
         """A value as JSON has it, with variables replaced; what is neither text nor number (a date) becomes text."""
@@ -68,8 +67,7 @@ class RecipeFile:
             name = match[1]
             text = os.environ.get(name) if variables.get(name) is None else str(variables[name])
             if text is None:
-                message = f'${{{name}}} has no value: set variables.{name}, or {name} in the environment'
-                raise self.error(message, *keys)
+                raise self.error(f'${{{name}}} has no value: set variables.{name}, or {name} in the environment', *keys)
             return text
 
         text = _VARIABLE.sub(variable, str(value))
@@ -85,18 +83,15 @@ class RecipeFile:
             return _VALIDATOR.validate_json(json.dumps({**content, 'text': text}))
         except ValidationError as error:
             wrong = error.errors(include_url=False, include_context=False)[0]
-            raise self._refused(wrong['loc'], wrong['type'], f'{wrong["input"]!r:.60}', wrong['msg']) from error
-
-    def _refused(self, keys: Keys, kind: str, given: str, message: str) -> InputError:
-        """pydantic's error as an InputError."""
-        if kind in ('unexpected_keyword_argument', 'extra_forbidden'):
-            return self._unknown(keys)
-        if kind.startswith('missing'):
-            return self.error(f"{_inside(keys)}key '{keys[-1]}' is missing", *keys[:-1])
-        if kind == 'dataclass_type':
-            return self.error(f'{_dotted(keys)}: a mapping was expected, found {given}', *keys)
-        expected = re.sub(r'^(Input|List|Tuple|String) should (be )?| after validation, not 0$', '', message)
-        return self.error(f'{_dotted(keys)} is {given}, expected: {expected}', *keys)
+            keys, kind, given = wrong['loc'], wrong['type'], f'{wrong["input"]!r:.60}'
+            if kind in ('unexpected_keyword_argument', 'extra_forbidden'):
+                raise self._unknown(keys) from error
+            if kind.startswith('missing'):
+                raise self.error(f"{_inside(keys)}key '{keys[-1]}' is missing", *keys[:-1]) from error
+            if kind == 'dataclass_type':
+                raise self.error(f'{_dotted(keys)}: a mapping was expected, found {given}', *keys) from error
+            expected = re.sub(r'^(Input|List|Tuple|String) should (be )?| after validation, not 0$', '', wrong['msg'])
+            raise self.error(f'{_dotted(keys)} is {given}, expected: {expected}', *keys) from error
 
     def _unknown(self, keys: Keys) -> InputError:
         part = _PARTS.get(str(keys[0]), Recipe) if len(keys) > 1 else Recipe
@@ -156,8 +151,7 @@ def recipe_path(name: str) -> Path:
 def read_recipe(path: StrPath, settings: tuple[str, ...] = ()) -> Recipe:
     """Read and check a recipe; `settings` ('training.steps=100', 'data.0.run=bm25.txt') replace the file's values.
 
-    `${NAME}` stands for an entry of the recipe's `variables`, or of the environment. Raises InputError for the first
-    fault, in one line that names file, line and key, or the setting.
+    `${NAME}` stands for an entry of the recipe's `variables`, or of the environment.
     """
     read = RecipeFile(read_yaml(path, 'recipe'), settings)
     content = read.content()
@@ -172,8 +166,7 @@ def _fault(recipe: Recipe) -> tuple[str, Keys] | None:
     """Which parts of a recipe do not go together, and the keys of one of them; None if all do."""
     system, training, validation = recipe.system, recipe.training, recipe.validation
     if training.unit_layer and system is not System.REPBERT:
-        message = f"training.unit_layer is for RepBERT, not for '{system}': leave it out"
-        return message, ('training', 'unit_layer')
+        return f"training.unit_layer is for RepBERT, not for '{system}': leave it out", ('training', 'unit_layer')
     if recipe.teacher is not None and not training.group:
         return 'teacher needs training.group, the candidates of a query that are scored together', ('teacher',)
     fits = training.group == 2 if system is System.DUOBERT else training.group != 1 and system in _GROUPED
@@ -203,7 +196,13 @@ def _source_fault(recipe: Recipe, source: Source) -> str | None:
     if source.topics is not None and source.corpus is None and source.index is None:
         return 'name the corpus or the index that holds the passages'
     if of_groups:
-        return _group_fault(recipe, source)
+        if source.triples is not None or source.run is None or source.judged_only:
+            return "with training.group, candidates are a run's hits: give run, neither triples nor judged_only"
+        if recipe.teacher is not None and not (source.scores or recipe.teacher.checkpoint):
+            return 'there is no teacher: give scores, or teacher.checkpoint'
+        if recipe.teacher is None and (source.qrels is None or source.scores):
+            return 'without a teacher, groups need qrels and take no scores'
+        return None
     if source.scores is not None:
         return 'scores are of a teacher: give teacher and training.group too'
     if source.triples is not None:
@@ -212,14 +211,4 @@ def _source_fault(recipe: Recipe, source: Source) -> str | None:
         return 'negatives is 0, expected 1 or more'
     if source.negatives and not source.judged_only and source.run is None:
         return 'negatives are drawn from a run: give run, judged_only, or for RepBERT negatives: 0'
-    return None
-
-
-def _group_fault(recipe: Recipe, source: Source) -> str | None:
-    if source.triples is not None or source.run is None or source.judged_only:
-        return "with training.group, a query's candidates are a run's hits: give run, neither triples nor judged_only"
-    if recipe.teacher is not None and not (source.scores or recipe.teacher.checkpoint):
-        return 'there is no teacher: give scores, or teacher.checkpoint'
-    if recipe.teacher is None and (source.qrels is None or source.scores):
-        return 'without a teacher, groups need qrels and take no scores'
     return None

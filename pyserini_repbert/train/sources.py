@@ -40,9 +40,9 @@ class Instance(NamedTuple):
 class TrainingSource:
     """The source at position `number` of a recipe, opened: its queries, judgments and texts, and its instances.
 
-    `where` names it in errors. `group` counts candidates, the relevant one included; 0 for pairs. `scorer` is the
-    teacher's checkpoint, used if the source has no file of scores. `space` is the corpus or index that the docids are
-    of, '' for triples of texts: equal docids in one space are one passage.
+    `group` counts candidates, the relevant one included; 0 for pairs. `scorer` is the teacher's checkpoint, used if the
+    source has no file of scores. `space` is the corpus or index that the docids are of, '' for triples of texts: equal
+    docids in one space are one passage.
     """
 
     def __init__(
@@ -50,20 +50,20 @@ class TrainingSource:
         source: Source,
         number: int,
         guard: Guard,
-        where: str,
         group: int = 0,
         teacher: Teacher | None = None,
         scorer: Any = None,
     ) -> None:
-        self.source, self.number, self.guard, self.where, self.group = source, number, guard, where, group
+        self.source, self.number, self.guard, self.group = source, number, guard, group
+        self.where = f'data.{number}'  # in errors
         self.teacher: Any = teacher  # a recipe with groups that has a teacher also has a scorer
-        self.scorer = ScoreFile(source.scores, where) if source.scores else scorer
+        self.scorer = ScoreFile(source.scores, self.where) if source.scores else scorer
         self.of_texts = source.topics is None
         self.space = '' if self.of_texts else str(source.corpus or source.index)
         self.queries = {
             query.qid: query.text
             for query in source_topics(source)
-            if guard.admits(query.text, f"{where}: topic '{query.qid}'")
+            if guard.admits(query.text, f"{self.where}: topic '{query.qid}'")
         }
         qrels = load_qrels(source.qrels) if source.qrels else {}
         self.judged: Qrels = {qid: grades for qid, grades in qrels.items() if qid in self.queries}

@@ -84,10 +84,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
             self.remove_callback(ProgressCallback)
 
     def run(self, checkpoint: Path | None) -> None:
-        """Train, from a checkpoint of the Trainer's if one is given; the model is then the last, or the best validated.
-
-        Raises InputError for a loss that is not finite, DamagedFileError where the best model so far is missing.
-        """
+        """Train, from a checkpoint of the Trainer's if one is given; the model is then the last, or the best validated."""
         if checkpoint is None:
             self.args.eval_on_start = self.validator is not None
             self.train()
@@ -111,10 +108,9 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         try:
             batches = super().get_batch_samples(*args, **kwargs)
         except PyseriniRepbertError as error:
-            text = str(error)
-            if not text.startswith('Caught '):
+            if not str(error).startswith('Caught '):
                 raise
-            raise type(error)(text.rstrip().splitlines()[-1].partition(': ')[2]) from error
+            raise type(error)(str(error).rstrip().splitlines()[-1].partition(': ')[2]) from error
         if self.restored is not None:
             self._load_rng_state(str(self.restored))
             self.restored = None
@@ -134,8 +130,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         tokens = sum(tensor.numel() for name, tensor in inputs.items() if name.endswith('input_ids'))
         weights = dict(self.model.named_parameters()).items()
         used = [weight for name, weight in weights if weight.ndim == 2 and 'embeddings' not in name]
-        operations: float = tokens * sum(weight.numel() * (6.0 if weight.requires_grad else 4.0) for weight in used)
-        return operations
+        return float(tokens * sum(weight.numel() * (6.0 if weight.requires_grad else 4.0) for weight in used))
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Rank and measure the validation topics; for the best model that was trained, also how many hits to rerank."""
@@ -179,17 +174,16 @@ class CsvLog(TrainerCallback):  # type: ignore[misc]
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Write the log again, with the new line. Raises InputError for a loss that is not finite."""
-        if not math.isfinite((logs or {}).get('loss', 0.0)):
-            raise InputError(
-                f'the loss is not finite at step {state.global_step}: give a smaller training.learning_rate, or '
-                'training.precision float32'
-            )
+        loss = (logs or {}).get('loss')
+        if loss is not None and not math.isfinite(loss):
+            remedy = 'give a smaller training.learning_rate, or training.precision float32'
+            raise InputError(f'the loss is not finite at step {state.global_step}: {remedy}')
         self._write(state)
-        if is_first() and self.steps and 'loss' in (logs or {}):
+        if is_first() and self.steps and loss is not None:
             rate = self.steps / self.seconds
             tera = (state.total_flos - self.operations) / self.seconds / 1e12
-            text = 'step %d: %.2f steps/s, %.0f pairs/s, %.3g TFLOP/s'
-            logger.info(text, state.global_step, rate, rate * self.pairs, tera)
+            speed = f'{rate:.2f} steps/s, {rate * self.pairs:.0f} pairs/s, {tera:.3g} TFLOP/s'
+            logger.info('step %d: %s', state.global_step, speed)
 
     def on_evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Leave the time since the last step out."""
@@ -209,16 +203,7 @@ def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, qu
     """The Trainer's arguments for a recipe. With a validation, a checkpoint is written whenever it runs."""
     settings, validation = recipe.training, recipe.validation
     on_gpu = device != 'cpu' and torch.cuda.is_available()
-    every = {'eval_strategy': 'no', 'save_steps': settings.save_every}
-    if validation is not None:
-        every = {
-            'eval_strategy': 'steps',
-            'eval_steps': validation.every,
-            'save_steps': validation.every,
-            'load_best_model_at_end': True,
-            'metric_for_best_model': METRIC,
-            'greater_is_better': True,
-        }
+    every = settings.save_every if validation is None else validation.every
     return TrainingArguments(
         output_dir=str(folder),
         max_steps=settings.steps,
@@ -244,5 +229,10 @@ def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, qu
         report_to='none',
         use_cpu=device == 'cpu',
         disable_tqdm=quiet,
-        **every,
+        eval_strategy='no' if validation is None else 'steps',
+        eval_steps=every,
+        save_steps=every,
+        load_best_model_at_end=validation is not None,
+        metric_for_best_model=METRIC,
+        greater_is_better=True,
     )

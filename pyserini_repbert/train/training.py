@@ -16,9 +16,10 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError, MissingDependencyError, install_extra
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.models.cross_encoder import MONOBERT
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.train.checkpoints import base_reference, new_task, open_base, with_settings_of, write_checkpoint
-from pyserini_repbert.train.inputs import TEST_SETS, Guard, opened_teacher, source_topics
+from pyserini_repbert.train.inputs import TEST_SETS, BiEncoderTeacher, CrossEncoderTeacher, Guard, source_topics
 from pyserini_repbert.train.output import (
     CARD,
     EVENTS,
@@ -61,9 +62,6 @@ def train(
     device : 'cpu', or 'auto' for a GPU where there is one
     quiet : no progress bar
     tensorboard : write TensorBoard's event files too, in the folder `tensorboard` of the state, then of the output
-
-    Raises MismatchError where `resume` meets the state of another recipe, BusyError where another process trains the
-    same output, and InputError for all else that does not fit, such as a test topic among the training data.
     """
     check_machine(recipe, device, tensorboard)
     from transformers import set_seed
@@ -95,7 +93,7 @@ def train(
         )
     settings_line = _settings_line(task.ranking(), given, recipe.ranking)
     if is_first():
-        logger.info('%s', settings_line)
+        logger.info(settings_line)
     stream = InstanceStream(sources, settings.seed, settings.shuffle)
     task.look_at(stream.from_position(0))
     with state_folder(recipe, target, resume, overwrite) as checkpoint:
@@ -173,11 +171,13 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
     """The recipe's sources, opened: corpora for pre-training (`CorpusSource`), else `TrainingSource`s."""
     if recipe.system is System.MLM:
         return [CorpusSource(source, f'data.{n}') for n, source in enumerate(recipe.data)]
-    scorer = None
+    scorer: BiEncoderTeacher | CrossEncoderTeacher | None = None
     if recipe.teacher is not None and recipe.teacher.checkpoint is not None:
-        scorer = opened_teacher(open_base(recipe.teacher.checkpoint))
-    more = recipe.training.group, recipe.teacher, scorer
-    return [TrainingSource(source, n, guard, f'data.{n}', *more) for n, source in enumerate(recipe.data)]
+        model = open_base(recipe.teacher.checkpoint)
+        crosses = model.config.get('ranking', {}).get('system') == MONOBERT
+        scorer = CrossEncoderTeacher(model) if crosses else BiEncoderTeacher(model)
+    teaching = recipe.training.group, recipe.teacher, scorer
+    return [TrainingSource(source, n, guard, *teaching) for n, source in enumerate(recipe.data)]
 
 
 def check_machine(recipe: Recipe, device: str, tensorboard: bool) -> None:

@@ -32,10 +32,7 @@ _RERANKERS = {
 
 
 class Validator:
-    """Ranks the candidates of the validation topics, those without judgments left out, and measures the rankings.
-
-    Raises InputError where no topic is judged or none has hits, a hit is not in the corpus, or there is neither.
-    """
+    """Ranks the candidates of the validation topics, those without judgments left out, and measures the rankings."""
 
     def __init__(self, settings: Validation, system: System, topics: Sequence[Query]) -> None:
         self.settings, self.system = settings, system
@@ -80,9 +77,7 @@ class Validator:
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
             write_checkpoint(Path(folder), task, base, adapter)
             self.ranked = self._ranked(open_checkpoint(folder), device)
-        by_rank = {
-            qid: Ranking(ranking.docids, reciprocal_scores(len(ranking))) for qid, ranking in self.ranked.items()
-        }
+        by_rank = {qid: Ranking(hits.docids, reciprocal_scores(len(hits))) for qid, hits in self.ranked.items()}
         return evaluate(by_rank, self.qrels, self.measures).means[self.settings.measure]
 
     def cutoff(self) -> Cutoff | None:

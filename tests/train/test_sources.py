@@ -16,7 +16,7 @@ from pyserini_repbert.train.training import train
 
 def opened(world, guard=None, **keys):
     values = {key: world[key] for key in ('topics', 'qrels', 'corpus', 'run')} | keys
-    return TrainingSource(Source(**values), 0, guard or Guard(), 'data.0')
+    return TrainingSource(Source(**values), 0, guard or Guard())
 
 
 def test_negatives_come_from_the_run_and_are_not_relevant(world):
@@ -43,7 +43,7 @@ def test_triples_keep_their_order_and_texts_are_their_own_ids(world, tmp_path):
     first = list(itertools.islice(stream.from_position(0), 3))
     assert first == [Instance(0, 'q0', ('d0', 'd7')), Instance(0, 'q1', ('d1', 'd8')), Instance(0, 'q2', ('d2', 'd9'))]
     (tmp_path / 'texts.tsv').write_text('what is a cat\ta cat is\ta dog is\n', encoding='utf-8')
-    source = TrainingSource(Source(triples=str(tmp_path / 'texts.tsv')), 0, Guard(), 'data.0')
+    source = TrainingSource(Source(triples=str(tmp_path / 'texts.tsv')), 0, Guard())
     (instance,) = source.instances(0, 0)
     assert source.query(instance.qid) == 'what is a cat'
     assert source.texts(instance.docids) == ['a cat is', 'a dog is']
@@ -98,7 +98,7 @@ def test_test_topics_of_the_catalog_are_known(world, tiny_recipe, tmp_path):
 
 
 def task_of(recipe):
-    sources = [TrainingSource(source, n, Guard(), f'data.{n}') for n, source in enumerate(recipe.data)]
+    sources = [TrainingSource(source, n, Guard()) for n, source in enumerate(recipe.data)]
     return new_task(recipe, open_base(recipe.base), sources)
 
 

@@ -26,7 +26,7 @@ ENCODED = ('input_ids', 'token_type_ids', 'attention_mask')
 
 def task_and_instances(recipe, n):
     base = open_base(recipe.base)
-    source = TrainingSource(recipe.data[0], 0, Guard(), 'data.0')
+    source = TrainingSource(recipe.data[0], 0, Guard())
     stream = InstanceStream([source], recipe.training.seed, 100).from_position(0)
     return new_task(recipe, base, [source]).train(), [next(stream) for _ in range(n)]
 

@@ -143,7 +143,7 @@ def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path)
 
     recipe = tiny_recipe('repbert', ranking=REPBERT, adapter={'rank': 2}, training={'scale': 9.0})
     base = open_base(recipe.base)
-    task = new_task(recipe, base, [TrainingSource(recipe.data[0], 0, Guard(), 'data.0')])
+    task = new_task(recipe, base, [TrainingSource(recipe.data[0], 0, Guard())])
     with torch.no_grad():
         for name, parameter in task.ranker.named_parameters():
             if 'lora_B' in name:

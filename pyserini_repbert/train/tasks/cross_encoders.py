@@ -9,14 +9,7 @@ import torch
 from torch import Tensor
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cross_encoder import (
-    DUOBERT,
-    MONOBERT,
-    SEGMENTS,
-    CrossEncoder,
-    DuoBert,
-    MonoBert,
-)
+from pyserini_repbert.models.cross_encoder import DUOBERT, MONOBERT, SEGMENTS, CrossEncoder, DuoBert, MonoBert
 from pyserini_repbert.models.pair_inputs import MAX_TOKENS, PairInputs, TripleInputs
 from pyserini_repbert.train.losses import relevance_cross_entropy
 from pyserini_repbert.train.recipe import Recipe
@@ -46,11 +39,6 @@ class CrossEncoderTask(Task):
         lengths = {'max_query_length': self.inputs.max_query, 'max_length': self.inputs.max_tokens}
         return {'system': self.system, 'layout': str(self.inputs.layout), **lengths}
 
-    def forward(self, batch: Batch) -> Tensor:
-        """Mean cross-entropy; the first half of a batch is relevant."""
-        logits = outputs(self.ranker, batch)
-        return relevance_cross_entropy(logits, _first_half(logits))
-
 
 class MonoBertTask(CrossEncoderTask, GroupTask):
     """A query beside a relevant passage, and beside a non-relevant one (Multi-Stage eq. 1)."""
@@ -72,7 +60,10 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
 
     def forward(self, batch: Batch) -> Tensor:
         """Mean cross-entropy (Multi-Stage eq. 1); `group_loss` for groups."""
-        return self.group_loss(batch) if 'present' in batch else super().forward(batch)
+        if 'present' in batch:
+            return self.group_loss(batch)
+        logits = outputs(self.ranker, batch)
+        return relevance_cross_entropy(logits, _first_half(logits))
 
 
 class DuoBertTask(CrossEncoderTask):
@@ -100,8 +91,6 @@ class DuoBertTask(CrossEncoderTask):
         first = [build(query, one, other).sequence for query, one, other in pairs]
         second = [build(query, other, one).sequence for query, one, other in pairs]
         batch = padded([*first, *second], self.tokenizer.pad)
-        if not self.recipe.training.group:
-            return batch
         batch['judged'] = torch.tensor([pair.judged for pair in instances] * 2)
         if self.recipe.teacher is not None:
             scores = torch.tensor([self.sources[pair.source].taught(pair.qid, pair.docids) for pair in instances])
@@ -110,9 +99,7 @@ class DuoBertTask(CrossEncoderTask):
         return batch
 
     def forward(self, batch: Batch) -> Tensor:
-        """Mean cross-entropy (Multi-Stage eq. 2); for groups, with judgments and with the teacher's probabilities."""
-        if 'judged' not in batch:
-            return super().forward(batch)
+        """Mean cross-entropy with judgments (Multi-Stage eq. 2), and with the teacher's probabilities, weighted."""
         logits, judged, teacher = outputs(self.ranker, batch), batch['judged'], self.recipe.teacher
         relevance = logits.new_zeros(())
         if judged.any():

@@ -9,17 +9,9 @@ import torch
 from torch import Tensor
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models import epic
 from pyserini_repbert.models.batching import collate_chunks
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.epic import (
-    MAX_PASSAGE_TOKENS,
-    MAX_QUERY_TOKENS,
-    PASSAGE_TYPE,
-    QUERY_TYPE,
-    SYSTEM,
-    Epic,
-    Variant,
-)
 from pyserini_repbert.train.tasks.base import Batch, GroupTask, limit, named, outputs
 
 _SPECIAL_TOKENS = 2
@@ -33,23 +25,23 @@ class EpicTask(GroupTask):
 
     known = ('variant', 'max_query_length', 'max_doc_length')
 
-    def new_ranker(self, sizes: BertConfig) -> Epic:
+    def new_ranker(self, sizes: BertConfig) -> epic.Epic:
         recipe = self.recipe
         self.chunk_size = sizes.max_position_embeddings - _SPECIAL_TOKENS
-        self.max_query = limit(recipe, 'max_query_length', min(MAX_QUERY_TOKENS, self.chunk_size), self.chunk_size)
-        self.max_passage = limit(recipe, 'max_doc_length', MAX_PASSAGE_TOKENS)
-        variant = recipe.ranking.get('variant', Variant.OFFICIAL)
-        if variant not in list(Variant):
+        self.max_query = limit(recipe, 'max_query_length', min(epic.MAX_QUERY_TOKENS, self.chunk_size), self.chunk_size)
+        self.max_passage = limit(recipe, 'max_doc_length', epic.MAX_PASSAGE_TOKENS)
+        variant = recipe.ranking.get('variant', epic.Variant.OFFICIAL)
+        if variant not in list(epic.Variant):
             raise InputError(
-                f"recipe '{recipe.name}': ranking.variant is {variant!r}: expected one of {', '.join(Variant)}"
+                f"recipe '{recipe.name}': ranking.variant is {variant!r}: expected one of {', '.join(epic.Variant)}"
             )
         self.unknown = self.tokenizer.ids(['[UNK]'])[0]
-        return Epic(sizes, variant)
+        return epic.Epic(sizes, variant)
 
     def ranking(self) -> dict[str, Any]:
-        variant = str(cast(Epic, self.ranker).variant)
+        variant = str(cast(epic.Epic, self.ranker).variant)
         lengths = {'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
-        return {'system': SYSTEM, 'variant': variant, **lengths}
+        return {'system': epic.SYSTEM, 'variant': variant, **lengths}
 
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
         """Queries and passages, encoded apart.
@@ -63,8 +55,8 @@ class EpicTask(GroupTask):
         passages = [text[: self.max_passage] or self.unknown for text in passages]
         owners = [row for row, query in enumerate(queries) for _ in query]
         return {
-            **self._texts(queries, QUERY_TYPE, 'query_'),
-            **self._texts(passages, PASSAGE_TYPE, 'passage_'),
+            **self._texts(queries, epic.QUERY_TYPE, 'query_'),
+            **self._texts(passages, epic.PASSAGE_TYPE, 'passage_'),
             'owners': torch.tensor(owners),
             'query_of': torch.tensor(query_of),
             'terms': torch.tensor([term for query in queries for term in query]),
@@ -82,7 +74,7 @@ class EpicTask(GroupTask):
 
     def scores(self, batch: Batch) -> Tensor:
         """EPIC's scores of the passages for their queries (EPIC eq. 5)."""
-        ranker = cast(Epic, self.ranker)
+        ranker = cast(epic.Epic, self.ranker)
         weights = ranker.query_importances(self._contextual(batch, 'query_')[0])
         terms, columns = torch.unique(batch['terms'], return_inverse=True)
         tokens, cls_vectors = self._contextual(batch, 'passage_')

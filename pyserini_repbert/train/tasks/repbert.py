@@ -14,16 +14,9 @@ import torch
 from torch import Tensor, distributed, nn
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models import repbert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER
-from pyserini_repbert.models.repbert import (
-    MAX_PASSAGE_TOKENS,
-    MAX_QUERY_TOKENS,
-    PASSAGE_TYPE,
-    QUERY_TYPE,
-    SYSTEM,
-    RepBert,
-)
 from pyserini_repbert.train.losses import MARGIN, multi_label_margin
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
@@ -48,10 +41,10 @@ class RepBertTask(Task):
 
     known = ('max_query_length', 'max_doc_length')
 
-    def new_ranker(self, sizes: BertConfig) -> RepBert:
+    def new_ranker(self, sizes: BertConfig) -> repbert.RepBert:
         most = sizes.max_position_embeddings - _SPECIAL_TOKENS
-        self.max_query = limit(self.recipe, 'max_query_length', MAX_QUERY_TOKENS, most)
-        self.max_passage = limit(self.recipe, 'max_doc_length', MAX_PASSAGE_TOKENS, most)
+        self.max_query = limit(self.recipe, 'max_query_length', repbert.MAX_QUERY_TOKENS, most)
+        self.max_passage = limit(self.recipe, 'max_doc_length', repbert.MAX_PASSAGE_TOKENS, most)
         scale = self.recipe.training.scale
         self.chooses_scale = scale is None and self.recipe.training.unit_layer
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale or 1.0))) if scale or self.chooses_scale else None
@@ -59,7 +52,7 @@ class RepBertTask(Task):
         self.trained_in_body = () if self.log_scale is None else (self.last_norm,)
         if any(source.source.triples or source.source.negatives for source in self.sources):
             self.inputs_per_pair = 2
-        return RepBert(sizes)
+        return repbert.RepBert(sizes)
 
     @classmethod
     def body_config(cls, values: Mapping[str, Any], recipe: Recipe) -> dict[str, Any]:
@@ -87,7 +80,7 @@ class RepBertTask(Task):
         logger.info(self.notes[0])
 
     def ranking(self) -> dict[str, Any]:
-        return {'system': SYSTEM, 'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
+        return {'system': repbert.SYSTEM, 'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
 
     def collate(self, instances: Sequence[Instance]) -> Batch:
         """Queries, passages, and the docids by which labels are found.
@@ -96,23 +89,24 @@ class RepBertTask(Task):
         `relevant_keys` int64 (queries, m): hashes of the docids that are relevant to a query, padded with -1. For
         groups, also the tensors of `of_teacher`.
         """
-        sources = [self.sources[instance.source] for instance in instances]
-        queries = [source.query(instance.qid) for source, instance in zip(sources, instances, strict=True)]
-        passages, keys, relevant_keys = [], [], []
-        for source, instance in zip(sources, instances, strict=True):
+        queries, passages, keys, relevant_keys = [], [], [], []
+        for instance in instances:
+            source = self.sources[instance.source]
+            queries.append(source.query(instance.qid))
             passages += source.texts(instance.docids)
             keys += [_key(source, docid) for docid in instance.docids]
             relevant = [instance.docids[0], *source.relevant(instance.qid)] if instance.judged else []
             relevant_keys.append([_key(source, docid) for docid in dict.fromkeys(relevant)])
         most = max(1, *map(len, relevant_keys))
+        relevant_keys = [keys_of_row + [-1] * (most - len(keys_of_row)) for keys_of_row in relevant_keys]
         batch = {
-            **padded(self.tokenizer.single(queries, self.max_query, QUERY_TYPE), self.tokenizer.pad, 'query_'),
-            **padded(self.tokenizer.single(passages, self.max_passage, PASSAGE_TYPE), self.tokenizer.pad, 'passage_'),
+            **padded(self.tokenizer.single(queries, self.max_query, repbert.QUERY_TYPE), self.tokenizer.pad, 'query_'),
+            **padded(
+                self.tokenizer.single(passages, self.max_passage, repbert.PASSAGE_TYPE), self.tokenizer.pad, 'passage_'
+            ),
             'rows': torch.tensor([row for row, instance in enumerate(instances) for _ in instance.docids]),
             'passage_keys': torch.tensor(keys),
-            'relevant_keys': torch.tensor(
-                [keys_of_row + [-1] * (most - len(keys_of_row)) for keys_of_row in relevant_keys]
-            ),
+            'relevant_keys': torch.tensor(relevant_keys),
         }
         return batch | self.of_teacher(instances) if self.recipe.training.group else batch
 
