@@ -93,7 +93,7 @@ def ours(
     task = new_task(recipe, base, [source])
 
     def run() -> float:
-        trainer = RankingTrainer(task, recipe, Fixed(instances), None, base, folder, 'cpu', quiet=True)
+        trainer = RankingTrainer(task, Fixed(instances), None, base, folder, 'cpu', quiet=True)
         clock = StepClock()
         trainer.add_callback(clock)
         trainer.train()

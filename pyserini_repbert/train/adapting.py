@@ -32,19 +32,13 @@ _SMOOTHED = 5  # neighbouring weights whose means are averaged before the best i
 class Adaptation(NamedTuple):
     """What was learnt from all topics, and what the same way of learning gave on topics held out.
 
-    Attributes
-    ----------
-    query_map : A, float32 (d, d)
-    weights : one for each ranking, dense first, of their min-max normalised scores; they sum to 1
-    rerank_weight : the reranker's share of the score; None without one
-    steps : nDCG@10 of each topic with the query map, then also fused, then also reranked, each learnt from the other
-        folds' topics; by name, in the order of `qids`
-    untuned : likewise by each ranking alone, by their interleaving, and with the reranker's own scores
+    `steps` has the nDCG@10 of each topic with the query map, then also fused, then also reranked, each learnt from the
+    other folds' topics; `untuned` by each ranking alone, by their interleaving, and with the reranker's own scores.
     """
 
-    query_map: NDArray[np.float32]
-    weights: tuple[float, ...]
-    rerank_weight: float | None
+    query_map: NDArray[np.float32]  # A, (d, d)
+    weights: tuple[float, ...]  # of each ranking's min-max normalised scores, dense first; they sum to 1
+    rerank_weight: float | None  # the reranker's share of the score; None without one
     qids: tuple[str, ...]
     steps: dict[str, NDArray[np.float64]]
     untuned: dict[str, NDArray[np.float64]]

@@ -156,8 +156,9 @@ def lora_config(adapter: Adapter) -> Any:
 
 
 @torch.no_grad()
-def write_checkpoint(folder: Path, task: Task, base: Checkpoint, adapter: Adapter | None) -> None:
+def write_checkpoint(folder: Path, task: Task, base: Checkpoint) -> None:
     """Write the task's model as it is now into an existing folder, in the form that `open_checkpoint` reads."""
+    adapter = task.recipe.adapter
     config = {key: value for key, value in task.body_config(base.config, task.recipe).items() if key not in _NOT_KEPT}
     if ranking := task.ranking():
         config['ranking'] = ranking

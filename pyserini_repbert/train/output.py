@@ -35,21 +35,15 @@ _STATE = 'trainer_state.json'  # in it, written last
 
 
 class Trained(NamedTuple):
-    """The result of a training.
-
-    `steps` are those done, fewer than asked for if training stopped early; `loss` is the mean over them; `best` the
-    validation measure of the best model, which is the result, and `before` that of the base. `cutoff` is how many hits
-    of the validation topics the model should best rerank, and `at_cutoff` the measure then: None without a run to
-    rerank.
-    """
+    """The result of a training."""
 
     folder: Path
-    steps: int
-    loss: float
-    best: float | None
-    cutoff: int | None = None
-    at_cutoff: float | None = None
-    before: float | None = None
+    steps: int  # fewer than asked for if training stopped early
+    loss: float  # mean over the steps
+    best: float | None  # validation measure of the best model, which is the result
+    cutoff: int | None = None  # how many hits of the validation topics the model should best rerank
+    at_cutoff: float | None = None  # the measure then
+    before: float | None = None  # validation measure of the base
 
     @classmethod
     def of(cls, folder: Path, rows: Sequence[Mapping[str, Any]]) -> Trained:

@@ -35,16 +35,7 @@ class Topic(NamedTuple):
 
 
 class Contrast:
-    """The vectors that the map is learnt from.
-
-    Attributes
-    ----------
-    queries : float32 (n topics, d)
-    scale : what inner products are multiplied by
-    random, is_relevant : float32 (m, d), random passages; bool (n topics, m)
-    hard : float32 (n topics, `HARD`, d): each topic's best passages that are not relevant
-    relevant, topic_of : float32 (r, d), the relevant passages of all topics; int64 (r,), the topic of each
-    """
+    """The float32 vectors that the map is learnt from: of n topics, r relevant passages, and m random ones."""
 
     def __init__(self, dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Topic], seed: int) -> None:
         vectors = np.stack([topic.vector for topic in topics])
@@ -55,13 +46,14 @@ class Contrast:
         others = [[d for d in hits.docids if d not in topic.grades] for hits, topic in zip(best, topics, strict=True)]
         n_hard = min(HARD, *map(len, others))
         hard = [index.vectors(index.rows(docids[:n_hard])) for docids in others]
-        self.queries = torch.from_numpy(vectors)
-        self.random = torch.from_numpy(index.vectors(chosen))
-        self.is_relevant = torch.from_numpy(np.stack([np.isin(chosen, rows_of_topic) for rows_of_topic in rows]))
-        self.hard = torch.from_numpy(np.stack(hard))
-        self.relevant = torch.from_numpy(index.vectors(np.concatenate(rows)))
-        self.topic_of = torch.from_numpy(np.repeat(np.arange(len(rows)), list(map(len, rows))))
-        self.scale = 1 / (TEMPERATURE * float((self.queries @ self.random.T).std(dim=1).mean()))
+        is_relevant = np.stack([np.isin(chosen, rows_of_topic) for rows_of_topic in rows])
+        self.queries = torch.from_numpy(vectors)  # (n, d)
+        self.random = torch.from_numpy(index.vectors(chosen))  # (m, d)
+        self.is_relevant = torch.from_numpy(is_relevant)  # (n, m)
+        self.hard = torch.from_numpy(np.stack(hard))  # (n, `HARD`, d): each topic's best passages that are not relevant
+        self.relevant = torch.from_numpy(index.vectors(np.concatenate(rows)))  # (r, d)
+        self.topic_of = torch.from_numpy(np.repeat(np.arange(len(rows)), list(map(len, rows))))  # (r,)
+        self.scale = 1 / (TEMPERATURE * float((self.queries @ self.random.T).std(dim=1).mean()))  # of inner products
 
 
 def learn_query_map(contrast: Contrast, places: Sequence[int]) -> NDArray[np.float32]:

@@ -11,7 +11,6 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from pyserini_repbert.train.losses import PairLoss
 
-_STRICT = ConfigDict(extra='forbid', strict=True)
 _LARGEST = 2**31 - 1
 _READ = ('topics', 'qrels', 'run', 'triples', 'corpus', 'index', 'qids', 'scores')
 
@@ -53,8 +52,6 @@ class Source:
     `negatives` 0, the other passages of the batch. Triples without `topics` are texts, and need no corpus.
     """
 
-    __pydantic_config__ = _STRICT
-
     topics: Text | None = None
     qrels: Text | None = None
     run: Text | None = None
@@ -77,8 +74,6 @@ class Validation:
 
     Without a run, RepBERT ranks the whole corpus, and `depth` hits are evaluated.
     """
-
-    __pydantic_config__ = _STRICT
 
     topics: Text
     qrels: Text
@@ -103,8 +98,6 @@ class Teacher:
     `drop_above` of the relevant passage's score are left out, as in Qu et al., "RocketQA" (NAACL 2021), section 4.2.
     """
 
-    __pydantic_config__ = _STRICT
-
     checkpoint: Text | None = None
     scale: Positive = 1.0
     weight: Number = 1.0
@@ -115,8 +108,6 @@ class Teacher:
 @dataclass(frozen=True)
 class Adapter:
     """A LoRA adapter (Hu et al., 2021) instead of full fine-tuning; `whole` keeps the body's layers in full instead."""
-
-    __pydantic_config__ = _STRICT
 
     rank: Count = 16
     alpha: Count = 32
@@ -129,8 +120,6 @@ class Adapter:
 @dataclass(frozen=True)
 class Training:
     """How a model is trained. Sizes count optimizer steps, batches of one device before accumulation, or instances."""
-
-    __pydantic_config__ = _STRICT
 
     steps: Count
     batch_size: Count
@@ -160,7 +149,7 @@ class Training:
 class Recipe:
     """One training; `text` is the recipe as YAML, settings and variables filled in."""
 
-    __pydantic_config__ = _STRICT
+    __pydantic_config__ = ConfigDict(extra='forbid', strict=True)  # of its parts too
 
     name: FileName
     system: System

@@ -22,19 +22,12 @@ from pyserini_repbert.train.recipe import Source, Teacher
 
 
 class Instance(NamedTuple):
-    """A query with passages, by their ids: a pair, or a group of candidates that are scored together.
+    """A query with passages, by their ids: a pair, or a group of candidates that are scored together."""
 
-    Attributes
-    ----------
-    source : position in the recipe of the source that they are from
-    docids : in a pair, a relevant passage and a non-relevant one, or the relevant one alone
-    judged : whether the first passage is a relevant one; else none is known to be
-    """
-
-    source: int
+    source: int  # position in the recipe
     qid: str
-    docids: tuple[str, ...]
-    judged: bool = True
+    docids: tuple[str, ...]  # in a pair, a relevant passage and a non-relevant one, or the relevant one alone
+    judged: bool = True  # whether the first passage is a relevant one; else none is known to be
 
 
 class TrainingSource:

@@ -28,7 +28,6 @@ from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepber
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC, is_first
-from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import InstanceStream, StreamDataset
 from pyserini_repbert.train.tasks.base import Batch, Task, parameter_groups
 from pyserini_repbert.train.validation import Validator
@@ -45,7 +44,6 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
     def __init__(
         self,
         task: Task,
-        recipe: Recipe,
         stream: InstanceStream,
         validator: Validator | None,
         base: Checkpoint,
@@ -54,11 +52,11 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         quiet: bool = False,
         tensorboard: bool = False,
     ) -> None:
-        self.recipe, self.base = recipe, base
-        self.validator: Any = validator
+        self.base, self.validator = base, validator
         self.restored: Path | None = None
         self.control: Any
-        args = training_arguments(recipe, task, folder, device, quiet)
+        recipe = task.recipe
+        args = training_arguments(task, folder, device, quiet)
         self.per_step = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
         pairs = self.per_step * task.inputs_per_instance * max(1, recipe.training.group)
         self.csv = CsvLog(folder / LOG, pairs)
@@ -84,7 +82,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
             self.remove_callback(ProgressCallback)
 
     def run(self, checkpoint: Path | None) -> None:
-        """Train, from a checkpoint of the Trainer's if one is given; the model is then the last, or the best validated."""
+        """Train, or go on from a checkpoint of the Trainer's; the model is then the last, or the best validated."""
         if checkpoint is None:
             self.args.eval_on_start = self.validator is not None
             self.train()
@@ -135,7 +133,8 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Rank and measure the validation topics; for the best model that was trained, also how many hits to rerank."""
         task = self.accelerator.unwrap_model(self.model)
-        metrics: dict[str, float] = {METRIC: self.validator.measure(task, self.base, self.recipe.adapter)}
+        assert self.validator is not None
+        metrics: dict[str, float] = {METRIC: self.validator.measure(task, self.base)}
         before = self.state.best_metric
         best = self.state.global_step and (before is None or metrics[METRIC] > before)
         if best and (tuned := self.validator.cutoff()):
@@ -199,9 +198,9 @@ class CsvLog(TrainerCallback):  # type: ignore[misc]
                 writer.writerows(entry for entry in state.log_history if len(entry.keys() & _COLUMNS) > 1)
 
 
-def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, quiet: bool) -> TrainingArguments:
-    """The Trainer's arguments for a recipe. With a validation, a checkpoint is written whenever it runs."""
-    settings, validation = recipe.training, recipe.validation
+def training_arguments(task: Task, folder: Path, device: str, quiet: bool) -> TrainingArguments:
+    """The Trainer's arguments for a task. With a validation, a checkpoint is written whenever it runs."""
+    settings, validation = task.recipe.training, task.recipe.validation
     on_gpu = device != 'cpu' and torch.cuda.is_available()
     every = settings.save_every if validation is None else validation.every
     return TrainingArguments(
@@ -225,7 +224,7 @@ def training_arguments(recipe: Recipe, task: Task, folder: Path, device: str, qu
         accelerator_config={'dispatch_batches': False, 'split_batches': False, 'non_blocking': on_gpu},
         dataloader_num_workers=GPU_WORKERS * on_gpu if settings.workers is None else settings.workers,
         dataloader_pin_memory=on_gpu,
-        ddp_find_unused_parameters=recipe.system in ('epic', 'cedr'),
+        ddp_find_unused_parameters=task.recipe.system in ('epic', 'cedr'),
         report_to='none',
         use_cpu=device == 'cpu',
         disable_tqdm=quiet,

@@ -99,13 +99,13 @@ def train(
     with state_folder(recipe, target, resume, overwrite) as checkpoint:
         work = work_folder(target)
         set_seed(settings.seed)
-        trainer = RankingTrainer(task, recipe, stream, validator, base, work, device, quiet, tensorboard)
+        trainer = RankingTrainer(task, stream, validator, base, work, device, quiet, tensorboard)
         trainer.run(checkpoint)
         trained = Trained.of(target, trainer.state.log_history)
         if not is_first():
             return trained
         with finished_output(target) as folder:
-            write_checkpoint(folder, trainer.accelerator.unwrap_model(trainer.model), base, recipe.adapter)
+            write_checkpoint(folder, trainer.accelerator.unwrap_model(trainer.model), base)
             write_checksums(folder)  # of what loading reads, and of nothing that a user may want to edit
             for name in (LOG, RECIPE):
                 shutil.copyfile(work / name, folder / name)

@@ -20,7 +20,7 @@ from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
 from pyserini_repbert.train.checkpoints import write_checkpoint
-from pyserini_repbert.train.recipe import Adapter, System, Validation
+from pyserini_repbert.train.recipe import System, Validation
 from pyserini_repbert.train.tasks.base import Task
 
 _RERANKERS = {
@@ -71,11 +71,11 @@ class Validator:
             for qid, docids in hits.items()
         }
 
-    def measure(self, task: Task, base: Checkpoint, adapter: Adapter | None) -> float:
+    def measure(self, task: Task, base: Checkpoint) -> float:
         """The measure's mean over the topics, for the task's model as it is now. Leaves random states as they were."""
         device = str(next(task.ranker.parameters()).device)
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
-            write_checkpoint(Path(folder), task, base, adapter)
+            write_checkpoint(Path(folder), task, base)
             self.ranked = self._ranked(open_checkpoint(folder), device)
         by_rank = {qid: Ranking(hits.docids, reciprocal_scores(len(hits))) for qid, hits in self.ranked.items()}
         return evaluate(by_rank, self.qrels, self.measures).means[self.settings.measure]

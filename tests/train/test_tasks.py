@@ -131,7 +131,7 @@ def test_knrm_begins_with_the_scores_of_the_vanilla_bert_it_starts_from(tiny_rec
     task, instances = task_and_instances(begun(architecture='knrm'), 3)
     query, texts = 'cat mat', [task.sources[0].texts([one.docids[0]])[0] for one in instances]
     (tmp_path / 'knrm').mkdir()
-    write_checkpoint(tmp_path / 'knrm', task, open_base(str(tmp_path / 'vanilla')), None)
+    write_checkpoint(tmp_path / 'knrm', task, open_base(str(tmp_path / 'vanilla')))
     candidates = [Candidate(str(number), 0.0, text) for number, text in enumerate(texts)]
     scores = [
         [(one.docid, one.score) for one in CedrReranker(tmp_path / name).rerank(query, candidates)]

@@ -112,10 +112,10 @@ def test_early_stopping_rolls_back_to_the_best_model(tiny_recipe, tmp_path, worl
     measured = iter([0.9, 0.2, 0.8, 0.1, 0.3, 0.8])
     kept = []
 
-    def measure(self, task, base, adapter):
+    def measure(self, task, base):
         kept.append(tmp_path / f'step{len(kept)}')
         kept[-1].mkdir()
-        write_checkpoint(kept[-1], task, base, adapter)
+        write_checkpoint(kept[-1], task, base)
         return next(measured)
 
     monkeypatch.setattr(module.Validator, 'measure', measure)
@@ -150,7 +150,7 @@ def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path)
                 parameter.normal_(std=0.1)
     task.eval()
     (tmp_path / 'made').mkdir()
-    write_checkpoint(tmp_path / 'made', task, base, recipe.adapter)
+    write_checkpoint(tmp_path / 'made', task, base)
     sequences = task.tokenizer.single(['cat mat'], 8, 0)
     with torch.no_grad():
         query = task.ranker(*collate(sequences, task.tokenizer.pad, 'cpu'))

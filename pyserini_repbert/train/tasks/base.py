@@ -23,20 +23,11 @@ GROUP = 8  # sequences of like length that a CPU runs at once
 
 
 class Task(nn.Module, ABC):
-    """The module that the trainer runs: `forward` gives the loss of a batch that `collate` made.
+    """The module that the trainer runs: `forward` gives the loss of a batch that `collate` made."""
 
-    Attributes
-    ----------
-    ranker : the model that is trained
-    known : keys that the recipe's `ranking` may have
-    inputs_per_pair : how many inputs, as `batch_size` counts them, a pair of passages makes
-    notes : lines for the model card, on settings that the recipe left open
-    trained_in_body : with an adapter, prefixes of the names of body weights that are trained in full and saved with it
-    """
-
-    known: tuple[str, ...]
-    inputs_per_pair = 1
-    trained_in_body: tuple[str, ...] = ()
+    known: tuple[str, ...]  # keys that the recipe's `ranking` may have
+    inputs_per_pair = 1  # how many inputs, as `batch_size` counts them, a pair of passages makes
+    trained_in_body: tuple[str, ...] = ()  # prefixes of body weights that are trained in full beside an adapter
 
     def __init__(
         self,
@@ -47,7 +38,7 @@ class Task(nn.Module, ABC):
     ) -> None:
         super().__init__()
         self.recipe, self.tokenizer, self.sources = recipe, tokenizer, list(sources)
-        self.notes: list[str] = []
+        self.notes: list[str] = []  # for the model card, on settings that the recipe left open
         for key in recipe.ranking:
             if key not in self.known:
                 expected = ', '.join(self.known)
@@ -106,11 +97,9 @@ class Task(nn.Module, ABC):
         return batch
 
     def with_teacher(self, loss: Tensor, scores: Tensor, batch: Batch) -> Tensor:
-        """`loss`, of the judged groups, and the teacher's loss over all groups, weighted; `loss` without a teacher.
+        """`loss`, of the judged groups, and the teacher's over all groups, weighted; `loss` without a teacher.
 
-        Parameters
-        ----------
-        scores : (passages,), of the candidates of all groups, one group after the other
+        `scores` (passages,) are of the candidates of all groups, one group after the other.
         """
         teacher, present = self.recipe.teacher, batch['present']
         if teacher is None:
@@ -195,9 +184,7 @@ def in_length_groups(
 ) -> Tensor:
     """The model's result for padded sequences; a CPU runs `rows` sequences of like length at once, with little padding.
 
-    Parameters
-    ----------
-    model : gives (n, h) or (n, length, h) for n sequences; the latter becomes 0 beyond the longest of those run at once
+    A result of (n, length, h) becomes 0 beyond the longest of those run at once.
     """
     if attention_mask is None or input_ids.device.type != 'cpu' or len(input_ids) <= rows:
         return model(input_ids, token_type_ids, attention_mask)

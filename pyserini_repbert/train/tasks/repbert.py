@@ -99,11 +99,10 @@ class RepBertTask(Task):
             relevant_keys.append([_key(source, docid) for docid in dict.fromkeys(relevant)])
         most = max(1, *map(len, relevant_keys))
         relevant_keys = [keys_of_row + [-1] * (most - len(keys_of_row)) for keys_of_row in relevant_keys]
+        single, pad = self.tokenizer.single, self.tokenizer.pad
         batch = {
-            **padded(self.tokenizer.single(queries, self.max_query, repbert.QUERY_TYPE), self.tokenizer.pad, 'query_'),
-            **padded(
-                self.tokenizer.single(passages, self.max_passage, repbert.PASSAGE_TYPE), self.tokenizer.pad, 'passage_'
-            ),
+            **padded(single(queries, self.max_query, repbert.QUERY_TYPE), pad, 'query_'),
+            **padded(single(passages, self.max_passage, repbert.PASSAGE_TYPE), pad, 'passage_'),
             'rows': torch.tensor([row for row, instance in enumerate(instances) for _ in instance.docids]),
             'passage_keys': torch.tensor(keys),
             'relevant_keys': torch.tensor(relevant_keys),
@@ -144,14 +143,7 @@ def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
     """A factor of similarities at which some pairs of a relevant and another passage violate the margin, and not all.
 
     The margin of 1 then equals the standard deviation of the scores of the other passages, or the difference of scores
-    that a tenth of the pairs stay below, whichever is more.
-
-    Parameters
-    ----------
-    similarities : floating (rows, passages)
-    positive : bool (rows, passages), whether the passage is relevant to the row's query
-
-    Returns 1 if there is no such pair.
+    that a tenth of the pairs stay below, whichever is more. The parameters are those of `multi_label_margin`.
     """
     pairs = [
         (row[is_positive][:, None] - row[~is_positive]).flatten()
@@ -166,13 +158,7 @@ def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
 
 
 def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:
-    """Which passages are relevant to each row: bool (rows, passages).
-
-    Parameters
-    ----------
-    passage_keys : int64 (passages,), none negative
-    relevant_keys : int64 (rows, m), padded with -1
-    """
+    """Which passages are relevant to each row: bool (rows, passages), from int64 (passages,) and (rows, m)."""
     return (passage_keys[None, :, None] == relevant_keys[:, None, :]).any(dim=2)
 
 
