@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
-
-if TYPE_CHECKING:
-    from pyserini_repbert.train.adapting import Adaptation
 
 _CONVINCING = 0.05  # the p below which a gain is kept
 
 
 def main(arguments: list[str]) -> None:
     """Learn, estimate the gain on topics held out, and write what was learnt where there is one."""
-    parser = command.parser(
-        'adapt',
+    text = (
         'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds. The index stays as '
         'it is. --output is written if the gain, estimated by cross-validation, is more than noise. Then: search '
-        '--adapted.',
+        '--adapted.'
     )
+    parser = command.parser('adapt', text)
     add_flags(parser, 'index', required=True)
     add_flags(parser, 'encoder', 'sparse')
     add = parser.add_argument
@@ -38,6 +34,7 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     if Path(options.output).exists():
         raise InputError(f'{options.output} exists: remove it or choose another output')
+    from pyserini_repbert.evaluate.significance import paired_t_test
     from pyserini_repbert.names.topics import load_qrels, load_topics
     from pyserini_repbert.pipeline.adapted import write_adapted
     from pyserini_repbert.pipeline.opening import joined, open_pipeline
@@ -57,11 +54,25 @@ def main(arguments: list[str]) -> None:
     reranker = pipeline.rerankers and joined(spec, [], [pipeline.rerankers], pipeline.source)
     with command.progress(FOLDS * (FOLDS + 1) // 2 + 1, 'adapt', 'map', options.quiet) as bar:
         learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker)
-    estimate = _estimate(learnt)
-    print(_report(learnt, estimate, [dense.name, *spec.sparse]))
-    if not options.keep and not (estimate['gain'] > 0 and estimate['p'] < _CONVINCING):
+
+    best = max(learnt.untuned.values(), key=lambda values: values.mean())
+    gains = learnt.held_out - best
+    gain, error = float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(len(best))
+    _, p = paired_t_test(learnt.held_out.tolist(), best.tolist())
+    print(f'nDCG@10 on {len(learnt.qids)} topics, each by what the others taught:')
+    rows = learnt.untuned | learnt.steps
+    for name, values in rows.items():
+        print(f'  {name:<{max(map(len, rows))}}  {values.mean():.4f}')
+    if spec.sparse:
+        weights = zip([dense.name, *spec.sparse], learnt.weights, strict=True)
+        print(f'weights: {", ".join(f"{name} {weight:g}" for name, weight in weights)}')
+    if learnt.rerank_weight is not None:
+        print(f"the reranker's share: {learnt.rerank_weight:g}")
+    print(f'gain: {gain:+.4f} +- {error:.4f} over the best untuned, p {p:.2g}')
+    if not options.keep and not (gain > 0 and p < _CONVINCING):
         print(f'no gain that can be told from noise: {options.output} is not written (--keep writes it)')
         return
+    estimate = {'topics': len(learnt.qids), 'untuned': float(best.mean()), 'adapted': float(learnt.held_out.mean())}
     write_adapted(
         options.output,
         learnt.query_map,
@@ -71,40 +82,8 @@ def main(arguments: list[str]) -> None:
         sparse=spec.sparse,
         weights=learnt.weights,
         depth=DEPTH,
-        estimate=estimate,
+        estimate=estimate | {'gain': gain, 'standard_error': error, 'p': p},
         stages=tuple(f'{stage}{"," if stage.options else ":"}weight={learnt.rerank_weight:g}' for stage in spec.stages),
     )
     record_output(options, options.output, ('topics', 'qrels'), opened.models, opened.indexes)
     print(f'{options.output}: search with --adapted {options.output}')
-
-
-def _estimate(learnt: Adaptation) -> dict[str, float | int]:
-    """Means over the topics, the gain over the best untuned way, its standard error, and the p of the paired t-test."""
-    from pyserini_repbert.evaluate.significance import paired_t_test
-
-    best = max(learnt.untuned.values(), key=lambda values: values.mean())
-    gains = learnt.held_out - best
-    _, p = paired_t_test(learnt.held_out.tolist(), best.tolist())
-    return {
-        'topics': len(learnt.qids),
-        'untuned': float(best.mean()),
-        'adapted': float(learnt.held_out.mean()),
-        'gain': float(gains.mean()),
-        'standard_error': float(gains.std(ddof=1)) / math.sqrt(len(best)),
-        'p': p,
-    }
-
-
-def _report(learnt: Adaptation, estimate: dict[str, float | int], names: list[str]) -> str:
-    rows = learnt.untuned | learnt.steps
-    width = max(map(len, rows))
-    lines = [f'nDCG@10 on {estimate["topics"]} topics, each by what the others taught:']
-    lines += [f'  {name:<{width}}  {values.mean():.4f}' for name, values in rows.items()]
-    if len(names) > 1:
-        weights = [f'{name} {weight:g}' for name, weight in zip(names, learnt.weights, strict=True)]
-        lines.append(f'weights: {", ".join(weights)}')
-    if learnt.rerank_weight is not None:
-        lines.append(f"the reranker's share: {learnt.rerank_weight:g}")
-    gain = f'{estimate["gain"]:+.4f} +- {estimate["standard_error"]:.4f}'
-    lines.append(f'gain: {gain} over the best untuned, p {estimate["p"]:.2g}')
-    return '\n'.join(lines)

@@ -7,8 +7,8 @@ import importlib
 import itertools
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 
 from pyserini_repbert import __version__
@@ -43,8 +43,7 @@ and RepBERT among its encoders and indexes."""
 _NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.server')
 
 
-def main(arguments: list[str]) -> int | None:
-    """Run a command of ours or a module of Pyserini by name; returns its exit status."""
+def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ('-h', '--help', 'help'):
         width = max(map(len, COMMANDS))
         commands = '\n'.join(f'  {name:<{width}}  {text}' for name, text in COMMANDS.items())
@@ -55,8 +54,8 @@ def main(arguments: list[str]) -> int | None:
         print(f'pyserini_repbert {__version__}')
         return 0
     if name in COMMANDS:
-        command: Callable[[list[str]], int | None] = importlib.import_module(f'pyserini_repbert.commands.{name}').main
-        return command(rest)
+        command: Any = importlib.import_module(f'pyserini_repbert.commands.{name}')
+        return int(command.main(rest) or 0)
     if name.split('.')[0] == 'pyserini':
         return _run_pyserini(name, rest)
     close = difflib.get_close_matches(name, list(COMMANDS), n=2, cutoff=0.5)
@@ -80,9 +79,8 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     os.environ['PATH'] = os.pathsep.join([str(Path(os.environ['JAVA_HOME']) / 'bin'), os.environ.get('PATH', '')])
     pairs = list(itertools.pairwise(arguments))
     for place, (flag, name) in enumerate(pairs, 1):
-        shipped = catalog.file('topics', name) if flag == '--topics' and not Path(name).exists() else None
-        if shipped is not None:
-            arguments[place] = str(shipped)  # Pyserini reads a file
+        if flag == '--topics' and not Path(name).exists():
+            arguments[place] = str(catalog.file('topics', name) or name)  # Pyserini reads a file
     if module.startswith(_NEED_PLUGIN):
         pyserini.register()
         pairs += [(flag, value) for flag, _, value in (given.partition('=') for given in arguments)]
@@ -91,7 +89,6 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
                 pyserini.claim(encoder)
     if module.startswith('pyserini.server'):
         pyserini.register_with_server()
-    before = sys.argv
     sys.argv = [module, *arguments]
     try:
         tables.keep_tables()
@@ -109,6 +106,4 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
         if isinstance(error, PyseriniRepbertError) or (isinstance(error, OSError) and error.filename):
             raise  # ours, or one of the user's files
         raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
-    finally:
-        sys.argv = before
     return 0

@@ -20,20 +20,17 @@ _PYSERINI = "pip install 'pyserini>=1.6,<3'"
 
 
 class Finding(NamedTuple):
-    """One line of the report.
-
-    `status` is 'fail' for a required part that does not work, 'warn' for an optional one, or one that works less well.
-    """
+    """One line of the report."""
 
     check: str
-    status: str
+    status: str  # 'fail': a required part does not work; 'warn': an optional part does not, or one works less well
     found: str
     fix: str = ''  # what to do
 
 
 def _python() -> Iterator[Finding]:
-    description = f'{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs'
-    yield Finding('python', 'ok', description)
+    machine = f'{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs'
+    yield Finding('python', 'ok', f'{platform.python_version()} on {machine}')
 
 
 def _java() -> Iterator[Finding]:
@@ -167,10 +164,10 @@ def main(arguments: list[str]) -> int:
     options = flags.parse_args(arguments)
     report = []
     for finding in findings():
-        report.append(finding)
+        report.append(finding._asdict())
         if not options.json:
-            print(f'{finding.status:<4}  {finding.check:<16}  {finding.found}')
-            print(f'{"":<22}  fix: {finding.fix}\n' if finding.fix else '', end='')
+            fix = f'\n{"":<22}  fix: {finding.fix}' if finding.fix else ''
+            print(f'{finding.status:<4}  {finding.check:<16}  {finding.found}{fix}')
     if options.json:
-        print(json.dumps([finding._asdict() for finding in report], indent=1, ensure_ascii=False))
-    return int(any(finding.status == 'fail' for finding in report))
+        print(json.dumps(report, indent=1, ensure_ascii=False))
+    return int(any(finding['status'] == 'fail' for finding in report))

@@ -54,14 +54,13 @@ def check_flags(options: argparse.Namespace) -> None:
     missing = [f'--{name}' for name in ('corpus', 'encoder') if getattr(options, name) is None]
     command.refuse(missing, f'the following arguments are required: {", ".join(missing)}')
     if options.shard_id is not None:
-        unfit = options.shard or options.shard_num is None
-        command.refuse(unfit, '--shard-id takes --shard-num and no --shard')
+        command.refuse(options.shard or options.shard_num is None, '--shard-id takes --shard-num and no --shard')
         options.shard = f'{options.shard_id}/{options.shard_num}'
     if options.ray is not None:
         for flag in ('--shard', '--shard-id', '--resume'):
             command.refuse(flag in flags, f'{flag} does not go with --ray, which makes all parts that are missing')
-        tokenises = options.workers is not None
-        command.refuse(tokenises, '--workers does not go with --ray, whose workers tokenise themselves')
+        why = '--workers does not go with --ray, whose workers tokenise themselves'
+        command.refuse(options.workers is not None, why)
     elif options.shard_id is None:
         command.refuse(options.shard_num is not None, '--shard-num takes --shard-id or --ray')
     check_outside(options.output, options.corpus)
@@ -69,16 +68,12 @@ def check_flags(options: argparse.Namespace) -> None:
 
 def encode(
     options: argparse.Namespace,
-    settings: type[Any],
-    opened: Callable[..., Any],
+    settings: type[Any],  # of the bundle
+    opened: Callable[..., Any],  # opens the encoder
     encoding_of: Callable[..., Encoding[Any]],
-    described: Callable[[Manifest[Any]], str],
+    described: Callable[[Manifest[Any]], str],  # what the user reads of a finished bundle
 ) -> None:
-    """Do what the flags of `add_encoding_arguments` ask for: encode a corpus or a part of it, or put parts together.
-
-    `settings` is the class of the bundle's settings, `opened` opens the encoder, `encoding_of` makes its encoding, and
-    `described` describes a finished bundle to the user.
-    """
+    """Do what the flags of `add_encoding_arguments` ask for: encode a corpus or a part of it, or put parts together."""
     command.use_threads(options.threads)
     if sys.platform == 'linux' and hasattr(libc := ctypes.CDLL(None), 'mallopt'):
         libc.mallopt(_ARENA_MAX, 1)  # by default memory freed in one thread is not used again by the others
@@ -103,12 +98,11 @@ def encode(
     stored = command.picked(options, 'store_text', 'shard_size')
     encoding = partial(encoding_of, encoder, token_budget=options.batch_tokens, **stored)
     output = options.output
-    tokenizer = getattr(encoder, 'tokenizer', None)
-    if tokenizer is not None and options.ray is None:
-        share_workers([tokenizer], usual_workers(options.device) if options.workers is None else options.workers)
     if options.ray is not None:
         manifest = _on_ray(options, corpus, encoding())
     else:
+        tokenizers = [encoder.tokenizer] if hasattr(encoder, 'tokenizer') else []
+        share_workers(tokenizers, usual_workers(options.device) if options.workers is None else options.workers)
         if part.of > 1:
             corpus = corpus.part(part.index, part.of, options.shard_size)
             output = part_folder(output, part, options.overwrite)
@@ -118,7 +112,7 @@ def encode(
             begun = command.picked(options, 'resume', 'overwrite')
             manifest = build_bundle(corpus, output, staged, **begun, on_progress=update)
         if not options.quiet:
-            print(stages_text(staged.times, [tokenizer] if tokenizer else []), file=sys.stderr)
+            print(stages_text(staged.times, tokenizers), file=sys.stderr)
     record_output(options, str(output), ('corpus',), used_models(encoder))
     text = f'part {options.shard} is done, {manifest.count} passages' if part.of > 1 else described(manifest)
     skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
@@ -152,11 +146,10 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]
         return encode_parts(fleet, work, options.overwrite, bar.update)
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
+def main(arguments: list[str]) -> None:
     parser = command.parser('encode', 'Make an index of vectors from a corpus.')
-    store_text = 'keep the passages, for showing and reranking them'
-    add_encoding_arguments(parser, 'catalog name or checkpoint folder', store_text)
+    encoder, store_text = 'catalog name or checkpoint folder', 'keep the passages, for showing and reranking them'
+    add_encoding_arguments(parser, encoder, store_text)
     parser.add_argument('--vector-dtype', default='float32', help='how vectors are stored: float32 or float16')
     options = parser.parse_args(arguments)
     check_flags(options)
@@ -169,4 +162,3 @@ def main(arguments: list[str]) -> int:
         return f'{manifest.count} passages x {stored} in {command.counted(len(manifest.shards), "shard")}'
 
     encode(options, Settings, document_encoder, partial(dense_encoding, dtype=options.vector_dtype), described)
-    return 0

@@ -6,14 +6,14 @@ import contextlib
 import importlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_repbert.commands.command import parser, refuse
 from pyserini_repbert.commands.flags import add_flags, named_paths, parsed, read_named, record_output, run_tag
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, judged_only, parse_measures
-from pyserini_repbert.evaluate.significance import Comparison, compare
+from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file, atomic_folder
 from pyserini_repbert.names.topics import load_qrels, load_topics
@@ -43,12 +43,10 @@ def main(arguments: list[str]) -> None:
     add('--compare', action='store_true', help='compare the other runs with the first by paired t-tests')
     add('--json', action='store_true', help='print JSON instead of tables')
     options = parsed(flags, arguments)
-    why = 'no run files were given: name them before --measures, which takes all words behind it'
-    refuse(not options.runs, why)
-    single = options.compare and len(options.runs) < 2
+    refuse(not options.runs, 'no run files were given: name them before --measures, which takes all words behind it')
+    single, printed = options.compare and len(options.runs) < 2, options.per_query == '-'
     refuse(single, '--compare was given one run: give the baseline first, then the runs to compare with it')
-    both = options.per_query == '-' and options.json
-    refuse(both, '--per-query - and --json both print: write the values per query to a file')
+    refuse(printed and options.json, '--per-query - and --json both print: write the values per query to a file')
     measures = parse_measures(options.measures)
     paths = named_paths(options.runs)
     qrels = load_qrels(options.qrels)
@@ -61,7 +59,7 @@ def main(arguments: list[str]) -> None:
     baseline, *compared = evaluations if options.compare else list(evaluations)[:1]
     tests = [(name, test) for name in compared for test in compare(evaluations[baseline], evaluations[name])]
     if options.per_query:
-        with contextlib.nullcontext(sys.stdout) if options.per_query == '-' else atomic_file(options.per_query) as out:
+        with contextlib.nullcontext(sys.stdout) if printed else atomic_file(options.per_query) as out:
             out.write('run\tqid\tmeasure\tvalue\n')
             for name, evaluation in evaluations.items():
                 for measure, values in evaluation.values.items():
@@ -75,17 +73,13 @@ def main(arguments: list[str]) -> None:
         if tests:
             results |= {'baseline': baseline, 'comparisons': [{'run': name, **test._asdict()} for name, test in tests]}
         print(json.dumps(results, ensure_ascii=False, indent=2))
-    elif options.per_query != '-':
-        _print_tables(evaluations, tests, len(qrels))
-
-
-def _print_tables(scored: Mapping[str, Evaluation], tests: Sequence[tuple[str, Comparison]], n_judged: int) -> None:
-    baseline = next(iter(scored))
-    rows = [[name, *(f'{value:.4f}' for value in one.means.values())] for name, one in scored.items()]
-    print(markdown(['run', *scored[baseline].means], rows))
-    without = {name: len(one.without_hits) for name, one in scored.items() if one.without_hits}
+    if options.json or printed:
+        return
+    rows = [[name, *(f'{value:.4f}' for value in one.means.values())] for name, one in evaluations.items()]
+    print(markdown(['run', *evaluations[baseline].means], rows))
+    without = {name: len(one.without_hits) for name, one in evaluations.items() if one.without_hits}
     notes = [f'{name} has no hits for {number} of them, which count 0.' for name, number in without.items()]
-    print(f'\nOver {n_judged} judged topics.', *notes)
+    print(f'\nOver {len(qrels)} judged topics.', *notes)
     if tests:
         rows = [
             [name, test.measure, f'{test.difference:+.4f}', f'{test.t:.3f}', f'{test.p:.4g}']
@@ -97,7 +91,6 @@ def _print_tables(scored: Mapping[str, Evaluation], tests: Sequence[tuple[str, C
 
 
 def ties(arguments: Sequence[str]) -> None:
-    """Print a row for each run and measure: its interval over all ways to break ties."""
     flags = parser('evaluate ties', 'Score runs with ties broken for the worst, as the run has them, and for the best.')
     add_flags(flags, 'qrels')
     flags.add_argument('runs', nargs='+', metavar='RUN', help='run files, each as FILE or NAME=FILE')
@@ -114,18 +107,14 @@ def ties(arguments: Sequence[str]) -> None:
     rows = []
     for name, run in read_named(paths, options.quiet):
         run = ties_as_scored(run) if options.written_here or read_record(paths[name]) else run
-        share = f'{tied_share(run):.1%}'
         for measure, interval in tie_intervals(run, qrels, measures).items():
-            rows.append([name, share, measure, *(f'{value:.4f}' for value in interval)])
+            rows.append([name, f'{tied_share(run):.1%}', measure, *(f'{value:.4f}' for value in interval)])
     print(markdown(['run', 'tied hits', 'measure', 'lowest', 'as given', 'highest'], rows))
 
 
 def split_folds(arguments: Sequence[str]) -> None:
-    """Write the topics that each fold's model is trained, validated and tested on."""
-    text = (
-        'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv: it tests, the one before validates, the rest train.'
-    )
-    flags = parser('evaluate split-folds', text)
+    files = 'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv'
+    flags = parser('evaluate split-folds', f'{files}: it tests, the one before validates, the rest train.')
     flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
     add_flags(flags, 'topics', required=True)
     flags.add_argument('--run', help='a run of all topics, to be split likewise into .run files')
@@ -152,7 +141,6 @@ def split_folds(arguments: Sequence[str]) -> None:
 
 
 def join_folds(arguments: Sequence[str]) -> None:
-    """Join the runs of the folds' models into one run of all topics."""
     flags = parser('evaluate join-folds', "Join the folds' test runs into one, checking that each keeps to its fold.")
     flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
     add_flags(flags, 'runs', help="each fold's test run, in their order")

@@ -46,18 +46,18 @@ def tradeoff(arguments: Sequence[str]) -> None:
     saved, about = read_saved_scores(options.scores)
     deepest = max((len(query.scores) for query in saved), default=0)
     compared = max((len(query.members) for query in saved), default=0)
+    if not deepest:
+        raise InputError(f'{options.scores} has no scores of a first reranker: keep those of two stages')
     k0_values = options.k0 or _within(_K0, deepest)
     k1_values = _within(_K1, min(about.get('k1', compared), compared)) if options.k1 is None else options.k1
     chosen = study.settings(k0_values, k1_values, options.methods, options.samples)
     chosen = [setting for setting in chosen if setting.k0 <= deepest and setting.k1 <= compared]
-    if not deepest:
-        raise InputError(f'{options.scores} has no scores of a first reranker: keep those of two stages')
     if not chosen:
         there = f'scores to k0={deepest}, and pairs of {compared} candidates'
         raise InputError(f'{options.scores} has {there}: give --k0 and --k1 within that')
-    rates = study.seconds_an_inference(about)
     with progress(len(chosen), 'replay', 'settings', options.quiet) as bar:
-        points, missing = study.trade_off(saved, qrels, chosen, measures, rates, options.hits, bar.update)
+        more = (study.seconds_an_inference(about), options.hits, bar.update)
+        points, missing = study.trade_off(saved, qrels, chosen, measures, *more)
     if not points:
         raise InputError(f'{options.scores} lacks the pairs of all settings: score with --replay-k0')
     fronts = {named.name: study.pareto_front(points, named.name) for named in measures}
@@ -105,20 +105,20 @@ def _within(defaults: Sequence[int], most: int) -> list[int]:
 
 
 def epic_pruning(arguments: Sequence[str]) -> None:
-    """Measure every setting of pruning and quantising, and print one table."""
     flags = parser('evaluate epic-pruning', 'Rerank a run with pruned, quantised EPIC vectors: savings and costs.')
-    flags.add_argument('--model', required=True, help='an EPIC checkpoint: catalog name or folder')
-    flags.add_argument('--corpus', required=True, help='the corpus that was searched, or a collection of the catalog')
+    add = flags.add_argument
+    add('--model', required=True, help='an EPIC checkpoint: catalog name or folder')
+    add('--corpus', required=True, help='the corpus that was searched, or a collection of the catalog')
     add_flags(flags, 'corpus_format', 'fields')
     add_flags(flags, 'topics', required=True)
     add_flags(flags, 'qrels')
-    flags.add_argument('--run', required=True, help="the first stage's run file")
+    add('--run', required=True, help="the first stage's run file")
     add_flags(flags, 'hits', type=positive_int, help='hits reranked')
     prune = [0, 2000, 1000, 500, 100]
-    flags.add_argument('--prune', type=zero_or_more, nargs='+', default=prune, help='weights kept of a passage; 0: all')
-    flags.add_argument('--weights', choices=tuple(WEIGHTS), nargs='+', default=['fp16', 'uint8'], help='how stored')
+    add('--prune', type=zero_or_more, nargs='+', default=prune, help='weights kept of a passage; 0: all')
+    add('--weights', choices=tuple(WEIGHTS), nargs='+', default=['fp16', 'uint8'], help='how stored')
     add_flags(flags, 'measures', default=['MRR@10', 'nDCG@10'])
-    flags.add_argument('--folder', help='keep the indexes there, and use those that are there')
+    add('--folder', help='keep the indexes there, and use those that are there')
     add_flags(flags, 'csv', 'device', 'precision', 'offline')
     options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import read_run

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyserini_repbert.commands.command import parser, positive_int, printable, refuse, utf8_text, zero_or_more
 from pyserini_repbert.commands.flags import add_flags, parsed, precision
 from pyserini_repbert.commands.terminal import Bars, say_device
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
-
-if TYPE_CHECKING:
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import Ranking
 
 _MATCHES = 3  # closest passage tokens shown of each query token
 _SHADES = (255, 254, 252, 194, 157, 120, 83, 46)  # backgrounds of xterm's 256 colours, from white to green
@@ -25,11 +21,11 @@ _SHADES = (255, 254, 252, 194, 157, 120, 83, 46)  # backgrounds of xterm's 256 c
 
 def main(arguments: list[str]) -> None:
     """Explain passages; print it, and write pages and pictures on request."""
-    flags = parser(
-        'explain',
+    text = (
         "Why a reranker scores passages as it does: EPIC's term weights, CEDR's similarity of words, duoBERT's pairs "
-        "and what each aggregation makes of them, monoBERT's probabilities.",
+        "and what each aggregation makes of them, monoBERT's probabilities."
     )
+    flags = parser('explain', text)
     flags.add_argument('--model', help='a reranker: catalog name or folder; default: the EPIC model that --index names')
     add_flags(flags, 'query')
     what = flags.add_mutually_exclusive_group(required=True)
@@ -56,6 +52,7 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.index.epic import EpicBundle
     from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
     from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.names.texts import open_texts
     from pyserini_repbert.pipeline.opening import open_reranker
     from pyserini_repbert.rerank.duobert import DuoBertReranker
     from pyserini_repbert.rerank.epic import EpicReranker
@@ -71,7 +68,14 @@ def main(arguments: list[str]) -> None:
     reranker = open_reranker(model, options.device, precision=precision(options))
     if bundle is not None and isinstance(reranker, EpicReranker):
         reranker = EpicReranker(reranker.encoder, index=bundle)
-    hits = _hits(options, bundle)
+    docids = options.docid or [str(place) for place, _ in enumerate(options.passage, 1)]
+    texts = options.passage or [None] * len(docids)
+    if options.docid and (options.corpus or bundle is None or bundle.has_texts):
+        texts = open_texts(options.corpus, None if options.corpus else options.index, docids).texts(docids)
+        if None in texts:
+            place = f'corpus {options.corpus}' if options.corpus else f'index {options.index}'
+            raise MissingResourceError(f"{place} has no passage '{docids[texts.index(None)]}': check the docid")
+    hits = Ranking(docids, [0.0] * len(docids), texts)
     if isinstance(reranker, DuoBertReranker) and len(hits) < 2:
         raise InputError('duoBERT compares passages: give two passages or more')
     settings = {'top': options.top, 'layers': options.layer, 'samples': options.samples, 'seed': options.seed}
@@ -85,34 +89,23 @@ def main(arguments: list[str]) -> None:
         print(_text(explained, sys.stdout.isatty()))
 
 
-def _hits(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking:
-    """The passages that the flags name, with their texts."""
-    from pyserini_repbert.names.texts import open_texts
-    from pyserini_repbert.ranking import Ranking
-
-    if options.passage:
-        places = [str(place) for place in range(1, len(options.passage) + 1)]
-        return Ranking(places, [0.0] * len(places), options.passage)
-    texts: list[str | None] = [None] * len(options.docid)
-    if options.corpus or bundle is None or bundle.has_texts:
-        index = None if options.corpus else options.index
-        texts = open_texts(options.corpus, index, options.docid).texts(options.docid)
-        if None in texts:
-            absent = options.docid[texts.index(None)]
-            place = f'corpus {options.corpus}' if options.corpus else f'index {options.index}'
-            raise MissingResourceError(f"{place} has no passage '{absent}': check the docid")
-    return Ranking(options.docid, [0.0] * len(texts), texts)
-
-
 def _text(explained: Mapping[str, Any], colours: bool) -> str:
     """An explanation for a terminal: EPIC's terms are shaded with `colours`, else followed by their weights."""
-    if explained['system'] == 'epic':
-        from pyserini_repbert.explain.rendering import titles
+    from pyserini_repbert.explain.rendering import panels, titles
 
+    if explained['system'] == 'epic':
         named = zip(titles(explained), explained['passages'], strict=True)
         return '\n\n'.join(title + _weights(passage, colours) for title, passage in named)
     if explained['system'] == 'cedr':
-        return '\n\n'.join(_matches(explained))
+        tables = []
+        for panel in panels(explained):  # a table for each map
+            rows = [
+                [token, *(f'{match} {value:.3f} @{place}' for match, place, value in matches)]
+                for token, matches in zip(panel.map.query, panel.map.best_matches(_MATCHES), strict=True)
+            ]
+            header = [panel.title, *(f'match {rank}' for rank in range(1, len(rows[0])))]
+            tables.append(markdown(header, [[printable(cell).replace('|', r'\|') for cell in row] for row in rows]))
+        return '\n\n'.join(tables)
     docids, probabilities = list(map(printable, explained['docids'])), explained['probabilities']
     if explained['system'] == 'duobert':
         cells = [['' if p is None else f'{100 * p:.1f}' for p in row] for row in probabilities]
@@ -150,18 +143,3 @@ def _terms(terms: Sequence[Mapping[str, Any]], colours: bool) -> str:
     places = [min(int(max(term['weight'], 0) / greatest * len(_SHADES)), len(_SHADES) - 1) for term in terms]
     words = [printable(term['term']) for term in terms]
     return ' '.join(f'\x1b[30;48;5;{_SHADES[at]}m{word}\x1b[0m' for at, word in zip(places, words, strict=True))
-
-
-def _matches(explained: Mapping[str, Any]) -> list[str]:
-    """A table for each of CEDR's maps: the passage tokens that are closest to each query token."""
-    from pyserini_repbert.explain.rendering import panels
-
-    tables = []
-    for panel in panels(explained):
-        rows = [
-            [token, *(f'{match} {value:.3f} @{place}' for match, place, value in matches)]
-            for token, matches in zip(panel.map.query, panel.map.best_matches(_MATCHES), strict=True)
-        ]
-        header = [panel.title, *(f'match {rank}' for rank in range(1, len(rows[0])))]
-        tables.append(markdown(header, [[printable(cell).replace('|', r'\|') for cell in row] for row in rows]))
-    return tables

@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from pyserini_repbert.commands.command import (
     finite_number,
@@ -21,11 +21,10 @@ from pyserini_repbert.commands.command import (
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from pyserini_repbert.ranking import Run
     from pyserini_repbert.record import Input, Model
 
+_Name = TypeVar('_Name')
 FORMULA = ('alpha', 'weights', 'normalize', 'rrf_k')
 _STORE = {'action': 'store_true'}
 _FLAGS: dict[str, dict[str, Any]] = {  # those that need no import of a spec
@@ -100,21 +99,17 @@ def _of_field(name: str, of: Any) -> dict[str, Any]:
         from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 
         of = PipelineSpec if name in PipelineSpec.model_fields else Machine
-    field: FieldInfo = of.model_fields[name]
-    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-    said = {'help': field.description, 'default': field.default, **extra}
-    types: dict[Any, Any] = {int: positive_int, float: finite_number, str: str}
-    kinds = [kind for kind in get_args(field.annotation) or [field.annotation] if kind is not type(None)]
+    field = of.model_fields[name]
+    said = {'help': field.description, 'default': field.default, **(field.json_schema_extra or {})}
     if field.annotation is bool:
         return _STORE | said
     if get_origin(field.annotation) is Literal:
         return {'choices': get_args(field.annotation)} | said
-    if get_origin(field.annotation) is tuple:
-        numbers = next((types[kind] for kind in (int, float) if kind in kinds), None)
-        return said | (
-            {'nargs': '+', 'type': numbers, 'default': []} if numbers else {'action': 'append', 'default': None}
-        )
-    return {'type': types.get(kinds[0], str)} | said
+    kinds = get_args(field.annotation) or [field.annotation]
+    number = positive_int if int in kinds else finite_number if float in kinds else None
+    if get_origin(field.annotation) is not tuple:
+        return {'type': number or str} | said
+    return said | ({'nargs': '+', 'type': number, 'default': []} if number else {'action': 'append', 'default': None})
 
 
 def precision(options: argparse.Namespace) -> str:
@@ -137,7 +132,7 @@ def named_paths(texts: Sequence[str]) -> dict[str, str]:
     return paths
 
 
-def read_named(paths: Mapping[str, str], quiet: bool, depth: int | None = None) -> Iterator[tuple[str, Run]]:
+def read_named(paths: Mapping[_Name, str], quiet: bool, depth: int | None = None) -> Iterator[tuple[_Name, Run]]:
     """(name, run) of each run file, with a progress bar; of each query the best `depth` hits, None: all."""
     from pyserini_repbert.data.runs import read_run
 

@@ -14,7 +14,7 @@ from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, par
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
-    from pyserini_repbert.ranking import Ranking, Run
+    from pyserini_repbert.ranking import Ranking
 
     Combine = Callable[[Sequence[Ranking]], Ranking]
 
@@ -26,11 +26,8 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ['tune']:
         _tune(arguments[1:])
         return
-    flags = parser(
-        'fusion',
-        'Fuse run files, in TREC or MS MARCO format, plain or .gz. `fusion tune` chooses how by judged topics (it has '
-        'its own --help).',
-    )
+    text = 'Fuse run files, in TREC or MS MARCO format, plain or .gz.'
+    flags = parser('fusion', f'{text} `fusion tune` chooses how by judged topics (it has its own --help).')
     add_flags(flags, 'runs', help='run files; the first one leads')
     text = (
         "interleave: alternate, as RepBERT's paper does; rrf: add reciprocal ranks; interpolation: add scores, which "
@@ -43,23 +40,17 @@ def main(arguments: list[str]) -> None:
     add_flags(flags, 'output_format', 'tag')
     add('--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl")
     options = parsed(flags, arguments)
-    from pyserini_repbert.data.runs import read_run, write_run
+    from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.fusion.interleaving import write_provenance
     from pyserini_repbert.fusion.methods import combiner, fuse_by
 
     options.tag = run_tag(options)
-    settings = formula(options.method, options)
     check_scores(options.method, options.runs)
-    combine = combiner(len(options.runs), k=options.hits or None, **settings)
-    pipes = [path for path in (*options.runs, options.output) if Path(path).exists() and not Path(path).is_file()]
-    whole = options.provenance or pipes  # a pipe is read and written once
-    n_queries = None if whole else _in_step(options, combine)
+    combine = combiner(len(options.runs), k=options.hits or None, **formula(options.method, options))
+    pipes = filter(_is_pipe, (*options.runs, options.output))  # a pipe is read and written once
+    n_queries = None if options.provenance or any(pipes) else _in_step(options, combine)
     if not n_queries:
-        runs: list[Run] = []
-        with progress(len(options.runs), 'fusion', 'run', options.quiet) as bar:
-            for path in options.runs:
-                runs.append(read_run(path, options.depth))
-                bar.update()
+        runs = [run for _, run in read_named(dict(enumerate(options.runs)), options.quiet, options.depth)]
         fused = fuse_by(combine, runs)
         n_queries = len(fused)
         write_run(options.output, fused, options.output_format, options.tag)
@@ -87,10 +78,14 @@ def check_scores(method: str, paths: Iterable[str]) -> None:
     from pyserini_repbert.data.runs import RunFormat, run_format
 
     for path in paths if method == 'interpolation' else ():
-        if Path(path).exists() and not Path(path).is_file():
+        if _is_pipe(path):
             raise InputError(f'run file {path} is a pipe, which interpolation would read twice: give a file')
         if run_format(path) is RunFormat.MSMARCO:
             raise InputError(f'run file {path} has no scores to interpolate: use --method interleave or rrf')
+
+
+def _is_pipe(path: str) -> bool:
+    return Path(path).exists() and not Path(path).is_file()
 
 
 def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
@@ -124,12 +119,11 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
 
 
 def _tune(arguments: Sequence[str]) -> None:
-    """Choose method, order and constants on the training folds, report on the held-out ones."""
-    flags = parser(
-        'fusion tune',
+    text = (
         'Choose how to fuse run files by judged topics: which of up to four runs, their order, method and settings. '
-        'Each fold is scored under what the other folds choose, with t-tests against single runs and untuned fusion.',
+        'Each fold is scored under what the other folds choose, with t-tests against single runs and untuned fusion.'
     )
+    flags = parser('fusion tune', text)
     add_flags(flags, 'runs', 'qrels')
     add_flags(flags, 'measure', default='nDCG@10')
     flags.add_argument('--folds', type=positive_int, default=5, help='how many folds of the judged topics')
@@ -151,10 +145,9 @@ def _tune(arguments: Sequence[str]) -> None:
         check_scores('interpolation', paths.values())
     qrels = load_qrels(options.qrels)
     runs = dict(read_named(paths, options.quiet))
-    total = len(list(settings(list(runs), options.methods)))
-    hits = options.hits or None
-    with progress(total, 'fusion', 'settings', options.quiet) as bar:
-        tuning = tune_fusion(runs, qrels, measure, options.folds, options.seed, options.methods, hits, bar.update)
+    given = (options.folds, options.seed, options.methods, options.hits or None)
+    with progress(len(list(settings(list(runs), options.methods))), 'fusion', 'settings', options.quiet) as bar:
+        tuning = tune_fusion(runs, qrels, measure, *given, bar.update)
     rows = [
         [str(number), str(fold.setting), f'{fold.training:.4f}', f'{fold.held_out:.4f}', str(len(fold.topics))]
         for number, fold in enumerate(tuning.folds, 1)

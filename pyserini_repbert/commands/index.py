@@ -55,13 +55,12 @@ def main(arguments: list[str]) -> None:
     epic.add_argument('--weights', choices=tuple(WEIGHTS), default='fp16', help='how a weight is stored')
 
     smaller = action('epic-prune', _prune, 'make a smaller EPIC index')
-    smaller.add_argument('--index', required=True, help='an EPIC index')
-    smaller.add_argument('--output', required=True, help='the index folder to make')
-    smaller.add_argument(
-        '--prune', type=command.zero_or_more, help='weights kept of a passage, 0 for all; default: as before'
-    )
-    smaller.add_argument('--weights', choices=tuple(WEIGHTS), help='how a weight is stored; default: as before')
-    smaller.add_argument('--shard-size', type=command.positive_int, help='passages in a shard; default: as before')
+    add = smaller.add_argument
+    add('--index', required=True, help='an EPIC index')
+    add('--output', required=True, help='the index folder to make')
+    add('--prune', type=command.zero_or_more, help='weights kept of a passage, 0 for all; default: as before')
+    add('--weights', choices=tuple(WEIGHTS), help='how a weight is stored; default: as before')
+    add('--shard-size', type=command.positive_int, help='passages in a shard; default: as before')
     add_flags(smaller, 'begun')
 
     lucene = action('lucene', _lucene, 'make a Lucene index, expanded or not')
@@ -105,7 +104,6 @@ def _export(options: argparse.Namespace) -> None:
 
 
 def _ann(options: argparse.Namespace) -> None:
-    """Build the approximate index in the bundle's folder; print its settings, the recall that it reaches, its size."""
     from pyserini_repbert.files import human_size
     from pyserini_repbert.index.ann import ANN, INDEX
     from pyserini_repbert.index.dense import DenseBundle
@@ -115,8 +113,7 @@ def _ann(options: argparse.Namespace) -> None:
     from pyserini_repbert.pipeline.spec import PipelineSpec
     from pyserini_repbert.search.ann import build_ann
 
-    folder = existing_folder(options.index, options.encoder)
-    bundle = DenseBundle(folder)
+    bundle = DenseBundle(existing_folder(options.index, options.encoder))
     queries = None
     if options.topics:
         searcher = open_searcher(PipelineSpec(index=options.index, encoder=options.encoder))
@@ -124,11 +121,10 @@ def _ann(options: argparse.Namespace) -> None:
     with command.progress(len(bundle), 'add', 'vectors', options.quiet) as bar:
         settings = command.picked(options, 'kind', 'recall', 'hits', 'threads', 'overwrite')
         record = build_ann(bundle, queries=queries, sample=options.topics, on_progress=bar.update, **settings)
-    print(f'{options.index}: {record}, {human_size((folder / ANN / INDEX).stat().st_size)}')
+    print(f'{options.index}: {record}, {human_size((bundle.folder / ANN / INDEX).stat().st_size)}')
 
 
 def _epic(options: argparse.Namespace) -> None:
-    """Build the bundle, and print how many bytes a passage takes."""
     check_flags(options)
     from pyserini_repbert.encode.corpus import epic_encoding
     from pyserini_repbert.encode.epic import EpicEncoder
@@ -145,7 +141,6 @@ def _epic(options: argparse.Namespace) -> None:
 
 
 def _prune(options: argparse.Namespace) -> None:
-    """Write the smaller bundle, and print how many bytes a passage takes."""
     from pyserini_repbert.encode.corpus import prune_epic_bundle
     from pyserini_repbert.index.epic import EpicBundle
 
@@ -161,7 +156,6 @@ def _prune(options: argparse.Namespace) -> None:
 
 
 def _lucene(options: argparse.Namespace) -> None:
-    """Build the index, and print how many passages it holds."""
     check_outside(options.output, options.corpus)
     impact = options.variant == 'epic-impact'
     needed, *more = ('vectors', 'encoder') if impact else ('corpus', 'predictions', 'weights', 'topk', 'sqrt')

@@ -10,18 +10,22 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.commands.command import argument_type, parser, positive_int, refuse
+from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, UnknownNameError
+from pyserini_repbert.files import atomic_file, existing_file
+from pyserini_repbert.regression.environment import cache_version, fingerprint
+from pyserini_repbert.regression.needs import Pair, missing_of
+from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.report import as_data, as_html, markdown, measure_text, merged
+from pyserini_repbert.regression.runner import Outcome, Status, commands_of, run_all
+from pyserini_repbert.regression.schema import Regression
+from pyserini_repbert.regression.workspace import Workspace
 
-if TYPE_CHECKING:
-    from pyserini_repbert.regression.runner import Outcome
-    from pyserini_repbert.regression.schema import Condition, Regression
-    from pyserini_repbert.regression.workspace import Workspace
-
-    Work = list[tuple[Regression, list[tuple[Condition, Workspace]]]]
-
+Work = list[tuple[Regression, list[Pair]]]
 DATA = 'PYSERINI_REPBERT_DATA'  # the variable that sets the default of --data
 _FOLDER = 'regressions'  # whose files commands take if none is named
 _OTHERS = {'fetch': ('regression_fetch', 'main'), 'quick': ('regression_fetch', 'quick'), 'report': (None, 'join')}
@@ -53,8 +57,6 @@ def main(arguments: list[str]) -> int:
     refuse(options.report and only_shows, '--report is for a run: leave out --list and --dry-run')
     paths = options.files or (all_files() if options.all else [])
     refuse(not paths, f'no files were given: name them, or --all for those in {_FOLDER}/')
-    from pyserini_repbert.regression.environment import cache_version, fingerprint
-
     environment = {} if options.list else fingerprint()
     work = read_work(paths, options, cache_version(environment))
     if only_shows:
@@ -89,10 +91,6 @@ def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = 
 
     `version` is of code and packages: cached results of other versions are not used.
     """
-    from pyserini_repbert.catalog import did_you_mean
-    from pyserini_repbert.regression.reading import read_regression
-    from pyserini_repbert.regression.workspace import Workspace
-
     refuse(not paths, f'no files were given, and {_FOLDER}/ is not here: name them')
     regressions = [read_regression(path) for path in paths]
     work: Work = []
@@ -110,9 +108,6 @@ def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = 
 
 def _show_only(work: Work, scores_only: bool) -> None:
     """Print conditions with their scores, or their commands and what is missing; run nothing."""
-    from pyserini_repbert.regression import resources
-    from pyserini_repbert.regression.runner import commands_of
-
     for regression, pairs in work:
         if scores_only:
             print(f'{regression.path}: {regression.title}')
@@ -122,24 +117,21 @@ def _show_only(work: Work, scores_only: bool) -> None:
                 print(f'  {condition.name}: {scores}{f" ({condition.heavy})" if condition.heavy else ""}')
                 continue
             print(f'# {regression.name} {condition.name}')
-            for name in workspace.needed(condition.needs):
-                if absent := resources.missing(regression.resources[name], workspace.places):
-                    print(f'# missing: {absent.text}')
+            for absent in missing_of(condition, workspace):
+                print(f'# missing: {absent.text}')
             print(*(commands_of(condition, workspace) if condition.expected else []), sep='\n')
 
 
 def run_work(work: Work, options: argparse.Namespace, environment: dict[str, str]) -> int:
     """Run conditions, print their outcomes, and write the report if one is asked for; status 1 with a FAIL."""
-    from pyserini_repbert.regression.report import as_data, measure_text
-    from pyserini_repbert.regression.runner import Status, run_all
 
     def show(workspace: Workspace, outcome: Outcome) -> None:
         if options.quiet and outcome.status is not Status.FAIL:
             return
-        lines = [f'{outcome.status} {workspace.regression.name} {outcome.condition.name}']
-        lines[0] += f': {outcome.why}' if outcome.why else ''
+        why = f': {outcome.why}' if outcome.why else ''
         if outcome.seconds:
-            lines[0] += f' ({outcome.seconds:.0f} s{", remembered" if outcome.remembered else ""})'
+            why += f' ({outcome.seconds:.0f} s{", remembered" if outcome.remembered else ""})'
+        lines = [f'{outcome.status} {workspace.regression.name} {outcome.condition.name}{why}']
         lines += [f'  missing: {one.text}' for one in outcome.missing]
         for score in outcome.scores:
             if score.measured is not None or outcome.status is Status.FAIL:
@@ -160,16 +152,11 @@ def run_work(work: Work, options: argparse.Namespace, environment: dict[str, str
 
 
 def join(arguments: Sequence[str]) -> None:
-    """Join reports into one in Markdown, HTML or JSON."""
     flags = parser('regression report', 'A page of the reports (.json) of earlier runs; nothing is run.')
     add = flags.add_argument
     add('reports', nargs='+', metavar='REPORT', help='reports in JSON; the last run of a condition counts')
     add('--output', required=True, type=_report, metavar='FILE', help='.md, .html or .json')
     options = flags.parse_args(arguments)
-    from pyserini_repbert.data.values import parse_json
-    from pyserini_repbert.files import existing_file
-    from pyserini_repbert.regression.report import as_html, markdown, merged
-
     reports = []
     for path in options.reports:
         try:
@@ -182,9 +169,6 @@ def join(arguments: Sequence[str]) -> None:
 
 
 def _write_report(data: dict[str, Any], path: str) -> None:
-    from pyserini_repbert.files import atomic_file
-    from pyserini_repbert.regression.report import as_html, markdown
-
     suffix = path.rpartition('.')[2]
     text = {'md': markdown, 'html': as_html}[suffix](data) if suffix != 'json' else json.dumps(data, indent=1)
     with atomic_file(path) as stream:

@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import argument_type, counted, parser, progress
 from pyserini_repbert.commands.flags import add_flags
-from pyserini_repbert.commands.regression import add_work_flags, all_files, read_work, run_work
-
-if TYPE_CHECKING:
-    from pyserini_repbert.commands.regression import Work
-    from pyserini_repbert.regression.resources import NeededResource
+from pyserini_repbert.commands.regression import Work, add_work_flags, all_files, read_work, run_work
+from pyserini_repbert.files import human_size
+from pyserini_repbert.regression.environment import cache_version, fingerprint
+from pyserini_repbert.regression.fetching import fetched
+from pyserini_repbert.regression.layout import Origin
+from pyserini_repbert.regression.needs import cheapest_first, is_of_published_runs, is_out_of_reach, missing_of
+from pyserini_repbert.regression.resources import NeededResource, size_in_bytes
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command: status 0 if everything listed was fetched, 1 if something failed."""
     text = 'Download, verify and unpack what the conditions need, those of the smallest downloads first.'
     flags = parser('regression fetch', text)
-    flags.add_argument('--budget', type=_size, metavar='SIZE', help='fetch at most this much, as 10GB')
+    size = argument_type(size_in_bytes)
+    flags.add_argument('--budget', type=size, metavar='SIZE', help='fetch at most this much, as 10GB')
     flags.add_argument('--dry-run', action='store_true', help='only show sizes, sources and licences')
     add_flags(flags, 'offline', help='download nothing: unpack what is here')
     add_work_flags(flags, 'files', 'condition')
     options = flags.parse_args(arguments)
-    from pyserini_repbert.regression.needs import cheapest_first, is_out_of_reach, missing_of
-
     work = [pair for _, pairs in read_work(options.files or all_files(), options) for pair in pairs]
     everything = {need.key: need for pair in work if pair[0].expected for need in missing_of(*pair)}
     reached = cheapest_first(work, options.budget)
-    wanted = {need.key: need for _, needs in reached for need in needs}
+    wanted = [*{need.key: need for _, needs in reached for need in needs if need.is_fetched}.values()]
+    _list(wanted, [need for need in everything.values() if not need.is_fetched], options.budget)
     beyond = [pair for pair in work if pair[0].expected and is_out_of_reach(missing_of(*pair))]
-    fetched = [need for need in wanted.values() if need.is_fetched]
-    _list(fetched, [need for need in everything.values() if not need.is_fetched], options.budget)
     runnable = counted(len(reached), 'condition')
     print(f'{runnable} can be run then, {len(beyond)} never: something of them was not published')
-    if options.dry_run or not fetched:
-        return 0
-    return int(_fetch(fetched, options.quiet) > 0)
+    return 0 if options.dry_run or not wanted else int(_fetch(wanted, options.quiet) > 0)
 
 
 def quick(arguments: Sequence[str]) -> int:
@@ -45,15 +42,11 @@ def quick(arguments: Sequence[str]) -> int:
     add_flags(flags, 'offline', help='check what is here, download nothing')
     add_work_flags(flags, 'report')
     options = flags.parse_args(arguments)
-    from pyserini_repbert.regression.environment import cache_version, fingerprint
-    from pyserini_repbert.regression.needs import cheapest_first, is_of_published_runs
-
     options.condition, options.jobs, options.all = [], 1, False
     environment = fingerprint()
-    version = cache_version(environment)
 
     def of_published_runs() -> Work:
-        read = read_work(all_files(), options, version)
+        read = read_work(all_files(), options, cache_version(environment))
         work = [(regression, [pair for pair in pairs if is_of_published_runs(*pair)]) for regression, pairs in read]
         return [(regression, pairs) for regression, pairs in work if pairs]
 
@@ -65,8 +58,6 @@ def quick(arguments: Sequence[str]) -> int:
 
 def _fetch(absent: Sequence[NeededResource], quiet: bool) -> int:
     """Fetch resources, with a progress bar and a line for each. Returns how many failed."""
-    from pyserini_repbert.regression.fetching import fetched
-
     problems = []
     for one in absent:
         name = one.resource.name
@@ -75,15 +66,13 @@ def _fetch(absent: Sequence[NeededResource], quiet: bool) -> int:
         if problem:
             problems.append(f'{name} ({one.resource.what}): {" ".join(problem.split())}')
         print(f'{"FAILED" if problem else "fetched"} {name}', flush=True)
-    print(*problems, sep='\n', end='\n' * bool(problems))
+    for problem in problems:
+        print(problem)
     print(f'{len(absent) - len(problems)} of {len(absent)} resources are here now')
     return len(problems)
 
 
 def _list(absent: Sequence[NeededResource], others: Sequence[NeededResource], budget: int | None) -> None:
-    from pyserini_repbert.files import human_size
-    from pyserini_repbert.regression.layout import Origin
-
     total = sum(one.n_bytes or 0 for one in absent)
     unknown = sum(one.n_bytes is None for one in absent)
     more = f' and {unknown} of unknown size' if unknown else ''
@@ -104,10 +93,3 @@ def _list(absent: Sequence[NeededResource], others: Sequence[NeededResource], bu
             print(f'{heading}: {len(listed)}')
         for one in listed:
             print(f'  {one.resource.name}: {one.resource.what}: {one.get}')
-
-
-@argument_type
-def _size(text: str) -> int:
-    from pyserini_repbert.regression.resources import size_in_bytes
-
-    return size_in_bytes(text)

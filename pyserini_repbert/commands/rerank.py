@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, parsed, precision, record_output, run_tag
 from pyserini_repbert.commands.terminal import Bars, costs_text, say_device, stages_text
 from pyserini_repbert.errors import InputError
-
-if TYPE_CHECKING:
-    from pyserini_repbert.pipeline.pipeline import Pipeline
-    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-    from pyserini_repbert.trace import Notes
+from pyserini_repbert.files import atomic_file
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.ranking import Ranker, Ranking
+from pyserini_repbert.trace import Notes
 
 logger = logging.getLogger(__name__)
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
+def main(arguments: list[str]) -> None:
     text = 'Rerank the hits of a run file, in one stage or several, and report what it cost.'
     parser = command.parser('rerank', text)
     add = parser.add_argument
@@ -34,10 +33,8 @@ def main(arguments: list[str]) -> int:
     add_stage_arguments(parser, '--reranker')
     add_flags(parser, 'device', 'precision', 'threads', 'ray')
     passages = parser.add_mutually_exclusive_group()
-    passages.add_argument(
-        '--corpus',
-        help="where the passages are: a file, a folder, ir_datasets:ID, a collection; default: by the run's record",
-    )
+    corpus = "where the passages are: a file, a folder, ir_datasets:ID, a collection; default: by the run's record"
+    passages.add_argument('--corpus', help=corpus)
     passages.add_argument('--index', help='where the passages are: an index that stores text')
     add('--download', action='store_true', help='fetch a prebuilt --index that is missing')
     add_flags(parser, 'corpus_format', 'fields')
@@ -51,20 +48,7 @@ def main(arguments: list[str]) -> int:
     options = parsed(parser, arguments)
     command.use_threads(options.threads)
     say_device(options)
-    tag = run_tag(options)
-    if options.from_pairs:
-        command.refuse(options.stages or options.run, '--from-pairs needs no --run and no --reranker')
-        _replay(options, tag)
-        return 0
-    whole = options.run and options.topics and options.stages
-    command.refuse(not whole, 'a reranking takes --run, --topics and at least one --reranker')
-    given = {word.partition('=')[0] for word in options.command}
-    for flag in ('--k0', '--k1', '--method', '--samples', '--seed'):
-        command.refuse(flag in given, f'{flag} is for --from-pairs; a stage has its own: NAME@K:sample=10,seed=1')
-    twice = options.ray is not None and options.devices
-    command.refuse(twice, '--devices does not go with --ray, whose workers have a device each: give --device')
-    _rerank(options, tag)
-    return 0
+    (_replay if options.from_pairs else _rerank)(options, run_tag(options))
 
 
 def add_stage_arguments(parser: argparse._ActionsContainer, flag: str) -> None:
@@ -80,7 +64,6 @@ def add_stage_arguments(parser: argparse._ActionsContainer, flag: str) -> None:
 def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, Machine]:
     """What the flags ask for, and where it runs; `changes` are fields of the spec whose flags have another meaning."""
     from pyserini_repbert.models.tokenizer import usual_workers
-    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 
     command.refuse(options.replay_k0 and not options.pairs, '--replay-k0 goes with --pairs')
     device = options.devices or options.device
@@ -97,11 +80,8 @@ def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, 
     return spec, Machine.of({name: value for name, value in given.items() if name in machine})
 
 
-def report(options: argparse.Namespace, pipeline: Pipeline, notes: Notes, about: dict[str, Any]) -> None:
+def report(options: argparse.Namespace, rerankers: Ranker | None, notes: Notes, about: dict[str, Any]) -> None:
     """Write the scores (--pairs) and the cost report (--cost) if asked for; print the cost, and what stages took."""
-    import json
-
-    from pyserini_repbert.files import atomic_file
     from pyserini_repbert.pipeline.pipeline import Chain
     from pyserini_repbert.rerank.saved_scores import write_saved_scores
 
@@ -114,12 +94,18 @@ def report(options: argparse.Namespace, pipeline: Pipeline, notes: Notes, about:
         with atomic_file(options.cost) as stream:
             stream.write(json.dumps({'stages': stages}, indent=2) + '\n')
     print(costs_text(costs))
-    chain = pipeline.rerankers
-    if isinstance(chain, Chain) and chain.times.seconds.get('computing') and not options.quiet:
-        print(stages_text(chain.times, chain.tokenizers), file=sys.stderr)
+    if isinstance(rerankers, Chain) and rerankers.times.seconds.get('computing') and not options.quiet:
+        print(stages_text(rerankers.times, rerankers.tokenizers), file=sys.stderr)
 
 
 def _rerank(options: argparse.Namespace, tag: str) -> None:
+    whole = options.run and options.topics and options.stages
+    command.refuse(not whole, 'a reranking takes --run, --topics and at least one --reranker')
+    given = {word.partition('=')[0] for word in options.command}
+    for flag in ('--k0', '--k1', '--method', '--samples', '--seed'):
+        command.refuse(flag in given, f'{flag} is for --from-pairs; a stage has its own: NAME@K:sample=10,seed=1')
+    twice = options.ray is not None and options.devices
+    command.refuse(twice, '--devices does not go with --ray, whose workers have a device each: give --device')
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.names.inputs import recorded_passages
     from pyserini_repbert.names.topics import load_topics
@@ -154,13 +140,13 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
         reranked = run_pipeline(opened.pipeline, topics, run, options.hits, bars, *stored)
     write_run(options.output, reranked, options.output_format, tag)
     record_output(options, options.output, ('run', 'topics', 'corpus', 'index'), opened.models, (), opened.rankers)
-    report(options, opened.pipeline, bars, {'run': options.run, 'k1': spec.stages[-1].k})
+    report(options, opened.pipeline.rerankers, bars, {'run': options.run, 'k1': spec.stages[-1].k})
     finished(options.output)
 
 
 def _replay(options: argparse.Namespace, tag: str) -> None:
+    command.refuse(options.stages or options.run, '--from-pairs needs no --run and no --reranker')
     from pyserini_repbert.data.runs import write_run
-    from pyserini_repbert.ranking import Ranking
     from pyserini_repbert.rerank.aggregation import checked_method
     from pyserini_repbert.rerank.saved_scores import read_saved_scores, replay
 

@@ -13,12 +13,11 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output, run_tag
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_of
 from pyserini_repbert.commands.terminal import Bars, ask, cut_text, say_device, shown_hits
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.ranking import Query, Ranking
 
 if TYPE_CHECKING:
     from pyserini_repbert.explain.explaining import HitReasons
-    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-    from pyserini_repbert.ranking import Ranking
-    from pyserini_repbert.trace import Notes
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
@@ -26,12 +25,12 @@ _RUN_HITS = 1000
 
 def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
-    parser = command.parser(
-        'search',
+    text = (
         'Answer questions in the terminal, or write a run file for topics. --index searches vectors, --sparse '
         'NAME@FOLDER a Lucene index; both are fused. --sparse NAME searches the passages of --index; add --encoder to '
-        'fuse. --rerank reranks the best hits.',
+        'fuse. --rerank reranks the best hits.'
     )
+    parser = command.parser('search', text)
     what = parser.add_mutually_exclusive_group(required=True)
     add_flags(what, 'query', action='append', required=False, help='a question; repeatable')
     what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
@@ -50,16 +49,14 @@ def make_parser() -> argparse.ArgumentParser:
     defaults = f'default: {_RUN_HITS}, with --query {_SHOWN_HITS}'
     add('--hits', type=command.positive_int, help=f'hits of each topic or question; {defaults}')
     add_flags(parser, 'threads', 'batch_size', 'max_length', 'build')
-    parser.add_argument(
-        '--corpus', help="with --build: where the catalog's collection is; with --rerank: where the passages are"
-    )
+    corpus = "with --build: where the catalog's collection is; with --rerank: where the passages are"
+    add('--corpus', help=corpus)
     add_flags(parser, 'device', 'precision', 'offline', 'device_dtype')
     add_stage_arguments(parser.add_argument_group('reranking'), '--rerank')
     return parser
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command."""
+def main(arguments: list[str]) -> None:
     options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
     asks = options.topics is None
@@ -87,12 +84,11 @@ def main(arguments: list[str]) -> int:
             fleet = held.enter_context(connected(options.ray, options.threads, options.device not in ('cpu', 'auto')))
             machine = machine.model_copy(update={'ray': fleet})
         _write_run(options, spec, machine) if options.topics else _answer(options, spec, machine)
-    return 0
 
 
 def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:
     """What the flags ask for, and where it runs. Raises InputError for flags that do not go together."""
-    chosen = {'fusion': options.fusion, 'depth': options.depth}
+    chosen = command.picked(options, 'fusion', 'depth')
     options.fusion = options.fusion or 'interleave'
     spec, machine = spec_of(options, ray=None)
     if spec.adapted:
@@ -101,8 +97,8 @@ def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:
         spec = with_adapted(spec)
     formula = spec.formula  # refuses a setting of another method
     options.alpha, options.rrf_k = None if spec.weights else formula['alpha'], formula['rrf_k']
+    one = len(spec.sparse) + spec.is_dense < 2
     for flag, value in chosen.items():
-        one = len(spec.sparse) + spec.is_dense < 2
         command.refuse(value and one, f'--{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
     dense = spec.is_dense or not spec.sparse
     exact = dense and not spec.ann
@@ -126,7 +122,6 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
     """Show the hits of each question; with --explain also what the last reranker saw in them."""
     from pyserini_repbert.explain.explaining import hit_reasons, reranker_reason
     from pyserini_repbert.pipeline.opening import open_pipeline
-    from pyserini_repbert.ranking import Query
     from pyserini_repbert.rerank.base import Reranker
 
     _advise(options, len(options.query or ()))
@@ -145,8 +140,8 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
             hits = hits.with_texts(dict(zip(hits.docids, pipeline.texts(hits.docids), strict=True)))
             reasons = []
             if options.explain or options.interactive:
-                searched = _searched(watcher)
-                names, inputs = [part.name for part in searched], [part.run[topic.qid] for part in searched]
+                searchers = watcher.parts[0].parts.values()
+                names, inputs = [part.name for part in searchers], [part.run[topic.qid] for part in searchers]
                 reasons = hit_reasons(topic.text, hits, names, inputs, reason, reads, spec.depth)
             yield topic.text, hits, reasons
 
@@ -155,11 +150,6 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
             ask(lambda text: shown_hits(*next(answers([text]))))
         else:
             print('\n\n'.join(shown_hits(*answer) for answer in answers(options.query)))
-
-
-def _searched(notes: Notes) -> list[Notes]:
-    """The notes of each searcher of a pipeline's first stage."""
-    return [part for _, part in sorted(notes.parts[0].parts.items())]
 
 
 def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
@@ -179,7 +169,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
             seconds = watcher.began.get('rerank', time.perf_counter()) - watcher.began['search']
     write_run(options.output, run, options.output_format, options.tag)
     record_output(options, options.output, ('topics', 'corpus', 'index', 'sparse'), *opened[1:])
-    parts = _searched(watcher)
+    parts = watcher.parts[0].parts.values()  # of each searcher
     names = [part.name for part in parts]
     if options.provenance:
         write_provenance(options.provenance, names, [part.run for part in parts], run)
@@ -190,15 +180,13 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     searched = f'{1000 * seconds / max(len(topics), 1):.1f} ms each ({" + ".join(names)})'
     print(f'{options.output}: {len(topics)} topics{without}, {searched}')
     if 'rerank' in watcher.began:
-        report(options, opened.pipeline, watcher, {'run': options.output, 'k1': spec.stages[-1].k})
+        report(options, opened.pipeline.rerankers, watcher, {'run': options.output, 'k1': spec.stages[-1].k})
 
 
 def _advise(options: argparse.Namespace, n_topics: int) -> None:
     """Say on stderr that exact search is faster, if --ann is given with many topics searched together."""
-    if not options.ann or options.quiet:
-        return
     from pyserini_repbert.search.ann import MANY
 
     together = min(n_topics, options.batch_size)
-    if together >= MANY:
+    if options.ann and together >= MANY and not options.quiet:
         print(f'{together} topics together: exact search is faster, and misses nothing: without --ann', file=sys.stderr)

@@ -21,14 +21,11 @@ def make_parser() -> argparse.ArgumentParser:
     """The command's flags."""
     from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
-    parser = command.parser(
-        'serve',
-        "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at /, the API at /docs.",
-    )
+    text = "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at /, the API at /docs."
+    parser = command.parser('serve', text)
     add = parser.add_argument
-    text = (
-        'an index folder or a catalog name; repeatable; ALIAS=DENSE+LUCENE is one index with dense and sparse systems'
-    )
+    several = 'ALIAS=DENSE+LUCENE is one index with dense and sparse systems'
+    text = f'an index folder or a catalog name; repeatable; {several}'
     add('--index', action='append', default=[], metavar='[ALIAS=]INDEX[+LUCENE]', help=text)
     add_flags(parser, 'topics', 'qrels', of=IndexSettings, metavar='NAME|FILE')
     add('--config', metavar='FILE.yaml', help="indexes, keys, rerankers and limits, in Pyserini's form")
@@ -46,14 +43,12 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: list[str]) -> int | None:
-    """Run the command."""
+def main(arguments: list[str]) -> None:
     options = make_parser().parse_args(arguments)
-    nothing = not options.index and not options.config
-    command.refuse(nothing, 'there is nothing to serve: give --index demo, say, or --config')
-    for flag in ('encoder', 'ann'):
-        foreign = getattr(options, flag) and not options.index
-        command.refuse(foreign, f'--{flag} is for --index: the file of --config has its own')
+    here = options.index or options.config
+    command.refuse(not here, 'there is nothing to serve: give --index demo, say, or --config')
+    for flag in () if options.index else ('encoder', 'ann'):
+        command.refuse(getattr(options, flag), f'--{flag} is for --index: the file of --config has its own')
     several = (options.topics or options.qrels) and len(options.index) != 1
     command.refuse(several, '--topics and --qrels are for one --index: a file of --config has those of several')
     command.refuse(options.port > 65535, f'--port {options.port}: expected at most 65535')
@@ -62,7 +57,7 @@ def main(arguments: list[str]) -> int | None:
         from pyserini_repbert.serve.mcp import make_mcp
 
         make_mcp(settings).run('stdio', show_banner=False)
-        return 0
+        return
     from pyserini_repbert.serve.app import create_app, listening, run
 
     app = create_app(settings, with_mcp=options.mcp == 'http')
@@ -76,7 +71,6 @@ def main(arguments: list[str]) -> int | None:
     run(app, settings, sockets, options.log_file)
     if app.state.service.failure:
         raise InputError(app.state.service.failure)
-    return 0
 
 
 def _settings(options: argparse.Namespace) -> ServeSettings:
@@ -89,8 +83,7 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
         alias, equals, place = index.partition('=')
         if not equals or Path(index).exists():
             alias, place = Path(index).name, index
-        twice = f"two indexes have the name '{alias}': tell them apart as --index ALIAS=INDEX"
-        command.refuse(alias in indexes, twice)
+        command.refuse(alias in indexes, f"two indexes have the name '{alias}': tell them apart as --index ALIAS=INDEX")
         dense, plus, lucene = place.rpartition('+')
         base = f'{alias}-lucene' if plus and not Path(place).exists() else None
         if base:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.commands.command import printable, progress
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.trace import Notes, StageCost, StageTimes, Trace
+from pyserini_repbert.trace import Notes, StageCost, StageTimes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,9 +35,7 @@ def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) ->
     from pyserini_repbert.data.passages import mended
 
     width = max(40, min(shutil.get_terminal_size().columns, 110))
-    lines = [f'? {printable(query)}']
-    if not hits:
-        lines.append('   no hits')
+    lines = [f'? {printable(query)}'] + ([] if hits else ['   no hits'])
     for rank, hit in enumerate(hits, 1):
         lines.append(f'{rank:4d}. {printable(hit.docid)}  ({hit.score:.4f})')
         if hit.text is not None:
@@ -101,7 +99,7 @@ class Bars(contextlib.ExitStack, Notes):
 
     def __init__(self, options: argparse.Namespace) -> None:
         contextlib.ExitStack.__init__(self)
-        Notes.__init__(self)
+        Notes.__init__(self, progress=self)  # which the notes of all parts share
         self.options = options
         self.began: dict[str, float] = {}  # seconds, by step
         self._advance: Callable[[int], object] = int
@@ -126,11 +124,6 @@ class Bars(contextlib.ExitStack, Notes):
         print(f"building index '{index.entry.name}' for encoder '{index.encoder}' in {index.folder}", file=sys.stderr)
         self.begins('encode', None if self.options.corpus else index.collection.values['passages'], 'passages')
         return self.advance if index.builds_itself else model_update(self.advance, self.options)
-
-    def at(self, place: int, name: str) -> Notes:
-        bars = Trace()  # passes on how far the work is, which may happen in another thread
-        bars.begins, bars.advance = self.begins, self.advance  # type: ignore[method-assign]
-        return self.parts.setdefault(place, Notes(bars, name))
 
 
 def cut_text(encoder: Any) -> str:

@@ -11,7 +11,6 @@ from pyserini_repbert.commands.flags import add_flags, record_output
 
 
 def main(arguments: list[str]) -> None:
-    """Run the command."""
     text = 'Train a model by a recipe. For several GPUs, start it with torchrun or accelerate.'
     parser = command.parser('train', text)
     add = parser.add_argument
@@ -20,8 +19,7 @@ def main(arguments: list[str]) -> None:
     add('--output', help='the checkpoint folder; default: runs/NAME')
     add('--device', default='auto', help='cpu, or auto: a GPU if there is one')
     add_flags(parser, 'threads')
-    logs = 'log.csv, or also event files in tensorboard/'
-    add('--logs', default='csv', choices=('csv', 'tensorboard'), help=logs)
+    add('--logs', default='csv', choices=('csv', 'tensorboard'), help='log.csv, or also event files in tensorboard/')
     add_flags(parser, 'offline', 'begun')
     options = parser.parse_args(arguments)
     from pyserini_repbert.train.reading import read_recipe, recipe_path
@@ -30,22 +28,20 @@ def main(arguments: list[str]) -> None:
     command.use_threads(options.threads)
     if not options.quiet:
         logging.getLogger('pyserini_repbert.train').setLevel(logging.INFO)
-    output = options.output or f'runs/{recipe.name}'
+    from pyserini_repbert.models.checkpoints.checkpoint import model_of
+    from pyserini_repbert.names.inputs import input_of
+    from pyserini_repbert.train.checkpoints import open_base
     from pyserini_repbert.train.training import train
 
     trained = train(
         recipe,
-        output,
+        options.output or f'runs/{recipe.name}',
         quiet=options.quiet or not sys.stderr.isatty(),
         tensorboard=options.logs == 'tensorboard',
         **command.picked(options, 'resume', 'overwrite', 'device'),
     )
     if int(os.environ.get('RANK', '0')):
         return
-    from pyserini_repbert.models.checkpoints.checkpoint import model_of
-    from pyserini_repbert.names.inputs import input_of
-    from pyserini_repbert.train.checkpoints import open_base
-
     inputs = [input_of(role, name) for role, name in recipe.inputs()]
     base = model_of(open_base(recipe.base), recipe.training.precision)
     record_output(options, str(trained.folder), ('recipe',), [base], inputs)
