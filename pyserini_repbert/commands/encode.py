@@ -9,16 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, check_outside, precision, record_output
 from pyserini_repbert.commands.terminal import cut_text, model_update, say_device, stages_text
-
-if TYPE_CHECKING:
-    from pyserini_repbert.data.corpus import Corpus
-    from pyserini_repbert.encode.sharding import Encoding
-    from pyserini_repbert.index.records import Manifest
+from pyserini_repbert.data.corpus import Corpus
+from pyserini_repbert.names.corpora import open_corpus
 
 _ARENA_MAX = -8  # M_ARENA_MAX of GNU's <malloc.h>
 
@@ -70,8 +67,8 @@ def encode(
     options: argparse.Namespace,
     settings: type[Any],  # of the bundle
     opened: Callable[..., Any],  # opens the encoder
-    encoding_of: Callable[..., Encoding[Any]],
-    described: Callable[[Manifest[Any]], str],  # what the user reads of a finished bundle
+    encoding_of: Callable[..., Any],
+    described: Callable[[Any], str],  # what the user reads of a finished bundle
 ) -> None:
     """Do what the flags of `add_encoding_arguments` ask for: encode a corpus or a part of it, or put parts together."""
     command.use_threads(options.threads)
@@ -81,7 +78,6 @@ def encode(
     from pyserini_repbert.encode.sharding import build_bundle
     from pyserini_repbert.models.checkpoints.checkpoint import used_models
     from pyserini_repbert.models.tokenizer import share_workers, usual_workers
-    from pyserini_repbert.names.corpora import open_corpus
     from pyserini_repbert.record import checksum, read_record, write_record
 
     say_device(options)
@@ -99,7 +95,7 @@ def encode(
     encoding = partial(encoding_of, encoder, token_budget=options.batch_tokens, **stored)
     output = options.output
     if options.ray is not None:
-        manifest = _on_ray(options, corpus, encoding())
+        manifest = _on_ray(options, corpus, encoding().settings)
     else:
         tokenizers = [encoder.tokenizer] if hasattr(encoder, 'tokenizer') else []
         share_workers(tokenizers, usual_workers(options.device) if options.workers is None else options.workers)
@@ -119,7 +115,7 @@ def encode(
     print(f'{options.output}: {text}{skipped}{cut_text(encoder)}')
 
 
-def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]) -> Manifest[Any]:
+def _on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -> Any:
     from pyserini_repbert.pipeline.ray_shards import EncodeParts, encode_parts
     from pyserini_repbert.pipeline.ray_workers import connected
 
@@ -136,7 +132,7 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, encoding: Encoding[Any]
         corpus=shared(options.corpus),
         fields=tuple(options.fields or ()),
         encoder=shared(options.encoder),
-        settings=encoding.settings,
+        settings=settings,
         **command.picked(options, 'corpus_format', 'on_error', 'batch_tokens', 'device', 'offline'),
     )
     with (
@@ -157,7 +153,7 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.encode.encoders import document_encoder
     from pyserini_repbert.index.records import Settings
 
-    def described(manifest: Manifest[Any]) -> str:
+    def described(manifest: Any) -> str:
         stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'
         return f'{manifest.count} passages x {stored} in {command.counted(len(manifest.shards), "shard")}'
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
 from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, parsed, read_named, write_values
@@ -14,9 +13,7 @@ from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.plots import plot_lines, plot_matrices
 from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
 from pyserini_repbert.names.topics import load_qrels
-
-if TYPE_CHECKING:
-    from pyserini_repbert.ranking import Run
+from pyserini_repbert.ranking import Run
 
 
 def fusion_table(arguments: Sequence[str]) -> None:

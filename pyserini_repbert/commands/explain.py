@@ -20,7 +20,6 @@ _SHADES = (255, 254, 252, 194, 157, 120, 83, 46)  # backgrounds of xterm's 256 c
 
 
 def main(arguments: list[str]) -> None:
-    """Explain passages; print it, and write pages and pictures on request."""
     text = (
         "Why a reranker scores passages as it does: EPIC's term weights, CEDR's similarity of words, duoBERT's pairs "
         "and what each aggregation makes of them, monoBERT's probabilities."
@@ -99,12 +98,13 @@ def _text(explained: Mapping[str, Any], colours: bool) -> str:
     if explained['system'] == 'cedr':
         tables = []
         for panel in panels(explained):  # a table for each map
-            rows = [
+            matched = [
                 [token, *(f'{match} {value:.3f} @{place}' for match, place, value in matches)]
                 for token, matches in zip(panel.map.query, panel.map.best_matches(_MATCHES), strict=True)
             ]
-            header = [panel.title, *(f'match {rank}' for rank in range(1, len(rows[0])))]
-            tables.append(markdown(header, [[printable(cell).replace('|', r'\|') for cell in row] for row in rows]))
+            header = [panel.title, *(f'match {rank}' for rank in range(1, len(matched[0])))]
+            cells = [[printable(cell).replace('|', r'\|') for cell in row] for row in matched]
+            tables.append(markdown(header, cells))
         return '\n\n'.join(tables)
     docids, probabilities = list(map(printable, explained['docids'])), explained['probabilities']
     if explained['system'] == 'duobert':

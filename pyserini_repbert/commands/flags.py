@@ -69,12 +69,9 @@ _LEFT_OUT = frozenset(
 def add_flags(parser: argparse._ActionsContainer, *names: str, of: Any = None, **changes: Any) -> None:
     """Add flags by the names of their options: --rrf-k for `rrf_k`.
 
-    Two names stand for several flags that exclude each other: `precision` and `begun` (--resume, --overwrite).
-
-    Parameters
-    ----------
-    of : the settings whose fields the names are; None: PipelineSpec's and Machine's, and what stands here
-    changes : `flag`, another name of the flag, and keyword arguments of `add_argument`
+    Two names stand for several flags that exclude each other: `precision` and `begun` (--resume, --overwrite). Names
+    are of this module and of fields of PipelineSpec and Machine, or of the settings `of`. `changes` are `flag`, another
+    name of the flag, and keyword arguments of `add_argument`.
     """
     for name in names:
         if name == 'precision':
@@ -100,7 +97,7 @@ def _of_field(name: str, of: Any) -> dict[str, Any]:
 
         of = PipelineSpec if name in PipelineSpec.model_fields else Machine
     field = of.model_fields[name]
-    said = {'help': field.description, 'default': field.default, **(field.json_schema_extra or {})}
+    said: dict[str, Any] = {'help': field.description, 'default': field.default, **(field.json_schema_extra or {})}
     if field.annotation is bool:
         return _STORE | said
     if get_origin(field.annotation) is Literal:
@@ -109,7 +106,9 @@ def _of_field(name: str, of: Any) -> dict[str, Any]:
     number = positive_int if int in kinds else finite_number if float in kinds else None
     if get_origin(field.annotation) is not tuple:
         return {'type': number or str} | said
-    return said | ({'nargs': '+', 'type': number, 'default': []} if number else {'action': 'append', 'default': None})
+    return (
+        said | {'nargs': '+', 'type': number, 'default': []} if number else said | {'action': 'append', 'default': None}
+    )
 
 
 def precision(options: argparse.Namespace) -> str:
@@ -221,8 +220,8 @@ def record_output(
 ) -> None:
     """Write the record of the command that has written `output`; does nothing for a pipe or a device.
 
-    `options` have the defaults that depend on other values, `roles` are those that name inputs. `inputs`, whose files
-    cannot be found from their names, replace options of the same role. `rankers` are those of the user's own.
+    `roles` are the options that name inputs. `inputs`, whose files cannot be found from their names, replace options of
+    the same role. `rankers` are those of the user's own.
     """
     from pyserini_repbert.names.inputs import input_of
     from pyserini_repbert.record import Record, checksum, decisive, plain, versions, write_record

@@ -7,17 +7,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyserini_repbert.commands.command import parser, picked, positive_int, progress, whole_number
 from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, parsed, read_named, record_output, run_tag
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.ranking import NO_HITS, Ranking
 
-if TYPE_CHECKING:
-    from pyserini_repbert.ranking import Ranking
-
-    Combine = Callable[[Sequence[Ranking]], Ranking]
-
+Combine = Callable[[Sequence[Ranking]], Ranking]
 METHODS = ('interleave', 'rrf', 'interpolation')
 
 
@@ -66,8 +64,6 @@ def formula(method: str, options: argparse.Namespace) -> dict[str, Any]:
 
     Raises InputError for a flag that the method does not use.
     """
-    from pyserini_repbert.pipeline.spec import PipelineSpec
-
     settings = PipelineSpec.of({'fusion': method} | picked(options, *FORMULA)).formula
     options.alpha, options.rrf_k = None if options.weights else settings['alpha'], settings['rrf_k']
     return settings
@@ -93,7 +89,6 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
     in queries or their order.
     """
     from pyserini_repbert.data.runs import ScatteredQueryError, iter_run, write_run
-    from pyserini_repbert.ranking import NO_HITS
 
     class OutOfStep(Exception):
         pass

@@ -5,21 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import add_encoding_arguments, check_flags, encode
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
-
-if TYPE_CHECKING:
-    from pyserini_repbert.index.records import Manifest
 
 WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}  # values of --weights: dtypes of an EPIC bundle
 _VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
 
 
 def main(arguments: list[str]) -> None:
-    """Run the action that the first argument names."""
     flags = command.parser('index', 'Make Lucene, EPIC and approximate indexes; check and export indexes.')
     actions = flags.add_subparsers(required=True, metavar='ACTION')
 
@@ -131,7 +127,7 @@ def _epic(options: argparse.Namespace) -> None:
     from pyserini_repbert.index.epic import EpicBundle
     from pyserini_repbert.index.records import EpicSettings
 
-    def described(manifest: Manifest[Any]) -> str:
+    def described(manifest: Any) -> str:
         bundle = EpicBundle(options.output, verify=False)
         kept = f'{bundle.settings.prune} terms' if bundle.settings.prune else 'all terms'
         return f'{len(bundle)} passages x {kept}, {bundle.bytes_per_passage():,.0f} bytes a passage'

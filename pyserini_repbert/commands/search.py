@@ -7,24 +7,20 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output, run_tag
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_of
 from pyserini_repbert.commands.terminal import Bars, ask, cut_text, say_device, shown_hits
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import Query, Ranking
-
-if TYPE_CHECKING:
-    from pyserini_repbert.explain.explaining import HitReasons
+from pyserini_repbert.ranking import Query
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The command's flags."""
     text = (
         'Answer questions in the terminal, or write a run file for topics. --index searches vectors, --sparse '
         'NAME@FOLDER a Lucene index; both are fused. --sparse NAME searches the passages of --index; add --encoder to '
@@ -131,25 +127,25 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
     reason = reranker_reason(rerankers[-1]) if rerankers else None
     reads = rerankers[-1].reads if rerankers else 0
 
-    def answers(texts: Sequence[str]) -> Iterator[tuple[str, Ranking, list[HitReasons]]]:
+    def answers(texts: Sequence[str]) -> Iterator[str]:
         topics = [Query(str(number), text) for number, text in enumerate(texts)]
         with Bars(options) as watcher:
             run = pipeline.rank(topics, None, options.hits, watcher)
         for topic in topics:
             hits = run[topic.qid]
             hits = hits.with_texts(dict(zip(hits.docids, pipeline.texts(hits.docids), strict=True)))
-            reasons = []
+            reasons: Sequence[Any] = ()
             if options.explain or options.interactive:
                 searchers = watcher.parts[0].parts.values()
                 names, inputs = [part.name for part in searchers], [part.run[topic.qid] for part in searchers]
                 reasons = hit_reasons(topic.text, hits, names, inputs, reason, reads, spec.depth)
-            yield topic.text, hits, reasons
+            yield shown_hits(topic.text, hits, reasons)
 
     with contextlib.closing(pipeline):
         if options.interactive:
-            ask(lambda text: shown_hits(*next(answers([text]))))
+            ask(lambda text: next(answers([text])))
         else:
-            print('\n\n'.join(shown_hits(*answer) for answer in answers(options.query)))
+            print('\n\n'.join(answers(options.query)))
 
 
 def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:

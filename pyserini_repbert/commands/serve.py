@@ -5,22 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, precision
 from pyserini_repbert.errors import InputError
-
-if TYPE_CHECKING:
-    from pyserini_repbert.serve.settings import ServeSettings
+from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings, read_keys, read_settings
 
 _PORT = 8081  # Pyserini's
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The command's flags."""
-    from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
-
     text = "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at /, the API at /docs."
     parser = command.parser('serve', text)
     add = parser.add_argument
@@ -74,8 +68,6 @@ def main(arguments: list[str]) -> None:
 
 
 def _settings(options: argparse.Namespace) -> ServeSettings:
-    from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings, read_keys, read_settings
-
     file = read_settings(options.config) if options.config else FileSettings()
     given = command.picked(options, 'encoder', 'ann', 'topics', 'qrels')
     indexes = dict(file.indexes)
