@@ -89,6 +89,7 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
                 pyserini.claim(encoder)
     if module.startswith('pyserini.server'):
         pyserini.register_with_server()
+    before = sys.argv
     sys.argv = [module, *arguments]
     try:
         tables.keep_tables()
@@ -106,4 +107,6 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
         if isinstance(error, PyseriniRepbertError) or (isinstance(error, OSError) and error.filename):
             raise  # ours, or one of the user's files
         raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
+    finally:
+        sys.argv = before
     return 0

@@ -142,7 +142,7 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -> Any:
         return encode_parts(fleet, work, options.overwrite, bar.update)
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str]) -> int:
     parser = command.parser('encode', 'Make an index of vectors from a corpus.')
     encoder, store_text = 'catalog name or checkpoint folder', 'keep the passages, for showing and reranking them'
     add_encoding_arguments(parser, encoder, store_text)
@@ -158,3 +158,4 @@ def main(arguments: list[str]) -> None:
         return f'{manifest.count} passages x {stored} in {command.counted(len(manifest.shards), "shard")}'
 
     encode(options, Settings, document_encoder, partial(dense_encoding, dtype=options.vector_dtype), described)
+    return 0

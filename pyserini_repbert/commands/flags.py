@@ -106,9 +106,9 @@ def _of_field(name: str, of: Any) -> dict[str, Any]:
     number = positive_int if int in kinds else finite_number if float in kinds else None
     if get_origin(field.annotation) is not tuple:
         return {'type': number or str} | said
-    return (
-        said | {'nargs': '+', 'type': number, 'default': []} if number else said | {'action': 'append', 'default': None}
-    )
+    if number is None:
+        return said | {'action': 'append', 'default': None}
+    return said | {'nargs': '+', 'type': number, 'default': []}
 
 
 def precision(options: argparse.Namespace) -> str:

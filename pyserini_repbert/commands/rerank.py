@@ -21,7 +21,7 @@ from pyserini_repbert.trace import Notes
 logger = logging.getLogger(__name__)
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str]) -> int:
     text = 'Rerank the hits of a run file, in one stage or several, and report what it cost.'
     parser = command.parser('rerank', text)
     add = parser.add_argument
@@ -49,6 +49,7 @@ def main(arguments: list[str]) -> None:
     command.use_threads(options.threads)
     say_device(options)
     (_replay if options.from_pairs else _rerank)(options, run_tag(options))
+    return 0
 
 
 def add_stage_arguments(parser: argparse._ActionsContainer, flag: str) -> None:

@@ -52,7 +52,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str]) -> int:
     options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
     asks = options.topics is None
@@ -80,6 +80,7 @@ def main(arguments: list[str]) -> None:
             fleet = held.enter_context(connected(options.ray, options.threads, options.device not in ('cpu', 'auto')))
             machine = machine.model_copy(update={'ray': fleet})
         _write_run(options, spec, machine) if options.topics else _answer(options, spec, machine)
+    return 0
 
 
 def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:

@@ -57,21 +57,13 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        registered = {'registry': self.registry}
-        self._requests = Counter(
-            'pyserini_repbert_requests', 'Requests answered', ['route', 'method', 'status'], **registered
-        )
-        self._seconds = Histogram(
-            'pyserini_repbert_request_seconds', 'Time to an answer', ['route'], buckets=_SECONDS, **registered
-        )
-        self._batches = Histogram(
-            'pyserini_repbert_batch_size', 'Jobs done together', ['lane'], buckets=_SIZES, **registered
-        )
-        self._steps = Histogram(
-            'pyserini_repbert_step_seconds', 'Time of a step of an answer', ['step'], buckets=_SECONDS, **registered
-        )
-        self._inferences = Counter('pyserini_repbert_inferences', 'Model inputs', ['step'], **registered)
-        self._waiting = Gauge('pyserini_repbert_waiting', 'Jobs that wait', ['lane'], **registered)
+        to = {'namespace': 'pyserini_repbert', 'registry': self.registry}
+        self._requests = Counter('requests', 'Requests answered', ['route', 'method', 'status'], **to)
+        self._seconds = Histogram('request_seconds', 'Time to an answer', ['route'], buckets=_SECONDS, **to)
+        self._batches = Histogram('batch_size', 'Jobs done together', ['lane'], buckets=_SIZES, **to)
+        self._steps = Histogram('step_seconds', 'Time of a step of an answer', ['step'], buckets=_SECONDS, **to)
+        self._inferences = Counter('inferences', 'Model inputs', ['step'], **to)
+        self._waiting = Gauge('waiting', 'Jobs that wait', ['lane'], **to)
         ProcessCollector(registry=self.registry)
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -125,7 +117,10 @@ class Gate:
                 message['headers'].append((REQUEST_ID.lower().encode(), request_id.encode()))
             await send(message)
 
-        key = _given_key(headers)
+        key = headers.get(b'x-api-key', b'').decode('latin-1').strip() or None
+        kind, _, token = headers.get(b'authorization', b'').decode('latin-1').strip().partition(' ')
+        if kind.lower() == 'bearer':
+            key = key or token.strip() or None
         try:
             refused = self._refused(scope, headers, key)
             if refused is None:
@@ -138,8 +133,7 @@ class Gate:
             logger.exception('request %s failed', request_id)
             if status:
                 raise
-            failed = _error(500, f'the service failed: its log says why (request {request_id})')
-            await failed(scope, receive, sending)
+            await _error(500, f'the service failed: its log says why (request {request_id})')(scope, receive, sending)
         finally:
             self._note(scope, status, time.perf_counter() - start, request_id, key)
 
@@ -152,8 +146,7 @@ class Gate:
         accepted = [hmac.compare_digest(_digest(key or ''), digest) for digest in self._keys]
         if self._keys and scope['path'].startswith(_GUARDED) and not (key and any(accepted)):
             return 401, f'this service takes a key, {"the one given is not accepted" if key else "none was given"}'
-        length = headers.get(b'content-length', b'0')
-        most = self._settings.limits.body_bytes
+        length, most = headers.get(b'content-length', b'0'), self._settings.limits.body_bytes
         if length.isdigit() and int(length) > most:
             return 413, f'the body has {int(length):,} bytes, at most {most:,} are read'
         return None
@@ -195,12 +188,6 @@ class Gate:
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode('utf-8', 'replace')).digest()
-
-
-def _given_key(headers: dict[bytes, bytes]) -> str | None:
-    key = headers.get(b'x-api-key', b'').decode('latin-1').strip()
-    kind, _, token = headers.get(b'authorization', b'').decode('latin-1').strip().partition(' ')
-    return key or (token.strip() if kind.lower() == 'bearer' else '') or None
 
 
 def _encoding_problem(raw: bytes) -> str | None:

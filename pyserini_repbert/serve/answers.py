@@ -110,11 +110,8 @@ def _judged(index: ServedIndex, answer: Answer) -> dict[str, Any] | None:
         return None
     grades = index.qrels[qid]
     measures = evaluate({qid: answer.whole.ranking}, {qid: grades}, parse_measures(MEASURES)).means
-    return {
-        'qid': qid,
-        'relevant': {docid: grade for docid, grade in grades.items() if grade > 0},
-        'measures': measures,
-    }
+    relevant = {docid: grade for docid, grade in grades.items() if grade > 0}
+    return {'qid': qid, 'relevant': relevant, 'measures': measures}
 
 
 def compared(index: ServedIndex, answers: Mapping[str, Answer], shown: Shown) -> dict[str, Any]:
@@ -122,6 +119,7 @@ def compared(index: ServedIndex, answers: Mapping[str, Answer], shown: Shown) ->
     sides = {side: searched(index, answer, shown) for side, answer in answers.items()}
     a, b = (answer.ranking.docids for answer in answers.values())
     ranks = {side: _ranks(answer.whole.ranking) for side, answer in answers.items()}
+    docids = dict.fromkeys((*a, *b))
     judged = sides['a']['judged']
     return {
         'api': API,
@@ -130,23 +128,16 @@ def compared(index: ServedIndex, answers: Mapping[str, Answer], shown: Shown) ->
         **sides,
         'overlap': overlap(a, b, max(len(a), len(b), 1)),
         'rbo': rank_biased_overlap(a, b),
-        'moves': [
-            {'docid': docid, **{side: of_side.get(docid) for side, of_side in ranks.items()}}
-            for docid in dict.fromkeys((*a, *b))
-        ],
+        'moves': [{'docid': docid, 'a': ranks['a'].get(docid), 'b': ranks['b'].get(docid)} for docid in docids],
         'depths': {side: answer.whole.below for side, answer in answers.items()},
         'judged': judged and judged | {'measures': {side: one['judged']['measures'] for side, one in sides.items()}},
     }
 
 
 def document(raw: str | None, parse: bool = True, most: int | None = None) -> Any:
-    """A stored document for a client, as Pyserini 2.4's server forms it.
+    """A stored document for a client, as Pyserini 2.4's server forms it; of a parsed text, at most `most` characters.
 
-    Parameters
-    ----------
-    raw : as stored; None if there is none
-    parse : whether to parse JSON: an object loses its identifier, and gives way to its value if one field is left
-    most : characters kept of a parsed text; None: all
+    `parse` reads JSON: an object loses its identifier, and gives way to its value if one field is left.
     """
     if raw is None or not parse:
         return raw
@@ -163,13 +154,10 @@ def document(raw: str | None, parse: bool = True, most: int | None = None) -> An
             if key not in _IDENTIFIERS
         }
         value = next(iter(fields.values())) if len(fields) == 1 else fields
-    if isinstance(value, str):
-        return value[:most]
     if isinstance(value, dict):
-        return {
-            key: item[:most] if isinstance(item, str) and key.lower() in _CUT else item for key, item in value.items()
-        }
-    return value
+        cut = [key for key, item in value.items() if isinstance(item, str) and key.lower() in _CUT]
+        return value | {key: value[key][:most] for key in cut}
+    return value[:most] if isinstance(value, str) else value
 
 
 def marked(query: str, text: str) -> list[tuple[str, bool]]:
@@ -182,13 +170,9 @@ def marked(query: str, text: str) -> list[tuple[str, bool]]:
     end = 0
     for match in _WORD.finditer(text):
         if _stem(match.group()) in wanted:
-            if match.start() > end:
-                parts.append((text[end : match.start()], False))
-            parts.append((match.group(), True))
+            parts += [(text[end : match.start()], False), (match.group(), True)]
             end = match.end()
-    if end < len(text) or not parts:
-        parts.append((text[end:], False))
-    return parts
+    return [part for part in (*parts, (text[end:], False)) if part[0]] or [('', False)]
 
 
 def shown_parts(query: str, text: str | None) -> list[dict[str, Any]]:

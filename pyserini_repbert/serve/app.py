@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from pyserini_repbert import __version__
 from pyserini_repbert.errors import InputError, MissingDependencyError, PyseriniRepbertError, install_extra
 
@@ -57,9 +59,7 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         opening = asyncio.create_task(_opened(service, app))
-        async with contextlib.AsyncExitStack() as held:
-            if tools is not None:
-                await held.enter_async_context(tools.router.lifespan_context(tools))
+        async with tools.router.lifespan_context(tools) if tools else contextlib.nullcontext():
             yield
         opening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -81,24 +81,7 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.include_router(make_router(service))
     if tools is not None:
         app.router.routes.extend(tools.routes)
-    _add_own_routes(app, service, metrics)
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
-    return app
-
-
-async def _opened(service: Service, app: FastAPI) -> None:
-    """Open the indexes; if that fails, ask the server that runs the application to stop."""
-    try:
-        await service.open()
-    except Exception as error:
-        foreseen = isinstance(error, PyseriniRepbertError)
-        service.failure = str(error) if foreseen else f'{type(error).__name__}: {error}'
-        logger.debug('the indexes cannot be opened', exc_info=True)
-        getattr(app.state, 'stop', lambda: None)()
-
-
-def _add_own_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
-    """Add the addresses outside /v1; the page takes all names that are left."""
 
     @app.api_route('/healthz', methods=_PROBED, include_in_schema=False)
     async def healthz() -> Response:
@@ -118,32 +101,42 @@ def _add_own_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
 
     @app.api_route('/openapi.yaml', methods=_PROBED, include_in_schema=False)
     async def openapi_yaml() -> Response:
-        import yaml
-
         text: Any = yaml.safe_dump(app.openapi(), sort_keys=False, allow_unicode=True)
         return Response(text, headers={'content-type': 'application/yaml; charset=utf-8'})
 
     for folder in ('js', 'style'):
         app.mount(f'/{folder}', StaticFiles(directory=PAGE / folder))
-    files = StaticFiles(directory=PAGE, html=True)
+    files = StaticFiles(directory=PAGE, html=True)  # the page takes all names that are left
 
     @app.api_route('/', methods=_PROBED, include_in_schema=False)
     @app.api_route('/{name}', methods=_PROBED, include_in_schema=False)
     async def file(request: Request) -> Response:
         return await files.get_response(request.path_params.get('name', '.'), request.scope)
 
+    return app
+
+
+async def _opened(service: Service, app: FastAPI) -> None:
+    """Open the indexes; if that fails, ask the server that runs the application to stop."""
+    try:
+        await service.open()
+    except Exception as error:
+        kind = '' if isinstance(error, PyseriniRepbertError) else f'{type(error).__name__}: '
+        service.failure = f'{kind}{error}'
+        logger.debug('the indexes cannot be opened', exc_info=True)
+        getattr(app.state, 'stop', lambda: None)()
+
 
 def log_config(file: str | None) -> dict[str, Any]:
     """Settings for `logging.config`: requests as JSON lines to `file`, or to stderr; everything else to stderr."""
     to_stderr = {'class': 'logging.StreamHandler', 'stream': sys.stderr}
-    requests: dict[str, Any] = {**to_stderr, 'formatter': 'bare'}
-    if file is not None:
-        requests = {'class': 'logging.FileHandler', 'filename': file, 'encoding': 'utf-8', 'formatter': 'bare'}
+    to_file = {'class': 'logging.FileHandler', 'filename': file, 'encoding': 'utf-8'}
+    requests = (to_stderr if file is None else to_file) | {'formatter': 'bare'}
     return {
         'version': 1,
         'disable_existing_loggers': False,
         'formatters': {'bare': {'format': '%(message)s'}, 'line': {'format': '%(levelname)s: %(message)s'}},
-        'handlers': {'stderr': {**to_stderr, 'formatter': 'line'}, 'requests': requests},
+        'handlers': {'stderr': to_stderr | {'formatter': 'line'}, 'requests': requests},
         'loggers': {
             'pyserini_repbert.serve.requests': {'handlers': ['requests'], 'level': 'INFO', 'propagate': False},
             'uvicorn': {'handlers': ['stderr'], 'level': 'WARNING', 'propagate': False},
@@ -179,11 +172,8 @@ def raise_file_limit() -> None:
 def run(app: Any, settings: ServeSettings, sockets: list[socket.socket], log_file: str | None = None) -> None:
     """Serve until SIGTERM or Ctrl-C, then finish the requests in hand, within `limits.stop_seconds`.
 
-    It stops by itself if the indexes cannot be opened: `app.state.service.failure` says why.
-
-    Parameters
-    ----------
-    log_file : where requests are logged; default: stderr
+    It stops by itself if the indexes cannot be opened: `app.state.service.failure` says why. Requests are logged to
+    `log_file`, or to stderr.
     """
     raise_file_limit()
     server = uvicorn.Server(

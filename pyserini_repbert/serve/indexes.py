@@ -7,22 +7,21 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyserini_repbert import catalog
+from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError, UnknownNameError
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.rankers import names_class
+from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.adapted import with_adapted
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.serve.together import Queue, Together
-
-if TYPE_CHECKING:
-    from pyserini_repbert.data.topics import Qrels
 
 DENSE, ANN, HYBRID, ADAPTED = 'dense', 'ann', 'hybrid', 'adapted'
 
@@ -51,12 +50,9 @@ def type_of(alias: str, settings: IndexSettings) -> str:
 
 
 def sparse_specs(settings: IndexSettings, wanted: Sequence[str] | None, lucene: bool) -> dict[str, PipelineSpec]:
-    """The sparse systems of an index by name.
+    """The sparse systems of an index by name: those wanted, or the catalog's techniques that fit its Lucene index.
 
-    Parameters
-    ----------
-    wanted : as `IndexSettings.sparse`; None: the catalog's techniques that fit the Lucene index
-    lucene : whether the settings' place is the Lucene index itself, not a dense index that has one beside it
+    `lucene` says whether the settings' place is the Lucene index itself, not a dense index that has one beside it.
     """
     place = settings.place
     if wanted is None:
@@ -100,31 +96,39 @@ class ServedIndex:
         self.index_type = type_of(alias, settings)
         self.encoder: str | None = None
         self.specs: dict[str, PipelineSpec] = {}
+        lucene = settings if self.index_type == 'tf' else base and base.settings
         if self.index_type == 'impact':
             self.specs = {'epic': PipelineSpec(sparse=(settings.place,))}
-        elif self.index_type == 'tf':
-            self.specs = sparse_specs(settings, settings.sparse, lucene=True)
-        elif base is not None:
-            self.specs = sparse_specs(base.settings, settings.sparse, lucene=True)
+        elif lucene:
+            self.specs = sparse_specs(lucene, settings.sparse, lucene=True)
         elif settings.sparse is not None or catalog.find('indexes', settings.place):
             self.specs = sparse_specs(settings, settings.sparse, lucene=False)
         dense = queues['dense'].call(self._open_dense) if self.index_type in ('dense', 'faiss') else None
         if dense is not None and base is None and not getattr(dense.index, 'has_texts', False):
             raise InputError(f"index '{alias}' stores no passages: name the Lucene index that does as its base_index")
         self.systems = (*self._rankers, *self.specs)
-        if settings.adapted:
-            self._open_adapted(settings.adapted)
+        if settings.adapted:  # what `adapt` wrote is one system; a reranker in it works in the queue of rerankers
+            spec = PipelineSpec(adapted=settings.adapted, index=settings.place, encoder=settings.encoder)
+            queue = queues['rerank' if with_adapted(spec).stages else 'java']
+            pipeline = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
+            self._rankers[ADAPTED] = Together(pipeline, queue, ADAPTED)
             self.systems += (ADAPTED,)
         searchers = [name for name in self.systems if not names_class(name)]
         if not searchers:
             raise InputError(f"index '{alias}' has nothing to search")
         for name in self.specs if settings.sparse else ():
             self.ranker(name)  # one that cannot be opened fails at the start, not at the first query
-        store = self.ranker(searchers[0]).ranker
+        store: Any = self.ranker(searchers[0]).ranker
         self._store: Any = base._store if base else store
         self.keeps_raws = hasattr(self._store, 'raws')
         self.passages = len(store) if dense is not None else store.size
-        self._read_judgments()
+        entry = catalog.find('indexes', settings.place)
+        known = '' if entry is None else str(entry.values['collection'])
+        topics = settings.topics or (catalog.find('topics', known) and known)
+        qrels = settings.qrels or (catalog.find('qrels', known) and known)
+        self.topics: dict[str, Query] = {query.qid: query for query in load_topics(topics)} if topics else {}
+        self.qrels: Qrels = load_qrels(qrels) if qrels else {}
+        self._by_text = {_folded(query.text): query.qid for query in self.topics.values()}
 
     def _open_dense(self) -> Any:
         settings = self.settings
@@ -145,27 +149,9 @@ class ServedIndex:
         dense.search('warm', 1)
         return dense
 
-    def _open_adapted(self, folder: str) -> None:
-        """Open what `adapt` wrote as one system; a reranker in it works in the queue of rerankers."""
-        spec = PipelineSpec(adapted=folder, index=self.settings.place, encoder=self.settings.encoder)
-        queue = self._queues['rerank' if with_adapted(spec).stages else 'java']
-        pipeline = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
-        self._rankers[ADAPTED] = Together(pipeline, queue, ADAPTED)
-
     def close(self) -> None:
         """Release the workers of a Ray cluster."""
         self._held.close()
-
-    def _read_judgments(self) -> None:
-        from pyserini_repbert.names.topics import load_qrels, load_topics
-
-        entry = catalog.find('indexes', self.settings.place)
-        known = '' if entry is None else str(entry.values['collection'])
-        topics = self.settings.topics or (catalog.find('topics', known) and known)
-        qrels = self.settings.qrels or (catalog.find('qrels', known) and known)
-        self.topics: dict[str, Query] = {query.qid: query for query in load_topics(topics)} if topics else {}
-        self.qrels: Qrels = load_qrels(qrels) if qrels else {}
-        self._by_text = {_folded(query.text): query.qid for query in self.topics.values()}
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
         """The systems of a request: the default for none, dense and BM25 for 'hybrid'."""

@@ -8,7 +8,6 @@ from typing import Any, get_origin
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -127,20 +126,15 @@ def add_error_handlers(app: FastAPI) -> None:
 
 async def known_parameters(request: Request) -> None:
     """Raises InputError for a query parameter that is unknown, or repeated though not a list: FastAPI ignores both."""
-    lists = _parameters(request.scope['route'])
-    for name in request.query_params:
-        if name not in lists:
-            near, known = did_you_mean(name, list(lists)), ', '.join(lists) or 'none'
-            raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}")
-        if len(request.query_params.getlist(name)) > 1 and not lists[name]:
-            raise InputError(f"parameter '{name}' was given more than once: give it once")
-
-
-def _parameters(route: APIRoute) -> dict[str, bool]:
-    """The query parameters of a route, and whether each is a list."""
-    fields = {parameter.alias: parameter.field_info for parameter in route.dependant.query_params}
+    parameters = request.scope['route'].dependant.query_params
+    fields = {parameter.alias: parameter.field_info for parameter in parameters}
     for name, field in list(fields.items()):
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):  # the fields of a model
             fields |= field.annotation.model_fields
             del fields[name]
-    return {name: get_origin(field.annotation) is list for name, field in fields.items()}
+    for name in request.query_params:
+        if name not in fields:
+            near, known = did_you_mean(name, list(fields)), ', '.join(fields) or 'none'
+            raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}")
+        if len(request.query_params.getlist(name)) > 1 and get_origin(fields[name].annotation) is not list:
+            raise InputError(f"parameter '{name}' was given more than once: give it once")

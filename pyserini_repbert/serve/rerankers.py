@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,7 @@ _MATRICES = 64  # pair matrices kept for each duoBERT
 class RememberingDuoBert(DuoBertReranker):
     """An opened duoBERT with its last pair matrices: another aggregation of the same candidates takes no inference.
 
-    If an aggregation needs a pair that a matrix lacks, all pairs that it needs are compared anew. Copies of it share
-    the matrices.
+    If an aggregation needs a pair that a matrix lacks, all its pairs are compared anew. Copies share the matrices.
     """
 
     def __init__(self, reranker: DuoBertReranker) -> None:
@@ -82,40 +81,34 @@ class Rerankers:
         """Refuse stages that a client may not ask for, before anything is computed."""
         limits, total = self._settings.limits, 0
         for spec in stages:
-            system = self.system(spec.name)
-            options = dict(spec.options)
+            if spec.name not in self.systems:
+                known, near = ', '.join(self.systems) or 'none', catalog.did_you_mean(spec.name, self.systems)
+                raise UnknownNameError(f"there is no reranker '{spec.name[:80]}' here{near}: there are {known}")
+            system, options = self.systems[spec.name], dict(spec.options)
             allowed = _OPTIONS.get(system, ())
             if others := [key for key in options if key not in allowed]:
                 only = f', only {", ".join(allowed)}' if allowed else ''
                 raise InputError(f"reranker '{spec.name}': option '{others[0]}' is not open to clients{only}")
-            if system == 'duobert':
+            inferences = spec.k
+            if system == 'duobert':  # n(n - 1), or n times the samples if fewer
                 checked_method(options.get('method', 'sum'), options.get('samples'))
+                inferences *= min(spec.k - 1, options.get('samples') or spec.k)
             if spec.k > limits.rerank_depth:
                 raise InputError(f"stage '{spec.label}': at most {limits.rerank_depth} candidates are reranked here")
-            total += _inferences(system, spec.k, options)
+            total += inferences
         if total > limits.inferences:
             raise InputError(
                 f'the stages take up to {total:,} model inputs, at most {limits.inferences:,} are allowed here: '
                 'rerank fewer candidates, or sample the pairs (NAME@K:sample=M)'
             )
 
-    def system(self, name: str) -> str:
-        """The system of a reranker. Raises UnknownNameError for a name that the service lacks."""
-        if name not in self.systems:
-            known = ', '.join(self.systems) or 'none'
-            near = catalog.did_you_mean(name, self.systems)
-            raise UnknownNameError(f"there is no reranker '{name[:80]}' here{near}: there are {known}")
-        return self.systems[name]
-
     def named(self, model: str) -> str:
-        """The name of a reranker, given that or a system, whose first it is. Raises UnknownNameError for neither."""
+        """The name of a reranker, given that or a system, whose first it is; anything else as it is."""
         first_of = {system: name for name, system in reversed(self.systems.items())}
-        name = model if model in self.systems else first_of.get(model, model)
-        self.system(name)
-        return name
+        return model if model in self.systems else first_of.get(model, model)
 
     def opened(self, name: str) -> Any:
-        """The reranker, opened if it is not yet. Only in the queue. Raises what `open_reranker` raises."""
+        """The reranker, opened if it is not yet. Only in the queue."""
         if name not in self._opened:
             settings = self._settings
             reranker: Reranker = open_reranker(self._places[name], settings.device, precision=settings.precision)
@@ -126,20 +119,12 @@ class Rerankers:
         return self._opened[name]
 
     def stage(self, spec: StageSpec, trace: Trace) -> Together:
-        """A stage that `check` let pass. Raises what `open_reranker` and `trace` raise."""
+        """A stage that `check` let pass."""
         reranker = self._opened.get(spec.name) or self.queue.call(lambda: self.opened(spec.name), trace)
         changes = dict(spec.options)
         if isinstance(reranker, DuoBertReranker):
             changes['method'] = checked_method(changes.get('method', 'sum'), changes.get('samples'))
         return Together(reranker.with_settings(reads=spec.k, **changes), self.queue, str(spec))
-
-
-def _inferences(system: str, n: int, options: Mapping[str, Any]) -> int:
-    """The model inputs of a stage for `n` candidates: n, or for duoBERT n(n - 1), or n times the samples if fewer."""
-    if system != 'duobert':
-        return n
-    competitors = max(n - 1, 0)
-    return n * min(competitors, options.get('samples') or competitors)
 
 
 def _system(place: str) -> str:

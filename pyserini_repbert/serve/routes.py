@@ -202,12 +202,7 @@ async def answered(
     reranks: bool = False,
     progress: Progress | None = None,
 ) -> _Result:
-    """`service.run`, ended when the client goes away: then raises ClientDisconnect.
-
-    Parameters
-    ----------
-    progress : where the request's trace is while it is answered
-    """
+    """`service.run`, which raises ClientDisconnect when the client goes away; `progress` has the trace meanwhile."""
     trace = RequestTrace()
     running = {} if progress is None else progress
     running[request.state.request_id] = trace

@@ -30,19 +30,13 @@ _Result = TypeVar('_Result')
 
 
 class Service:
-    """Answers requests; `open` it first. Its operations wait for their results: `run` calls them in a thread.
-
-    Parameters
-    ----------
-    on_batch : called with a queue's name and the size of each batch
-    on_step : called with each step of each answer
-    """
+    """Answers requests; `open` it first. Its operations wait for their results: `run` calls them in a thread."""
 
     def __init__(
         self,
         settings: ServeSettings,
-        on_batch: Callable[[str, int], object] = lambda queue, size: None,
-        on_step: Callable[[Step], object] = lambda step: None,
+        on_batch: Callable[[str, int], object] = lambda queue, size: None,  # called with the size of each batch
+        on_step: Callable[[Step], object] = lambda step: None,  # called with each step of each answer
     ) -> None:
         self.settings, self._on_step = settings, on_step
         limits, waiting = settings.limits, settings.limits.waiting
@@ -154,9 +148,9 @@ class Service:
         if len(set(docids)) < len(docids):
             raise InputError('a docid was given twice: give each once')
         texts = index.texts(docids)
-        for docid, text in zip(docids, texts, strict=True):
-            if text is None:
-                raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
+        if None in texts:
+            absent = docids[texts.index(None)]
+            raise MissingResourceError(f"index '{index.alias}' has no document '{absent[:200]}'")
         return Ranking(docids, [0.0] * len(docids), texts)
 
     def explain(

@@ -33,26 +33,16 @@ class _Job:
 
 
 class Queue:
-    """One thread that works off jobs, so that rerankers never block a search.
-
-    Parameters
-    ----------
-    name : for messages and metrics
-    waiting : jobs that may wait; further ones are refused
-    together : the most jobs of a batch, which are all of one kind
-    window : seconds to wait for more jobs after a batch of several
-    on_batch : called with the queue's name and the number of jobs in each batch
-    seconds : a job that would wait longer than this, by the pace of the last ones, is refused at once
-    """
+    """One thread that works off jobs, so that rerankers never block a search."""
 
     def __init__(
         self,
-        name: str,
-        waiting: int,
-        together: int = 1,
-        window: float = 0.0,
-        on_batch: Callable[[str, int], object] = lambda name, size: None,
-        seconds: float = math.inf,
+        name: str,  # for messages and metrics
+        waiting: int,  # jobs that may wait; further ones are refused
+        together: int = 1,  # the most jobs of a batch, which are all of one kind
+        window: float = 0.0,  # seconds to wait for more jobs after a batch of several
+        on_batch: Callable[[str, int], object] = lambda name, size: None,  # called with each batch's number of jobs
+        seconds: float = math.inf,  # a job that would wait longer, by the pace of the last ones, is refused at once
     ) -> None:
         self.name, self.waiting, self.together, self.window = name, waiting, together, window
         self.seconds, self._pace = seconds, 0.0  # seconds a job, a moving mean
@@ -63,7 +53,6 @@ class Queue:
         self._last_size, self._stopping = 1, False
 
     def start(self) -> None:
-        """Start to work off the jobs."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -134,7 +123,7 @@ class Queue:
                 self._changed.wait_for(lambda: self._jobs or self._stopping)
                 if self._jobs and self._jobs[0].kind is not None:
                     self._changed.wait_for(lambda: len(self._jobs) >= self._last_size, self.window)
-                if self._jobs or self._stopping:
+                if self._jobs or self._stopping:  # a job may have left
                     break
             jobs = list(self._jobs)[:1]
             if jobs and jobs[0].kind is not None:
@@ -162,14 +151,12 @@ def _run(jobs: list[_Job]) -> None:
 class Together(Ranker):
     """A ranker in a queue: a first stage searches for all requests that wait, a reranker takes one after the other."""
 
-    def __init__(self, ranker: Any, queue: Queue, name: str) -> None:
-        self.ranker: Any = ranker
-        self.queue, self.name, self.reads = queue, name, ranker.reads
+    def __init__(self, ranker: Ranker, queue: Queue, name: str) -> None:
+        self.ranker, self.queue, self.name, self.reads = ranker, queue, name, ranker.reads
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        ranked: Run
         if run is None:
-            ranked = self.queue.together_with_others(self._searched, (topics, k), self.ranker, trace)
+            ranked: Run = self.queue.together_with_others(self._searched, (topics, k), self.ranker, trace)
         else:
             trace.begins(self.name, sum(self.planned([len(run[topic.qid]) for topic in topics])), 'inputs')
             ranked = self.queue.call(lambda: self.ranker.rank(topics, run, k, trace), trace)
@@ -183,6 +170,4 @@ class Together(Ranker):
         return [{topic.qid: next(rankings)[:k] for topic in topics} for topics, k in asked]
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
-        """The query-document pairs to come for runs of these lengths."""
-        planned: list[int] = self.ranker.planned(lengths)
-        return planned
+        return self.ranker.planned(lengths)
