@@ -15,10 +15,7 @@ from pyserini_repbert.search.hybrid import as_ranker
 def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None = None) -> Ranking:
     """The k best hits of a query, each with its passage; a hit without is refused.
 
-    Parameters
-    ----------
-    searcher : a first stage or a pipeline, ours or Pyserini's
-    texts : gives passage text by docid; default: the searcher itself
+    `searcher` is a first stage or a pipeline, ours or Pyserini's; `texts` gives passages in its place.
     """
     ranker = as_ranker(searcher)
     ranking = ranker.rank([Query('0', query)], None, k)['0']
@@ -32,15 +29,11 @@ def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None
 def reranked(
     reranker: Reranker, query: str, texts: Sequence[str], docids: Sequence[str | None], k: int | None = None
 ) -> list[tuple[int, float]]:
-    """(index in `texts`, score) of each text, best first; equal scores keep their order.
+    """(index in `texts`, score) of the k best texts, None: all, best first; equal scores keep their order.
 
-    Parameters
-    ----------
-    docids : one for each text, by which a reranker with an index finds its vectors; if any is None, none is used
-    k : how many to return; None: all
+    By the docids, one for each text, a reranker with an index finds its vectors; if any is None, none is used.
     """
-    places = [str(place) for place in range(len(texts))]
-    names = places if None in docids else [str(docid) for docid in docids]
+    names = [str(name) for name in (range(len(texts)) if None in docids else docids)]
     hits = reranker.rerank(query, [Candidate(name, text=text) for name, text in zip(names, texts, strict=True)], k)
     place_of = {name: place for place, name in enumerate(names)}
     return [(place_of[hit.docid], hit.score) for hit in hits]

@@ -28,7 +28,6 @@ from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
-from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.pipeline.opening import joined, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Candidate, Query, Ranking, topics_of
@@ -44,8 +43,7 @@ with needs('mteb', __name__, 'mteb'):
 
 def _meta(name: str, settings: Mapping[str, object], **fields: Any) -> ModelMeta:
     revision = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()
-    identity = {'name': f'pyserini_repbert/{Path(name).name}', 'revision': revision}
-    return ModelMeta.create_empty({**identity, **fields})
+    return ModelMeta.create_empty({'name': f'pyserini_repbert/{Path(name).name}', 'revision': revision, **fields})
 
 
 def _column(loader: Any, name: str) -> list[str]:
@@ -76,7 +74,7 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
         revision: str | None = None,
         *,
         device: str | None = None,
-        precision: Precision | str = Precision.FLOAT32,
+        precision: str = 'float32',
         **_: Any,
     ) -> None:
         self.device = device or 'cpu'
@@ -92,8 +90,7 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
 
     def encode(self, inputs: Any, *, prompt_type: PromptType | None = None, **_: Any) -> NDArray[np.float32]:
         """The vectors of a data loader's texts, float32 (n, d), in their order."""
-        encoder = self.queries if prompt_type == PromptType.query else self.passages
-        return encoder.embed(_column(inputs, 'text'))
+        return (self.queries if prompt_type == PromptType.query else self.passages).embed(_column(inputs, 'text'))
 
 
 class _Search(ABC):
@@ -109,8 +106,8 @@ class _Search(ABC):
 
     def index(self, corpus: Any, *, task_metadata: Any, num_proc: int | None = None, **_: Any) -> None:
         """Index a task's corpus, which replaces an earlier one."""
-        settings = {'task_metadata': task_metadata, 'prompt_type': PromptType.document, 'num_proc': num_proc}
-        texts = _column(create_dataloader(corpus, **settings), 'text')
+        settings = {'task_metadata': task_metadata, 'num_proc': num_proc}
+        texts = _column(create_dataloader(corpus, prompt_type=PromptType.document, **settings), 'text')
         self._size = len(texts)
         self._folder = TemporaryDirectory(prefix='pyserini-repbert-')
         passages = _TaskCorpus(task_metadata.name, list(corpus['id']), texts)
@@ -149,15 +146,12 @@ def _only(ranking: Ranking, docids: Collection[str]) -> Ranking:
 class DenseSearch(_Search):
     """mteb's `SearchProtocol`: RepBERT's exact search. The parameters are as of `RepBertEncoder`."""
 
-    def __init__(
-        self, model_name: str | Path, device: str = 'cpu', precision: Precision | str = Precision.FLOAT32
-    ) -> None:
+    def __init__(self, model_name: str | Path, device: str = 'cpu', precision: str = 'float32') -> None:
         self.model_name, self.precision = model_name, precision
         self.encoder = RepBertEncoder(model_name, device=device, precision=precision)
         super().__init__(self.encoder.queries.name, self.encoder.settings)
 
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
-        """Encode a corpus into a dense bundle, and open it."""
         encode_corpus(corpus, self.encoder.passages, folder)
         spec = PipelineSpec(index=str(folder), encoder=str(self.model_name), precision=str(self.precision))
         return open_searcher(spec, Machine(devices=(self.encoder.device,)))
@@ -171,7 +165,6 @@ class SparseSearch(_Search):
         super().__init__(self.sparse_settings.model, asdict(self.sparse_settings))
 
     def searcher(self, corpus: Corpus, folder: Path) -> LuceneSparseSearcher:
-        """Build a Lucene index of a corpus, and open it."""
         build_lucene_index(corpus, folder)
         return LuceneSparseSearcher(folder, self.sparse_settings)
 
@@ -189,7 +182,6 @@ class HybridSearch(_Search):
         super().__init__(f'{names[0]}-{method}-{names[1]}', identity)
 
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
-        """Build both indexes of a corpus, and open them."""
         dense = self.dense.searcher(corpus, folder / 'dense')
         sparse = self.sparse.searcher(corpus, folder / 'sparse')
         return joined(self.spec, [sparse, dense] if self.spec.sparse_first else [dense, sparse]).first

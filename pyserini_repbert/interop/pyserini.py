@@ -40,9 +40,8 @@ def register() -> None:
 def claim(encoder: str) -> None:
     """Make Pyserini choose a class by what `encoder` is, not by its name, once `register` was called.
 
-    A folder whose config.json names the system 'repbert', or an encoder of our catalog, gets RepBERT's classes even if
-    its name lacks the keyword. For any other folder the keyword is taken out of Pyserini's tables, so that it gets
-    Pyserini's class even if its path has the keyword.
+    Ours gets RepBERT's classes even if its name lacks the keyword. For any other folder the keyword is taken out of
+    Pyserini's tables, so that it gets Pyserini's class even if its path has the keyword.
     """
     if is_ours(encoder):
         _put_first(encoder.lower())
@@ -62,11 +61,9 @@ def _put_first(keyword: str) -> None:
     from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 
     for table, encoder_class in zip(encoder_maps(), (RepBertQueryEncoder, RepBertDocumentEncoder), strict=True):
-        if next(iter(table), None) != keyword:
-            others = {key: value for key, value in table.items() if key != keyword}
-            table.clear()
-            table[keyword] = encoder_class
-            table.update(others)
+        others = {key: value for key, value in table.items() if key != keyword}
+        table.clear()
+        table.update({keyword: encoder_class, **others})
 
 
 def indexes_folder() -> Path:
@@ -88,8 +85,7 @@ def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
         raise InputError(f"'{name}' cannot name an index: use letters, digits, dots and dashes")
     md5 = digest(source / 'index', 'md5')
     target = indexes_folder() / f'{name}.{md5}'
-    known = next((table[name] for table in prebuilt_tables().values() if name in table), None)
-    if known is not None and known['md5'] != md5:
+    if any(name in table and table[name]['md5'] != md5 for table in prebuilt_tables().values()):
         raise MismatchError(f"Pyserini has another index '{name}' already: choose another name")
     if not target.exists():
         with open(source / 'docid', encoding='utf-8') as lines:
@@ -136,8 +132,7 @@ def register_with_server() -> None:
     The server gives a searcher the name of an encoder, which is not looked up in Pyserini's tables: FaissSearcher gets
     the encoder itself instead. The server of 1.6 opens only prebuilt indexes, with its own encoders.
     """
-    tables = compat.server_tables()
-    if tables is None:
+    if (tables := compat.server_tables()) is None:
         return
     factories, indexes = tables
     local, prebuilt, arguments_of = factories['faiss']

@@ -85,7 +85,4 @@ def rank_columns(names: Sequence[str], inputs: Sequence[Sequence[Ranking]], fuse
 
 def _scored(out: Any, rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:
     scores = [score for ranking in rankings for score in ranking.scores]
-    out['score'] = np.array(scores, dtype=np.float64)
-    for name, values in columns.items():
-        out[name] = values
-    return pt.model.add_ranks(out)
+    return pt.model.add_ranks(out.assign(score=np.array(scores, dtype=np.float64), **columns))

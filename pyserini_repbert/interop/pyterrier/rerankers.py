@@ -72,8 +72,7 @@ class Rerank(pt.Transformer):  # type: ignore[misc]
         matrices = self.reranker.pair_differences(queries, lists)
         for query, ranking, matrix in zip(queries, lists, matrices, strict=True):
             reranked.append(rescored(ranking, self.reranker.aggregated(query, matrix)))
-            place = {docid: number for number, docid in enumerate(ranking.docids)}
-            order = [place[docid] for docid in reranked[-1].docids]
+            order = list(map(list(ranking.docids).index, reranked[-1].docids))
             pairs += list(np.exp(log_probabilities(matrix[np.ix_(order, order)])))
         return reranked, pairs
 

@@ -37,8 +37,7 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
     ranked_by: tuple[str, ...] = ()  # names of the parts of a fusion, for columns 'rank_NAME'
 
     def __init__(self, ranker: Any, num_results: int = HITS) -> None:
-        named = isinstance(ranker, str)
-        self.ranker = open_searcher(PipelineSpec(sparse=(ranker,))) if named else as_ranker(ranker)
+        self.ranker = as_ranker(open_searcher(PipelineSpec(sparse=(ranker,))) if isinstance(ranker, str) else ranker)
         self.num_results = num_results
 
     @property
@@ -196,7 +195,5 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
         pt.validate.columns(inp, includes=['docno'])
         docids = list(map(str, inp['docno']))
         distinct = list(dict.fromkeys(docids))
-        texts: dict[str, str | None] = {}
-        if distinct:
-            texts = dict(zip(distinct, self._open(distinct).texts(distinct), strict=True))
+        texts = dict(zip(distinct, self._open(distinct).texts(distinct), strict=True)) if distinct else {}
         return inp.assign(text=pd.Series([texts[docid] for docid in docids], index=inp.index, dtype=object))
