@@ -13,7 +13,6 @@ _CONVINCING = 0.05  # the p below which a gain is kept
 
 
 def main(arguments: list[str]) -> None:
-    """Learn, estimate the gain on topics held out, and write what was learnt where there is one."""
     text = (
         'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds. The index stays as '
         'it is. --output is written if the gain, estimated by cross-validation, is more than noise. Then: search '

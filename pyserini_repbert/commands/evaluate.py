@@ -27,7 +27,6 @@ _FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); 
 
 
 def main(arguments: list[str]) -> None:
-    """Run the analysis that the first argument names, or evaluate run files and print a table or JSON."""
     if arguments and arguments[0] in _ANALYSES:
         module = importlib.import_module(f'pyserini_repbert.commands.{_ANALYSES[arguments[0]]}')
         getattr(module, arguments[0].replace('-', '_'))(arguments[1:])

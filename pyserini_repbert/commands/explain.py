@@ -122,7 +122,6 @@ def _text(explained: Mapping[str, Any], colours: bool) -> str:
 
 
 def _weights(passage: Mapping[str, Any], colours: bool) -> str:
-    """EPIC's terms, expansions and contributions."""
     quality = '' if passage['quality'] is None else f', passage quality {passage["quality"]:.4f}'
     lines = [f'score {passage["score"]:.4f}{quality}', '', 'query:', _terms(passage['query_terms'], colours)]
     if passage['passage_terms']:

@@ -153,19 +153,17 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
                 raise InputError(f'output {path} is a folder, a file name was expected')
             if name == 'plot':
                 figure_format(path)
+                require_matplotlib()
             if name == 'provenance' and not str(path).removesuffix('.gz').endswith(('.tsv', '.jsonl')):
                 raise InputError(f"provenance file '{path}': a name that ends in .tsv or .jsonl was expected")
             if path.exists() and not path.is_file():
                 continue  # a pipe or a device
-            place = path.resolve()
-            other = written.setdefault(place, name)
+            other = written.setdefault(path.resolve(), name)
             refuse(other != name, f'{_flag(other)} and {_flag(name)} are one file, {path}: give two')
     for name in _INPUTS:
         for path in _given(options, name):
             if path.is_file() and (output := written.get(path.resolve())):
                 raise usage(f'{_flag(output)} and {_flag(name)} are one file, {path}: give another output')
-    if getattr(options, 'plot', None):
-        require_matplotlib()
     return options
 
 
@@ -184,8 +182,7 @@ def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:
 
 
 def _flag(name: str) -> str:
-    words = {'runs': 'a run', 'scores': 'the saved scores'}
-    return words.get(name) or f'--{name.replace("_", "-")}'
+    return {'runs': 'a run', 'scores': 'the saved scores'}.get(name) or f'--{name.replace("_", "-")}'
 
 
 def run_tag(options: argparse.Namespace) -> str:
@@ -236,5 +233,4 @@ def record_output(
     apart = {*_LEFT_OUT, *known, *roles}
     settings = {name: plain(value) for name, value in sorted(vars(options).items()) if name not in apart}
     settings |= {'rankers': plain(rankers)} if rankers else {}
-    record = Record(decisive(options.command), sha256, tuple(models), tuple(named), settings, versions())
-    write_record(output, record)
+    write_record(output, Record(decisive(options.command), sha256, tuple(models), tuple(named), settings, versions()))

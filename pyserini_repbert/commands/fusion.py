@@ -20,7 +20,6 @@ METHODS = ('interleave', 'rrf', 'interpolation')
 
 
 def main(arguments: list[str]) -> None:
-    """Fuse run files into one; with --provenance, also write each hit's rank in each run."""
     if arguments[:1] == ['tune']:
         _tune(arguments[1:])
         return
@@ -85,13 +84,8 @@ def _is_pipe(path: str) -> bool:
 
 
 def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
-    """Fuse query by query while reading. Returns the number of queries; None, with nothing written, if the files differ
-    in queries or their order.
-    """
+    """Fuse query by query while reading, and count; None, with nothing written, if the files differ in queries."""
     from pyserini_repbert.data.runs import ScatteredQueryError, iter_run, write_run
-
-    class OutOfStep(Exception):
-        pass
 
     n_queries = 0
 
@@ -100,7 +94,7 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
         readers = [iter_run(path, options.depth) for path in options.runs]
         for queries in zip_longest(*readers, fillvalue=('', NO_HITS)):
             if len({qid for qid, _ in queries}) > 1:
-                raise OutOfStep
+                raise ScatteredQueryError('the runs differ in queries or their order')
             bar.update()
             n_queries += 1
             yield queries[0][0], combine([ranking for _, ranking in queries])
@@ -108,7 +102,7 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
     with progress(None, 'fusion', 'query', options.quiet) as bar:
         try:
             write_run(options.output, fused(), options.output_format, options.tag)
-        except (OutOfStep, ScatteredQueryError):
+        except ScatteredQueryError:
             return None
     return n_queries
 

@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     only_shown.add_argument('--list', action='store_true', help='show conditions and expected scores; run nothing')
     only_shown.add_argument('--dry-run', action='store_true', help='show commands and missing resources; run nothing')
     flags.add_argument('--jobs', type=positive_int, default=1, help='conditions to run at a time')
-    add_work_flags(flags, 'files', 'condition', 'report')
+    add_work_flags(flags, 'files', '--condition', '--report')
     options = flags.parse_args(arguments)
     only_shows = options.list or options.dry_run
     refuse(options.report and only_shows, '--report is for a run: leave out --list and --dry-run')
@@ -60,7 +60,19 @@ def main(arguments: list[str]) -> int:
     environment = {} if options.list else fingerprint()
     work = read_work(paths, options, cache_version(environment))
     if only_shows:
-        _show_only(work, options.list)
+        for regression, pairs in work:
+            if options.list:
+                print(f'{regression.path}: {regression.title}')
+            for condition, workspace in pairs:
+                if options.list:
+                    figures = [*condition.expected, *condition.recorded]
+                    scores = ', '.join(f'{one.measure} {one.text}' for one in figures)
+                    print(f'  {condition.name}: {scores}{f" ({condition.heavy})" if condition.heavy else ""}')
+                    continue
+                print(f'# {regression.name} {condition.name}')
+                for absent in missing_of(condition, workspace):
+                    print(f'# missing: {absent.text}')
+                print(*(commands_of(condition, workspace) if condition.expected else []), sep='\n')
         return 0
     if not Path(options.data).is_dir():
         print(f'WARNING: the data folder {options.data} is not here: what needs it is NOT RUN', file=sys.stderr)
@@ -69,16 +81,16 @@ def main(arguments: list[str]) -> int:
 
 def add_work_flags(flags: argparse.ArgumentParser, *names: str) -> None:
     """Add --data and --work, and those of FILE, --condition and --report that are named."""
-    if 'files' in names:
-        flags.add_argument('files', nargs='*', metavar='FILE', help=f'regression files; default: all of {_FOLDER}/')
-    if 'condition' in names:
-        text = 'run only this condition; repeatable'
-        flags.add_argument('--condition', action='append', default=[], metavar='NAME', help=text)
-    if 'report' in names:
-        flags.add_argument('--report', type=_report, metavar='FILE', help='write a report: .md, .html or .json')
-    data = os.environ.get(DATA, '../shared/data')
-    flags.add_argument('--data', default=data, metavar='FOLDER', help=f'collections and run files; default: ${DATA}')
-    flags.add_argument('--work', default='runs/regressions', metavar='FOLDER', help='where the commands write')
+    data, several = os.environ.get(DATA, '../shared/data'), {'action': 'append', 'default': []}
+    known: dict[str, dict[str, Any]] = {
+        'files': {'metavar': 'FILE', 'nargs': '*', 'help': f'regression files; default: all of {_FOLDER}/'},
+        '--condition': {'metavar': 'NAME', **several, 'help': 'run only this condition; repeatable'},
+        '--report': {'metavar': 'FILE', 'type': _report, 'help': 'write a report: .md, .html or .json'},
+        '--data': {'metavar': 'FOLDER', 'default': data, 'help': f'collections and run files; default: ${DATA}'},
+        '--work': {'metavar': 'FOLDER', 'default': 'runs/regressions', 'help': 'where the commands write'},
+    }
+    for name in (*names, '--data', '--work'):
+        flags.add_argument(name, **known[name])
 
 
 def all_files() -> list[str]:
@@ -104,22 +116,6 @@ def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = 
         if name not in names:
             raise UnknownNameError(f"'{name}' is no condition of these files{did_you_mean(name, names)}: see --list")
     return work
-
-
-def _show_only(work: Work, scores_only: bool) -> None:
-    """Print conditions with their scores, or their commands and what is missing; run nothing."""
-    for regression, pairs in work:
-        if scores_only:
-            print(f'{regression.path}: {regression.title}')
-        for condition, workspace in pairs:
-            if scores_only:
-                scores = ', '.join(f'{one.measure} {one.text}' for one in [*condition.expected, *condition.recorded])
-                print(f'  {condition.name}: {scores}{f" ({condition.heavy})" if condition.heavy else ""}')
-                continue
-            print(f'# {regression.name} {condition.name}')
-            for absent in missing_of(condition, workspace):
-                print(f'# missing: {absent.text}')
-            print(*(commands_of(condition, workspace) if condition.expected else []), sep='\n')
 
 
 def run_work(work: Work, options: argparse.Namespace, environment: dict[str, str]) -> int:

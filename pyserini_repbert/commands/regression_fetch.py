@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     flags.add_argument('--budget', type=size, metavar='SIZE', help='fetch at most this much, as 10GB')
     flags.add_argument('--dry-run', action='store_true', help='only show sizes, sources and licences')
     add_flags(flags, 'offline', help='download nothing: unpack what is here')
-    add_work_flags(flags, 'files', 'condition')
+    add_work_flags(flags, 'files', '--condition')
     options = flags.parse_args(arguments)
     work = [pair for _, pairs in read_work(options.files or all_files(), options) for pair in pairs]
     everything = {need.key: need for pair in work if pair[0].expected for need in missing_of(*pair)}
@@ -40,7 +40,7 @@ def quick(arguments: Sequence[str]) -> int:
     """Fetch published run files and check the scores that need nothing else: no model, no collection, no Java."""
     flags = parser('regression quick', 'Fetch published run files and check all figures that need nothing else.')
     add_flags(flags, 'offline', help='check what is here, download nothing')
-    add_work_flags(flags, 'report')
+    add_work_flags(flags, '--report')
     options = flags.parse_args(arguments)
     options.condition, options.jobs, options.all = [], 1, False
     environment = fingerprint()

@@ -13,6 +13,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output, run_tag
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_of
 from pyserini_repbert.commands.terminal import Bars, ask, cut_text, say_device, shown_hits
+from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query
 
@@ -64,27 +65,6 @@ def main(arguments: list[str]) -> int:
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     if options.topics:
         options.tag = run_tag(options)
-    from pyserini_repbert.names.rankers import names_class
-
-    spec, machine = _request(options)
-    with contextlib.ExitStack() as held:
-        if any(not names_class(name.partition('@')[0]) for name in spec.sparse):
-            from pyserini_repbert.lucene.jvm import started_ahead
-
-            held.enter_context(started_ahead(few_queries=bool(options.query)))
-        if spec.is_dense or spec.stages:
-            say_device(options)
-        if options.ray is not None:
-            from pyserini_repbert.pipeline.ray_workers import connected
-
-            fleet = held.enter_context(connected(options.ray, options.threads, options.device not in ('cpu', 'auto')))
-            machine = machine.model_copy(update={'ray': fleet})
-        _write_run(options, spec, machine) if options.topics else _answer(options, spec, machine)
-    return 0
-
-
-def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:
-    """What the flags ask for, and where it runs. Raises InputError for flags that do not go together."""
     chosen = command.picked(options, 'fusion', 'depth')
     options.fusion = options.fusion or 'interleave'
     spec, machine = spec_of(options, ray=None)
@@ -112,7 +92,20 @@ def _request(options: argparse.Namespace) -> tuple[PipelineSpec, Machine]:
         # interleaving needs no more than --hits of each ranking; a hit's rank in each does
         deepest = max(options.hits, _RUN_HITS, *(stage.k for stage in spec.stages))
         spec = spec.model_copy(update={'depth': spec.depth or deepest})
-    return spec, machine
+    with contextlib.ExitStack() as held:
+        if any(not names_class(name.partition('@')[0]) for name in spec.sparse):
+            from pyserini_repbert.lucene.jvm import started_ahead
+
+            held.enter_context(started_ahead(few_queries=bool(options.query)))
+        if spec.is_dense or spec.stages:
+            say_device(options)
+        if options.ray is not None:
+            from pyserini_repbert.pipeline.ray_workers import connected
+
+            fleet = held.enter_context(connected(options.ray, options.threads, options.device not in ('cpu', 'auto')))
+            machine = machine.model_copy(update={'ray': fleet})
+        _write_run(options, spec, machine) if options.topics else _answer(options, spec, machine)
+    return 0
 
 
 def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
