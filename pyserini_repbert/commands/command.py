@@ -45,11 +45,14 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
     except KeyboardInterrupt:
-        return _fail('interrupted', 130)
+        message, status = 'interrupted', 130
     except Exception as error:
-        if not (message := _message(error)):
+        message, status = _message(error), EXIT_ERROR
+        if not message:
             raise
-        return _fail(message)
+    sys.stdout.flush()
+    print(f'error: {printable(message)}', file=sys.stderr)
+    return status
 
 
 def _message(error: Exception) -> str:
@@ -69,12 +72,6 @@ def _message(error: Exception) -> str:
     if isinstance(error, ImportError):
         return f'{error}: `python -m pyserini_repbert.doctor` names the package to install again'
     return ''
-
-
-def _fail(message: str, status: int = EXIT_ERROR) -> int:
-    sys.stdout.flush()
-    print(f'error: {printable(message)}', file=sys.stderr)
-    return status
 
 
 def printable(text: str) -> str:

@@ -29,7 +29,27 @@ def main(arguments: Sequence[str]) -> int:
     everything = {need.key: need for pair in work if pair[0].expected for need in missing_of(*pair)}
     reached = cheapest_first(work, options.budget)
     wanted = [*{need.key: need for _, needs in reached for need in needs if need.is_fetched}.values()]
-    _list(wanted, [need for need in everything.values() if not need.is_fetched], options.budget)
+    by_hand = [need for need in everything.values() if not need.is_fetched]
+    total = sum(one.n_bytes or 0 for one in wanted)
+    unknown = sum(one.n_bytes is None for one in wanted)
+    more = f' and {unknown} of unknown size' if unknown else ''
+    within = f', within {human_size(options.budget)}' if options.budget is not None else ''
+    print(f'to fetch: {len(wanted)}, {human_size(total)}{more}{within}')
+    for one in wanted:
+        source, licence = one.resource.source.replace('\n', ' and '), one.licence or 'not stated'
+        print(f'  {one.resource.name}: {one.resource.what}; {one.size or "size unknown"}; {source}; licence: {licence}')
+    headings = {
+        Origin.PAGE: 'to be fetched by hand',
+        Origin.AGREEMENT: 'to be asked for',
+        Origin.RECIPE: 'to be trained, or asked for',
+        Origin.GET: 'to be brought',
+        Origin.UNPUBLISHED: 'not published',
+    }
+    for origin, heading in headings.items():
+        if listed := [one for one in by_hand if one.resource.origin is origin]:
+            print(f'{heading}: {len(listed)}')
+        for one in listed:
+            print(f'  {one.resource.name}: {one.resource.what}: {one.get}')
     beyond = [pair for pair in work if pair[0].expected and is_out_of_reach(missing_of(*pair))]
     runnable = counted(len(reached), 'condition')
     print(f'{runnable} can be run then, {len(beyond)} never: something of them was not published')
@@ -70,26 +90,3 @@ def _fetch(absent: Sequence[NeededResource], quiet: bool) -> int:
         print(problem)
     print(f'{len(absent) - len(problems)} of {len(absent)} resources are here now')
     return len(problems)
-
-
-def _list(absent: Sequence[NeededResource], others: Sequence[NeededResource], budget: int | None) -> None:
-    total = sum(one.n_bytes or 0 for one in absent)
-    unknown = sum(one.n_bytes is None for one in absent)
-    more = f' and {unknown} of unknown size' if unknown else ''
-    within = f', within {human_size(budget)}' if budget is not None else ''
-    print(f'to fetch: {len(absent)}, {human_size(total)}{more}{within}')
-    for one in absent:
-        source, licence = one.resource.source.replace('\n', ' and '), one.licence or 'not stated'
-        print(f'  {one.resource.name}: {one.resource.what}; {one.size or "size unknown"}; {source}; licence: {licence}')
-    headings = {
-        Origin.PAGE: 'to be fetched by hand',
-        Origin.AGREEMENT: 'to be asked for',
-        Origin.RECIPE: 'to be trained, or asked for',
-        Origin.GET: 'to be brought',
-        Origin.UNPUBLISHED: 'not published',
-    }
-    for origin, heading in headings.items():
-        if listed := [one for one in others if one.resource.origin is origin]:
-            print(f'{heading}: {len(listed)}')
-        for one in listed:
-            print(f'  {one.resource.name}: {one.resource.what}: {one.get}')

@@ -15,7 +15,7 @@ from pyserini_repbert.commands.terminal import Bars, costs_text, say_device, sta
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import Ranker, Ranking
+from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.trace import Notes
 
 logger = logging.getLogger(__name__)
@@ -158,9 +158,8 @@ def _replay(options: argparse.Namespace, tag: str) -> None:
     for saved in queries:
         k0 = len(saved.scores) if options.k0 is None else options.k0
         k1 = min(about.get('k1', len(saved.members)), len(saved.members)) if options.k1 is None else options.k1
-        ranking = replay(saved, k0, k1, **command.picked(options, 'method', 'samples', 'seed', 'drop_rest'))
-        kept = ranking[: options.hits]
-        run[saved.qid] = Ranking([item.docid for item in kept], [item.score for item in kept])
+        settings = command.picked(options, 'method', 'samples', 'seed', 'drop_rest')
+        run[saved.qid] = replay(saved, k0, k1, **settings)[: options.hits]
     write_run(options.output, run, options.output_format, tag)
     record_output(options, options.output, ('from_pairs',))
     print(f'{options.output}: {len(run)} queries replayed from {options.from_pairs} ({stages})')

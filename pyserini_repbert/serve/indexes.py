@@ -168,10 +168,6 @@ class ServedIndex:
             raise InputError(f"system '{twice}' was given twice")
         return tuple(wanted)
 
-    def encodes(self, system: str) -> bool:
-        """Whether a system encodes the query with a model."""
-        return system in (DENSE, ANN, ADAPTED) or self.index_type == 'impact'
-
     def ranker(self, system: str, k1: float | None = None, b: float | None = None) -> Together:
         """The ranker of a system, opened if it is not yet; k1 and b are BM25's, None: the index's."""
         if system not in self._rankers:

@@ -89,9 +89,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         return document
 
     @tool
-    async def list_indexes(
-        index_type: Literal['', 'tf', 'dense', 'faiss', 'impact'] = '',
-    ) -> list[str]:
+    async def list_indexes(index_type: Literal['', 'tf', 'dense', 'faiss', 'impact'] = '') -> list[str]:
         """The names of the indexes, of one type or of all."""
         return [name for name, index in service.served.items() if index_type in ('', index.index_type)]
 
@@ -102,10 +100,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
 
     @tool
     async def fuse_search_results(
-        results1: _Scores,
-        results2: _Scores,
-        hits: _Hits = 10,
-        method: requests.Fusion = 'interleave',
+        results1: _Scores, results2: _Scores, hits: _Hits = 10, method: requests.Fusion = 'interleave'
     ) -> dict[str, float]:
         """Fuse two result lists of one question into one, best first."""
         runs = [{'q': by_score(list(scores), list(scores.values()))} for scores in (results1, results2)]

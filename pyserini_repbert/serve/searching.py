@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from pyserini_repbert.fusion.fused import fused_depth
 from pyserini_repbert.pipeline.opening import joined
 from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.indexes import ADAPTED, ANN, DENSE, ServedIndex
 from pyserini_repbert.serve.requests import Ask
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.trace import Notes, StageCost, Trace
@@ -98,7 +98,8 @@ def answer(
     for part_notes in systems_notes:
         parts.append(_part(part_notes.name, part_notes.run[_QID], searched_depth, index.passages))
         name, hits = part_notes.name, len(part_notes.run[_QID])
-        steps.append(Step(step=name, ms=_ms(part_notes), inferences=int(index.encodes(name)), candidates=hits))
+        encodes = name in (DENSE, ANN, ADAPTED) or index.index_type == 'impact'
+        steps.append(Step(step=name, ms=_ms(part_notes), inferences=int(encodes), candidates=hits))
     if len(systems) > 1:
         parts.append(_part(spec.fusion, searched.run[_QID], depth, index.passages))
         ms = _ms(searched) - max(map(_ms, systems_notes))

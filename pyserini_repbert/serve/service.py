@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -93,13 +92,12 @@ class Service:
 
         Raises TooLateError where the limits give no more time.
         """
-        limits, start = self.settings.limits, time.monotonic()
+        seconds = self.settings.limits.rerank_seconds if reranks else self.settings.limits.search_seconds
         trace = trace or RequestTrace()
         try:
-            async with asyncio.timeout(limits.rerank_seconds if reranks else limits.search_seconds):
+            async with asyncio.timeout(seconds):
                 return await asyncio.get_running_loop().run_in_executor(self._threads, work, trace)
         except TimeoutError as error:
-            seconds = time.monotonic() - start
             raise TooLateError(f'no answer within {seconds:.0f} s: ask for less, or try again later') from error
         except GoneError as error:
             raise TooLateError('the request was given up') from error

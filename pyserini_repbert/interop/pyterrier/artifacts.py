@@ -53,13 +53,10 @@ def bundle_metadata(path: str, listing: Sequence[str]) -> dict[str, str] | None:
     return {'type': kind, 'format': FORMAT, 'package_hint': PACKAGE}
 
 
-Documents = Iterable[Mapping[str, Any]]
-
-
 class _Documents(Corpus):
     """Documents with 'docno' and text fields, read once."""
 
-    def __init__(self, documents: Documents, fields: Sequence[str], on_error: OnError | str) -> None:
+    def __init__(self, documents: Iterable[Mapping[str, Any]], fields: Sequence[str], on_error: OnError | str) -> None:
         super().__init__('documents', on_error)
         self._documents, self._fields = documents, fields
 
@@ -109,7 +106,7 @@ class Indexer(pt.Indexer, ABC):  # type: ignore[misc]
         """The fields of a document that are read."""
         return [['docno', *self.fields]]
 
-    def index(self, iter: Documents, **_: object) -> Path:
+    def index(self, iter: Iterable[Mapping[str, Any]], **_: object) -> Path:
         """Index the documents. Returns the index folder, for a retriever or a reranker."""
         self._encode(_Documents(iter, self.fields, self.on_error))
         return self.output
@@ -128,7 +125,7 @@ class RepBertIndexer(Indexer):
 
 
 class EpicIndexer(Indexer):
-    """Documents to an EPIC bundle, for `Rerank`; `settings` are those of `encode.epic_corpus.encode_epic_corpus`."""
+    """Documents to an EPIC bundle, for `Rerank`; `settings` are those of `encode.corpus.encode_epic_corpus`."""
 
     def _encode(self, corpus: Corpus) -> None:
         encoder = EpicEncoder(self.encoder, self.device, self.precision)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,23 +20,13 @@ __all__ = ['pd', 'pt']  # others import them here
 _OF_HITS = ['docno', 'docid', 'score', 'rank']  # columns of an earlier retrieval, which a new one replaces
 
 
-class Candidates(NamedTuple):
-    """A query's candidates in the order of the stage before, and each one's row in the frame, from 0."""
-
-    query: str
-    rows: list[int]
-    ranking: Ranking
-
-
-def candidates_of(inp: Any) -> list[Candidates]:
-    """The candidates of each query of a result frame, queries in the order of their first rows."""
-    candidates = []
+def candidates_of(inp: Any) -> Iterator[tuple[str, list[int], Ranking]]:
+    """(query, rows of the frame from 0, candidates in the same order, that of the stage before), by first rows."""
     for (_, query), rows in ranked_rows(inp, ['qid', 'query']):
         texts = rows['text'].tolist() if 'text' in rows else []
         known = [text if isinstance(text, str) else None for text in texts]
         scores = rows['score'].tolist() if 'score' in rows else [0.0] * len(rows)
-        candidates.append(Candidates(str(query), rows.index.tolist(), Ranking(map(str, rows['docno']), scores, known)))
-    return candidates
+        yield str(query), rows.index.tolist(), Ranking(map(str, rows['docno']), scores, known)
 
 
 def ranked_rows(inp: Any, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -46,20 +46,20 @@ class Rerank(pt.Transformer):  # type: ignore[misc]
     def transform(self, inp: Any) -> Any:
         """The frame reranked. A candidate without a text that the reranker needs is refused."""
         pt.validate.result_frame(inp, extra_columns=['query', 'text'] if self.reranker.needs_text else ['query'])
-        lists = candidates_of(inp)
+        lists = list(candidates_of(inp))
         rows: list[int] = []
         rankings: list[Ranking] = []
         pairs: list[Any] = []
-        for batch in cut_batches(self.reranker.planned([len(item.rows) for item in lists])):
+        for batch in cut_batches(self.reranker.planned([len(ranking) for _, _, ranking in lists])):
             part = lists[batch.start : batch.stop]
-            queries, run = [item.query for item in part], {str(n): item.ranking for n, item in enumerate(part)}
+            queries, run = [query for query, *_ in part], {str(n): ranking for n, (*_, ranking) in enumerate(part)}
             if self.matrix:
                 reranked, probabilities = self._compared(queries, list(run.values()))
                 pairs += probabilities
             else:
                 reranked = list(self.reranker.rank(list(map(Query, run, queries)), run, None).values())
-            for item, ranking in zip(part, reranked, strict=True):
-                row = dict(zip(item.ranking.docids, item.rows, strict=True))
+            for (_, places, candidates), ranking in zip(part, reranked, strict=True):
+                row = dict(zip(candidates.docids, places, strict=True))
                 rows += [row[docid] for docid in ranking.docids]
             rankings += reranked
         return ranked_frame(inp, rows, rankings, {PAIRS: pd.Series(pairs, dtype=object)} if self.matrix else {})
@@ -117,9 +117,7 @@ class Interleave(pt.Transformer):  # type: ignore[misc]
 
     def fuse_rank_cutoff(self, k: int) -> Any:
         """This transformer with at most k hits, for PyTerrier's compiler; the systems still give all theirs."""
-        if k >= self.num_results:
-            return self
-        return Interleave(*self.systems, names=self.names, num_results=k)
+        return self if k >= self.num_results else Interleave(*self.systems, names=self.names, num_results=k)
 
 
 def _run(frame: Any) -> Run:

@@ -183,10 +183,9 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
     ) -> None:
         self.index, self.corpus, self.download = index, corpus, download
         self.corpus_format, self.fields = corpus_format, tuple(fields)
-        self._open: Callable[[list[str]], PassageTexts]
         if index is None or isinstance(index, (str, Path)) or corpus is not None:
-            corpus_name, index_name = (str(place) if place else None for place in (corpus, index))
-            self._open = texts_opener(corpus_name, index_name, corpus_format, fields, download)
+            names = [str(place) if place else None for place in (corpus, index)]
+            self._open: Callable[[list[str]], PassageTexts] = texts_opener(*names, corpus_format, fields, download)
         else:
             self._open = lambda _: index
 
