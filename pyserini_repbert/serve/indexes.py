@@ -128,7 +128,7 @@ class ServedIndex:
         qrels = settings.qrels or (catalog.find('qrels', known) and known)
         self.topics: dict[str, Query] = {query.qid: query for query in load_topics(topics)} if topics else {}
         self.qrels: Qrels = load_qrels(qrels) if qrels else {}
-        self._by_text = {_folded(query.text): query.qid for query in self.topics.values()}
+        self._by_text = {_folded(query.text): qid for qid, query in self.topics.items() if qid in self.qrels}
 
     def _open_dense(self) -> Any:
         settings = self.settings
@@ -207,8 +207,7 @@ class ServedIndex:
 
     def judged(self, query: str) -> str | None:
         """The qid of the judged topic with the same text, apart from case, spaces and a final '?'; None without one."""
-        qid = self._by_text.get(_folded(query))
-        return qid if qid in self.qrels else None
+        return self._by_text.get(_folded(query))
 
 
 def _folded(text: str) -> str:
