@@ -184,7 +184,7 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
         self.index, self.corpus, self.download = index, corpus, download
         self.corpus_format, self.fields = corpus_format, tuple(fields)
         if index is None or isinstance(index, (str, Path)) or corpus is not None:
-            names = [str(place) if place else None for place in (corpus, index)]
+            names = (str(corpus) if corpus else None, str(index) if index else None)
             self._open: Callable[[list[str]], PassageTexts] = texts_opener(*names, corpus_format, fields, download)
         else:
             self._open = lambda _: index
