@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 README = HERE.parent / 'README.md'
 BEGIN, END = '<!-- benchmarks/all.py writes from here -->', '<!-- to here -->'
 CUDA = 'a CUDA device'
+ENVIRONMENT = {'GOMP_SPINCOUNT': '10000', **os.environ}  # as the package's commands set it
 BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages of its peers, a GPU
     'exact_search': (),
     'ann': (),
@@ -81,7 +82,7 @@ def run(name: str, runs: int) -> list[tuple[Figure, float, float]]:
         for number_of_run in range(runs):
             print(f'{name}, run {number_of_run + 1} of {runs}', flush=True)
             target = Path(folder) / f'{number_of_run}.json'
-            subprocess.run([sys.executable, HERE / f'{name}.py', '--figures', target], check=True)
+            subprocess.run([sys.executable, HERE / f'{name}.py', '--figures', target], check=True, env=ENVIRONMENT)
             for values in json.loads(target.read_text(encoding='utf-8')):
                 found[values['name']].append(Figure(**values))
     told = []

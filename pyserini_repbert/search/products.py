@@ -179,8 +179,10 @@ class RoundedProducts:
     def __init__(self, rounded: RoundedVectors, queries: NDArray[np.float32]) -> None:
         exact = torch.from_numpy(queries).double()
         count, dimension = exact.shape
-        # A product with two columns is faster than with one: a second one stays zero.
-        self._queries = torch.zeros(max(2, count), rounded.vectors.shape[1], dtype=torch.bfloat16)
+        # With AMX, vectors first and at least two queries are fastest (the second may be zero); else, queries first.
+        self._vectors_first = torch.cpu._is_amx_tile_supported()
+        columns = max(2 if self._vectors_first else 1, count)
+        self._queries = torch.zeros(columns, rounded.vectors.shape[1], dtype=torch.bfloat16)
         self._queries[:count, :dimension] = exact.float()
         nearest = self._queries[:count, :dimension].double()
         norms = torch.linalg.vector_norm(torch.stack([nearest, exact - nearest, exact]), dim=2)
@@ -205,7 +207,11 @@ class RoundedProducts:
         weights[:, :2] = self._weights
         weights[:, 2] = -limits
         weights[:, 3] = -limits - weights[:, 2]
-        products = self._rounded.vectors[first : first + len(vectors)] @ self._queries.T
-        signs = products.view(torch.int16).numpy()[:, : self._count]
-        rows, owners = np.divmod(np.flatnonzero(signs >= 0), self._count)
+        rounded = self._rounded.vectors[first : first + len(vectors)]
+        if self._vectors_first:
+            signs = (rounded @ self._queries.T).view(torch.int16).numpy()[:, : self._count]
+            rows, owners = np.divmod(np.flatnonzero(signs >= 0), self._count)
+        else:
+            signs = (self._queries @ rounded.T).view(torch.int16).numpy()
+            owners, rows = np.divmod(np.flatnonzero(signs >= 0), len(vectors))
         return rows, owners

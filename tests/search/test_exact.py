@@ -138,8 +138,11 @@ def test_no_pair_that_reaches_a_threshold_is_missed(hard):
     index, scores, numbers = Vectors(vectors), _all_scores(vectors, queries), np.arange(len(queries))
     ways = [Float32Products(index, queries, torch.device('cpu'), {})]
     rounded = products.RoundedVectors(index, vectors.shape[1])
-    if rounded.usable and (way := products.RoundedProducts(rounded, queries)).usable:
-        ways.append(way)
+    for amx in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.cpu, '_is_amx_tile_supported', lambda amx=amx: amx)
+            if rounded.usable and (way := products.RoundedProducts(rounded, queries)).usable:
+                ways.append(way)
     for _ in range(30):
         thresholds = scores[random.integers(len(vectors), size=len(queries)), numbers]
         expected = set(zip(*np.nonzero(scores >= thresholds), strict=True))
