@@ -35,7 +35,7 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.epic import Epic
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.rerank.base import ordered
+from pyserini_repbert.rerank.base import rescored
 
 VOCABULARY = 30522
 QUERY_TERMS = 8
@@ -214,7 +214,7 @@ def main() -> None:
                 'bundle, float16 in four shards': lambda i: bundles['float16 in four shards'].score(*asked[i]),
                 'rows of docids': lambda i: bundles['float16'].rows(docids[i]),
                 **{
-                    f'docids to a list, {name}': lambda i, own=own: ordered(
+                    f'docids to a list, {name}': lambda i, own=own: rescored(
                         lists[i], own.score(own.rows(docids[i]), asked[i][1])
                     )
                     for name, own in bundles.items()
