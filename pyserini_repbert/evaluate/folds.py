@@ -24,19 +24,15 @@ class Split(NamedTuple):
 
 
 def read_folds(paths: Sequence[StrPath]) -> Folds:
-    """The qids of each fold. Raises InputError for fewer than three folds, or an empty one.
+    """The qids of each fold: three folds or more, none empty.
 
-    Parameters
-    ----------
-    paths : a file for each fold, whose lines begin with a qid (a list, topics, a run, pairs, qrels: the test run of
-        each fold will do); or one JSON file with a list of lists of qids
+    Each fold has a file whose lines begin with a qid (a list, topics, a run, pairs, qrels: the test run of each fold
+    will do); or one JSON file has a list of lists of qids.
     """
     folds = _from_json(paths[0]) if len(paths) == 1 else [_first_columns(path) for path in paths]
     if len(folds) < _LEAST_FOLDS:
-        named = ', '.join(map(str, paths))
-        raise InputError(
-            f'{len(folds)} folds were given, expected at least {_LEAST_FOLDS} to train, to validate, to test: {named}'
-        )
+        expected = f'expected at least {_LEAST_FOLDS} to train, to validate, to test'
+        raise InputError(f'{len(folds)} folds were given, {expected}: {", ".join(map(str, paths))}')
     for number, fold in enumerate(folds, 1):
         if not fold:
             raise InputError(f'fold {number} has no topics: {paths[min(number, len(paths)) - 1]}')
@@ -91,26 +87,21 @@ def check_cover(folds: Folds, qids: Sequence[str]) -> None:
 
 
 def split_folds(folds: Folds) -> list[Split]:
-    """A split for each fold: the fold tests, the one before it validates (the last before the first), the others train.
+    """A split for each fold: it tests, the one before it validates (the last before the first), the others train.
 
-    CEDR section 3.1. Raises MismatchError for folds that are not disjoint.
+    CEDR section 3.1.
     """
     fold_of(folds)
     splits = []
     for tested, fold in enumerate(folds):
         validating = (tested - 1) % len(folds)
-        trained = [
-            qid for number, fold_topics in enumerate(folds) if number not in (tested, validating) for qid in fold_topics
-        ]
-        splits.append(Split(trained, list(folds[validating]), list(fold)))
+        training = [other for number, other in enumerate(folds) if number not in (tested, validating)]
+        splits.append(Split([qid for other in training for qid in other], list(folds[validating]), list(fold)))
     return splits
 
 
 def join_runs(runs: Sequence[Mapping[str, Ranking]], folds: Folds) -> Run:
-    """One run of all topics, fold by fold, from each fold's run on its own topics, in the order of `folds`.
-
-    Raises MismatchError for another number of runs, or a run with a topic of another fold.
-    """
+    """One run of all topics, fold by fold, from each fold's run on its own topics, in the order of `folds`."""
     if len(runs) != len(folds):
         raise MismatchError(f'{len(runs)} runs and {len(folds)} folds were given: give one run a fold, in their order')
     places = fold_of(folds)

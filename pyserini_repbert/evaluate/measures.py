@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import MAX_GRADE, Qrels
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import Ranking, Run
 
 _LONGEST_NAME = 1000  # Python's parser gives up on names that nest deeper
 # Outside of these, trec_eval's code in C aborts, reads memory that is not its own, or computes another measure: it
@@ -32,26 +33,15 @@ class NamedMeasure(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """One run's values.
+    """One run's values."""
 
-    Attributes
-    ----------
-    values : measure name -> qid -> value, for every judged topic in the order of the qrels
-    means : measure name -> aggregate over all judged topics (the mean; the sum for counts such as NumRet)
-    without_hits : judged topics that the run has no hits for; each counts 0
-    """
-
-    values: dict[str, dict[str, float]]
-    means: dict[str, float]
-    without_hits: tuple[str, ...]
+    values: dict[str, dict[str, float]]  # by measure name and qid, for every judged topic in the order of the qrels
+    means: dict[str, float]  # by measure name, over all judged topics (the mean; the sum for counts such as NumRet)
+    without_hits: tuple[str, ...]  # judged topics that the run has no hits for; each counts 0
 
 
 def parse_measures(names: Iterable[str]) -> list[NamedMeasure]:
-    """Measures from names in ir_measures' form, 'nDCG@10', 'AP(rel=2)@1000', or trec_eval's, 'ndcg_cut_10'; each once.
-
-    Raises UnknownNameError for a name that ir_measures does not know, InputError for a parameter that the measure
-    cannot be computed with, such as the cut-off 0, and MissingDependencyError where a package or perl is missing.
-    """
+    """Measures from names of ir_measures, 'nDCG@10', 'AP(rel=2)@1000', or of trec_eval, 'ndcg_cut_10'; each once."""
     return [_parse(name) for name in dict.fromkeys(names)]
 
 
@@ -137,16 +127,16 @@ def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, Ranking]:
     return condensed
 
 
+def by_rank(run: Mapping[str, Ranking]) -> Run:
+    """The run with the scores 1, 1/2, 1/3, …, so that an evaluator, which sorts by score, keeps its order."""
+    return {qid: Ranking(ranking.docids, reciprocal_scores(len(ranking))) for qid, ranking in run.items()}
+
+
 def evaluate(run: Mapping[str, Ranking], qrels: Qrels, measures: Sequence[NamedMeasure]) -> Evaluation:
     """Evaluate a run over all judged topics. Hits are ranked by score, as evaluators rank those of a run file.
 
-    A judged topic without hits counts 0; a topic that is not judged does not count.
-
-    Parameters
-    ----------
-    run : rankings by qid
-    qrels : grades by qid and docid, at least one topic; from -`MAX_GRADE` to `MAX_GRADE`
-    measures : from `parse_measures`
+    A judged topic without hits counts 0; a topic that is not judged does not count. The qrels have at least one topic,
+    and grades from -`MAX_GRADE` to `MAX_GRADE`.
     """
     values = {named.name: dict.fromkeys(qrels, 0.0) for named in measures}
     judged = {qid: run[qid] for qid in qrels if qid in run and run[qid].docids}

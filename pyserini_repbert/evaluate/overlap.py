@@ -10,13 +10,9 @@ PERSISTENCE = 0.9  # p of Webber et al. (2010): that a reader goes on; 86% of th
 
 
 def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
-    """The share of the best `depth` hits that two rankings have in common, 0 to 1; 1 for two empty rankings.
+    """The share of the best `depth` hits that two rankings of docids have in common, 0 to 1; 1 for two empty rankings.
 
     It is the number of common hits divided by the hits of the longer ranking, at most `depth`.
-
-    Parameters
-    ----------
-    first, second : docids, best first, each distinct
     """
     common = set(first[:depth]).intersection(second[:depth])
     longer = min(depth, max(len(first), len(second)))
@@ -24,13 +20,9 @@ def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
 
 
 def rank_biased_overlap(first: Sequence[str], second: Sequence[str]) -> float:
-    """RBO, extrapolated to endless rankings (Webber, Moffat and Zobel 2010, eq. 32), 0 to 1.
+    """RBO of docids, extrapolated to endless rankings (Webber, Moffat and Zobel 2010, eq. 32), 0 to 1.
 
     1 for two empty rankings, 0 if only one is empty.
-
-    Parameters
-    ----------
-    first, second : docids, best first, each distinct
     """
     p = PERSISTENCE
     short, long = sorted((first, second), key=len)

@@ -41,12 +41,9 @@ def plot_points(
     fronts: Mapping[str, Sequence[tuple[str, float, float]]],
     x_label: str,
 ) -> None:
-    """A panel of points for each label of a y axis, with a logarithmic x axis.
+    """A panel for each label of a y axis: name of a series -> its (x, y). The x axis is logarithmic.
 
-    Parameters
-    ----------
-    panels : label of the y axis -> name of a series -> its (x, y)
-    fronts : label of the y axis -> (name, x, y) of the Pareto front, drawn as a line whose points are named
+    The (name, x, y) of its Pareto front are drawn as a line whose points are named.
     """
 
     def draw(axis: Any, label: str, series: Mapping[str, Sequence[tuple[float, float]]]) -> None:
@@ -97,17 +94,13 @@ def _draw(path: StrPath, panels: Mapping[str, _Content], draw: Callable[[Any, st
     save_figure(path, figure)
 
 
-_METADATA: dict[str, dict[str, None]] = {
-    'png': {'Software': None},
-    'pdf': {'CreationDate': None},
-    'svg': {'Date': None},
-}
+_LEFT_OUT = {'png': 'Software', 'pdf': 'CreationDate', 'svg': 'Date'}  # of a file's metadata
 
 
 def figure_format(path: StrPath) -> str:
     """'png', 'pdf' or 'svg', by a file's extension; 'png' where it has none. Raises InputError for others."""
     suffix = Path(path).suffix.lower().removeprefix('.') or 'png'
-    if suffix not in _METADATA:
+    if suffix not in _LEFT_OUT:
         raise InputError(f"figure {path}: '.{suffix}' is not a format that is drawn here, expected .png, .pdf or .svg")
     return suffix
 
@@ -135,4 +128,4 @@ def save_figure(path: StrPath, figure: Any) -> None:
 
     drawn = figure_format(path)
     with rc_context({'svg.hashsalt': 'pyserini_repbert'}), atomic_file(path, 'wb') as stream:
-        figure.savefig(stream, format=drawn, dpi=120, metadata=_METADATA[drawn])
+        figure.savefig(stream, format=drawn, dpi=120, metadata={_LEFT_OUT[drawn]: None})

@@ -10,24 +10,15 @@ from pyserini_repbert.evaluate.measures import Evaluation
 
 
 class Comparison(NamedTuple):
-    """A run against a baseline in one measure.
-
-    Attributes
-    ----------
-    measure : its name
-    baseline, mean : aggregates of the baseline and of the run, as in `Evaluation.means`
-    difference : `mean` less `baseline`
-    t, p : statistic and two-sided p-value of the paired t-test, not corrected for the number of comparisons
-    wins, ties, losses : number of topics in which the run is better, equal, worse
-    """
+    """A run against a baseline in one measure."""
 
     measure: str
-    baseline: float
-    mean: float
+    baseline: float  # as in `Evaluation.means`
+    mean: float  # of the run, likewise
     difference: float
-    t: float
-    p: float
-    wins: int
+    t: float  # of the paired t-test
+    p: float  # two-sided, not corrected for the number of comparisons
+    wins: int  # topics in which the run is better
     ties: int
     losses: int
 
@@ -36,8 +27,6 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> tuple[floa
     """t and two-sided p of the paired t-test of `first` against `second`.
 
     (0, 1) if all pairs are equal; (±inf, 0) if all differ by the same amount.
-
-    Raises InputError for lengths that differ, or fewer than two pairs.
     """
     if len(first) != len(second) or len(first) < 2:
         raise InputError(f'a paired t-test needs two or more pairs, it was given {len(first)} and {len(second)} values')
@@ -53,10 +42,7 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> tuple[floa
 
 
 def compare(baseline: Evaluation, other: Evaluation) -> list[Comparison]:
-    """`other` against `baseline`, measure by measure; both evaluated with the same qrels and measures.
-
-    Raises InputError for fewer than two judged topics.
-    """
+    """`other` against `baseline`, measure by measure; both evaluated with the same qrels and measures."""
     comparisons = []
     for measure, values in baseline.values.items():
         old = list(values.values())

@@ -36,24 +36,14 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """A score of EPIC, taken apart; where the text is not known, there are no wordpieces and no quality of the passage.
+    """A score of EPIC, taken apart; without a text, there are no wordpieces and no quality of the passage."""
 
-    Attributes
-    ----------
-    query : its wordpieces in order, with their importances (EPIC eq. 1, Figure 3)
-    passage : its wordpieces in order, with their weights in its vector (EPIC eq. 4, Figure 4)
-    expansions : the vector's strongest terms that the text does not contain, strongest first (EPIC Figure 4)
-    contributions : one for each distinct term of the query, greatest first; they sum to the score (EPIC eq. 5)
-    score : the inner product of the vectors of query and passage
-    quality : of the passage, 0 to 1 (EPIC eq. 3)
-    """
-
-    query: tuple[Weighted, ...]
-    passage: tuple[Weighted, ...]
-    expansions: tuple[Weighted, ...]
-    contributions: tuple[Contribution, ...]
-    score: float
-    quality: float | None
+    query: tuple[Weighted, ...]  # its wordpieces in order, with their importances (EPIC eq. 1, Figure 3)
+    passage: tuple[Weighted, ...]  # its wordpieces in order, with their weights in its vector (EPIC eq. 4, Figure 4)
+    expansions: tuple[Weighted, ...]  # the strongest terms that the text lacks, strongest first (EPIC Figure 4)
+    contributions: tuple[Contribution, ...]  # of distinct query terms, greatest first; they sum to the score (eq. 5)
+    score: float  # the inner product of the vectors of query and passage
+    quality: float | None  # of the passage, 0 to 1 (EPIC eq. 3)
     precision: str
 
     def as_json(self) -> dict[str, Any]:
@@ -122,11 +112,6 @@ class SimilarityMap(NamedTuple):
     passage: list[str]  # d wordpieces
     values: NDArray[np.float32]  # (q, d), cosines (CEDR eq. 1)
 
-    def window(self, start: int, width: int) -> SimilarityMap:
-        """The map of `width` passage tokens from `start` on."""
-        shown = slice(start, start + width)
-        return self._replace(passage=self.passage[shown], values=self.values[:, shown])
-
     def best_window(self, width: int) -> int:
         """The start of the `width` consecutive passage tokens with the greatest sum of similarities; 0 if all fit."""
         if len(self.passage) <= width:
@@ -134,10 +119,7 @@ class SimilarityMap(NamedTuple):
         return int(np.argmax(np.convolve(self.values.sum(axis=0, dtype=np.float64), np.ones(width), 'valid')))
 
     def best_matches(self, k: int) -> list[list[tuple[str, int, float]]]:
-        """For each query token, the `k` most similar passage tokens, most similar first; ties by position.
-
-        Each is a token, its position from 0, and the cosine.
-        """
+        """The `k` best passage tokens for each query token, ties by position: (token, position from 0, cosine)."""
         orders = np.argsort(-self.values, axis=1, kind='stable')[:, :k]
         return [
             [(self.passage[place], int(place), float(row[place])) for place in order]
@@ -148,19 +130,13 @@ class SimilarityMap(NamedTuple):
 def similarity_maps(
     reranker: CedrReranker, query: str, passage: str, layers: Sequence[int] | None = None
 ) -> list[SimilarityMap]:
-    """The similarity maps of a query and a passage, cut as CEDR cuts them.
-
-    Parameters
-    ----------
-    layers : 0 is the embedding output; None: all
-    """
+    """The similarity maps of a query and a passage, cut as CEDR cuts them; layer 0 is the embedding output."""
     layers = range(reranker.n_layers + 1) if layers is None else layers
     if strange := [layer for layer in layers if not 0 <= layer <= reranker.n_layers]:
         raise InputError(f'layer {strange[0]} was asked for, expected 0 (embeddings) to {reranker.n_layers}')
     pair = reranker.layout.cut(*reranker.tokenizer.ids([query, passage]))
-    for what, ids in zip(('query', 'passage'), pair, strict=True):
-        if not ids:
-            raise InputError(f'the {what} has no words: there is nothing to compare')
+    if not all(pair):
+        raise InputError(f'the {"passage" if pair.query else "query"} has no words: there is nothing to compare')
     with torch.inference_mode():
         evidence = reranker.ranker.evidence(reranker.layout.collate([pair], reranker.device), similarity=True)
     values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()

@@ -40,7 +40,10 @@ def explanation(
     seed: int = 0,
     trace: Trace = SILENT,
 ) -> dict[str, Any]:
-    """Why a reranker of one of the papers scores hits as it does.
+    """Why a reranker of one of the papers scores hits as it does, as values of JSON.
+
+    All have 'model', 'system' and 'query'; those of EPIC and CEDR 'passages', one entry a hit; those of duoBERT and
+    monoBERT 'docids', 'probabilities' and 'inferences', the model inputs that it took.
 
     Parameters
     ----------
@@ -48,12 +51,6 @@ def explanation(
     top : expansion terms of EPIC
     layers : of CEDR's maps, 0 for the embeddings; none: the last
     samples, seed : of duoBERT's method 'sample'
-
-    Returns
-    -------
-    an object with 'model', 'system' and 'query'; for 'epic' and 'cedr' also 'passages', one entry a hit; for 'duobert'
-    and 'monobert' also 'docids', 'probabilities' and 'inferences', the model inputs that it took, with 'methods' and
-    'samples' or 'scores'
     """
     name = Path(reranker.name).name
     trace.begins(name, 0, 'inputs')
@@ -64,11 +61,9 @@ def explanation(
     elif isinstance(reranker, MonoBertReranker | SentenceCrossEncoderReranker):
         system, values = 'monobert', _scores(reranker, query, hits, trace)
     elif isinstance(reranker, EpicReranker):
-        system, passages = 'epic', [{'docid': hit.docid, **_weights(reranker, query, hit, top)} for hit in hits]
-        values = {'passages': passages}
+        system, values = 'epic', {'passages': [_weights(reranker, query, hit, top) for hit in hits]}
     elif isinstance(reranker, CedrReranker):
-        system, passages = 'cedr', [{'docid': hit.docid, **_maps(reranker, query, hit, layers)} for hit in hits]
-        values = {'passages': passages}
+        system, values = 'cedr', {'passages': [_maps(reranker, query, hit, layers) for hit in hits]}
     else:
         raise InputError(f"reranker '{name}' explains nothing: ask for EPIC, CEDR, duoBERT or monoBERT")
     return {'model': name, 'system': system, 'query': query, **values}
@@ -77,13 +72,16 @@ def explanation(
 def _weights(reranker: EpicReranker, query: str, hit: Candidate, top: int) -> dict[str, Any]:
     index = reranker.index
     if index is not None and (hit.text is None or index.rows([hit.docid])[0] >= 0):
-        return explain_indexed(reranker.encoder, index, query, hit.docid, hit.text, top).as_json()
-    return explain_text(reranker.encoder, query, hit.text or '', top, reranker.prune).as_json()
+        explained = explain_indexed(reranker.encoder, index, query, hit.docid, hit.text, top)
+    else:
+        explained = explain_text(reranker.encoder, query, hit.text or '', top, reranker.prune)
+    return {'docid': hit.docid, **explained.as_json()}
 
 
 def _maps(reranker: CedrReranker, query: str, hit: Candidate, layers: Sequence[int]) -> dict[str, Any]:
     maps = similarity_maps(reranker, query, hit.text or '', layers or [reranker.n_layers])
     return {
+        'docid': hit.docid,
         'n_layers': reranker.n_layers,
         'query_tokens': maps[0].query,
         'passage_tokens': maps[0].passage,
@@ -142,19 +140,12 @@ def hit_reasons(
     query: str,
     hits: Ranking,
     names: Sequence[str],
-    inputs: Sequence[Ranking],
-    reason: Reason | None = None,
-    reranked: int = 0,
+    inputs: Sequence[Ranking],  # of the first stages, each with at most `depth` hits
+    reason: Reason | None = None,  # from `reranker_reason`, for hits with texts
+    reranked: int = 0,  # how many of the first hits the last reranker read
     depth: int | None = None,
 ) -> list[HitReasons]:
-    """The reasons for each hit, in order.
-
-    Parameters
-    ----------
-    names, inputs : of the first stages, each with at most `depth` hits
-    reason : from `reranker_reason`, for hits with texts
-    reranked : how many of the first hits the last reranker read
-    """
+    """The reasons for each hit, in order."""
     origins = provenance([ranking.docids for ranking in inputs], hits.docids)
     absent = ['-' if depth is None or len(ranking) < depth else f'>{depth}' for ranking in inputs]
     reasons = []

@@ -33,8 +33,9 @@ class Panel(NamedTuple):
         start, n = self.map.best_window(_WIDTH), len(self.map.passage)
         if n <= _WIDTH:
             return self
-        title = f'{self.title}, tokens {start} to {start + _WIDTH - 1} of {n}'
-        return self._replace(title=title, map=self.map.window(start, _WIDTH))
+        title, shown = f'{self.title}, tokens {start} to {start + _WIDTH - 1} of {n}', slice(start, start + _WIDTH)
+        excerpt = self.map._replace(passage=self.map.passage[shown], values=self.map.values[:, shown])
+        return self._replace(title=title, map=excerpt)
 
 
 def titles(explained: Mapping[str, Any]) -> list[str]:
@@ -45,22 +46,14 @@ def titles(explained: Mapping[str, Any]) -> list[str]:
 
 def panels(explained: Mapping[str, Any]) -> list[Panel]:
     """CEDR's maps; those of the same layer share a scale, so that they can be compared."""
-    named = [
-        (
-            title,
-            SimilarityMap(one['layer'], passage['query_tokens'], passage['passage_tokens'], np.array(one['values'])),
-        )
-        for title, passage in zip(titles(explained), explained['passages'], strict=True)
-        for one in passage['maps']
-    ]
-    ends: dict[int, list[float]] = {}
-    for _, one in named:
-        ends.setdefault(one.layer, []).extend([float(one.values.min()), float(one.values.max())])
-    scales = {layer: (min(values), max(values)) for layer, values in ends.items()}
-    return [
-        Panel(title + (f'layer {one.layer}' if one.layer else 'embeddings'), one, *scales[one.layer])
-        for title, one in named
-    ]
+    named, ends = [], dict[int, list[float]]()
+    for title, passage in zip(titles(explained), explained['passages'], strict=True):
+        tokens = passage['query_tokens'], passage['passage_tokens']
+        for layer, values in ((one['layer'], np.array(one['values'])) for one in passage['maps']):
+            name = title + (f'layer {layer}' if layer else 'embeddings')
+            named.append((name, SimilarityMap(layer, *tokens, values)))
+            ends.setdefault(layer, []).extend([float(values.min()), float(values.max())])
+    return [Panel(name, shown, min(ends[shown.layer]), max(ends[shown.layer])) for name, shown in named]
 
 
 def write_html(path: StrPath, explained: Mapping[str, Any]) -> None:
@@ -88,8 +81,7 @@ def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
         bars = [[(part['term'], part['contribution']) for part in one['contributions']] for one in passages]
         _draw_bars(path, list(zip(names, bars, strict=True)))
     else:
-        bars = [list(zip(explained['docids'], explained['probabilities'], strict=True))]
-        _draw_bars(path, [('P(relevant)', bars[0])])
+        _draw_bars(path, [('P(relevant)', list(zip(explained['docids'], explained['probabilities'], strict=True)))])
 
 
 def _draw_maps(path: StrPath, maps: Sequence[Panel]) -> None:

@@ -37,34 +37,21 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
 class AnnRecord:
-    """The record of an approximate index, `ann.json`.
-
-    Attributes
-    ----------
-    ann : the kind: 'pq', 'hnsw' or 'ivf'
-    factory : the description given to FAISS's `index_factory`
-    manifest_sha256, index_sha256 : of the bundle's `manifest.json` and of `index.faiss`
-    dimension, count : length and number of the vectors
-    hits : the depth at which recall was measured
-    candidates : rows requested from the index for up to `hits` hits
-    parameter : `nprobe` of an IVF or `efSearch` of an HNSW; None for PQ
-    recall, asked : mean share of the exact top `hits` found, 0 to 1, and the least share accepted
-    sample, queries : a description and the number of the queries that recall was measured on
-    """
+    """The record of an approximate index, `ann.json`."""
 
     ann: Annotated[str, StringConstraints(pattern=r'^(pq|hnsw|ivf)\z')]
-    factory: Name
-    manifest_sha256: Sha256
-    index_sha256: Sha256
+    factory: Name  # the description given to FAISS's `index_factory`
+    manifest_sha256: Sha256  # of the bundle's
+    index_sha256: Sha256  # of `index.faiss`
     dimension: Length
     count: Count
-    hits: Count
-    candidates: Count
-    parameter: Count | None
-    recall: _Share
-    asked: _Share
-    sample: Name
-    queries: Count
+    hits: Count  # the depth at which recall was measured
+    candidates: Count  # rows requested from the index for up to `hits` hits
+    parameter: Count | None  # `nprobe` of an IVF or `efSearch` of an HNSW; None for PQ
+    recall: _Share  # mean share of the exact top `hits` that the index finds
+    asked: _Share  # the least share accepted
+    sample: Name  # a description of the queries that recall was measured on
+    queries: Count  # their number
     format_version: Annotated[int, Field(ge=1, le=1)] = 1
 
     @property
@@ -89,9 +76,6 @@ class AnnIndex:
     ----------
     verify : compare the index file with its sha256 (the first time, then only if it has changed)
     remembered : trust a checksum computed before, as long as the file seems untouched
-
-    Raises InputError where the bundle has no approximate index, MismatchError where the index was built for another
-    bundle or an earlier build of this one, and DamagedFileError where a file is missing or not as it was written.
     """
 
     def __init__(self, bundle: DenseBundle, verify: bool = True, remembered: bool = True) -> None:
@@ -150,7 +134,6 @@ def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
     """Write a FAISS index and its record into the bundle `folder`, atomically; returns the record as written.
 
     An earlier index is replaced only when the new one is complete. The caller holds the lock file `LOCK`.
-    Raises MismatchError where the bundle was rebuilt meanwhile.
     """
     import faiss
 
@@ -179,11 +162,9 @@ def _opened(path: Path, kind: AnnKind) -> Any:
 
 
 def _read(path: Path) -> AnnRecord:
-    """Read the record. Raises DamagedFileError if it is missing, altered or of another format."""
     try:
         if (body := without_signature(path.read_bytes())) is not None:
-            record: AnnRecord = TypeAdapter(AnnRecord).validate_json(body)
-            return record
+            return TypeAdapter(AnnRecord).validate_json(body)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DamagedFileError(f'{path} is missing: {_AGAIN}') from error
     except (ValidationError, ValueError, RecursionError) as error:

@@ -23,11 +23,7 @@ _UNREADABLE = (ValueError, EOFError, OSError, SyntaxError, TypeError, OverflowEr
 
 
 def mapped(path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['r', 'c'] = 'r') -> NDArray[Any]:
-    """A .npy file as a plain array over mapped memory.
-
-    `mode` is 'r', read-only, or 'c', copy-on-write. Raises DamagedFileError for a file that is missing, is no .npy
-    file, or has another dtype or shape.
-    """
+    """A .npy file as a plain array over mapped memory, read-only ('r') or copy-on-write ('c')."""
     try:
         array: NDArray[Any] = np.load(path, mmap_mode=mode if 0 not in shape else None).view(np.ndarray)
     except FileNotFoundError as error:
@@ -42,10 +38,7 @@ def mapped(path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['
 
 
 class Shard:
-    """One shard: `docids` by row, and texts by row where they are stored.
-
-    Raises DamagedFileError where a file is missing, or does not have the form that the manifest gives.
-    """
+    """One shard: `docids` by row, and texts by row where they are stored."""
 
     def __init__(self, folder: Path, record: ShardRecord, settings: BundleSettings) -> None:
         self.folder = folder
@@ -151,10 +144,7 @@ class Bundle(Generic[_Settings, _Shard]):
         return self.settings.texts
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Texts in the order of `docids`; None for a docid that the bundle lacks, and where no texts are stored.
-
-        Raises DamagedFileError where a stored text is of another docid.
-        """
+        """Texts in the order of `docids`; None for a docid that the bundle lacks, and where no texts are stored."""
         if not self.settings.texts:
             return [None] * len(docids)
         places = [None if row < 0 else self._docids.column(row) for row in self.rows(docids).tolist()]

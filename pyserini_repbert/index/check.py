@@ -18,8 +18,7 @@ def check_index(folder: StrPath) -> str:
     """Compare all files of an index with their recorded checksums, and open it.
 
     Returns a line that says what the index holds, and a second one for its approximate index if there is one. All files
-    are read: checksums remembered from earlier checks are not trusted. Raises InputError where there is no index, an
-    unfinished one, or one without checksums; DamagedFileError for the first file that is not as it was written.
+    are read: checksums remembered from earlier checks are not trusted.
     """
     place = Path(folder)
     if (place / MANIFEST).is_file() or not (place / CHECKSUMS).is_file():

@@ -32,15 +32,6 @@ class DenseBundle(Bundle[Settings, DenseShard]):
     ----------
     folder : the index folder
     verify : compare all files with their sha256 (the first time; then only what has changed)
-
-    Raises
-    ------
-    InputError
-        where there is no index
-    MismatchError
-        where the index is of another kind
-    DamagedFileError
-        where a file is missing or is not the one that the manifest describes
     """
 
     settings_kind = Settings

@@ -158,17 +158,9 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         return self.weights_of(rows, query.terms) @ query.weights  # type: ignore[no-any-return]
 
     def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The weights of terms in passages, float32 (n, m), 0 where a passage lacks a term.
+        """The weights of terms, int64 (m,), in rows, int64 (n,): float32 (n, m), 0 where a passage lacks a term.
 
-        Parameters
-        ----------
-        rows : int64 (n,), numbered across all shards, in any order
-        terms : int64 (m,)
-
-        Raises
-        ------
-        MismatchError
-            for a term that is not in the index's vocabulary
+        Rows are numbered across all shards, and may come in any order.
         """
         unknown = terms[(terms < 0) | (terms >= self.settings.vocabulary)]
         if len(unknown):

@@ -31,10 +31,7 @@ BATCH = 200  # documents handed to Java at a time
 
 
 def vocabulary_of(bundle: EpicBundle, encoder: str | None = None) -> list[str]:
-    """The names of a bundle's terms, from the checkpoint that it names or from `encoder`; no weights are read.
-
-    Raises MismatchError where the checkpoint's vocabulary is not the bundle's.
-    """
+    """The names of a bundle's terms, from the checkpoint that it names or from `encoder`; no weights are read."""
     name = encoder or bundle.settings.encoder
     tokens = open_checkpoint(name, 'rerankers').tokenizer().tokens(range(bundle.settings.vocabulary))
     if hashlib.sha256('\n'.join(tokens).encode()).hexdigest() != bundle.settings.vocabulary_sha256:
@@ -61,15 +58,13 @@ def build_impact_index(
     """Write an Anserini impact index of a bundle's vectors; the folder appears when it is whole.
 
     Passage texts are stored where the bundle stores them. `search.EpicImpactSearcher` searches it, and Pyserini's
-    LuceneImpactSearcher with `search.EpicImpactQueryEncoder`.
+    LuceneImpactSearcher with `search.EpicImpactQueryEncoder`. Returns the number of passages indexed.
 
     Parameters
     ----------
     tokens : the names of the terms, from `vocabulary_of`
     threads : documents indexed in parallel
     on_progress : called with the number of passages just indexed
-
-    Returns the number of passages indexed. Raises InputError for an output that exists, or an index without weights.
     """
     target = Path(output)
     if target.exists():

@@ -45,8 +45,7 @@ def predicted_queries(
 
     A file has one line a passage, or the same number of lines for every passage, which is found by counting. A line
     may hold several queries, separated by tabs or ' / '. A folder is docTTTTTquery's unpacked archive, in which each
-    file has one sampled query a passage for one part of the corpus. Raises InputError where the lines do not fit the
-    passages, or a folder is not docTTTTTquery's or not whole.
+    file has one sampled query a passage for one part of the corpus.
 
     Parameters
     ----------
@@ -91,13 +90,11 @@ def _sampled_queries(folder: Path, topk: int, docids: Callable[[], Iterable[str]
         if match := _SAMPLE_FILE.match(path.name):
             parts.setdefault(match[2], {})[match[1]] = path
     if not parts:
-        raise InputError(
-            f"folder {folder} has no files named '…sample000.txt000…': give docTTTTTquery's folder, or a file"
-        )
+        problem = "has no files named '…sample000.txt000…'"
+        raise InputError(f"folder {folder} {problem}: give docTTTTTquery's folder, or a file")
     samples = sorted({sample for files in parts.values() for sample in files})[:topk]
     for part, files in sorted(parts.items()):
-        missing = [sample for sample in samples if sample not in files]
-        if missing:
+        if missing := [sample for sample in samples if sample not in files]:
             raise InputError(f'folder {folder} lacks sample {missing[0]} of part {part}: unpack the archive again')
     first = [files[samples[0]] for _, files in sorted(parts.items())]
     if lines_per_passage(first, 'predictions', docids) != 1:
@@ -119,22 +116,18 @@ def weighted_texts(
 
     A line that starts with '{' is JSON: `id`, and `contents` (terms repeated already) or `weights` (a weight for each
     term). Any other is of DeepCT's test_results.tsv: tab-separated 'wordpiece weight' pairs. A weight y becomes the
-    term frequency round(100 y), with `sqrt` round(100 sqrt(y)). Raises InputError for a malformed line, a number of
-    lines that is not the corpus's, or an `id` that is not the passage's.
+    term frequency round(100 y), with `sqrt` round(100 sqrt(y)).
     """
     paths = listed(files)
     if lines_per_passage(paths, 'weights', docids) != 1:
         raise InputError(f'{paths[0]} has more lines of weights than the corpus has passages: give the right corpus')
     for (path, number, line), docid in zip(lines_of(paths, 'weights'), docids(), strict=True):
         try:
-            if line.lstrip().startswith('{'):
-                yield _from_json(line, docid, sqrt)
-            else:
-                yield repeated(word_weights(line), sqrt)
+            is_json = line.lstrip().startswith('{')
+            yield _from_json(line, docid, sqrt) if is_json else repeated(word_weights(line), sqrt)
         except ValueError as error:
-            raise InputError.at(
-                path, number, f"expected 'token weight' pairs or JSON ({error}): {line[:60]!r}"
-            ) from error
+            message = f"expected 'token weight' pairs or JSON ({error}): {line[:60]!r}"
+            raise InputError.at(path, number, message) from error
 
 
 def _from_json(line: str, docid: str, sqrt: bool) -> str:
@@ -163,8 +156,7 @@ def word_weights(line: str) -> dict[str, float]:
     """Words and weights of one line of test_results.tsv, in the order of their first occurrence.
 
     Wordpieces are joined; a word weighs what its first piece weighs, and a word that occurs again what its heaviest
-    occurrence weighs, as in DeepCT's released script. Special tokens are left out. Raises ValueError for a malformed
-    pair.
+    occurrence weighs, as in DeepCT's released script. Special tokens are left out.
     """
     words: list[tuple[str, float]] = []
     for pair in line.split('\t'):
@@ -187,7 +179,6 @@ def repeated(weights: dict[str, float], sqrt: bool = False) -> str:
     """Each word repeated by its term frequency, round(100 y) or round(100 sqrt(y)); left out if below 1 unrounded.
 
     DeepCT's paper rounds every weight; its released script, which made the published index, drops what is below 1.
-    Raises ValueError for more than `MAX_TERMS` words in all.
     """
     text: list[str] = []
     for word, weight in weights.items():

@@ -28,15 +28,7 @@ def is_faiss_folder(folder: StrPath) -> bool:
 class FaissFolder:
     """An index folder in Pyserini's layout, of any kind that FAISS can read.
 
-    Parameters
-    ----------
-    folder : the index folder
-    verify : compare its files with the checksums beside them, where there are any (those that this package exports)
-
-    Raises
-    ------
-    DamagedFileError
-        where FAISS cannot read it, the docids are not as many as the vectors, or a checksum does not fit
+    `verify` compares its files with the checksums beside them, where there are any (those that this package exports).
     """
 
     def __init__(self, folder: StrPath, verify: bool = True) -> None:
@@ -87,8 +79,7 @@ class FaissFolder:
 def export_faiss(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] | None = None) -> None:
     """Write a dense bundle as Pyserini's FAISS layout: a flat inner-product index of float32 vectors.
 
-    FAISS holds the whole index in memory until it is written. Raises InputError where `output` exists or lies in the
-    bundle.
+    FAISS holds the whole index in memory until it is written.
     """
     import faiss
 

@@ -51,6 +51,7 @@ def build_lucene_index(
     """Write a Lucene index with positions, document vectors and raw passages; the folder appears when it is whole.
 
     The passages that `LuceneSparseSearcher.texts` gives back are those of the corpus, whatever was added for Lucene.
+    Returns the number of passages indexed.
 
     Parameters
     ----------
@@ -62,15 +63,26 @@ def build_lucene_index(
     sqrt : DeepCT's later form, term frequency round(100 sqrt(y))
     threads : documents analysed in parallel
     on_progress : called with the number of passages just indexed
-
-    Returns the number of passages indexed. Raises InputError for an output that exists, a variant without its files or
-    with another variant's, lines that do not fit the corpus, or a corpus without text.
     """
     kind = _checked(variant, predictions, weights, topk, sqrt)
     target = Path(output)
     if target.exists():
         raise InputError(f'{target} exists already: delete it, or give another output', parameters=('output',))
-    additions = _additions(corpus, predictions, weights, topk, sqrt)
+
+    def docids() -> Iterator[str]:
+        for passage in corpus:
+            yield passage.docid
+        if corpus.skipped:
+            raise InputError(
+                f'{corpus.skipped} lines of corpus {corpus.name} were skipped, and the lines after them would get '
+                "others' additions: mend the corpus"
+            )
+
+    additions: Iterable[str] = repeat('')
+    if predictions is not None:
+        additions = predicted_queries(predictions, docids, topk)
+    elif weights is not None:
+        additions = weighted_texts(weights, docids, sqrt)
     count = 0
     with atomic_folder(target) as folder:
         stream = documents(kind, corpus, additions)
@@ -106,36 +118,11 @@ def _checked(variant: str, predictions: object, weights: object, topk: int | Non
         if what and fits and not given:
             raise InputError(f'variant {kind} needs the {what}', parameters=(name,))
         if given and not fits:
-            raise InputError(
-                f'{name} does not belong to variant {kind}: leave it out, or choose another variant',
-                parameters=(name, 'variant'),
-            )
+            problem = f'{name} does not belong to variant {kind}: leave it out, or choose another variant'
+            raise InputError(problem, parameters=(name, 'variant'))
     if topk is not None and topk < 1:
         raise InputError(f'topk is {topk}: expected at least 1', parameters=('topk',))
     return kind
-
-
-def _additions(
-    corpus: Corpus,
-    predictions: StrPath | Sequence[StrPath] | None,
-    weights: StrPath | Sequence[StrPath] | None,
-    topk: int | None,
-    sqrt: bool,
-) -> Iterable[str]:
-    def docids() -> Iterator[str]:
-        for passage in corpus:
-            yield passage.docid
-        if corpus.skipped:
-            raise InputError(
-                f'{corpus.skipped} lines of corpus {corpus.name} were skipped, and the lines after them would get '
-                "others' additions: mend the corpus"
-            )
-
-    if predictions is not None:
-        return predicted_queries(predictions, docids, topk)
-    if weights is not None:
-        return weighted_texts(weights, docids, sqrt)
-    return repeat('')
 
 
 def documents(kind: LuceneVariant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[str]:

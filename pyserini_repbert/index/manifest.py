@@ -77,16 +77,13 @@ def write_manifest(folder: Path, manifest: Manifest[Any]) -> None:
 
 
 def read_record(path: Path, kind: type[_Record]) -> _Record:
-    """Read a record of the given kind. Raises DamagedFileError for anything else."""
+    """Read a record of the given kind."""
     record: _Record = _parsed(kind, _bytes(path), path)
     return record
 
 
 def manifest_kind(folder: StrPath) -> str:
-    """The kind of the bundle in a folder; 'dense' where no manifest names another.
-
-    Raises DamagedFileError for a manifest that is not a JSON object.
-    """
+    """The kind of the bundle in a folder; 'dense' where no manifest names another."""
     path = Path(folder) / MANIFEST
     return str(_load(_bytes(path), path).get('kind', Settings.kind)) if path.is_file() else Settings.kind
 
@@ -95,15 +92,6 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
     """The manifest of an index folder, which has to be of the kind of `settings`.
 
     A manifest of format version 1 has no checksum of itself; it is read with a warning.
-
-    Raises
-    ------
-    InputError
-        where there is no index, or an unfinished one
-    MismatchError
-        where the index is of another kind
-    DamagedFileError
-        where the manifest is not as it was written, or contradicts itself
     """
     path = Path(folder) / MANIFEST
     if not path.is_file():
@@ -129,9 +117,8 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
         )
     kind = values.get('kind', Settings.kind if version == 1 else None)
     if kind != settings.kind:
-        raise MismatchError(
-            f"{path}: the index is of kind '{_short(kind)}', one of kind '{settings.kind}' was expected"
-        )
+        expected = f"one of kind '{settings.kind}' was expected"
+        raise MismatchError(f"{path}: the index is of kind '{_short(kind)}', {expected}")
     manifest: Manifest[_AnySettings] = _parsed(Manifest[settings], body, path)  # type: ignore[valid-type]
     if wrong := contradiction(manifest):
         raise DamagedFileError(f'{path}: {wrong}: build the index again')
@@ -147,12 +134,7 @@ def _warn_of_version_1(path: Path) -> None:
 
 
 def verify_files(folder: Path, record: ShardRecord, remembered: bool = True) -> None:
-    """Compare a shard's files with their sha256. Raises DamagedFileError.
-
-    Parameters
-    ----------
-    remembered : trust a checksum that was computed before, for as long as the file seems untouched
-    """
+    """Compare a shard's files with their sha256; a `remembered` one counts as long as the file seems untouched."""
     for name, sha256 in record.files.items():
         compare_digest(folder / name, sha256, folder.parent / MANIFEST, remembered)
 

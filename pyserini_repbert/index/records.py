@@ -49,33 +49,23 @@ class ShardRecord:
 class Settings:
     """How the vectors of a dense bundle were made.
 
-    Attributes
-    ----------
-    encoder : the checkpoint's name
-    weights_sha256, config_sha256, tokenizer_sha256 : checksums of its weights, of its configuration, of its tokenizer's
-        files; the last two are None where an earlier release or an encoder of another kind made the vectors
-    pooling : from token vectors to one vector ('mean': RepBERT eq. 2), or 'sentence-transformers': as
-        the model's folder says
-    max_length : wordpieces kept of a passage
-    dimension, dtype : of the stored vectors
-    precision : the floating-point type that the model ran in
-    shard_size : passages in a shard
-    texts : whether the passages' texts are stored
+    The checksums of configuration and tokenizer are None where an earlier release or an encoder of another kind made
+    the vectors. `pooling` is 'mean' (RepBERT eq. 2), or 'sentence-transformers': as the model's folder says.
     """
 
     kind: ClassVar[str] = 'dense'
 
-    encoder: Name
+    encoder: Name  # the checkpoint's
     weights_sha256: Sha256
     config_sha256: Sha256 | None = field(default=None, kw_only=True)
     tokenizer_sha256: Sha256 | None = field(default=None, kw_only=True)
     pooling: Annotated[str, StringConstraints(pattern=_POOLING)]
-    max_length: Length
+    max_length: Length  # wordpieces kept of a passage
     dimension: Length
-    dtype: Annotated[str, StringConstraints(pattern=r'^(float32|float16)\z')]
-    precision: FloatType
-    shard_size: Count
-    texts: bool
+    dtype: Annotated[str, StringConstraints(pattern=r'^(float32|float16)\z')]  # of the stored vectors
+    precision: FloatType  # that the model ran in
+    shard_size: Count  # passages in a shard
+    texts: bool  # whether the passages' texts are stored
 
     def files(self) -> tuple[str, ...]:
         """The names of the files that a shard has."""
@@ -84,18 +74,7 @@ class Settings:
 
 @dataclass(frozen=True, config=_STRICT)
 class EpicSettings:
-    """How the vectors of an EPIC bundle were made and are stored.
-
-    Attributes
-    ----------
-    encoder, weights_sha256, config_sha256, tokenizer_sha256 : as in `Settings`
-    max_length, precision, shard_size, texts : as in `Settings`
-    variant : of EPIC's equations: 'official', 'paper_strict' or 'paper_mlm_head'
-    vocabulary, vocabulary_sha256 : the number of terms, the vectors' dimension, and the checksum of the terms' names
-    prune : how many of a passage's largest weights are kept, 0 for all
-    weights : 'float16' or 'uint8'
-    layout : 'all', a row of weights for the whole vocabulary; or 'blocks', described in `index/epic.py`
-    """
+    """How the vectors of an EPIC bundle were made and are stored; what it shares with `Settings` means the same."""
 
     kind: ClassVar[str] = 'epic'
 
@@ -104,15 +83,15 @@ class EpicSettings:
     config_sha256: Sha256 | None = field(default=None, kw_only=True)
     tokenizer_sha256: Sha256 | None = field(default=None, kw_only=True)
     variant: Annotated[str, StringConstraints(pattern=r'^(official|paper_strict|paper_mlm_head)\z')]
-    vocabulary: Annotated[int, Field(ge=1, le=2**31)]
-    vocabulary_sha256: Sha256
+    vocabulary: Annotated[int, Field(ge=1, le=2**31)]  # the number of terms
+    vocabulary_sha256: Sha256  # of their names
     max_length: Length
-    prune: Annotated[int, Field(ge=0, le=2**31)]
+    prune: Annotated[int, Field(ge=0, le=2**31)]  # how many of a passage's largest weights are kept, 0 for all
     weights: Annotated[str, StringConstraints(pattern=r'^(float16|uint8)\z')]
     precision: FloatType
     shard_size: Count
     texts: bool
-    layout: Annotated[str, StringConstraints(pattern=r'^(all|blocks)\z')]
+    layout: Annotated[str, StringConstraints(pattern=r'^(all|blocks)\z')]  # see `index/epic.py`
 
     def files(self) -> tuple[str, ...]:
         """The names of the files that a shard has."""

@@ -42,14 +42,7 @@ class CorpusDigest:
 
 
 class NpyStream:
-    """Appends rows to a .npy file; closing writes their number into its header.
-
-    Parameters
-    ----------
-    path : the file, written anew
-    dtype : of the stored rows
-    row_shape : of one row, () for a file of plain numbers
-    """
+    """Appends rows to a .npy file; closing writes their number into its header. `row_shape` () is of plain numbers."""
 
     def __init__(self, path: Path, dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
         self.dtype = np.dtype(dtype)
@@ -83,13 +76,8 @@ class NpyStream:
 class ShardWriter(ABC, Generic[Settings, Vectors]):
     """A context in which passages and their vectors are appended to a shard, which appears if no error ends it.
 
-    Subclasses open their streams in `begin` and write vectors in `write`; this class owns docids, texts and
-    checksums, and makes the folder appear.
-
-    Parameters
-    ----------
-    target : the shard's folder, which must not exist
-    settings : of the bundle
+    Subclasses open their streams in `begin` and write vectors in `write`; this class owns docids, texts and checksums,
+    and makes the folder `target` appear, which must not exist.
     """
 
     def __init__(self, target: Path, settings: Settings) -> None:

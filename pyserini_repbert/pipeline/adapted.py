@@ -24,28 +24,17 @@ _DECIDED = ('fusion', 'weights', 'normalize', 'depth', 'alpha', 'rrf_k', 'sparse
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
 class Adapted:
-    """What holds for every search with the folder.
-
-    Attributes
-    ----------
-    index, encoder, sparse : as `adapt` was given them; `sparse` in the order of fusion, after the dense index
-    encoder_weights : SHA-256 of the encoder that the query map belongs to
-    query_map : SHA-256 of the file
-    weights : of the dense ranking and of each sparse one, of min-max normalised scores
-    depth : hits of each ranking that are fused
-    stages : the reranker with its share of the score, if one was given
-    estimate : what `adapt` printed: means of nDCG@10 on topics held out, and their differences
-    """
+    """What holds for every search with the folder."""
 
     index: str
     encoder: str
-    encoder_weights: str
-    sparse: tuple[str, ...]
-    query_map: Sha256
-    weights: tuple[float, ...]
-    depth: int
-    estimate: dict[str, Any]
-    stages: tuple[str, ...] = ()
+    encoder_weights: str  # SHA-256
+    sparse: tuple[str, ...]  # in the order of fusion, after the dense index
+    query_map: Sha256  # of the file
+    weights: tuple[float, ...]  # of the dense ranking and of each sparse one, of min-max normalised scores
+    depth: int  # hits of each ranking that are fused
+    estimate: dict[str, Any]  # what `adapt` printed: means of nDCG@10 on topics held out, and their differences
+    stages: tuple[str, ...] = ()  # the reranker with its share of the score, if one was given
     format: Literal['pyserini_repbert.adapted'] = 'pyserini_repbert.adapted'
     version: Literal[1] = 1
 
@@ -62,24 +51,20 @@ def write_adapted(folder: StrPath, query_map: NDArray[np.float32], **values: Any
 
 
 def read_adapted(folder: StrPath) -> Adapted:
-    """What the folder says. Raises InputError where there is none, DamagedFileError where it is not whole."""
+    """What the folder says."""
     path = Path(folder) / ADAPTED
     try:
         adapted = _FORM.validate_json(existing_file(path, 'adapted search').read_bytes())
     except ValidationError as error:
-        raise DamagedFileError(
-            f'{path} is not what `adapt` writes ({error.errors()[0]["msg"]}): adapt again'
-        ) from error
+        problem = error.errors()[0]['msg']
+        raise DamagedFileError(f'{path} is not what `adapt` writes ({problem}): adapt again') from error
     if digest(existing_file(path.with_name(QUERY_MAP), 'query map')) != adapted.query_map:
         raise DamagedFileError(f'{path.with_name(QUERY_MAP)} is not the map that {path} names: adapt again')
     return adapted
 
 
 def with_adapted(spec: PipelineSpec) -> PipelineSpec:
-    """The spec with what its `adapted` folder decides; index, encoder and sparse techniques may be elsewhere by now.
-
-    Raises InputError for a setting that the folder decides, and MismatchError for other techniques than it learnt.
-    """
+    """The spec with what its `adapted` folder decides; index, encoder and sparse techniques may be elsewhere by now."""
     if spec.adapted is None:
         return spec
     learnt = read_adapted(spec.adapted)
@@ -94,15 +79,13 @@ def with_adapted(spec: PipelineSpec) -> PipelineSpec:
         raise MismatchError(
             f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: give those'
         )
-    learnt_fields: dict[str, Any] = {'index': learnt.index, 'encoder': learnt.encoder, 'sparse': learnt.sparse}
-    learnt_fields['stages'] = tuple(map(parse_stage, learnt.stages))
-    return spec.model_copy(
-        update=decided | {name: getattr(spec, name) or value for name, value in learnt_fields.items()}
-    )
+    places = {name: getattr(spec, name) or getattr(learnt, name) for name in ('index', 'encoder', 'sparse')}
+    stages = spec.stages or tuple(map(parse_stage, learnt.stages))
+    return spec.model_copy(update=decided | places | {'stages': stages})
 
 
 def with_query_map(searcher: RepBertSearcher, folder: str) -> RepBertSearcher:
-    """The searcher with the folder's query map. Raises MismatchError for another encoder than it was learnt for."""
+    """The searcher with the folder's query map."""
     learnt = read_adapted(folder)
     if getattr(searcher.query_encoder, 'weights_sha256', None) != learnt.encoder_weights:
         raise MismatchError(

@@ -45,17 +45,11 @@ class Opened(NamedTuple):
 
 
 def open_pipeline(spec: PipelineSpec, machine: Machine | None = None, on_build: Building = lambda index: int) -> Opened:
-    """Open everything that a spec names; errors are those of its parts.
-
-    Parameters
-    ----------
-    on_build : called with a catalog index, or the folder of a Lucene index, before it is built
-    """
+    """Open everything that a spec names; `on_build` is called with an index, or its folder, before it is built."""
     spec, machine = with_adapted(spec), machine or Machine()
     texts = None
     if spec.stages and not machine.build and (spec.corpus or spec.texts_index):
-        source = (spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download)
-        texts = texts_opener(*source)
+        texts = texts_opener(spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download)
     searchers, indexes = _searchers(spec, machine, on_build) if spec.searches else ([], [])
     pipeline = joined(spec, searchers, [_rerankers(spec, machine)] if spec.stages else [], texts)
     has_own = any(map(names_class, [*(name.partition('@')[0] for name in spec.sparse), *(s.name for s in spec.stages)]))
@@ -110,17 +104,8 @@ def _dense(spec: PipelineSpec, machine: Machine, device: str, on_build: Building
         from pyserini_repbert.pipeline.ray_shards import ShardSearch
 
         spread = lambda bundle: ShardSearch(machine.ray, bundle, device)  # noqa: E731
-    searcher = RepBertSearcher(
-        folder,
-        spec.encoder,
-        device,
-        ann=spec.ann,
-        device_dtype=spec.device_dtype,
-        spread=spread,
-        precision=spec.precision,
-        max_length=spec.max_length,
-    )
-    return searcher, folder
+    settings = spec.model_dump(include={'ann', 'device_dtype', 'precision', 'max_length'})
+    return RepBertSearcher(folder, spec.encoder, device, spread=spread, **settings), folder
 
 
 def _rerankers(spec: PipelineSpec, machine: Machine) -> Ranker:
@@ -147,24 +132,17 @@ def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> Chain:
 
 
 def open_reranker(
-    name: str | Path,
-    device: str = 'cpu',
-    options: Mapping[str, Any] | None = None,
-    **settings: Any,
+    name: str | Path, device: str = 'cpu', options: Mapping[str, Any] | None = None, **settings: Any
 ) -> Reranker:
     """Open the reranker of a checkpoint: monoBERT, duoBERT, EPIC or CEDR, by its config.json or catalog entry.
 
-    'MODULE:CLASS' opens a reranker of the user's own.
-
-    A checkpoint that names no system is taken for a cross-encoder of sentence-transformers if it has one label, else
-    for monoBERT.
+    'MODULE:CLASS' opens a reranker of the user's own. A checkpoint that names no system is taken for a cross-encoder of
+    sentence-transformers if it has one label, else for monoBERT.
 
     Parameters
     ----------
     options : keyword arguments that the reranker must have
     settings : keyword arguments (precision, backend, token_budget), each passed on if the reranker has it
-
-    Raises MismatchError for a checkpoint of another system, InputError for an option that the reranker does not have.
     """
     if names_class(str(name)):
         kind: Any = ranker_class(str(name), False)

@@ -37,15 +37,7 @@ def open_part_file(
 ) -> Iterator[PartFile]:
     """The part file of an output, which no other process can write meanwhile.
 
-    Parameters
-    ----------
-    output : the file that the reranking will write
-    settings : everything that decides its bytes
-    resume : continue an existing part file
-    overwrite : replace an existing part file
-
-    Raises InputError for an existing part file with neither, BusyError where another process writes it, and with
-    `resume` MismatchError for other settings, DamagedFileError for a file that is not as it was written.
+    `settings` are everything that decides the bytes of the output. An existing part file is continued or replaced.
     """
     path = Path(f'{output}{SUFFIX}')
     new = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
@@ -68,15 +60,11 @@ class PartFile:
     """`OUTPUT.part`: a line of settings, then a line for each finished query batch, each line after its sha256.
 
     The file is created with the first finished batch: a reranking that is refused leaves none behind.
-
-    Attributes
-    ----------
-    batches : the finished ones by number: their runs and notes
     """
 
     def __init__(self, path: Path, header: str, resume: bool) -> None:
         self.path, self._header = path, header
-        self.batches: dict[int, tuple[Run, Notes]] = {}
+        self.batches: dict[int, tuple[Run, Notes]] = {}  # the finished ones by number
         whole = self._read() if resume else 0
         self._begun = bool(whole)
         if whole:
@@ -143,7 +131,10 @@ def _packed_notes(notes: Notes) -> dict[str, Any]:
     return {
         'name': notes.name,
         'cost': notes.cost and asdict(notes.cost),
-        'scores': [_packed(saved) for saved in notes.kept.get('scores', {}).values()],
+        'scores': [
+            [one.qid, one.query, one.docids, *(array.tolist() for array in (one.scores, one.members, one.differences))]
+            for one in notes.kept.get('scores', {}).values()
+        ],
         'parts': [[place, _packed_notes(part)] for place, part in notes.parts.items()],
     }
 
@@ -151,18 +142,9 @@ def _packed_notes(notes: Notes) -> dict[str, Any]:
 def _unpacked_notes(values: Mapping[str, Any]) -> Notes:
     notes = Notes(name=values['name'])
     notes.cost = values['cost'] and StageCost(**values['cost'])
-    for saved in map(_unpacked, values['scores']):
-        notes.keep('scores', saved.qid, saved)
+    for qid, query, docids, scores, members, differences in values['scores']:
+        matrix = np.array(differences, np.float64).reshape(len(members), len(members))
+        arrays = np.array(scores, np.float64), np.array(members, np.int64), matrix
+        notes.keep('scores', qid, SavedScores(qid, query, tuple(docids), *arrays))
     notes.parts = {place: _unpacked_notes(part) for place, part in values['parts']}
     return notes
-
-
-def _packed(saved: SavedScores) -> list[Any]:
-    arrays = (saved.scores, saved.members, saved.differences)
-    return [saved.qid, saved.query, saved.docids, *(array.tolist() for array in arrays)]
-
-
-def _unpacked(values: list[Any]) -> SavedScores:
-    qid, query, docids, scores, members, differences = values
-    matrix = np.array(differences, dtype=np.float64).reshape(len(members), len(members))
-    return SavedScores(qid, query, tuple(docids), np.array(scores, np.float64), np.array(members, np.int64), matrix)

@@ -25,10 +25,7 @@ Texts = PassageTexts | Callable[[Iterable[str]], PassageTexts]
 
 
 class Chain(Ranker):
-    """Rerankers one after the other: each takes the best candidates of the one before.
-
-    Raises InputError for a stage that takes more candidates than the one before.
-    """
+    """Rerankers one after the other: each takes the best candidates of the one before."""
 
     def __init__(self, stages: Sequence[Ranker]) -> None:
         check_depths([stage.label for stage in stages], [stage.reads or 0 for stage in stages])
@@ -87,8 +84,6 @@ class Pipeline(Ranker):
         are taken, too
     texts : gives passage text by docid, or opens what does for the docids needed; default: the first stage
     drop_rest : drop the candidates that a stage does not take, instead of leaving them below in their order
-
-    Raises InputError for no stage, or stages that do not fit together.
     """
 
     def __init__(self, stages: Sequence[Stage], texts: Texts | None = None, drop_rest: bool = False) -> None:
@@ -154,8 +149,6 @@ def run_pipeline(
     batch_topics : topics that the first stage searches together
     batch_inputs : model inputs after which a batch of topics ends, and is written to the part file
     keep_runs : keep the run of each reranker in the notes that `trace` gets
-
-    Raises InputError for a passage that cannot be found, and the errors of `open_part_file`.
     """
     rerankers, reads = pipeline.rerankers, pipeline.rerankers.reads if pipeline.rerankers else 0
     if pipeline.first is not None:
@@ -221,10 +214,7 @@ def cut_batches(planned: Sequence[int], size: int = BATCH_INPUTS) -> list[range]
 
 
 def with_texts(run: Run, texts: PassageTexts | None, depth: int | None) -> Run:
-    """The run with text for those of the first `depth` candidates that have none.
-
-    Raises InputError where `texts` lacks a passage.
-    """
+    """The run with text for those of the first `depth` candidates that have none."""
     heads = [ranking[:depth] for ranking in run.values()]
     wanted = list(dict.fromkeys(hit.docid for head in heads for hit in head if hit.text is None))
     if texts is None or not wanted:

@@ -51,13 +51,8 @@ class JobResult:
 class Crew(ABC):
     """Workers on the machines of a cluster, and the jobs given to them; between jobs, a worker keeps its work open.
 
-    The first answer of a started worker is its packages' versions.
-
-    Parameters
-    ----------
-    versions : of packages, which each worker has to match
-    needs : what a worker needs of a machine, '4 CPUs' say
-    patience : seconds without any worker before an error, or a warning while workers are starting
+    The first answer of a started worker is its packages' versions, which have to be those given. `needs` says what a
+    worker needs of a machine, '4 CPUs'; `patience` is how many seconds may pass without any worker.
     """
 
     def __init__(self, versions: Mapping[str, str], needs: str = '1 CPU', patience: float = PATIENCE) -> None:
@@ -106,8 +101,7 @@ class Crew(ABC):
     def stream(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Any]]:
         """(place, result) of each job, from place 0, as they are done; a few jobs are taken ahead of the workers.
 
-        Raises ClusterError where a job loses its worker `TRIES` times, workers cannot be started, or one raises an
-        unexpected error; MismatchError where a machine has other versions; and a worker's own error, with its machine.
+        Raises a worker's own error, with its machine; an unexpected one is a ClusterError.
         """
         self._begin()
         source, places = enumerate(jobs), {}
@@ -123,7 +117,10 @@ class Crew(ABC):
             if self.idle or self.busy:
                 alone_since = time.monotonic()
             elif time.monotonic() - alone_since > self.patience:
-                self._alone()
+                if not self.starting:
+                    room = f'no machine of the cluster has had room for a worker for {self.patience:.0f} s'
+                    raise ClusterError(f'{room}: one needs {self.needs}')
+                logger.warning('waiting for the first of %d workers, %s each', self.starting, self.needs)
                 alone_since = time.monotonic()
             self._give()
             self.unread.extend(self.answers(_TICK))
@@ -131,13 +128,6 @@ class Crew(ABC):
                 answer = self.unread.popleft()
                 if (finished := self._take(answer)) is not None:
                     yield places.pop(finished), answer.value
-
-    def _alone(self) -> None:
-        if not self.starting:
-            raise ClusterError(
-                f'no machine of the cluster has had room for a worker for {self.patience:.0f} s: one needs {self.needs}'
-            )
-        logger.warning('waiting for the first of %d workers, %s each', self.starting, self.needs)
 
     def _give(self) -> None:
         """Give jobs to idle workers; a worker gets a job of the work that it has open, if there is one."""

@@ -33,12 +33,8 @@ _Question = tuple[NDArray[np.float32], int]
 class ShardSearch:
     """Searches a bundle in groups of shards, one group for each worker that there is room for.
 
-    Scores equal those of one machine bit by bit, where processors are of the same kind.
-
-    Parameters
-    ----------
-    bundle : in a folder that every machine sees under the same name; the workers verify its files
-    device : where vectors are multiplied
+    Scores equal those of one machine bit by bit, where processors are of the same kind. Every machine has to see the
+    bundle's folder under the same name; the workers verify its files.
     """
 
     def __init__(self, crew: Crew, bundle: DenseBundle, device: str = 'cpu') -> None:
@@ -52,10 +48,7 @@ class ShardSearch:
         ]
 
     def __call__(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
-        """The k best rows of each query, float32 (n, d), and all that tie with the last of them.
-
-        Raises ClusterError where a part of the index could not be searched: the others alone are no result.
-        """
+        """The k best rows of each query, float32 (n, d), and all that tie with the last of them."""
         jobs = [Job(work.name, work, (queries, k)) for work in self._works]
         parts: list[list[TopRows]] = self._crew.run(jobs)
         return [merged(tops, self._starts, k) for tops in zip(*parts, strict=True)]
@@ -164,11 +157,8 @@ class EncodeParts:
 
         asked = self.settings
         model: dict[str, Any] = {'precision': asked.precision, 'max_length': asked.max_length}
-        stored: dict[str, Any] = {
-            'store_text': asked.texts,
-            'shard_size': asked.shard_size,
-            'token_budget': self.batch_tokens,
-        }
+        stored: dict[str, Any] = {'store_text': asked.texts, 'shard_size': asked.shard_size}
+        stored['token_budget'] = self.batch_tokens
         encoding: Any
         if isinstance(asked, EpicSettings):
             epic = EpicEncoder(self.encoder, self.device, **model)
@@ -186,10 +176,7 @@ def encode_parts(
 ) -> Manifest[Any]:
     """Encode all parts of an index and put them together; a part that is whole is verified and left as it is.
 
-    Parameters
-    ----------
-    overwrite : replace the index that is there, once the new one is whole
-    on_progress : called with the number of passages of each finished part
+    `overwrite` replaces an index once the new one is whole; `on_progress` gets the passages of each finished part.
     """
     part_folder(work.output, EncodingPart(0, work.parts), overwrite)
     if overwrite:

@@ -29,13 +29,9 @@ def versions() -> dict[str, str]:
 
 
 def group_of(resources: Mapping[str, float], threads: int | None, gpu: bool) -> tuple[int, int]:
-    """(workers, CPUs of each) that a machine has room for.
+    """(workers, CPUs of each) that a machine with these resources, 'CPU' and 'GPU', has room for.
 
-    Parameters
-    ----------
-    resources : of the machine, under Ray's names ('CPU', 'GPU')
-    threads : CPUs of a worker; by default `CORES`, or all that a smaller machine has
-    gpu : one GPU for each worker
+    A worker has `threads` CPUs, by default `CORES`, or all that a smaller machine has; and a GPU if `gpu`.
     """
     cpus, gpus = int(resources.get('CPU', 0)), int(resources.get('GPU', 0))
     if not cpus or (gpu and not gpus):
@@ -163,13 +159,7 @@ class RayCrew(Crew):
 def connected(address: str, threads: int | None = None, gpu: bool = False) -> Iterator[RayCrew]:
     """Workers in the cluster at an address, until the end of the context.
 
-    Parameters
-    ----------
-    address : 'auto', the cluster that this machine is part of; or HOST:PORT of its head
-    threads, gpu : of each worker, as in `group_of`
-
-    Raises InputError for a malformed address, ClusterError where nothing answers there, or no cluster that this machine
-    is part of.
+    The address is 'auto', for the cluster that this machine is part of, or HOST:PORT of its head.
     """
     if _answering(address).startswith(('127.', 'localhost')):
         os.environ.setdefault(_LOOPBACK, '0')
@@ -195,8 +185,7 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
 def _answering(address: str) -> str:
     """HOST:PORT of a cluster, for 'auto' of this machine's, once it takes a connection; '' if it knows of none.
 
-    Ray itself waits more than a minute for a wrong address. Raises InputError for an address that is not HOST:PORT,
-    ClusterError where nothing answers.
+    Ray itself waits more than a minute for a wrong address.
     """
     if address == 'auto':
         stored = Path(os.environ.get('RAY_TMPDIR', '/tmp'), 'ray', 'ray_current_cluster')  # of `ray start`

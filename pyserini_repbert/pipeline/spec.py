@@ -65,9 +65,8 @@ class StageSpec:
 def parse_stage(text: str) -> StageSpec:
     """A stage from its text: 'monobert-large@1000', 'duobert-large@50:binary', 'duobert-large@50:sample=10,seed=1'.
 
-    K may be the name of one of CEDR's settings: 'FOLDER@robust04' takes 150 candidates, '@webtrack' 100.
-
-    Raises InputError for anything else; an unknown METHOD is refused when the reranker is opened.
+    K may be the name of one of CEDR's settings: 'FOLDER@robust04' takes 150 candidates, '@webtrack' 100. An unknown
+    METHOD is refused when the reranker is opened.
     """
     name, at, rest = text.rpartition('@')
     k, colon, settings = rest.partition(':')
@@ -229,21 +228,13 @@ class PipelineSpec(_Values):
 
 
 class Machine(_Values):
-    """Where a pipeline runs: it decides rankings only by the rounding of hardware and batches.
+    """Where a pipeline runs: it decides rankings only by the rounding of hardware and batches."""
 
-    Attributes
-    ----------
-    devices : rerankers run on all of them; query encoders and dense search on the first
-    workers : processes that tokenise for the rerankers; 0: the process that runs the model does
-    download, build : fetch a missing prebuilt index; build a missing catalog index
-    ray : workers of a cluster (`pipeline.ray_workers.connected`), which search dense shards, or rerank
-    """
-
-    devices: tuple[str, ...] = ('cpu',)
+    devices: tuple[str, ...] = ('cpu',)  # rerankers run on all of them; query encoders and dense search on the first
     threads: int = Field(default=1, ge=1)
-    workers: int = Field(default=0, ge=0)
+    workers: int = Field(default=0, ge=0)  # processes that tokenise for the rerankers; 0: that of the model does
     batch_size: int = Field(default=512, ge=1, description='topics searched together')
     batch_tokens: int | None = Field(default=None, ge=1, description='padded tokens in a batch')
     download: bool = Field(default=False, description='fetch a prebuilt sparse index that is missing')
     build: bool = Field(default=False, description='build a catalog index that is missing')
-    ray: Any = None
+    ray: Any = None  # workers of a cluster (`ray_workers.connected`), which search dense shards, or rerank

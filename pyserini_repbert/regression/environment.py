@@ -64,21 +64,15 @@ def _java() -> dict[str, str]:
         jar = java_home.anserini_jar()
     except PyseriniRepbertError:
         return {'java': version, 'anserini': 'none'}
-    sha256 = remembered_digest(jar)[:SHORT]
-    return {
-        'java': version,
-        'anserini': jar.name,
-        'anserini jar': f'{human_size(jar.stat().st_size)}, sha256 {sha256}',
-    }
+    content = f'{human_size(jar.stat().st_size)}, sha256 {remembered_digest(jar)[:SHORT]}'
+    return {'java': version, 'anserini': jar.name, 'anserini jar': content}
 
 
 def condition_fingerprint(commands: Iterable[Sequence[str]]) -> dict[str, str]:
     """What the scores of commands that have run depend on beside the machine, by their records.
 
-    Returns
-    -------
     'NAME weights', 'NAME tokenizer' and 'NAME config' of each checkpoint -> first 16 digits of the SHA-256; 'COMMAND
-    precision' -> precision of its models; 'COMMAND SETTING' -> its value as JSON, given or by default
+    precision' -> precision of its models; 'COMMAND SETTING' -> its value as JSON, given or by default.
     """
     models: dict[str, str] = {}
     settings: dict[str, dict[str, None]] = {}  # name -> its values, each once

@@ -23,10 +23,7 @@ from pyserini_repbert.regression.resources import RECORD, NeededResource, entry_
 
 
 def fetched(missing: NeededResource, on_progress: Callable[[int], object]) -> str:
-    """Fetch a resource: '' once it is here, downloaded and unpacked, else why it is not.
-
-    `on_progress` is called with the number of bytes that arrive.
-    """
+    """Fetch a resource: '' once it is here, downloaded and unpacked, else why it is not. Progress is in bytes."""
     try:
         if missing.resource.catalog:
             _fetch_entry(missing, on_progress)
@@ -60,10 +57,7 @@ def _fetch_file(missing: NeededResource, on_progress: Callable[[int], object]) -
 
 
 def _record(target: Path, source: str) -> None:
-    """Write the SHA-256 of a file beside it.
-
-    Raises DamagedFileError, and removes the file, where it differs from that of an earlier fetch.
-    """
+    """Write the SHA-256 of a file beside it; the file is removed where it differs from that of an earlier fetch."""
     record = target.with_name(f'{target.name}{RECORD}')
     sha256 = digest(target)
     if record.is_file() and (known := record.read_text(encoding='utf-8').partition(' ')[0]) != sha256:
@@ -105,14 +99,18 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
     takes the first file of an archive (.zip, .tar, .tar.gz, .tar.xz) whose name, without its folders, fits; `members
     GLOB` takes all that fit into a folder. `candidates GLOB` makes a run of MS MARCO's `qid docid query passage` lines;
     `paragraphs GLOB` makes JSON lines of TREC CAR's paragraphs.
-
-    Raises DamagedFileError for an archive that is not whole, or has another layout; the message names what it holds.
     """
     word, _, pattern = how.partition(' ')
     if word in ('gzip', 'join'):
         with atomic_file(target, 'wb') as unpacked:
             for path in downloads:
-                _append(path, unpacked)
+                last = _ENDING
+                with open(path, 'rb') as text:
+                    while block := text.read(1 << 20):
+                        unpacked.write(block)
+                        last = block[-1:]
+                if last != _ENDING:
+                    unpacked.write(_ENDING)
     elif word == 'members':
         with atomic_folder(target) as folder, _members(downloads[0], pattern) as members:
             for name, stream in members:
@@ -129,21 +127,9 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
                 shutil.copyfileobj(stream, unpacked, 1 << 20)
 
 
-def _append(path: Path, unpacked: IO[bytes]) -> None:
-    """Append a text, with a line end at its end."""
-    last = _ENDING
-    with open(path, 'rb') as stream:
-        while block := stream.read(1 << 20):
-            unpacked.write(block)
-            last = block[-1:]
-    if last != _ENDING:
-        unpacked.write(_ENDING)
-
-
 @contextmanager
 def _members(archive: Path, pattern: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
     """(name, stream) of the files of an archive that fit, in its order; at least one."""
-    damaged = f'{archive} is not a whole archive'
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as packed:
@@ -156,18 +142,17 @@ def _members(archive: Path, pattern: str) -> Iterator[Iterator[tuple[str, IO[byt
             with tarfile.open(archive) as tar:
                 yield _tar_members(tar, archive, pattern)
     except (*ARCHIVE_ERRORS, zipfile.BadZipFile) as error:
-        told = str(error).splitlines() or [type(error).__name__]  # tarfile's other lines: each kind tried
-        why = told[0].rstrip(':')
-        raise DamagedFileError(f'{damaged} ({why}): delete it and fetch it again') from error
+        problem, *_ = str(error).splitlines() or [type(error).__name__]  # tarfile's other lines: each kind tried
+        damaged = f'{archive} is not a whole archive ({problem.rstrip(":")})'
+        raise DamagedFileError(f'{damaged}: delete it and fetch it again') from error
 
 
 def _opened(packed: zipfile.ZipFile, name: str, archive: Path) -> IO[bytes]:
     try:
         return packed.open(name)
     except RuntimeError as error:  # a password is wanted, or it is packed in a way that Python does not know
-        raise DamagedFileError(
-            f'{archive}: {error}: its packing has changed; unpack it by hand, see its source'
-        ) from error
+        remedy = 'its packing has changed; unpack it by hand, see its source'
+        raise DamagedFileError(f'{archive}: {error}: {remedy}') from error
 
 
 def _tar_members(tar: tarfile.TarFile, archive: Path, pattern: str) -> Iterator[tuple[str, IO[bytes]]]:
@@ -175,11 +160,11 @@ def _tar_members(tar: tarfile.TarFile, archive: Path, pattern: str) -> Iterator[
     fits = False
     for member in tar:
         names.append(member.name)
-        if member.isreg() and fnmatch.fnmatchcase(Path(member.name).name, pattern):
-            stream = tar.extractfile(member)
-            if stream is not None:
-                fits = True
-                yield member.name, stream
+        matches = member.isreg() and fnmatch.fnmatchcase(Path(member.name).name, pattern)
+        stream = tar.extractfile(member) if matches else None
+        if stream is not None:
+            fits = True
+            yield member.name, stream
     if not fits:
         raise _other_layout(archive, pattern, names)
 

@@ -186,8 +186,8 @@ class ScoreSource(LayoutEntry):
     @model_validator(mode='after')
     def _of_one_kind(self) -> Self:
         if ('cells' in self.model_fields_set) == ('commit' in self.model_fields_set):
-            wanted = 'expected cells, the path in the list of published figures, or a commit'
-            raise PydanticCustomError('source', wanted)
+            message = 'expected cells, the path in the list of published figures, or a commit'
+            raise PydanticCustomError('source', message)
         return self
 
 

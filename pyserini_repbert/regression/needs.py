@@ -29,11 +29,10 @@ def is_out_of_reach(absent: Iterable[NeededResource]) -> bool:
 def is_of_published_runs(condition: Condition, workspace: Workspace) -> bool:
     """Whether published files are all that a condition needs: no model, no collection, nothing by hand, no Java."""
     resources_needed = [workspace.regression.resources[name] for name in workspace.needed(condition.needs)]
-    commands = [*condition.commands, *(line for build in workspace.builds(condition.needs) for line in build.commands)]
     return (
         bool(condition.expected and resources_needed)
         and all(one.origin is Origin.ADDRESS for one in resources_needed)
-        and all(command.split()[2] == _FUSION for command in commands)
+        and all(command.split()[2] == _FUSION for command in workspace.commands(condition))
     )
 
 
@@ -41,11 +40,8 @@ def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tupl
     """Conditions whose needs can be had, each with what it lacks beyond those before it.
 
     The next one is always the one that needs the least then: the fewest downloads of unknown size, then the fewest
-    resources brought by hand, then the fewest bytes.
-
-    Parameters
-    ----------
-    budget : bytes to download; a condition that would exceed it, or is of unknown size, is left out; None for no limit
+    resources brought by hand, then the fewest bytes. With a `budget`, in bytes, a condition that would exceed it, or is
+    of unknown size, is left out.
     """
     left = [(pair, missing_of(*pair)) for pair in work if pair[0].expected]
     left = [(pair, absent) for pair, absent in left if not is_out_of_reach(absent)]

@@ -44,7 +44,7 @@ _EXPECTED = {
 
 
 def read_regression(path: StrPath) -> Regression:
-    """The regression file `path`. Raises InputError for the first fault, with file and line."""
+    """The regression file `path`."""
     root, top = _read_layout(path, RegressionFile)
     if top.name != Path(path).name.removesuffix('.yaml'):
         raise root.error(f"'{top.name}' is not the name of the file: one and the same was expected", 'name')
@@ -55,9 +55,8 @@ def read_regression(path: StrPath) -> Regression:
     for _, part in parts:  # the file's own come last and replace shared ones
         declared.sources.update(part.sources)
         declared.tolerances.update(part.tolerances)
-        declared.resources.update(
-            {name: resource.model_copy(update={'name': name}) for name, resource in part.resources.items()}
-        )
+        for name, resource in part.resources.items():
+            declared.resources[name] = resource.model_copy(update={'name': name})
     builds: dict[str, Build] = {}
     known = {*declared.resources, *FOLDERS}
     for place, part in parts:
@@ -72,17 +71,17 @@ def read_regression(path: StrPath) -> Regression:
     conditions: dict[str, Condition] = {}
     for number, repeated in enumerate(top.conditions):
         here = root.below('conditions', number)
-        for axes, resource in _cells(repeated, here):
-            if resource.name in conditions:
-                raise here.error(f"condition '{resource.name}' is there twice: give it another name")
-            conditions[resource.name] = _condition(resource, axes, declared, known, here)
+        for axes, condition in _cells(repeated, here):
+            if condition.name in conditions:
+                raise here.error(f"condition '{condition.name}' is there twice: give it another name")
+            conditions[condition.name] = _condition(condition, axes, declared, known, here)
     if not conditions:
         raise root.error('no conditions: expected at least one', 'conditions')
     return Regression(str(path), top.name, top.title, declared.resources, builds, list(conditions.values()))
 
 
 def _read_layout(path: StrPath, kind: type[_File]) -> tuple[KeyPath, _File]:
-    """A file's root and its content. Raises InputError with file and line where it is not laid out as `kind`."""
+    """A file's root and its content."""
     node = read_nodes(path, 'regression file')
     if node is None:
         raise InputError.at(path, 1, 'the file is empty: expected name, title and conditions')
@@ -149,8 +148,8 @@ def _needs(entry: Build | ConditionEntry, texts: Iterable[str], known: Collectio
             raise here.error("expected a command that begins with 'python -m MODULE'")
     for number, name in enumerate(entry.needs):
         if name not in known:
-            near = did_you_mean(name, known)
-            raise place.error(f"'{name}' is neither a resource nor a build{near}", 'needs', number)
+            message = f"'{name}' is neither a resource nor a build{did_you_mean(name, known)}"
+            raise place.error(message, 'needs', number)
     named = [*entry.needs, *(name for text in [*entry.commands, *texts] for name in places(text))]
     return [name for name in dict.fromkeys(named) if name not in FOLDERS]
 
@@ -182,12 +181,7 @@ def _condition(
 
 
 def _scores(
-    entries: Sequence[ScoreEntry],
-    axes: Axes,
-    declared: SharedFile,
-    from_table: bool,
-    is_recorded: bool,
-    place: KeyPath,
+    entries: Sequence[ScoreEntry], axes: Axes, declared: SharedFile, from_table: bool, is_recorded: bool, place: KeyPath
 ) -> list[Expected]:
     """The scores of entries, in a grid those of a cell; entries whose value is `null` have none."""
     scores = []

@@ -28,12 +28,7 @@ def as_data(
     """The report as JSON values.
 
     A condition that was not run, but is in the list of rehearsed ones beside its regression's file, is REHEARSED.
-
-    Parameters
-    ----------
-    outcomes : regressions with the outcomes of their conditions
-    environment : from `environment.fingerprint`
-    hidden : folder of this machine -> text that the report has in its place
+    `environment` is a `fingerprint`; `hidden` has the texts that stand for folders of this machine.
     """
 
     def plain(text: str) -> str:
@@ -96,9 +91,7 @@ def rehearsed_conditions(path: Path) -> frozenset[str]:
     try:
         return frozenset(map(str, json.loads(path.read_text(encoding='utf-8'))['rehearsed']))
     except (ValueError, KeyError, TypeError) as error:
-        raise DamagedFileError(
-            f'{path} is no record of a rehearsal ({error}): make rehearsal writes it anew'
-        ) from error
+        raise DamagedFileError(f'{path} is no record of a rehearsal ({error}): make rehearsal writes it') from error
 
 
 def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:

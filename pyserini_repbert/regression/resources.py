@@ -16,12 +16,7 @@ from pyserini_repbert.regression.layout import Origin, Resource, filled
 
 PYSERINI_CACHE = Path('~/.cache/pyserini')  # unless $PYSERINI_CACHE says otherwise
 RECORD = '.sha256'  # suffix of the file beside a fetched one that has its checksum, where none was published
-FETCHED = (Origin.ADDRESS, Origin.CATALOG)  # the origins that `fetch` downloads from
-_BY_HAND = {
-    Origin.RECIPE: 'not published; to be trained',
-    Origin.AGREEMENT: 'by agreement',
-    Origin.PAGE: 'by hand',
-}
+_BY_HAND = {Origin.RECIPE: 'not published; to be trained', Origin.AGREEMENT: 'by agreement', Origin.PAGE: 'by hand'}
 _UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
 _SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*(TB|GB|MB|kB|B)\b(?!\s+unpacked)')
 
@@ -49,7 +44,7 @@ class NeededResource:
     @property
     def is_fetched(self) -> bool:
         """Whether `fetch` can download it."""
-        return self.resource.origin in FETCHED
+        return self.resource.origin in (Origin.ADDRESS, Origin.CATALOG)
 
     @property
     def n_bytes(self) -> int | None:
@@ -131,9 +126,7 @@ def _how(resource: Resource, path: str, places: Mapping[str, str]) -> str:
 
 def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
     """A text that changes when the resource does: of a catalog entry and its bases, all values; of a folder, the
-    newest modification time; of a file, its checksum.
-
-    Raises DamagedFileError where the file is not the one that the regression names, or that was fetched.
+    newest modification time; of a file, its checksum, which has to be the one expected.
     """
     from pyserini_repbert.checksums import remembered_digest
 
@@ -147,9 +140,8 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
     algorithm, expected = _expected_checksum(resource, path)
     checksum = remembered_digest(path, algorithm)
     if expected and checksum != expected:
-        raise DamagedFileError(
-            f'{path} has {algorithm} {checksum}, expected {expected}: get it again, {resource.source}'
-        )
+        difference = f'{algorithm} {checksum}, expected {expected}'
+        raise DamagedFileError(f'{path} has {difference}: get it again, {resource.source}')
     return f'{resource.name} {algorithm} {checksum}'
 
 

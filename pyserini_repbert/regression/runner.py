@@ -84,14 +84,11 @@ def judge(expected: Expected, measured: float | None) -> Status:
 def commands_of(condition: Condition, workspace: Workspace) -> list[str]:
     """Every command of a condition, as a user would type it: its builds', its own, and the evaluation."""
     evaluation = [_evaluation(condition)] if condition.run else []
-    return [workspace.shown(command) for command in [*_own_commands(condition, workspace), *evaluation]]
+    return [workspace.shown(command) for command in [*workspace.commands(condition), *evaluation]]
 
 
 def run_condition(condition: Condition, workspace: Workspace, heavy_too: bool = False) -> Outcome:
-    """Run a condition, or say what is missing; a failure of its commands is its outcome, never raised.
-
-    `heavy_too` runs it even if it is marked as heavy.
-    """
+    """Run a condition, or say what is missing; a failure of its commands is its outcome, never raised."""
     commands = commands_of(condition, workspace)
     recorded_scores = [Score(figure, Status.RECORDED) for figure in condition.recorded]
 
@@ -126,10 +123,7 @@ def run_all(
     heavy_too: bool = False,
     on_outcome: Callable[[Workspace, Outcome], object] = lambda workspace, outcome: None,
 ) -> list[Outcome]:
-    """The outcomes of conditions in their order; `jobs` of them run at a time.
-
-    `on_outcome` is called with each outcome, in the thread that ran it.
-    """
+    """The outcomes of conditions in their order; `jobs` of them run at a time, each in a thread that reports it."""
 
     def one(pair: tuple[Condition, Workspace]) -> Outcome:
         outcome = run_condition(*pair, heavy_too)
@@ -138,12 +132,6 @@ def run_all(
 
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(one, work))
-
-
-def _own_commands(condition: Condition, workspace: Workspace) -> list[str]:
-    return [command for build in workspace.builds(condition.needs) for command in build.commands] + [
-        *condition.commands
-    ]
 
 
 def _evaluation(condition: Condition) -> str:
@@ -176,7 +164,7 @@ def _measured(condition: Condition, workspace: Workspace) -> _Measured:
         table = Path(workspace.words(condition.table)[0])
         scores = [_looked_up(table, expected) for expected in condition.expected]
     seconds = time.perf_counter() - start
-    fingerprint = condition_fingerprint(workspace.words(command) for command in _own_commands(condition, workspace))
+    fingerprint = condition_fingerprint(map(workspace.words, workspace.commands(condition)))
     if None not in scores:
         remember(note, {'key': key, 'measured': scores, 'seconds': seconds, 'fingerprint': fingerprint})
     return _Measured(scores, seconds, fingerprint, False)

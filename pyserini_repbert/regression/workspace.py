@@ -19,7 +19,7 @@ from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.regression import resources
 from pyserini_repbert.regression.layout import Build, filled
-from pyserini_repbert.regression.schema import Regression
+from pyserini_repbert.regression.schema import Condition, Regression
 
 LAST_LINES = 5  # of a failed command's output, in errors
 
@@ -32,14 +32,10 @@ _locks: dict[str, threading.Lock] = {}  # by a build's path: conditions, also of
 
 
 class Workspace:
-    """Where one regression's commands run.
+    """Where one regression's commands run: a folder of its own, named after it, in the work folder.
 
-    Parameters
-    ----------
-    regression : the file
-    folder : the work folder, in which it makes one of its own, named after the regression
-    data : the user's folder of collections and run files
-    version : hash of code and packages (`environment.cache_version`); results of another one are not used
+    `data` is the user's folder of collections and run files; `version` the hash of code and packages
+    (`environment.cache_version`): results of another one are not used.
     """
 
     def __init__(self, regression: Regression, folder: Path, data: str, version: str) -> None:
@@ -75,6 +71,11 @@ class Workspace:
                 builds_by_name |= {below.name: below for below in self.builds(build.needs)} | {name: build}
         return list(builds_by_name.values())
 
+    def commands(self, condition: Condition) -> list[str]:
+        """The commands of a condition, after those of the builds that it needs."""
+        builds = self.builds(condition.needs)
+        return [*(command for build in builds for command in build.commands), *condition.commands]
+
     def key(self, commands: Sequence[str], needs: Sequence[str]) -> str:
         """The hash of commands, the version, and all builds and resources that they need."""
         parts = [self._version, *commands]
@@ -86,10 +87,7 @@ class Workspace:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def build(self, name: str) -> None:
-        """Make a build and those that it needs, unless they are there with the same hash.
-
-        Raises CommandFailedError where one of its commands fails, or did before, or does not write its path.
-        """
+        """Make a build and those that it needs, unless they are there with the same hash, or have failed before."""
         build = self.regression.builds[name]
         for other in build.needs:
             if other in self.regression.builds:
@@ -103,7 +101,10 @@ class Workspace:
             target.parent.mkdir(parents=True, exist_ok=True)
             if remembered(note) == {'key': key} and target.exists():
                 return
-            self._remove(target)
+            if self._root.resolve() in target.resolve().parents:  # never what a user brought
+                if target.is_dir():
+                    shutil.rmtree(target)
+                target.unlink(missing_ok=True)
             try:
                 for command in build.commands:
                     self.run(command)
@@ -117,16 +118,13 @@ class Workspace:
     def run(self, command: str) -> str:
         """Run a command; what it prints. Raises CommandFailedError with the last lines of its errors."""
         words = self.words(command)
-        root = str(Path(__file__).resolve().parents[2])
-        paths = filter(None, [root, os.environ.get('PYTHONPATH')])
+        paths = filter(None, [str(Path(__file__).resolve().parents[2]), os.environ.get('PYTHONPATH')])
         environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
         self.folder.mkdir(parents=True, exist_ok=True)
         process = subprocess.run([sys.executable, *words[1:]], text=True, capture_output=True, env=environment)
         if process.returncode:
-            lines = (process.stderr.strip() or process.stdout.strip()).splitlines()[-LAST_LINES:]
-            raise CommandFailedError(
-                f"'{shlex.join(words)}' ended with status {process.returncode}: {' | '.join(lines)}"
-            )
+            lines = ' | '.join((process.stderr.strip() or process.stdout.strip()).splitlines()[-LAST_LINES:])
+            raise CommandFailedError(f"'{shlex.join(words)}' ended with status {process.returncode}: {lines}")
         return process.stdout
 
     def words(self, command: str) -> list[str]:
@@ -136,12 +134,6 @@ class Workspace:
     def shown(self, command: str) -> str:
         """A command as a user would type it."""
         return shlex.join(self.words(command))
-
-    def _remove(self, target: Path) -> None:
-        if self._root.resolve() in target.resolve().parents:  # never what a user brought
-            if target.is_dir():
-                shutil.rmtree(target)
-            target.unlink(missing_ok=True)
 
 
 def remembered(note: Path) -> Any:

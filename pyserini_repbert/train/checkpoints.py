@@ -111,9 +111,7 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
     else:
         width = int(task.ranker.bert.config.hidden_size)  # type: ignore[union-attr, arg-type]
         if adapter.rank > width:
-            raise InputError(
-                f"adapter.rank is {adapter.rank}: expected at most {width}, the width of the base's layers"
-            )
+            raise InputError(f"adapter.rank is {adapter.rank}: expected at most {width}, the base's hidden size")
         inject_adapter_in_model(lora_config(adapter), task.ranker)
     for name, parameter in task.ranker.named_parameters():
         parameter.requires_grad_(_LORA in name or not name.startswith('bert.') or name.startswith(task.trained_in_body))

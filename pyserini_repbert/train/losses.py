@@ -30,15 +30,13 @@ def multi_label_margin(similarities: Tensor, positive: Tensor) -> Tensor:
     """RepBERT's loss over in-batch negatives (RepBERT eq. 4), averaged over rows as its code does.
 
     A row's loss is the sum of max(0, 1 - (s_i - s_j)) over its positives i and negatives j, divided by the number of
-    passages. A row without positives, or without negatives, has loss 0 and counts in the average.
+    passages. A row without positives, or without negatives, has loss 0 and counts in the average. For no rows it is 0.
 
     Parameters
     ----------
     similarities : floating (rows, passages), the inner product of each row's query with each passage in the batch
     positive : bool (rows, passages), whether the passage is relevant to the row's query; a passage that is in the batch
         twice counts twice
-
-    The loss is 0 for no rows.
     """
     if not len(similarities):
         return similarities.float().sum()
@@ -67,12 +65,7 @@ def relevance_cross_entropy(logits: Tensor, relevant: Tensor) -> Tensor:
 
 
 def pair_loss(positive: Tensor, negative: Tensor, kind: PairLoss) -> Tensor:
-    """Mean loss over pairs of a relevant and a non-relevant text.
-
-    Parameters
-    ----------
-    positive, negative : floating (n,), scores of the relevant and of the non-relevant text of each pair
-    """
+    """Mean loss over pairs of a relevant and a non-relevant text, from their scores, floating (n,) each."""
     difference = positive.float() - negative.float()
     if kind == PairLoss.CROSS_ENTROPY:
         return functional.softplus(-difference).mean()
@@ -85,14 +78,8 @@ def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
     """Localized contrastive estimation: -log softmax of a group's relevant candidate, which comes first.
 
     Gao, Dai, Callan, "Rethink Training of BERT Rerankers in Multi-Stage Retrieval Pipeline" (ECIR 2021), eq. 3. Its
-    other candidates are drawn from the first stage's hits.
-
-    Parameters
-    ----------
-    scores : floating (groups, candidates)
-    present : bool (groups, candidates), False where a group has fewer candidates
-
-    The loss is 0 for no groups.
+    other candidates are drawn from the first stage's hits. `scores` are floating (groups, candidates); `present`, bool,
+    is False where a group has fewer candidates. For no groups the loss is 0.
     """
     if not len(scores):
         return scores.float().sum()
@@ -105,11 +92,7 @@ def listwise_divergence(scores: Tensor, teacher: Tensor, present: Tensor) -> Ten
 
     Hinton, Vinyals, Dean, "Distilling the Knowledge in a Neural Network" (2015), over the candidates of a query as in
     Santhanam et al., "ColBERTv2" (NAACL 2022), section 3.2. It is 0 if all differences of scores equal the teacher's.
-
-    Parameters
-    ----------
-    scores, teacher : floating (groups, candidates), both logits
-    present : bool (groups, candidates), False where a group has fewer candidates
+    Both are logits, floating (groups, candidates); `present`, bool, is False where a group has fewer candidates.
     """
     log_shares = torch.log_softmax(scores.float().masked_fill(~present, -torch.inf), dim=1)
     aim = torch.log_softmax(teacher.float().masked_fill(~present, -torch.inf), dim=1)

@@ -101,11 +101,10 @@ class TrainingSource:
         scores = self.scorer.scores(qid, self.query(qid), docids, self.texts(docids))
         return [score * self.teacher.scale for score in scores]
 
-    def _groups(self, qid: str, hits: Sequence[str], draw: random.Random) -> Iterator[Instance]:
+    def _groups(
+        self, qid: str, relevant: Sequence[str], others: Sequence[str], draw: random.Random
+    ) -> Iterator[Instance]:
         """A group for each relevant passage; one group, without a relevant passage, if the source has no qrels."""
-        relevant = self.relevant(qid)
-        known = set(relevant)
-        others = [docid for docid in hits if docid not in known]
         for positive in relevant if self.source.qrels else ('',):
             first = (positive,) if positive else ()
             drawn = draw.sample(others, min(len(others), self.group - len(first)))
@@ -118,17 +117,16 @@ class TrainingSource:
                 yield Instance(self.number, qid, (*first, *drawn), bool(positive))
 
     def _of_query(self, qid: str, hits: Sequence[str] | None, draw: random.Random) -> Iterator[Instance]:
-        if self.group and hits is not None:
-            yield from self._groups(qid, hits, draw)
-            return
         relevant = self.relevant(qid)
         known = set(relevant)
+        negatives = [docid for docid in hits or () if docid not in known]
+        if self.group:
+            yield from self._groups(qid, relevant, negatives, draw)
+            return
         if self.source.judged_only:
             negatives = [docid for docid in self.judged.get(qid, {}) if docid not in known]
             retrieved = known if hits is None else set(hits)
             relevant = [docid for docid in relevant if docid in retrieved]
-        else:
-            negatives = [docid for docid in hits or () if docid not in known]
         for positive in relevant:
             if not self.source.negatives:
                 yield Instance(self.number, qid, (positive,))
@@ -175,9 +173,8 @@ class InstanceStream:
                 yield instance
             if nothing:
                 where = ', '.join(source.where for source in self.sources)
-                raise InputError(
-                    f'{where}: no training instances: no topic has both a relevant passage and the negatives asked for'
-                )
+                reason = 'no topic has both a relevant passage and the negatives asked for'
+                raise InputError(f'{where}: no training instances: {reason}')
 
     def _shuffled(self, epoch: int) -> Iterator[Instance]:
         draw = random.Random(f'{self.seed} {epoch}')

@@ -10,16 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from torch import Tensor, nn
-from transformers import (
-    EarlyStoppingCallback,
-    PrinterCallback,
-    ProgressCallback,
-    Trainer,
-    TrainerCallback,
-    TrainerState,
-    TrainingArguments,
-)
 from transformers.integrations import TensorBoardCallback
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
@@ -38,7 +30,7 @@ GPU_WORKERS = 4  # processes that prepare a GPU's batches, where the recipe does
 _COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUTOFF)
 
 
-class RankingTrainer(Trainer):  # type: ignore[misc]
+class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
     """The Trainer for a task, with its checkpoints and logs in `folder`; the other parameters are those of `train`."""
 
     def __init__(
@@ -61,13 +53,13 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         pairs = self.per_step * task.inputs_per_instance * max(1, recipe.training.group)
         self.csv = CsvLog(folder / LOG, pairs)
         self.stream_data = StreamDataset(stream, args.per_device_train_batch_size * args.world_size)
-        callbacks: list[TrainerCallback] = [self.csv]
+        callbacks: list[transformers.TrainerCallback] = [self.csv]
         if tensorboard and is_first():
             from torch.utils.tensorboard import SummaryWriter
 
             callbacks.append(TensorBoardCallback(SummaryWriter(str(folder / EVENTS))))
         if recipe.validation is not None and recipe.validation.patience:
-            callbacks.append(EarlyStoppingCallback(recipe.validation.patience))
+            callbacks.append(transformers.EarlyStoppingCallback(recipe.validation.patience))
         super().__init__(
             model=task,
             args=args,
@@ -77,9 +69,9 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
             callbacks=callbacks,
             optimizers=(torch.optim.AdamW(parameter_groups(task, recipe.training), fused=True), None),
         )
-        self.remove_callback(PrinterCallback)
+        self.remove_callback(transformers.PrinterCallback)
         if quiet:
-            self.remove_callback(ProgressCallback)
+            self.remove_callback(transformers.ProgressCallback)
 
     def run(self, checkpoint: Path | None) -> None:
         """Train, or go on from a checkpoint of the Trainer's; the model is then the last, or the best validated."""
@@ -87,7 +79,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
             self.args.eval_on_start = self.validator is not None
             self.train()
             return
-        state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+        state = transformers.TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
         if not state.stateful_callbacks['TrainerControl']['args']['should_training_stop']:
             self.restored = checkpoint
             self.stream_data.position = state.global_step * self.per_step
@@ -144,7 +136,7 @@ class RankingTrainer(Trainer):  # type: ignore[misc]
         return metrics
 
 
-class CsvLog(TrainerCallback):  # type: ignore[misc]
+class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
     """Writes losses, learning rates and validation results to a CSV file, and logs how fast training is.
 
     A line is written before each checkpoint, so that a resumed training logs the same losses as one never stopped.
@@ -198,12 +190,12 @@ class CsvLog(TrainerCallback):  # type: ignore[misc]
                 writer.writerows(entry for entry in state.log_history if len(entry.keys() & _COLUMNS) > 1)
 
 
-def training_arguments(task: Task, folder: Path, device: str, quiet: bool) -> TrainingArguments:
+def training_arguments(task: Task, folder: Path, device: str, quiet: bool) -> transformers.TrainingArguments:
     """The Trainer's arguments for a task. With a validation, a checkpoint is written whenever it runs."""
     settings, validation = task.recipe.training, task.recipe.validation
     on_gpu = device != 'cpu' and torch.cuda.is_available()
     every = settings.save_every if validation is None else validation.every
-    return TrainingArguments(
+    return transformers.TrainingArguments(
         output_dir=str(folder),
         max_steps=settings.steps,
         per_device_train_batch_size=settings.batch_size // task.inputs_per_instance,

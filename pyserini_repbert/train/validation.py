@@ -11,7 +11,7 @@ import torch
 from pyserini_repbert.data.runs import iter_run, reciprocal_scores
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import evaluate, parse_measures
+from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.studies.depths import Cutoff, tune_cutoff
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.names.corpora import open_corpus
@@ -77,8 +77,7 @@ class Validator:
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
             write_checkpoint(Path(folder), task, base)
             self.ranked = self._ranked(open_checkpoint(folder), device)
-        by_rank = {qid: Ranking(hits.docids, reciprocal_scores(len(hits))) for qid, hits in self.ranked.items()}
-        return evaluate(by_rank, self.qrels, self.measures).means[self.settings.measure]
+        return evaluate(by_rank(self.ranked), self.qrels, self.measures).means[self.settings.measure]
 
     def cutoff(self) -> Cutoff | None:
         """How many hits the model that was measured last should rerank (EPIC section 3); None without a run."""

@@ -17,8 +17,6 @@ def test_matches_and_windows_by_hand():
     assert [place for _, place, _ in second] == [1, 2]
     assert MAP.best_window(2) == 1
     assert MAP.best_window(4) == MAP.best_window(9) == 0
-    assert MAP.window(1, 2).passage == ['&', '</td>']
-    assert MAP.window(1, 2).values.tolist() == VALUES[:, 1:3].tolist()
 
 
 def test_maps_of_a_layer_share_a_scale():

@@ -60,13 +60,8 @@ def rerank_at_depths(
 ) -> dict[int, dict[str, float]]:
     """Depth -> measure name -> value over all judged topics, if that many hits of each query are reranked.
 
-    RepBERT Table 2, Figure 1b.
-
-    Parameters
-    ----------
-    first : the first stage's run
-    reranked : the same hits with the reranker's scores
-    depths : at least 0 each, 0 for the first stage alone with its own scores
+    RepBERT Table 2, Figure 1b. The reranked run has the first stage's hits with the reranker's scores. Depth 0 is the
+    first stage alone with its own scores.
     """
     if min(depths, default=-1) < 0:
         raise InputError(f'depths {list(depths)}: numbers of at least 0 were expected')
@@ -93,11 +88,7 @@ class Cutoff(NamedTuple):
 def tune_cutoff(first: Run, reranked: Run, qrels: Qrels, measure: NamedMeasure, cutoffs: Sequence[int]) -> Cutoff:
     """The cut-off with the greatest value of the measure, the smallest of equal ones (EPIC section 3).
 
-    Parameters
-    ----------
-    first, reranked : as for `rerank_at_depths`
-    qrels : of the validation topics, which should not be those that the result is reported on
-    cutoffs : numbers of hits to try, one or more, 0 for no reranking
+    The runs and cut-offs are as for `rerank_at_depths`; results should not be reported on the same topics.
     """
     tried = rerank_at_depths(first, reranked, qrels, [measure], sorted(set(cutoffs)))
     values = {cutoff: means[measure.name] for cutoff, means in tried.items()}

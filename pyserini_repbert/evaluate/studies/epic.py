@@ -54,7 +54,6 @@ def compare_pruning(
     settings : (weights kept, 0 for all; 'float16' or 'uint8'); the others are compared with the first
     folder : for the indexes; a finished one is used again, an unfinished one is completed
     k : hits of each topic that are reranked
-    on_progress : called with 1 after each setting
     """
     asked = [(topic, first[topic.qid].docids[:k]) for topic in topics if topic.qid in first and topic.qid in qrels]
     if not asked:

@@ -9,13 +9,12 @@ from itertools import combinations, permutations, product
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, evaluate
+from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, by_rank, evaluate
 from pyserini_repbert.evaluate.significance import Comparison, compare
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization, fuse
-from pyserini_repbert.ranking import Ranking, Run
+from pyserini_repbert.ranking import Run
 
 RRF_KS = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
 ALPHAS = tuple(step / 20 for step in range(1, 20))
@@ -32,16 +31,13 @@ def fusion_table(
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Measure -> row's run -> column's run -> value of the two fused, over all judged topics; a run with itself alone.
 
-    Parameters
-    ----------
-    runs : name -> run
-    method, k, constants : as in `fuse`, with its alpha, rrf_k, normalize; the row's run comes first
+    `constants` are those of `fuse`; the row's run comes first.
     """
     judged = {name: _of_topics(run, qrels) for name, run in runs.items()}
     table: dict[str, dict[str, dict[str, float]]] = {named.name: {row: {} for row in runs} for named in measures}
     for row, first in judged.items():
         for column, second in judged.items():
-            fused = first if row == column else _in_order(fuse([first, second], method, k, **constants))
+            fused = first if row == column else by_rank(fuse([first, second], method, k, **constants))
             for name, value in evaluate(fused, qrels, measures).means.items():
                 table[name][row][column] = value
     return table
@@ -133,8 +129,6 @@ def tune_fusion(
     runs : name -> run, two or more
     measure : its mean is maximised; of settings with equal means, the first of `settings` is chosen
     folds : how many; the judged topics are shuffled by `seed`
-    methods : FusionMethods to try, one or more
-    k : length of a fused ranking; None for all hits
     on_progress : called with 1 after each of `settings`
     """
     names, topics = list(runs), list(qrels)
@@ -145,7 +139,7 @@ def tune_fusion(
         )
     tried: dict[FusionSetting, Evaluation] = {}
     for setting in settings(names, methods):
-        tried[setting] = evaluate(_in_order(setting.fused(runs, topics, k)), qrels, [measure])
+        tried[setting] = evaluate(by_rank(setting.fused(runs, topics, k)), qrels, [measure])
         on_progress(1)
     shuffled = random.Random(seed).sample(topics, len(topics))
     choices: list[FoldChoice] = []
@@ -161,15 +155,10 @@ def tune_fusion(
     tuned = Evaluation({measure.name: values}, {measure.name: fmean(values.values())}, ())
     untuned = {FusionSetting(one.method, tuple(name for name in names if name in one.order)) for one in tried}
     rivals = {f'{setting} (untuned)': values for setting, values in tried.items() if setting in untuned}
-    rivals |= {name: evaluate(_in_order(_of_topics(runs[name], topics)), qrels, [measure]) for name in names}
+    rivals |= {name: evaluate(by_rank(_of_topics(runs[name], topics)), qrels, [measure]) for name in names}
     against = {name: compare(rival, tuned)[0] for name, rival in rivals.items()}
     best_first = dict(sorted(against.items(), key=lambda item: -item[1].baseline))
     return Tuned(tuple(choices), tuned.means[measure.name], best_first, _best(tried, topics), _of_topics(run, topics))
-
-
-def _in_order(run: Run) -> Run:
-    """The run with the scores 1, 1/2, 1/3, …, so that an evaluator, which sorts by score, keeps its order."""
-    return {qid: Ranking(ranking.docids, reciprocal_scores(len(ranking.docids))) for qid, ranking in run.items()}
 
 
 def _of_topics(run: Run, qids: Iterable[str]) -> Run:

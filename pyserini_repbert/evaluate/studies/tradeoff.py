@@ -111,12 +111,8 @@ def trade_off(
 ) -> tuple[list[Point], list[Setting]]:
     """Points for the settings, and the settings for which pairs or scores are missing.
 
-    Parameters
-    ----------
-    saved : the scores of all queries
-    rates : seconds an inference of monoBERT, and of duoBERT; () if unknown
-    hits : how many hits of each query are evaluated
-    on_progress : called with 1 after each setting
+    `rates` are the seconds an inference of monoBERT, and of duoBERT, () if unknown; `hits` how many hits of each query
+    are evaluated. `on_progress` is called with 1 after each setting.
     """
     points, missing = [], []
     for setting in chosen:
@@ -160,10 +156,7 @@ def pareto_front(points: Sequence[Point], measure: str) -> list[Point]:
 
 
 def best_within(points: Sequence[Point], measure: str, budget: float) -> Point:
-    """The best point, the cheapest of equal ones, that takes at most `budget` inferences a query.
-
-    Raises InputError where there is none.
-    """
+    """The best point, the cheapest of equal ones, that takes at most `budget` inferences a query."""
     affordable = [point for point in points if point.inferences <= budget]
     if not affordable:
         least = min(point.inferences for point in points)

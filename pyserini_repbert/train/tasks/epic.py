@@ -28,13 +28,12 @@ class EpicTask(GroupTask):
     def new_ranker(self, sizes: BertConfig) -> epic.Epic:
         recipe = self.recipe
         self.chunk_size = sizes.max_position_embeddings - _SPECIAL_TOKENS
-        self.max_query = limit(recipe, 'max_query_length', min(epic.MAX_QUERY_TOKENS, self.chunk_size), self.chunk_size)
+        self.max_query = limit(recipe, 'max_query_length', epic.MAX_QUERY_TOKENS, self.chunk_size)
         self.max_passage = limit(recipe, 'max_doc_length', epic.MAX_PASSAGE_TOKENS)
         variant = recipe.ranking.get('variant', epic.Variant.OFFICIAL)
         if variant not in list(epic.Variant):
-            raise InputError(
-                f"recipe '{recipe.name}': ranking.variant is {variant!r}: expected one of {', '.join(epic.Variant)}"
-            )
+            expected = ', '.join(epic.Variant)
+            raise InputError(f"recipe '{recipe.name}': ranking.variant is {variant!r}: expected one of {expected}")
         self.unknown = self.tokenizer.ids(['[UNK]'])[0]
         return epic.Epic(sizes, variant)
 
