@@ -51,16 +51,8 @@ class BertConfig:
         if values.get('position_embedding_type', 'absolute') != 'absolute':
             raise InputError(f"position_embedding_type '{values['position_embedding_type']}' is not supported")
         config = cls(**{field.name: values[field.name] for field in fields(cls) if values.get(field.name) is not None})
-        config._check_values()
-        if config.hidden_act not in ACTIVATIONS:
-            raise InputError(f"hidden_act '{config.hidden_act}' is not supported: one of {', '.join(ACTIVATIONS)}")
-        if config.hidden_size % config.num_attention_heads:
-            raise InputError(f'hidden_size {config.hidden_size} is no multiple of {config.num_attention_heads} heads')
-        return config
-
-    def _check_values(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for field in fields(cls):
+            value = getattr(config, field.name)
             if field.type == 'str':
                 right, expected = isinstance(value, str), 'a text'
             elif field.type == 'int':
@@ -71,8 +63,15 @@ class BertConfig:
                 right, expected = number and 0 <= value < 1, 'a number from 0 to below 1'
             if not right:
                 raise InputError(f'{field.name} is {value!r}, expected {expected}')
-        if self.pad_token_id >= self.vocab_size:
-            raise InputError(f'pad_token_id is {self.pad_token_id}, the vocabulary has {self.vocab_size} wordpieces')
+        if config.pad_token_id >= config.vocab_size:
+            raise InputError(
+                f'pad_token_id is {config.pad_token_id}, the vocabulary has {config.vocab_size} wordpieces'
+            )
+        if config.hidden_act not in ACTIVATIONS:
+            raise InputError(f"hidden_act '{config.hidden_act}' is not supported: one of {', '.join(ACTIVATIONS)}")
+        if config.hidden_size % config.num_attention_heads:
+            raise InputError(f'hidden_size {config.hidden_size} is no multiple of {config.num_attention_heads} heads')
+        return config
 
 
 def check_config(path: Path, config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:

@@ -60,11 +60,10 @@ class Built(NamedTuple):
 class PairInputs:
     """Builds monoBERT's inputs: `[CLS] query [SEP] candidate [SEP]`, token type 0 up to the first [SEP], then 1.
 
-    Raises InputError for an unknown layout, or limits that leave no room for a candidate.
+    Raises InputError for limits that leave no room for a candidate.
 
     Parameters
     ----------
-    tokenizer : of the checkpoint
     layout : a PairLayout
     max_tokens : length of the longest input, special tokens included
     max_query : wordpieces kept of a query; `dl4marco` counts [CLS] and [SEP] among them, `pygaggle` has no such limit

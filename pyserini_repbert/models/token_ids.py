@@ -79,16 +79,9 @@ def tokenised(backend: Tokenizer, texts: Sequence[str]) -> TokenIds:
 
 
 class TokenizerWorkers:
-    """Processes that tokenise, each on one thread; they start with the first texts and end with this object.
+    """n processes that tokenise, each on one thread; they start with the first texts and end with this object.
 
-    Parameters
-    ----------
-    tokenizers : of the package `tokenizers`; a call names one by its place
-    n : number of processes
-
-    Attributes
-    ----------
-    seconds : that the processes have worked, divided by their number
+    A call names one of the `tokenizers` by its place. `seconds` are those that the processes have worked, divided by n.
     """
 
     def __init__(self, tokenizers: Sequence[Tokenizer], n: int) -> None:

@@ -40,26 +40,17 @@ def search(bundle: DenseBundle, ann: AnnIndex, queries: NDArray[np.float32], k: 
 def best_of(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> list[TopRows]:
     """The k best of each query's candidates by exact inner product, and all that tie with the last of them.
 
-    Parameters
-    ----------
-    queries : float32 (n, d)
-    rows : the candidates, int64 (n, m), padded with -1
+    `rows` are the candidates of each query, int64 (n, m), padded with -1.
     """
     rows = np.sort(rows, axis=1)  # so that neighbouring rows are read together
-    pairs = zip(scores(bundle, queries, rows), rows, strict=True)
-    return [top_rows(values[numbers >= 0], numbers[numbers >= 0], k) for values, numbers in pairs]
-
-
-def scores(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Inner products, float32 (n, m), of each query, float32 (n, d), with its rows, int64 (n, m); -inf for row -1."""
-    result = np.full(rows.shape, -np.inf, np.float32)
+    scores = np.empty(rows.shape, np.float32)
     start = 0
     for shard in bundle.shards:
         end = start + len(shard.docids)
         here = np.nonzero((rows >= start) & (rows < end))
-        result[here] = products.scores(queries, shard.vectors, rows[here] - start, here[0])
+        scores[here] = products.scores(queries, shard.vectors, rows[here] - start, here[0])
         start = end
-    return result
+    return [top_rows(values[real], row[real], k) for values, row, real in zip(scores, rows, rows >= 0, strict=True)]
 
 
 def build_ann(
@@ -88,11 +79,9 @@ def build_ann(
         Gaussian noise of half the standard deviation of each dimension
     sample : a description of `queries`, for the record
     threads : of FAISS
-    overwrite : replace an existing index
     on_progress : called with the number of vectors added since the last call
 
-    Raises InputError for fewer than `MIN_VECTORS` vectors, an existing index, or where no setting reaches `recall`;
-    nothing is written then.
+    Raises InputError where no setting reaches `recall`; nothing is written then.
     """
     chosen = AnnKind(kind)
     if not 0 < recall <= 1:
@@ -164,8 +153,7 @@ def _sample_queries(bundle: DenseBundle) -> NDArray[np.float32]:
     drawn = _drawn(bundle, min(len(bundle), training_points(AnnKind.PQ, len(bundle))))
     queries = drawn[np.sort(random.choice(len(drawn), min(SAMPLE, len(drawn)), replace=False))]
     noise = random.standard_normal(queries.shape, dtype=np.float32)
-    noisy: NDArray[np.float32] = (queries + _NOISE * drawn.std(axis=0) * noise).astype(np.float32)
-    return noisy
+    return (queries + _NOISE * drawn.std(axis=0) * noise).astype(np.float32)  # type: ignore[no-any-return]
 
 
 def _cheapest(

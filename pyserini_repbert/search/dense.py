@@ -49,9 +49,6 @@ class RepBertSearcher(Ranker):
         multiplies in float32
     spread : makes, from the bundle, a search of its vectors on other machines, which verify the files they open
     precision, max_length : of the query encoder, unless that is open already; as in `RepBertQueryEncoder`
-
-    Raises MismatchError where the encoder is not the one that the index was built with, or the approximate index
-    belongs to another bundle; InputError where there is no index, or no approximate one with `ann`.
     """
 
     query_map: NDArray[np.float32] | None = None  # A, float32 (d, d): a query's vector q becomes q (I + A)
@@ -81,7 +78,7 @@ class RepBertSearcher(Ranker):
                 raise InputError(f'FAISS folder {index_dir} is searched as it is, on one machine: give a bundle')
             self.index = folder = FaissFolder(index_dir, verify)
             settings, self.dimension = None, folder.dimension
-            self._top_rows: exact.Search = partial(_in_folder, folder)
+            self._top_rows: exact.Search = lambda queries, k: [exact.TopRows(*folder.search(q, k)) for q in queries]
         else:
             self.index = bundle = DenseBundle(index_dir, verify and spread is None)
             settings, self.dimension = bundle.settings, bundle.settings.dimension
@@ -115,14 +112,7 @@ class RepBertSearcher(Ranker):
     ) -> RepBertSearcher:
         """A searcher for an index of the catalog; small ones ('demo') are built on first use, others with `build`.
 
-        Parameters
-        ----------
-        name : of the index, in the catalog
-        query_encoder : catalog name or checkpoint folder; default: the one that the catalog names
-        build : build the index if it is not there
-        ann : search its approximate index
-
-        Raises MissingResourceError for an index that is not there, and says what building it takes.
+        The default encoder is the one that the catalog names.
         """
         from pyserini_repbert.names.indexes import ready_folder
 
@@ -165,11 +155,7 @@ class RepBertSearcher(Ranker):
         return self.index.texts(docids) if isinstance(self.index, DenseBundle) else [None] * len(docids)
 
     def of_vectors(self, vectors: NDArray[np.float32], k: int | None) -> list[Ranking]:
-        """The k best passages (None: all) for each query vector, float32 (n, d), ties by docid.
-
-        Raises MismatchError for vectors of another length than the index's, InputError for a k below 1 and for values
-        that are not finite.
-        """
+        """The k best passages (None: all) for each query vector, float32 (n, d), ties by docid."""
         k = max(1, len(self)) if k is None else k
         if k < 1:
             raise InputError(f'k={k} hits were asked for, expected at least 1')
@@ -184,10 +170,7 @@ class RepBertSearcher(Ranker):
 
 
 def _check_encoder(encoder: QueryEncoder, index: Path, dimension: int, settings: Settings | None) -> None:
-    """Raises MismatchError for an encoder of another dimension, or of another model than `settings` of the index say.
-
-    `settings` are None where the index does not name its encoder.
-    """
+    """Raises MismatchError for an encoder that the index was not built with; no `settings`: its name is not known."""
     built_with = settings and settings.encoder
     name = getattr(encoder, 'name', type(encoder).__name__)
     advice = f"pass the encoder it was built with ('{built_with}')" if built_with else 'pass its own encoder'
@@ -199,11 +182,6 @@ def _check_encoder(encoder: QueryEncoder, index: Path, dimension: int, settings:
     if settings and (part := model_difference(settings, encoder)):
         part = 'weights or settings' if part == 'weights' else part
         raise MismatchError(f"index {index} was built with other {part} than encoder '{name}': {advice}")
-
-
-def _in_folder(folder: FaissFolder, queries: NDArray[np.float32], k: int) -> list[exact.TopRows]:
-    """`exact.Search` in a FAISS folder."""
-    return [exact.TopRows(*folder.search(query, k)) for query in queries]
 
 
 def _ranking(top: exact.TopRows, docids: list[str], k: int) -> Ranking:

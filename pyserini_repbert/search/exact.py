@@ -72,13 +72,7 @@ class ExactIndex:
         self._lock = threading.Lock()
 
     def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
-        """The k rows of the greatest scores, and all that tie with the last, for each query.
-
-        Parameters
-        ----------
-        queries : float32 (n, d)
-        k : number of rows; a smaller index gives fewer
-        """
+        """`Search`; an index of fewer than k rows gives all."""
         tops: list[TopRows] = []
         for start in range(0, len(queries), QUERY_GROUP):
             group = np.ascontiguousarray(queries[start : start + QUERY_GROUP], np.float32)
@@ -148,10 +142,7 @@ def _available_memory() -> float:
 def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
     """One query's k best rows of an index, and all that tie with the last, from those of its parts.
 
-    Parameters
-    ----------
-    parts : of each part the k best rows, or all, and those that tie with the last
-    starts : the first row of each part, added to its rows
+    `starts` are the first rows of the parts, added to their rows.
     """
     scores = np.concatenate([part.scores for part in parts])
     rows = np.concatenate([part.rows + start for part, start in zip(parts, starts, strict=True)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,32 +15,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.dense import DenseBundle
 
 STAGE_BYTES = 128 << 20  # size of each of the two buffers through which vectors are copied
 _BUFFERS = 2  # one is multiplied while the other is filled
 
 
-class RowRange(Protocol):
-    """Vectors in blocks, from one row to another."""
-
-    def __len__(self) -> int:
-        """Number of vectors."""
-
-    def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, NDArray[np.floating]]]:
-        """(first row, float32 or float16 (n, d)) of at most `size` rows each, in order."""
-
-
 class Gpu:
-    """A CUDA device with a stream of its own for copies.
-
-    Parameters
-    ----------
-    device : a CUDA device with its number
-    """
+    """A CUDA device, given with its number, and a stream of its own for copies."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._copies = self._new_stream()
+        self._copies: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def free_memory(self) -> int:
         """Bytes available: free memory, and memory that PyTorch has reserved but not allocated."""
@@ -53,26 +39,22 @@ class Gpu:
             return torch.mm(queries, block.T, out_dtype=torch.float32)
         return queries @ block.T
 
-    def resident(self, index: RowRange, start: int, stop: int, dimension: int, dtype: torch.dtype) -> Tensor:
-        """The vectors of rows `start` to `stop` - 1, (n, dimension), in the device's memory.
-
-        Raises InputError for vectors that are not finite in this dtype.
-        """
+    def resident(self, index: DenseBundle, start: int, stop: int, dimension: int, dtype: torch.dtype) -> Tensor:
+        """The vectors of rows `start` to `stop` - 1, (n, dimension), in the device's memory. Errors: as `streamed`."""
         whole = torch.empty((stop - start, dimension), dtype=dtype, device=self.device)
         for first, block in self.streamed(index, start, stop, dimension, dtype):
             whole[first - start : first - start + len(block)] = block
         return whole
 
     def streamed(
-        self, index: RowRange, start: int, stop: int, dimension: int, dtype: torch.dtype
+        self, index: DenseBundle, start: int, stop: int, dimension: int, dtype: torch.dtype
     ) -> Iterator[tuple[int, Tensor]]:
         """(first row, vectors (n, dimension) in the device's memory), in order; a block is valid until the next one.
 
-        Two buffers alternate: while one block is used, the next is copied.
-
-        Raises InputError for vectors that are not finite in this dtype.
+        Two buffers alternate: while one block is used, the next is copied. Raises InputError for vectors that are not
+        finite in this dtype.
         """
-        rows = stage_rows(dimension, dtype, stop - start)
+        rows = max(1, min(stop - start, STAGE_BYTES // (dimension * dtype.itemsize)))
         slots = [_Slot(self, rows, dimension, dtype) for _ in range(_BUFFERS)]
         finite = torch.ones((), dtype=torch.bool, device=self.device)
         waiting: tuple[int, _Slot, int] | None = None
@@ -80,14 +62,10 @@ class Gpu:
             slot = slots[number % len(slots)]
             slot.fill(vectors)
             if waiting is not None:
-                finite &= self._given(waiting)
-                yield waiting[0], waiting[1].block[: waiting[2]]
-                waiting[1].release()
+                yield from self._given(*waiting, finite)
             waiting = first, slot, len(vectors)
         if waiting is not None:
-            finite &= self._given(waiting)
-            yield waiting[0], waiting[1].block[: waiting[2]]
-            waiting[1].release()
+            yield from self._given(*waiting, finite)
         if not finite.item():
             name = str(dtype).removeprefix('torch.')
             raise InputError(
@@ -95,9 +73,11 @@ class Gpu:
                 parameters=('device_dtype',),
             )
 
-    def _given(self, waiting: tuple[int, _Slot, int]) -> Tensor:
-        waiting[1].arrive()
-        return torch.isfinite(waiting[1].block[: waiting[2]]).all()
+    def _given(self, first: int, slot: _Slot, count: int, finite: Tensor) -> Iterator[tuple[int, Tensor]]:
+        slot.arrive()
+        finite &= torch.isfinite(slot.block[:count]).all()
+        yield first, slot.block[:count]
+        slot.release()
 
     def pinned(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Host memory that the device can read directly."""
@@ -105,7 +85,7 @@ class Gpu:
 
     def copy(self, source: Tensor, target: Tensor, after: Any) -> Any:
         """Copy in the stream for copies, after the event `after`; returns the event of the copy's end."""
-        with self._copying():
+        with torch.cuda.stream(self._copies):
             self._copies.wait_event(after)
             target.copy_(source, non_blocking=True)
             return self._copies.record_event()
@@ -121,12 +101,6 @@ class Gpu:
     def on_device(self) -> AbstractContextManager[Any]:
         """A context in which this device is the thread's current one."""
         return torch.cuda.device(self.device)
-
-    def _new_stream(self) -> Any:
-        return torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
-
-    def _copying(self) -> AbstractContextManager[Any]:
-        return torch.cuda.stream(self._copies)
 
 
 class _Slot:
@@ -153,8 +127,3 @@ class _Slot:
     def release(self) -> None:
         """Free the block for the next copy, once the device has completed the work submitted so far."""
         self._used = self._gpu.mark()
-
-
-def stage_rows(dimension: int, dtype: torch.dtype, most: int) -> int:
-    """The number of rows that a buffer holds, at most `most`."""
-    return max(1, min(most, STAGE_BYTES // (dimension * dtype.itemsize)))

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.search.exact import TopRows, merged
-from pyserini_repbert.search.gpu import Gpu, RowRange
+from pyserini_repbert.search.gpu import Gpu
 
 _RESIDENT = 3 / 4  # the share of free memory that vectors may take; the rest is for scores
 _SCORE_BYTES = 8  # memory of a score in a block: float32, and temporaries
@@ -30,12 +31,6 @@ _MOST_QUERIES = 512  # multiplied with a block together
 _LEAST_TILE = 4  # scores in a tile, for `greatest`
 
 
-def open_gpus(device: torch.device) -> Sequence[Gpu]:
-    """The GPUs of a device: 'cuda:1' is that one, 'cuda' all that this process sees."""
-    numbers = range(torch.cuda.device_count()) if device.index is None else [device.index]
-    return [Gpu(torch.device('cuda', number)) for number in numbers]
-
-
 class GpuIndex:
     """An index's vectors on one or several GPUs.
 
@@ -44,8 +39,7 @@ class GpuIndex:
 
     Parameters
     ----------
-    index : the vectors
-    dimension : their length
+    dimension : length of a vector
     device : 'cuda:N', or 'cuda' for all GPUs that this process sees
     dtype : 'float16' or 'float32': the type in which vectors and queries are multiplied; sums are float32
     gpus : used instead of those of `device`
@@ -53,13 +47,14 @@ class GpuIndex:
 
     def __init__(
         self,
-        index: RowRange,
+        index: DenseBundle,
         dimension: int,
         device: torch.device,
         dtype: str = 'float16',
         gpus: Sequence[Gpu] | None = None,
     ) -> None:
-        gpus = open_gpus(device) if gpus is None else gpus
+        numbers = range(torch.cuda.device_count()) if device.index is None else [device.index]
+        gpus = [Gpu(torch.device('cuda', number)) for number in numbers] if gpus is None else gpus
         bounds = [len(index) * number // len(gpus) for number in range(len(gpus) + 1)]
         self._precision = precision = torch.float16 if dtype == 'float16' else torch.float32
         self._shares = [
@@ -70,14 +65,7 @@ class GpuIndex:
         self._lock = threading.Lock()
 
     def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
-        """The k rows with the greatest inner products, and all that tie with the last of them, for each query.
-
-        Raises InputError for vectors of the index, or of queries, that are not finite in the dtype.
-
-        Parameters
-        ----------
-        queries : float32 (n, d)
-        """
+        """`exact.Search`. Raises InputError for vectors, of the index or of queries, not finite in the dtype."""
         if not self._shares:
             return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]
         if np.abs(queries).max(initial=0.0) > torch.finfo(self._precision).max:
@@ -94,7 +82,7 @@ class GpuIndex:
 class _Share:
     """The rows of one GPU."""
 
-    def __init__(self, gpu: Gpu, index: RowRange, start: int, stop: int, dimension: int, dtype: torch.dtype) -> None:
+    def __init__(self, gpu: Gpu, index: DenseBundle, start: int, stop: int, dimension: int, dtype: torch.dtype) -> None:
         self._gpu, self._index, self._start, self._stop = gpu, index, start, stop
         self._count, self._dimension, self._dtype = stop - start, dimension, dtype
         self._resident: Tensor | None = None
@@ -159,11 +147,7 @@ def greatest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The `count` greatest scores of each query, all if there are fewer, in no order, and their places.
 
     `topk` reads scores several times. Of very many, it gets only those in the `count` tiles with the greatest maxima,
-    which hold the greatest scores and are found in one reading.
-
-    Parameters
-    ----------
-    scores : float32 (n, m)
+    which hold the greatest scores and are found in one reading. Scores are float32 (n, m).
     """
     width = scores.shape[1]
     count = min(count, width)

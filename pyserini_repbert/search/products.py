@@ -51,10 +51,7 @@ def scores(
 ) -> NDArray[np.float32]:
     """The score of each pair: its inner product (RepBERT eq. 3), float32 (m,).
 
-    Parameters
-    ----------
-    queries, vectors : (n, d); float16 vectors are converted to float32
-    rows, owners : of each pair the row of `vectors` and of `queries`
+    `rows` and `owners` are, of each pair, the row of `vectors`, float32 or float16 (n, d), and of `queries`.
     """
     import faiss
 
@@ -76,9 +73,7 @@ def scores(
 class Float32Products:
     """Products of queries, float32 (n, d), with an index's vectors in float32, on any device.
 
-    Parameters
-    ----------
-    largest : the greatest absolute value of each block, by the block's first row; completed here
+    `largest` has the greatest absolute value of each block, by the block's first row; it is completed here.
     """
 
     block_rows = BLOCK_ROWS
@@ -200,7 +195,7 @@ class RoundedProducts:
     def reaching(
         self, first: int, vectors: NDArray[np.floating], thresholds: Tensor
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows of a block and their queries: all pairs whose scores reach the query's threshold, and some others."""
+        """As of `Float32Products`."""
         limits = thresholds.double()
         limits -= (2 * self._g + 2.0**-15) * limits.abs()  # for the errors of its sum, and of its two summands
         weights = self._queries[: self._count, self._dimension :]

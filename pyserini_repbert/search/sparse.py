@@ -36,8 +36,6 @@ def open_sparse(
     ----------
     device : where queries are encoded for an index of EPIC's impacts
     k1, b : of BM25, instead of those of the technique or of the index's own record
-
-    Raises InputError where k1 or b is given for anything but BM25.
     """
     changes = [name for name, value in (('k1', k1), ('b', b)) if value is not None]
     name, at, place = spec.partition('@')
@@ -63,12 +61,8 @@ QUERY_UNIT = 100  # query weights are sent in hundredths: Anserini takes whole n
 class EpicImpactQueryEncoder:
     """Encodes queries as {wordpiece: whole weight}, the form that Pyserini's LuceneImpactSearcher expects.
 
-    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have.
-
-    Parameters
-    ----------
-    model : catalog name, checkpoint folder, or an encoder
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have. `model` is a catalog name, a
+    checkpoint folder, or an encoder.
     """
 
     def __init__(self, model: str | Path | EpicEncoder, device: str = 'cpu') -> None:
@@ -89,11 +83,8 @@ class EpicImpactSearcher(Ranker):
 
     Parameters
     ----------
-    index : the index folder
     model : catalog name, checkpoint folder, or an encoder; default: the one that the index names
     device : where queries are encoded
-
-    Raises InputError for a folder that is no such index, MismatchError for a model that it was not built with.
     """
 
     def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:
@@ -122,27 +113,24 @@ class EpicImpactSearcher(Ranker):
             self._whole = java_class('java.lang.Integer')
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        encoded = [(topic.qid, self.query_encoder.encode(topic.text)) for topic in topics]
+        encoded = {topic.qid: self.query_encoder.encode(topic.text) for topic in topics}
         depth = self.size if k is None else min(k, self.size)
-        with java_calls():
-            return self._hits([(qid, weights) for qid, weights in encoded if weights], depth)
-
-    def _hits(self, weighted: list[tuple[str, dict[str, int]]], k: int) -> Run:
-        """The hits of encoded queries, (qid, weights)."""
-        if not weighted:
-            return {}
-        queries, names = self._list(), self._list()
-        for qid, levels in weighted:
-            weights = self._map()
-            for name, level in levels.items():
-                weights.put(name, self._whole(level))
-            queries.add(weights)
-            names.add(qid)
         run: Run = {}
-        for entry in calling(self._java.batch_search, queries, names, k, self.threads).entrySet().toArray():
-            hits = list(entry.getValue())
-            scores = [hit.score * self._unit for hit in hits]
-            run[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)
+        if not any(encoded.values()):
+            return run
+        with java_calls():
+            queries, names = self._list(), self._list()
+            for qid, levels in encoded.items():
+                if levels:
+                    weights = self._map()
+                    for name, level in levels.items():
+                        weights.put(name, self._whole(level))
+                    queries.add(weights)
+                    names.add(qid)
+            for entry in calling(self._java.batch_search, queries, names, depth, self.threads).entrySet().toArray():
+                hits = list(entry.getValue())
+                scores = [hit.score * self._unit for hit in hits]
+                run[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)
         return run
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:

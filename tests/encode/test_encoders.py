@@ -4,11 +4,10 @@ import torch
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.repbert import RepBert
+from pyserini_repbert.names.corpora import open_corpus
 
 
 def test_a_vector_does_not_depend_on_its_batch(tiny_checkpoint, corpus_file):
-    from pyserini_repbert.names.corpora import open_corpus
-
     texts = [passage.text for passage in open_corpus(corpus_file(60))] + ['', 'cat ' * 40]
     encoder = RepBertDocumentEncoder(tiny_checkpoint())
     alone = np.concatenate([encoder.encode([text]) for text in texts])

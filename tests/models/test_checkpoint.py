@@ -1,4 +1,7 @@
 import json
+import os
+import pickle
+import zipfile
 
 import pytest
 import torch
@@ -89,8 +92,6 @@ def test_a_lora_adapter_is_merged_as_peft_merges_it(tiny_checkpoint, tmp_path):
 
 
 def test_converting_a_published_archive_gives_the_same_vectors(tiny_checkpoint, tmp_path):
-    import zipfile
-
     folder = tiny_checkpoint()
     state = load_file(folder / 'model.safetensors')
     state |= {'bert.embeddings.position_ids': torch.arange(64)[None], 'bert.pooler.dense.weight': torch.zeros(16, 16)}
@@ -111,9 +112,6 @@ def test_converting_a_published_archive_gives_the_same_vectors(tiny_checkpoint, 
 
 
 def test_weights_that_would_run_code_are_refused(tiny_checkpoint, tmp_path):
-    import os
-    import pickle
-
     class Evil:
         def __reduce__(self):
             return os.system, ('touch ' + str(tmp_path / 'run'),)

@@ -5,6 +5,8 @@ import os
 import shutil
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from pyserini_repbert.checksums import CHECKSUMS, write_checksums
 from pyserini_repbert.encode import RepBertQueryEncoder
@@ -22,12 +24,8 @@ def make_folder(kind, tiny_checkpoint, tmp_path):
     if kind == 'whole':
         folder = base
     else:
-        from safetensors.torch import save_file
-
         folder = tmp_path / 'adapter'
         folder.mkdir()
-        import torch
-
         stem = 'base_model.model.bert.encoder.layer.1.attention.self.query'
         tensors = {f'{stem}.lora_A.weight': torch.ones(2, 16), f'{stem}.lora_B.weight': torch.ones(16, 2)}
         save_file(tensors, folder / 'adapter_model.safetensors')
@@ -78,8 +76,6 @@ def test_a_file_that_is_not_what_it_was_is_named(tiny_checkpoint, name, content)
 
 
 def test_half_an_update_of_an_adapter_is_refused(tiny_checkpoint, tmp_path):
-    from safetensors.torch import load_file, save_file
-
     folder = make_folder('adapter', tiny_checkpoint, tmp_path)
     (folder / CHECKSUMS).unlink()
     tensors = load_file(folder / 'adapter_model.safetensors')

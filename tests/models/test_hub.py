@@ -3,6 +3,7 @@ import json
 import pytest
 import torch
 from huggingface_hub import HfApi
+from safetensors.torch import load_file
 
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.files import cache_folder
@@ -18,8 +19,6 @@ def test_offline_the_address_and_size_are_named(tmp_path, monkeypatch):
 
 
 def test_the_hubs_folder_is_used_and_older_weights_become_safetensors(tmp_path, monkeypatch, tiny_checkpoint):
-    from safetensors.torch import load_file
-
     folder = tiny_checkpoint('snapshot')
     asked = []
 

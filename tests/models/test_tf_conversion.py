@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from rehearsal.tensor_bundle import write_bundle
 
+from pyserini_repbert import catalog
+from pyserini_repbert.checksums import digest
 from pyserini_repbert.files import cache_folder
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
 from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
+from pyserini_repbert.rerank import DuoBertReranker
 from tools import convert_checkpoint
 
 WRITTEN = Path(__file__).parent / 'tf_checkpoint'
@@ -76,16 +79,10 @@ def test_a_checkpoint_becomes_a_folder(tmp_path):
         np.testing.assert_array_equal(tensors[name].numpy(), value.T if transposed else value)
     assert not any('adam' in name or 'global' in name for name in tensors)
 
-    from pyserini_repbert.rerank import DuoBertReranker
-
     assert DuoBertReranker(target).name == str(target)
 
 
 def test_the_catalogs_entries_are_converted_on_first_use(tmp_path, monkeypatch):
-    from pyserini_repbert import catalog
-    from pyserini_repbert.checksums import digest
-    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-
     values = dict(catalog.get('rerankers', 'duobert-large').values)
     archive = cache_folder() / 'downloads' / values['download']['file']
     archive.parent.mkdir(parents=True)

@@ -212,8 +212,8 @@ def test_no_vectors_and_more_hits_than_vectors(bundle, vectors):
 def test_a_searcher_keeps_them_between_calls(bundle, vectors, monkeypatch):
     device = FakeGpu()
     monkeypatch.setattr('pyserini_repbert.search.dense.usable_device', torch.device)
-    monkeypatch.setattr(gpu_index, 'open_gpus', lambda _: [device])
-    searcher = RepBertSearcher(bundle.folder, RowEncoder(vectors), 'cuda', device_dtype='float32')
+    monkeypatch.setattr(gpu_index, 'Gpu', lambda _: device)
+    searcher = RepBertSearcher(bundle.folder, RowEncoder(vectors), 'cuda:0', device_dtype='float32')
     expected = RepBertSearcher(bundle.folder, RowEncoder(vectors))
     for text in ('5', '800'):
         assert [hit.docid for hit in searcher.search(text, 5)] == [hit.docid for hit in expected.search(text, 5)]

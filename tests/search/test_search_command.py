@@ -72,7 +72,7 @@ def test_export_gives_the_same_run(setting, tmp_path):
     [
         ({'--index': 'demoo'}, "did you mean 'demo'"),
         ({'--topics': 'nowhere.tsv'}, 'nowhere.tsv'),
-        ({'--hits': '0'}, 'at least 1'),
+        ({'--hits': '0'}, 'from 1 to'),
         ({'--device': 'cuda:77'}, 'cuda:77'),
         ({'--sparse': 'bm25'}, 'bm25@FOLDER'),
         ({'--fusion': 'rrf'}, 'two rankings'),

@@ -47,7 +47,6 @@ class Checkpoint:
     Attributes
     ----------
     name : as the user gave it: a catalog name or a path
-    folder : where its files are
     config : config.json; `config['ranking']` holds the system's settings
     base : for a PEFT adapter, the checkpoint that it adapts
     """
@@ -118,10 +117,7 @@ class Checkpoint:
         return cls(name, folder, config)
 
     def system(self, expected: str) -> Mapping[str, Any]:
-        """The `ranking` object; a plain BERT, which has none, counts as one of the system `expected`.
-
-        Raises MismatchError for another system.
-        """
+        """The `ranking` object, of the system `expected`; a plain BERT, which has none, counts as one of any system."""
         ranking: Mapping[str, Any] = self.config.get('ranking', {'system': expected})
         if ranking.get('system') != expected:
             raise MismatchError(

@@ -111,14 +111,12 @@ def _convert(snapshot: Path, target: Path, has_tokenizer: bool, address: str) ->
     if not (snapshot / 'config.json').is_file() or not any((snapshot / n).is_file() for n in (WEIGHTS, _LEGACY)):
         raise DamagedFileError(f'{address} holds no config.json with {WEIGHTS} or {_LEGACY}: it is no checkpoint')
     with atomic_folder(target) as folder:
-        for name in _FILES:
+        for name in (*_FILES, WEIGHTS):
             if (snapshot / name).is_file():
                 shutil.copyfile(snapshot / name, folder / name)
         if not has_tokenizer:
             shutil.copyfile(uncased_vocabulary(), folder / 'vocab.txt')
-        if (snapshot / WEIGHTS).is_file():
-            shutil.copyfile(snapshot / WEIGHTS, folder / WEIGHTS)
-        else:
+        if not (folder / WEIGHTS).is_file():
             tensors = load_legacy(snapshot / _LEGACY)
             save_file({name: value.contiguous().clone() for name, value in tensors.items()}, folder / WEIGHTS)
         write_checksums(folder)

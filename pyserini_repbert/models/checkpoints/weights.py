@@ -46,8 +46,6 @@ def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
     The package safetensors maps all tensors. Rounding may depend on a matrix's alignment, which is arbitrary in a
     mapped file, so each would have to be copied, and memory would hold the weights twice meanwhile.
     https://huggingface.co/docs/safetensors, "Format"
-
-    Raises DamagedFileError for a file that is not whole, or a dtype that is not supported.
     """
     import torch
     from safetensors import SafetensorError, safe_open
@@ -77,10 +75,7 @@ def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
 
 
 def scale_of(config_path: Path) -> float:
-    """The factor of an adapter's low-rank updates: alpha / r, or alpha / sqrt(r) with rsLoRA.
-
-    Raises DamagedFileError for an adapter that is not a plain LoRA.
-    """
+    """The factor of an adapter's low-rank updates: alpha / r, or alpha / sqrt(r) with rsLoRA."""
     config = read_object(config_path)
     try:
         scale = config['lora_alpha'] / (math.sqrt(config['r']) if config.get('use_rslora') else config['r'])
@@ -96,8 +91,6 @@ def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Pat
     """The base's tensors with the adapter's low-rank updates added, and its other tensors (heads) in their place.
 
     The float32 tensors of `base` are changed in place, so that memory holds the weights once.
-
-    Raises DamagedFileError for an adapter that is not a plain LoRA, or that adapts a tensor that the base lacks.
     """
     scale = scale_of(config_path)
     result = dict(base)
