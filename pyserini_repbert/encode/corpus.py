@@ -30,15 +30,15 @@ WINDOW = 4096  # passages tokenised and sorted by length together
 
 def encode_corpus(
     corpus: Iterable[Passage],
-    encoder: TextDocumentEncoder,
+    encoder: TextDocumentEncoder | EpicEncoder,
     output: StrPath,
     *,
     resume: bool = False,
     overwrite: bool = False,
     on_progress: Callable[[int], object] | None = None,
     **storage: Any,
-) -> Manifest[Settings]:
-    """Encode a corpus into the index folder `output`.
+) -> Manifest[Any]:
+    """Encode a corpus into the index folder `output`, an EPIC bundle with an EpicEncoder, else a dense bundle.
 
     A shard appears only when whole; a killed run, called again with `resume`, goes on after the last whole shard and
     ends with the bytes of a run that was not killed. To share the work, encode each part of the corpus (`Corpus.part`)
@@ -49,9 +49,10 @@ def encode_corpus(
     resume : go on with an encoding that was begun in `output`, with the same model, settings and corpus
     overwrite : replace the index that is in `output`, once the new one is whole
     on_progress : called with the number of passages done since the last call
-    storage : keyword arguments of `dense_encoding`: dtype, store_text, shard_size, token_budget
+    storage : further arguments of `dense_encoding` or `epic_encoding`: such as store_text and shard_size
     """
-    encoding = dense_encoding(encoder, on_progress=on_progress, **storage)
+    make: Any = epic_encoding if isinstance(encoder, EpicEncoder) else dense_encoding
+    encoding: Encoding[Any] = make(encoder, on_progress=on_progress, **storage)
     return build_bundle(corpus, output, encoding, resume=resume, overwrite=overwrite, on_progress=on_progress)
 
 
@@ -98,21 +99,6 @@ def dense_encoding(
 
 PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
 _WINDOW_WEIGHTS = 1 << 22  # about as many weights are in memory at a time
-
-
-def encode_epic_corpus(
-    corpus: Iterable[Passage],
-    encoder: EpicEncoder,
-    output: StrPath,
-    *,
-    resume: bool = False,
-    overwrite: bool = False,
-    on_progress: Callable[[int], object] | None = None,
-    **storage: Any,
-) -> Manifest[EpicSettings]:
-    """Encode a corpus into the EPIC bundle `output`, as `encode_corpus` does; `storage`: as in `epic_encoding`."""
-    encoding = epic_encoding(encoder, on_progress=on_progress, **storage)
-    return build_bundle(corpus, output, encoding, resume=resume, overwrite=overwrite, on_progress=on_progress)
 
 
 def epic_encoding(

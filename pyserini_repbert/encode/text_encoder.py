@@ -19,27 +19,17 @@ Vectors = NDArray[np.float32]
 
 
 class TextEncoder(ABC):
-    """Texts in, vectors out; subclasses own the model and implement `embed`.
-
-    Attributes
-    ----------
-    name : the checkpoint's catalog name or folder
-    dimension : length of a vector
-    limit : wordpieces kept of a text, special tokens not counted
-    max_length : the greatest possible `limit`
-    pooling : how token vectors become one, for an index's manifest
-    device, precision : of the model; precision is never 'auto'
-    """
+    """Texts in, vectors out; subclasses own the model and implement `embed`."""
 
     has_model = True  # Pyserini's encoders have this attribute
     checkpoint: Checkpoint
-    name: str
-    dimension: int
-    limit: int
-    max_length: int
-    pooling: str
+    name: str  # the checkpoint's catalog name or folder
+    dimension: int  # length of a vector
+    limit: int  # wordpieces kept of a text, special tokens not counted
+    max_length: int  # the greatest possible `limit`
+    pooling: str  # how token vectors become one, for an index's manifest
     device: torch.device
-    precision: Precision
+    precision: Precision  # never 'auto'
 
     @property
     def weights_sha256(self) -> str:

@@ -5,7 +5,7 @@ import pytest
 from folders import tree
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.corpus import encode_epic_corpus
+from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index.epic import EpicBundle
@@ -76,7 +76,7 @@ def test_a_killed_run_continues_to_the_same_bytes(tiny_epic, corpus_file, tmp_pa
     encoder = EpicEncoder(tiny_epic())
     corpus = open_corpus(corpus_file(30))
     options = {'prune': 12, 'shard_size': 8}
-    encode_epic_corpus(corpus, encoder, tmp_path / 'at once', **options)
+    encode_corpus(corpus, encoder, tmp_path / 'at once', **options)
     done = 0
 
     def stop_at_17(n):
@@ -86,15 +86,15 @@ def test_a_killed_run_continues_to_the_same_bytes(tiny_epic, corpus_file, tmp_pa
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        encode_epic_corpus(corpus, encoder, tmp_path / 'stopped', **options, on_progress=stop_at_17)
+        encode_corpus(corpus, encoder, tmp_path / 'stopped', **options, on_progress=stop_at_17)
     with pytest.raises(InputError, match='not finished'):
         EpicBundle(tmp_path / 'stopped')
     with pytest.raises(MismatchError, match="begun with prune '12', now it is '11'"):
-        encode_epic_corpus(corpus, encoder, tmp_path / 'stopped', prune=11, shard_size=8, resume=True)
-    encode_epic_corpus(corpus, encoder, tmp_path / 'stopped', **options, resume=True)
+        encode_corpus(corpus, encoder, tmp_path / 'stopped', prune=11, shard_size=8, resume=True)
+    encode_corpus(corpus, encoder, tmp_path / 'stopped', **options, resume=True)
     assert tree(tmp_path / 'stopped') == tree(tmp_path / 'at once')
 
 
 def test_passages_without_wordpieces_are_kept_with_empty_vectors(tiny_epic, tmp_path):
-    encode_epic_corpus([Passage('a', 'moon'), Passage('b', ' ')], EpicEncoder(tiny_epic()), tmp_path / 'index', prune=5)
+    encode_corpus([Passage('a', 'moon'), Passage('b', ' ')], EpicEncoder(tiny_epic()), tmp_path / 'index', prune=5)
     assert [len(EpicBundle(tmp_path / 'index').vector(row)) for row in (0, 1)] == [5, 0]

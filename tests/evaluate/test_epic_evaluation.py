@@ -6,7 +6,7 @@ import pytest
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.data.runs import write_run
-from pyserini_repbert.encode.corpus import encode_epic_corpus, prune_epic_bundle
+from pyserini_repbert.encode.corpus import encode_corpus, prune_epic_bundle
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
@@ -34,7 +34,7 @@ def test_the_best_cutoff_by_hand():
 
 @pytest.fixture
 def bundle(tiny_epic, corpus_file, tmp_path):
-    encode_epic_corpus(open_corpus(corpus_file(30)), EpicEncoder(tiny_epic()), tmp_path / 'index', prune=0)
+    encode_corpus(open_corpus(corpus_file(30)), EpicEncoder(tiny_epic()), tmp_path / 'index', prune=0)
     return EpicBundle(tmp_path / 'index')
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.explain import main
-from pyserini_repbert.encode.corpus import encode_epic_corpus
+from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_indexed, similarity_maps
 from pyserini_repbert.index.epic import EpicBundle
@@ -80,7 +80,7 @@ def test_cedrs_maps(explain, tiny_cedr, figures, tmp_path):
 
 def test_epics_stored_vectors(explain, tiny_epic, corpus_file, figures, tmp_path):
     model, corpus, index = tiny_epic(), corpus_file(12), tmp_path / 'index'
-    encode_epic_corpus(open_corpus(corpus), EpicEncoder(model), index, prune=12, weights='uint8')
+    encode_corpus(open_corpus(corpus), EpicEncoder(model), index, prune=12, weights='uint8')
     flags = ('--index', index, '--docid', 'd3', 'd5')
     explained = json.loads(explain(0, *flags, '--top', '4', '--json'))
     assert [passage['docid'] for passage in explained['passages']] == ['d3', 'd5']

@@ -8,7 +8,7 @@ from folders import change_model
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main
-from pyserini_repbert.encode.corpus import encode_epic_corpus
+from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.epic import EpicBundle
@@ -21,7 +21,7 @@ QUERIES = ['the old fish in the sea', 'moon', 'cat dog ? big ##s', '']
 @pytest.fixture
 def bundle(tiny_epic, corpus_file, tmp_path):
     encoder = EpicEncoder(tiny_epic())
-    encode_epic_corpus(open_corpus(corpus_file(60)), encoder, tmp_path / 'vectors', prune=15, store_text=True)
+    encode_corpus(open_corpus(corpus_file(60)), encoder, tmp_path / 'vectors', prune=15, store_text=True)
     return EpicBundle(tmp_path / 'vectors')
 
 

@@ -5,7 +5,7 @@ import pytest
 from folders import change_model
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.corpus import encode_epic_corpus
+from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.names.corpora import open_corpus
@@ -49,7 +49,7 @@ def test_on_the_fly_scores_are_inner_products(encoder, passages):
 @pytest.mark.parametrize(('weights', 'atol'), [('float16', 2e-3), ('uint8', 2e-2)])
 @pytest.mark.parametrize('prune', [0, 15])
 def test_an_index_gives_the_scores_of_the_fly(prune, weights, atol, encoder, passages, tmp_path):
-    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=prune, weights=weights, shard_size=10)
+    encode_corpus(passages, encoder, tmp_path / 'index', prune=prune, weights=weights, shard_size=10)
     indexed = EpicReranker(encoder, index=tmp_path / 'index')
     fly = EpicReranker(encoder, prune=prune)
     without_text = [candidates(passages, text=False)] * 3
@@ -75,7 +75,7 @@ def test_scores_do_not_depend_on_other_queries(prune, encoder, passages, monkeyp
 
 
 def test_missing_candidates_are_encoded_or_refused(encoder, passages, tmp_path):
-    encode_epic_corpus(passages[:20], encoder, tmp_path / 'index', prune=15)
+    encode_corpus(passages[:20], encoder, tmp_path / 'index', prune=15)
     mixed = candidates(passages)
     reranker = EpicReranker(encoder, index=tmp_path / 'index')
     found = scores(reranker.rerank(QUERIES[0], mixed))
@@ -92,7 +92,7 @@ def test_missing_candidates_are_encoded_or_refused(encoder, passages, tmp_path):
 
 
 def test_an_empty_query_scores_zero_and_keeps_the_order_of_the_candidates(encoder, passages, tmp_path):
-    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15)
+    encode_corpus(passages, encoder, tmp_path / 'index', prune=15)
     for reranker in (EpicReranker(encoder), EpicReranker(encoder, index=tmp_path / 'index')):
         found = reranker.rerank('', candidates(passages)[::-1])
         assert {candidate.score for candidate in found} == {0.0}
@@ -101,7 +101,7 @@ def test_an_empty_query_scores_zero_and_keeps_the_order_of_the_candidates(encode
 
 
 def test_an_index_of_another_model_is_refused(encoder, passages, tiny_epic, tmp_path):
-    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15)
+    encode_corpus(passages, encoder, tmp_path / 'index', prune=15)
     with pytest.raises(MismatchError, match='other weights'):
         EpicReranker(tiny_epic('other', seed=1), index=tmp_path / 'index')
     for part in ('configuration', 'tokenizer'):
@@ -131,7 +131,7 @@ def test_work_counts_what_was_read(tiny_epic, tmp_path):
         rerank_many(fly, ['cat', 'dog'], [candidates(passages), candidates(passages[3:])])
         # 3 + 2 in one chunk; 12 + 4, 15 + 4 and 15 + 4 in two; nothing; d3 counts once as read, twice as cut
         assert fly.work == Work(inferences=5, tokens=5 + 16 + 19 + 19, candidates=7, truncated=2)
-    encode_epic_corpus(passages[2:], short, tmp_path / 'index', prune=9)
+    encode_corpus(passages[2:], short, tmp_path / 'index', prune=9)
     mixed = EpicReranker(short, index=tmp_path / 'index')
     mixed.rerank('cat', candidates(passages))
     assert mixed.work == Work(inferences=2, tokens=5 + 16, candidates=5, truncated=0, stored=3)
@@ -141,7 +141,7 @@ def test_a_stage_names_its_index(encoder, passages, tmp_path):
     from pyserini_repbert.names.texts import open_texts
     from pyserini_repbert.pipeline import open_reranker, parse_stage
 
-    encode_epic_corpus(passages, encoder, tmp_path / 'index', prune=15, store_text=True)
+    encode_corpus(passages, encoder, tmp_path / 'index', prune=15, store_text=True)
     stage = parse_stage(f'{encoder.name}@10:index={tmp_path / "index"},missing=refuse')
     reranker = open_reranker(stage.name, options=dict(stage.options), precision='float32')
     assert isinstance(reranker, EpicReranker) and reranker.prune == 15
@@ -154,7 +154,7 @@ def test_a_stage_names_its_index(encoder, passages, tmp_path):
 
 def test_an_index_sets_the_length_of_passages(encoder, passages, tiny_epic, tmp_path):
     short = EpicEncoder(tiny_epic('short'), max_length=2)
-    encode_epic_corpus(passages[:10], short, tmp_path / 'index', prune=15)
+    encode_corpus(passages[:10], short, tmp_path / 'index', prune=15)
     reranker = EpicReranker(short.name, index=tmp_path / 'index')
     assert reranker.encoder.limit == 2
     found = scores(reranker.rerank(QUERIES[0], candidates(passages)))

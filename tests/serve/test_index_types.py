@@ -8,7 +8,6 @@ from starlette.testclient import TestClient
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.encode.corpus import encode_epic_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index import DenseBundle, export_faiss
@@ -40,7 +39,7 @@ def folder(tiny_checkpoint, tiny_epic, corpus_file, tmp_path):
     build_ann(DenseBundle(tmp_path / 'bundle'), 'hnsw', 0.5, 10)
     export_faiss(DenseBundle(tmp_path / 'bundle'), tmp_path / 'faiss')
     build_lucene_index(corpus, tmp_path / 'lucene')
-    encode_epic_corpus(corpus, EpicEncoder(tiny_epic()), tmp_path / 'vectors', prune=15, store_text=True)
+    encode_corpus(corpus, EpicEncoder(tiny_epic()), tmp_path / 'vectors', prune=15, store_text=True)
     arguments = ['lucene', '--variant', 'epic-impact', '--vectors', str(tmp_path / 'vectors')]
     assert command.run(index_command, [*arguments, '--output', str(tmp_path / 'impact')]) == 0
     (tmp_path / 'serve.yaml').write_text(CONFIG, encoding='utf-8')

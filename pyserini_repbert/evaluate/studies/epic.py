@@ -12,7 +12,7 @@ import numpy as np
 from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.encode.corpus import encode_epic_corpus, prune_epic_bundle
+from pyserini_repbert.encode.corpus import encode_corpus, prune_epic_bundle
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
@@ -83,7 +83,7 @@ def _candidates_index(encoder: EpicEncoder, corpus: Corpus, docids: set[str], ke
     passages = [passage for passage in corpus if passage.docid in docids]
     if missing := docids.difference(passage.docid for passage in passages):
         raise InputError(f"corpus {corpus.name} lacks hit '{min(missing)}' of the run: give the corpus it searched")
-    encode_epic_corpus(passages, encoder, place, prune=keep, resume=place.exists())
+    encode_corpus(passages, encoder, place, prune=keep, resume=place.exists())
     return EpicBundle(place)
 
 

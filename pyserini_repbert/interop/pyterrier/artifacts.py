@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.data.corpus import BadPassage, Corpus, OnError, Passage
-from pyserini_repbert.encode.corpus import encode_corpus, encode_epic_corpus
+from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.encoders import document_encoder
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.index.epic import EpicBundle
@@ -125,8 +125,8 @@ class RepBertIndexer(Indexer):
 
 
 class EpicIndexer(Indexer):
-    """Documents to an EPIC bundle, for `Rerank`; `settings` are those of `encode.corpus.encode_epic_corpus`."""
+    """Documents to an EPIC bundle, for `Rerank`; `settings` are those of `encode.encode_corpus`."""
 
     def _encode(self, corpus: Corpus) -> None:
         encoder = EpicEncoder(self.encoder, self.device, self.precision)
-        encode_epic_corpus(corpus, encoder, self.output, store_text=self.store_text, **self.settings)
+        encode_corpus(corpus, encoder, self.output, store_text=self.store_text, **self.settings)
