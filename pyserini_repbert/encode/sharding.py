@@ -37,22 +37,15 @@ _Settings = TypeVar('_Settings', bound=BundleSettings)
 class Encoding(Generic[_Settings]):
     """How passages become the shards of a bundle.
 
-    Attributes
-    ----------
-    settings : of the bundle
-    writer : makes the context that writes a shard, from the shard's folder and the settings
-    encode : passages to their vectors, in the form that the writer takes; where `tokenizer` has workers, it gets the
-        passages' token ids, too
-    window : how many passages `encode` gets together
-    tokenizer : of the encoder; None: the encoder has a tokenizer of another package
-    times : of the stages
+    `writer` makes the context that writes a shard, from the shard's folder and the settings. `encode` turns passages
+    into vectors in the form that the writer takes; where `tokenizer` has workers, it gets the passages' token ids, too.
     """
 
     settings: _Settings
     writer: Callable[[Path, _Settings], ShardWriter[Any, Any]]
     encode: Callable[..., Any]
-    window: int
-    tokenizer: WordPieceTokenizer | None = None
+    window: int  # how many passages `encode` gets together
+    tokenizer: WordPieceTokenizer | None = None  # None: the encoder has a tokenizer of another package
     times: StageTimes = field(default_factory=StageTimes)
 
 

@@ -11,16 +11,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TermVector:
-    """One sparse vector.
+    """One sparse vector."""
 
-    Attributes
-    ----------
-    terms : int64 (m,), ids in the vocabulary, strictly ascending
-    weights : float32 (m,)
-    """
-
-    terms: NDArray[np.int64]
-    weights: NDArray[np.float32]
+    terms: NDArray[np.int64]  # (m,), ids in the vocabulary, strictly ascending
+    weights: NDArray[np.float32]  # (m,)
 
     @classmethod
     def of(cls, weights: Mapping[int, float]) -> TermVector:
@@ -58,18 +52,11 @@ class TermVector:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TermVectors(Sequence[TermVector]):
-    """Many sparse vectors, one after the other.
+    """Many sparse vectors, one after the other."""
 
-    Attributes
-    ----------
-    offsets : int64 (n + 1,), where each vector starts in `terms` and `weights`, and where the last one ends
-    terms : int64 (total,), strictly ascending within a vector
-    weights : float32 (total,)
-    """
-
-    offsets: NDArray[np.int64]
-    terms: NDArray[np.int64]
-    weights: NDArray[np.float32]
+    offsets: NDArray[np.int64]  # (n + 1,), where each vector starts, and where the last one ends
+    terms: NDArray[np.int64]  # (total,), strictly ascending within a vector
+    weights: NDArray[np.float32]  # (total,)
 
     @classmethod
     def of(cls, vectors: Iterable[TermVector]) -> TermVectors:

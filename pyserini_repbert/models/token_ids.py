@@ -36,16 +36,10 @@ _Group = TypeVar('_Group')
 
 @dataclass(frozen=True)
 class TokenIds:
-    """The wordpiece ids of n texts, without special tokens, not truncated.
+    """The wordpiece ids of n texts, without special tokens, not truncated."""
 
-    Attributes
-    ----------
-    ids : int32 (total,), text after text
-    lengths : int64 (n,), wordpieces of each text
-    """
-
-    ids: NDArray[np.int32]
-    lengths: NDArray[np.int64]
+    ids: NDArray[np.int32]  # (total,), text after text
+    lengths: NDArray[np.int64]  # (n,), wordpieces of each text
 
     def __len__(self) -> int:
         return len(self.lengths)

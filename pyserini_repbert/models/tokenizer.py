@@ -35,18 +35,11 @@ class TokenSequence(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelInputs:
-    """n model inputs in flat arrays.
+    """n model inputs in flat arrays."""
 
-    Attributes
-    ----------
-    input_ids : int32 (total,), input after input
-    token_type_ids : uint8 (total,)
-    lengths : int64 (n,), tokens of each input
-    """
-
-    input_ids: NDArray[np.int32]
-    token_type_ids: NDArray[np.uint8]
-    lengths: NDArray[np.int64]
+    input_ids: NDArray[np.int32]  # (total,), input after input
+    token_type_ids: NDArray[np.uint8]  # (total,)
+    lengths: NDArray[np.int64]  # (n,), tokens of each input
 
     @classmethod
     def of(cls, sequences: ModelInputs | Sequence[TokenSequence]) -> ModelInputs:

@@ -128,19 +128,13 @@ class VanillaBert(CedrRanker):
 class Evidence(NamedTuple):
     """What a CEDR head reads of n pairs.
 
-    Attributes
-    ----------
-    similarity : float32 (n, channels, q, d), cosines, 0 where there is no token; channel 0 is of the embedding output,
-        channel l of layer l; no channels if similarities were not asked for
-    cls : float32 (n, h), the last layer's [CLS] before BERT's pooler, averaged over the parts of a document
-    query_mask : bool (n, q), True at tokens
-    document_mask : bool (n, d), True at tokens
+    Channel 0 of the similarities is of the embedding output, channel l of layer l; none if they were not asked for.
     """
 
-    similarity: Tensor
-    cls: Tensor
-    query_mask: Tensor
-    document_mask: Tensor
+    similarity: Tensor  # float32 (n, channels, q, d), cosines, 0 where there is no token
+    cls: Tensor  # float32 (n, h), the last layer's [CLS] before BERT's pooler, averaged over the parts of a document
+    query_mask: Tensor  # bool (n, q), True at tokens
+    document_mask: Tensor  # bool (n, d), likewise
 
 
 def cosine_matrix(query: Tensor, document: Tensor, query_mask: Tensor, document_mask: Tensor) -> Tensor:

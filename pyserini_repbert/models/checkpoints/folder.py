@@ -42,19 +42,12 @@ _Value = TypeVar('_Value')
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint folder, opened.
+    """A checkpoint folder, opened."""
 
-    Attributes
-    ----------
-    name : as the user gave it: a catalog name or a path
-    config : config.json; `config['ranking']` holds the system's settings
-    base : for a PEFT adapter, the checkpoint that it adapts
-    """
-
-    name: str
+    name: str  # as the user gave it: a catalog name or a path
     folder: Path
-    config: Mapping[str, Any]
-    base: Checkpoint | None = field(default=None, repr=False)
+    config: Mapping[str, Any]  # config.json; `config['ranking']` holds the system's settings
+    base: Checkpoint | None = field(default=None, repr=False)  # what a PEFT adapter adapts
 
     @classmethod
     def open(
