@@ -115,9 +115,9 @@ class EpicImpactSearcher(Ranker):
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         encoded = {topic.qid: self.query_encoder.encode(topic.text) for topic in topics}
         depth = self.size if k is None else min(k, self.size)
-        run: Run = {}
+        rankings: Run = {}
         if not any(encoded.values()):
-            return run
+            return rankings
         with java_calls():
             queries, names = self._list(), self._list()
             for qid, levels in encoded.items():
@@ -130,8 +130,8 @@ class EpicImpactSearcher(Ranker):
             for entry in calling(self._java.batch_search, queries, names, depth, self.threads).entrySet().toArray():
                 hits = list(entry.getValue())
                 scores = [hit.score * self._unit for hit in hits]
-                run[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)
-        return run
+                rankings[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)
+        return rankings
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         return [text or None for text in self._stored.texts(docids)]
