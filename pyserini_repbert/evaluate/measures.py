@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import MAX_GRADE, Qrels
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
@@ -129,6 +128,8 @@ def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, Ranking]:
 
 def by_rank(run: Mapping[str, Ranking]) -> Run:
     """The run with the scores 1, 1/2, 1/3, …, so that an evaluator, which sorts by score, keeps its order."""
+    from pyserini_repbert.data.runs import reciprocal_scores
+
     return {qid: Ranking(ranking.docids, reciprocal_scores(len(ranking))) for qid, ranking in run.items()}
 
 
