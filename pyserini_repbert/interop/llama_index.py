@@ -41,6 +41,11 @@ class RerankerPostprocessor(BaseNodePostprocessor):  # type: ignore[misc]
     reranker: Reranker = Field(exclude=True)
     k: int | None = None
 
+    @classmethod
+    def class_name(cls) -> str:
+        """The name under which LlamaIndex serialises it."""
+        return cls.__name__
+
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
