@@ -31,7 +31,7 @@ def test_nodes_are_our_hits(searcher):
 def test_processed_as_reranked(system, searcher, request):
     reranker = request.getfixturevalue(system)
     processor = RerankerPostprocessor(reranker=reranker, k=3)
-    assert isinstance(processor, BaseNodePostprocessor)
+    assert isinstance(processor, BaseNodePostprocessor) and processor.class_name() == 'RerankerPostprocessor'
     nodes = NodeRetriever(searcher, k=5).retrieve('the cat')
     before = _pairs(nodes)
     own = reranker.rerank('the cat', hits_with_text(searcher, 'the cat', 5), 3)
