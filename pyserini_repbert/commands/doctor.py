@@ -16,7 +16,6 @@ from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
 
 REQUIRED = ('transformers', 'numpy', 'safetensors', 'ir_measures', 'huggingface_hub', 'PyYAML', 'tqdm', 'pyjnius')
 _LITTLE_SPACE = 20e9  # bytes; MS MARCO's passages as float16 vectors are 13.6 GB
-_PYSERINI = "pip install 'pyserini>=1.6,<3'"
 
 
 class Finding(NamedTuple):
@@ -36,49 +35,33 @@ def _python() -> Iterator[Finding]:
 def _java() -> Iterator[Finding]:
     from pyserini_repbert.lucene import java_home, jvm
 
-    try:
-        java = java_home.find_java()
-        jvm.start_jvm()
-        yield Finding('java', 'ok', f'{java.version} in {java.home} ({java.source}), starts')
-    except PyseriniRepbertError as error:
-        yield Finding('java', 'fail', f'{error}', java_home.INSTALL_JAVA)
-    try:
-        yield Finding('anserini', 'ok', str(java_home.anserini_jar()))
-    except PyseriniRepbertError as error:
-        yield Finding('anserini', 'fail', f'{error}', f'{_PYSERINI}, or set ANSERINI_CLASSPATH')
+    java = java_home.find_java()
+    jvm.start_jvm()
+    yield Finding('java', 'ok', f'{java.version} in {java.home} ({java.source}), starts')
+
+
+def _anserini() -> Iterator[Finding]:
+    from pyserini_repbert.lucene.java_home import anserini_jar
+
+    yield Finding('anserini', 'ok', str(anserini_jar()))
 
 
 def _pyserini() -> Iterator[Finding]:
     """Pyserini may be installed but fail: with other versions of its packages or, 2.x, without its tables."""
-    from pyserini_repbert.lucene.compat import import_pyserini
+    from pyserini_repbert.lucene.compat import import_pyserini, pyserini_version
 
-    version = _version('pyserini')
-    if version is None:
-        yield Finding('pyserini', 'fail', 'not installed', _PYSERINI)
-        return
+    version = pyserini_version()
     fits = (1, 6) <= tuple(int(number) for number in re.findall(r'\d+', version)[:2]) < (3,)
-    yield Finding('pyserini', 'ok' if fits else 'warn', version, '' if fits else _PYSERINI)
+    yield Finding('pyserini', 'ok' if fits else 'warn', version, '' if fits else "pip install 'pyserini>=1.6,<3'")
     try:
         import_pyserini('pyserini.encode')
     except PyseriniRepbertError as error:
-        message, _, fix = str(error).rpartition(': ')
         status = 'warn' if isinstance(error, MissingResourceError) else 'fail'
-        yield Finding('pyserini import', status, f'{message}; dense search, encode and rerank need no Pyserini', fix)
+        yield _problem('pyserini import', status, error, '; dense search, encode and rerank need no Pyserini')
 
 
 def _packages() -> Iterator[Finding]:
-    versions = {name: _version(name) for name in REQUIRED}
-    if missing := [name for name, version in versions.items() if version is None]:
-        yield Finding('packages', 'fail', f'missing: {", ".join(missing)}', f'pip install {" ".join(missing)}')
-    else:
-        yield Finding('packages', 'ok', ', '.join(f'{name} {version}' for name, version in versions.items()))
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    yield Finding('packages', 'ok', ', '.join(f'{name} {importlib.metadata.version(name)}' for name in REQUIRED))
 
 
 def _torch() -> Iterator[Finding]:
@@ -139,22 +122,30 @@ def _catalog() -> Iterator[Finding]:
                 elif 'package' in entry.values:
                     catalog.package_folder(entry)
             except PyseriniRepbertError as error:
-                message, _, fix = str(error).rpartition(': ')
-                yield Finding(f'{kind}/{name}', 'fail' if 'resource' in entry.values else 'warn', message, fix)
+                yield _problem(f'{kind}/{name}', 'fail' if 'resource' in entry.values else 'warn', error)
+
+
+def _problem(check: str, status: str, error: PyseriniRepbertError, note: str = '') -> Finding:
+    """A finding from an error, whose message ends in what to do."""
+    message, _, fix = str(error).rpartition(': ')
+    return Finding(check, status, f'{message}{note}', fix)
 
 
 # Each comes after those that it depends on.
-CHECKS = (_python, _java, _pyserini, _packages, _torch, _faiss, _gpu, _cache, _catalog)
+CHECKS = (_python, _java, _anserini, _pyserini, _packages, _torch, _faiss, _gpu, _cache, _catalog)
 
 
 def findings() -> Iterator[Finding]:
     """The findings of all checks, in order; a check that raises is reported as a failure."""
     for check in CHECKS:
+        name = check.__name__.strip('_')
         try:
             yield from check()
+        except PyseriniRepbertError as error:
+            yield _problem(name, 'fail', error)
         except Exception as error:
             fix = 'reinstall the package named here'
-            yield Finding(check.__name__.strip('_'), 'fail', f'{type(error).__name__}: {error}', fix)
+            yield Finding(name, 'fail', f'{type(error).__name__}: {error}', fix)
 
 
 def main(arguments: list[str]) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, check_outside, precision, record_output
-from pyserini_repbert.commands.terminal import cut_text, model_update, say_device, stages_text
+from pyserini_repbert.commands.terminal import cut_text, say_device, stages_text
 from pyserini_repbert.data.corpus import Corpus
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -103,10 +103,9 @@ def encode(
             corpus = corpus.part(part.index, part.of, options.shard_size)
             output = part_folder(output, part, options.overwrite)
         with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
-            update = model_update(bar.update, options)
-            staged = encoding(on_progress=update)
+            staged = encoding(on_progress=bar.update)
             begun = command.picked(options, 'resume', 'overwrite')
-            manifest = build_bundle(corpus, output, staged, **begun, on_progress=update)
+            manifest = build_bundle(corpus, output, staged, **begun, on_progress=bar.update)
         if not options.quiet:
             print(stages_text(staged.times, tokenizers), file=sys.stderr)
     record_output(options, str(output), ('corpus',), used_models(encoder))

@@ -9,7 +9,6 @@ from pathlib import Path
 from pyserini_repbert.commands.command import parser, positive_int, progress, zero_or_more
 from pyserini_repbert.commands.flags import add_flags, parsed, precision, record_output
 from pyserini_repbert.commands.index import WEIGHTS
-from pyserini_repbert.commands.terminal import model_update
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.plots import plot_points
@@ -133,8 +132,8 @@ def epic_pruning(arguments: Sequence[str]) -> None:
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields)
     topics, run, qrels = load_topics(options.topics), read_run(options.run, options.hits), load_qrels(options.qrels)
     with tempfile.TemporaryDirectory() as temporary, progress(len(settings), 'prune', 'settings', options.quiet) as bar:
-        folder, update = Path(options.folder or temporary), model_update(bar.update, options)
-        results = compare_pruning(encoder, corpus, topics, run, qrels, measures, settings, folder, options.hits, update)
+        folder, depth = Path(options.folder or temporary), options.hits
+        results = compare_pruning(encoder, corpus, topics, run, qrels, measures, settings, folder, depth, bar.update)
     header = ['r', 'weights', 'bytes a passage', 'ms a query', *(named.name for named in measures), 'same in top 10']
     rows = [
         [str(one.prune or 'all'), one.weights, f'{one.bytes_per_passage:,.0f}', f'{one.milliseconds:.2f}']

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import shutil
 import sys
 import textwrap
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
     from pyserini_repbert.names.indexes import NamedIndex
 
-LONG = 10.0  # seconds of a model's work before the advice
 STAGES = ('reading', 'tokenising', 'computing', 'writing')
 _INDENT = '      '
 _LINES = 4
@@ -61,37 +59,16 @@ def ask(answer: Callable[[str], str]) -> None:
                 print(f'error: {printable(str(error))}')
 
 
-def model_update(update: Callable[[int], object], options: argparse.Namespace) -> Callable[[int], object]:
-    """A progress callback for a model's work that says once on stderr if bfloat16 would be faster than float32.
-
-    It does so after `LONG` seconds, unless the user gave --quiet or a precision.
-    """
-    start = time.monotonic()
-
-    def updated(n: int) -> object:
-        nonlocal start
-        if time.monotonic() - start >= LONG:
-            from tqdm import tqdm
-
-            from pyserini_repbert.models.precision import bfloat16_gain, usable_device
-
-            start = math.inf
-            device = (getattr(options, 'devices', None) or options.device).split(',')[0]
-            gain = bfloat16_gain(usable_device(device))
-            if gain and not getattr(options, 'advised', False):
-                options.advised = True
-                tqdm.write(f'bfloat16 is {gain} faster here: --bf16', file=sys.stderr)
-        return update(n)
-
-    return update if options.quiet or options.precision else updated
-
-
 def say_device(options: argparse.Namespace) -> None:
-    """Say on stderr which GPU --device auto found; a CPU needs no word."""
+    """Say on stderr which GPU --device auto found, and whether bfloat16 is faster on it; a CPU needs no word."""
     import torch
 
+    from pyserini_repbert.models.precision import bfloat16_gain
+
     if options.device == 'auto' and torch.cuda.is_available() and not options.quiet:
-        print(f'device: cuda ({torch.cuda.get_device_name()})', file=sys.stderr)
+        gain = '' if options.precision else bfloat16_gain(torch.device('cuda'))
+        hint = f'; bfloat16 is {gain} faster: --bf16' if gain else ''
+        print(f'device: cuda ({torch.cuda.get_device_name()}){hint}', file=sys.stderr)
 
 
 class Bars(contextlib.ExitStack, Notes):
@@ -102,17 +79,14 @@ class Bars(contextlib.ExitStack, Notes):
         Notes.__init__(self, progress=self)  # which the notes of all parts share
         self.options = options
         self.began: dict[str, float] = {}  # seconds, by step
-        self._advance: Callable[[int], object] = int
 
     def begins(self, step: str, total: int | None, unit: str) -> None:
         self.close()
         self.began[step] = time.perf_counter()
-        bar = self.enter_context(progress(total, step, unit, self.options.quiet))
-        advised = step == 'rerank' and self.options.backend == 'torch'  # ONNX Runtime does not run models in bfloat16
-        self._advance = model_update(bar.update, self.options) if advised else bar.update
+        self._bar = self.enter_context(progress(total, step, unit, self.options.quiet))
 
     def advance(self, n: int) -> None:
-        self._advance(n)
+        self._bar.update(n)
 
     def building(self, index: NamedIndex | Path) -> Callable[[int], object]:
         """Say on stderr what is built; returns a progress callback."""
@@ -123,7 +97,7 @@ class Bars(contextlib.ExitStack, Notes):
             return int
         print(f"building index '{index.entry.name}' for encoder '{index.encoder}' in {index.folder}", file=sys.stderr)
         self.begins('encode', None if self.options.corpus else index.collection.values['passages'], 'passages')
-        return self.advance if index.builds_itself else model_update(self.advance, self.options)
+        return self.advance
 
 
 def cut_text(encoder: Any) -> str:

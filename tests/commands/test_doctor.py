@@ -40,5 +40,5 @@ def test_a_broken_check_is_a_finding(monkeypatch):
 
 @pytest.mark.jvm
 def test_java_and_jar_of_this_machine():
-    java, jar = doctor._java()
+    (java,), (jar,) = doctor._java(), doctor._anserini()
     assert (java.status, jar.status) == ('ok', 'ok') and jar.found.endswith('.jar')
