@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.ranking import Ranking
 
 _MATCHES = 3  # closest passage tokens shown of each query token
-_SHADES = (255, 254, 252, 194, 157, 120, 83, 46)  # backgrounds of xterm's 256 colours, from white to green
 
 
 def main(arguments: list[str]) -> None:
@@ -85,16 +83,16 @@ def main(arguments: list[str]) -> None:
     if options.json:
         print(json.dumps(explained, ensure_ascii=False, indent=1))
     else:
-        print(_text(explained, sys.stdout.isatty()))
+        print(_text(explained))
 
 
-def _text(explained: Mapping[str, Any], colours: bool) -> str:
-    """An explanation for a terminal: EPIC's terms are shaded with `colours`, else followed by their weights."""
+def _text(explained: Mapping[str, Any]) -> str:
+    """An explanation for a terminal."""
     from pyserini_repbert.explain.rendering import panels, titles
 
     if explained['system'] == 'epic':
         named = zip(titles(explained), explained['passages'], strict=True)
-        return '\n\n'.join(title + _weights(passage, colours) for title, passage in named)
+        return '\n\n'.join(title + _weights(passage) for title, passage in named)
     if explained['system'] == 'cedr':
         tables = []
         for panel in panels(explained):  # a table for each map
@@ -121,13 +119,13 @@ def _text(explained: Mapping[str, Any], colours: bool) -> str:
     return markdown(['passage', 'relevant', 'score'], cells)
 
 
-def _weights(passage: Mapping[str, Any], colours: bool) -> str:
+def _weights(passage: Mapping[str, Any]) -> str:
     quality = '' if passage['quality'] is None else f', passage quality {passage["quality"]:.4f}'
-    lines = [f'score {passage["score"]:.4f}{quality}', '', 'query:', _terms(passage['query_terms'], colours)]
+    lines = [f'score {passage["score"]:.4f}{quality}', '', 'query:', _terms(passage['query_terms'])]
     if passage['passage_terms']:
-        lines += ['', 'passage:', _terms(passage['passage_terms'], colours)]
+        lines += ['', 'passage:', _terms(passage['passage_terms'])]
     absent = '' if passage['quality'] is None else ' that the passage does not contain'
-    lines += ['', f'strongest terms{absent}:', _terms(passage['expansions'], colours)]
+    lines += ['', f'strongest terms{absent}:', _terms(passage['expansions'])]
     lines += ['', f'{"term":20} {"query":>9} {"passage":>9} {"product":>9}']
     for part in passage['contributions']:
         values = (part['query_weight'], part['passage_weight'], part['contribution'])
@@ -135,10 +133,5 @@ def _weights(passage: Mapping[str, Any], colours: bool) -> str:
     return '\n'.join(lines)
 
 
-def _terms(terms: Sequence[Mapping[str, Any]], colours: bool) -> str:
-    if not colours or not terms:
-        return '  '.join(f'{printable(term["term"])} {term["weight"]:.3f}' for term in terms) or '(none)'
-    greatest = max(max(term['weight'] for term in terms), 1e-9)
-    places = [min(int(max(term['weight'], 0) / greatest * len(_SHADES)), len(_SHADES) - 1) for term in terms]
-    words = [printable(term['term']) for term in terms]
-    return ' '.join(f'\x1b[30;48;5;{_SHADES[at]}m{word}\x1b[0m' for at, word in zip(places, words, strict=True))
+def _terms(terms: Sequence[Mapping[str, Any]]) -> str:
+    return '  '.join(f'{printable(term["term"])} {term["weight"]:.3f}' for term in terms) or '(none)'

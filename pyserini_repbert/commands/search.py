@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -114,7 +113,6 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.rerank.base import Reranker
 
-    _advise(options, len(options.query or ()))
     with Bars(options) as watcher:
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
     rerankers = [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)] if options.explain else []
@@ -151,7 +149,6 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     from pyserini_repbert.pipeline.pipeline import run_pipeline
 
     topics = load_topics(options.topics, TopicsFormat(options.topics_format))
-    _advise(options, len(topics))
     with Bars(options) as watcher:
         opened = open_pipeline(spec, machine, watcher.building)
         with contextlib.closing(opened.pipeline):
@@ -171,12 +168,3 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     print(f'{options.output}: {len(topics)} topics{without}, {searched}')
     if 'rerank' in watcher.began:
         report(options, opened.pipeline.rerankers, watcher, {'run': options.output, 'k1': spec.stages[-1].k})
-
-
-def _advise(options: argparse.Namespace, n_topics: int) -> None:
-    """Say on stderr that exact search is faster, if --ann is given with many topics searched together."""
-    from pyserini_repbert.search.ann import MANY
-
-    together = min(n_topics, options.batch_size)
-    if options.ann and together >= MANY and not options.quiet:
-        print(f'{together} topics together: exact search is faster, and misses nothing: without --ann', file=sys.stderr)

@@ -18,7 +18,6 @@ from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.search import products
 from pyserini_repbert.search.exact import ExactIndex, TopRows, top_rows
 
-MANY = 8  # from so many queries together on, exact search is faster (figures: docs/guides/own-corpus.md)
 _QUERY_GROUP = 256  # queries whose candidates are in memory together
 RECALL = 0.98
 HITS = 1000
