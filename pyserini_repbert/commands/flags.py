@@ -61,7 +61,7 @@ _INPUTS = ('run', 'runs', 'reranked', 'reference', 'topics', 'qrels', 'corpus', 
 _OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot')
 # Options that are not settings: how a command runs, what else it writes, and checkpoints, which have their own entry.
 _LEFT_OUT = frozenset(
-    'command action shard shard_id shard_num finish quiet ray resume overwrite offline download build tag '
+    'command action shard finish quiet ray resume overwrite offline download build tag '
     'query output provenance cost pairs csv folder to_faiss install logs encoder model precision'.split()
 )
 
@@ -176,7 +176,7 @@ def check_outside(output: str, corpus: str | None) -> None:
 def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:
     value = getattr(options, name, None)
     for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, str) and one != '-':
+        if isinstance(one, str):
             named = name == 'runs' and not os.path.exists(one)  # NAME=FILE, as evaluate takes them
             yield Path(one.partition('=')[2] or one if named else one)
 
