@@ -14,7 +14,7 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -68,11 +68,11 @@ class Fixed(InstanceStream):
     """A fixed list of instances."""
 
     def __init__(self, instances: list[Instance]) -> None:
+        super().__init__([], seed=0, shuffle=1)
         self.instances = instances
 
-    def from_position(self, position: int) -> Any:
-        """The instances from `position` on, once."""
-        return iter(self.instances[position:])
+    def __iter__(self) -> Iterator[Instance]:
+        return iter(self.instances)
 
 
 def ours(

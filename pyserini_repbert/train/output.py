@@ -28,7 +28,6 @@ LOG = 'log.csv'
 EVENTS = 'tensorboard'  # a folder
 CARD = 'README.md'
 METRIC = 'eval_measure'  # column of the log: the validation measure
-CUTOFF, AT_CUTOFF = 'eval_cutoff', 'eval_at_cutoff'  # the same, only for a model that is the best so far
 REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done
 _CHECKPOINT = 'checkpoint-'  # a folder of the Trainer's, with the step's number
 _STATE = 'trainer_state.json'  # in it, written last
@@ -41,8 +40,6 @@ class Trained(NamedTuple):
     steps: int  # fewer than asked for if training stopped early
     loss: float  # mean over the steps
     best: float | None  # validation measure of the best model, which is the result
-    cutoff: int | None = None  # how many hits of the validation topics the model should best rerank
-    at_cutoff: float | None = None  # the measure then
     before: float | None = None  # validation measure of the base
 
     @classmethod
@@ -56,9 +53,7 @@ class Trained(NamedTuple):
                 steps = int(row['step'])
         measured = {int(row['step']): float(row[METRIC]) for row in rows if METRIC in row}
         base, best = measured.pop(0, None), max(measured.values(), default=None)
-        tuned = [(int(row[CUTOFF]), float(row[AT_CUTOFF])) for row in rows if CUTOFF in row]
-        cutoff, at_cutoff = tuned[-1] if tuned else (None, None)
-        return cls(folder, steps, total / max(steps, 1), best, cutoff, at_cutoff, base)
+        return cls(folder, steps, total / max(steps, 1), best, base)
 
     @property
     def validated(self) -> str:

@@ -151,19 +151,30 @@ class TrainingSource:
                 yield Instance(self.number, qid, (positive, negative))
 
 
-class InstanceStream:
+class InstanceStream(IterableDataset[Instance]):
     """The instances of all sources, epoch after epoch without end, in an order that the seed decides.
 
     In an epoch, sources take turns until all are exhausted. Only the shuffle buffer, of `shuffle` instances, is held in
     memory; a buffer of 1 keeps the order. Sources are anything with `instances(seed, epoch)` and `where`.
+
+    Iteration begins with the instance at `position`, from 0. Worker processes take turns of `chunk` instances, a batch
+    of all devices. Raises InputError for sources without instances.
     """
 
-    def __init__(self, sources: Sequence[Any], seed: int, shuffle: int) -> None:
+    def __init__(self, sources: Sequence[Any], seed: int, shuffle: int, chunk: int = 1, position: int = 0) -> None:
         self.sources, self.seed, self.shuffle = list(sources), seed, shuffle
+        self.chunk, self.position = chunk, position
 
-    def from_position(self, position: int) -> Iterator[Instance]:
-        """The stream from its `position`-th instance (from 0) on. Raises InputError for sources without instances."""
-        return itertools.islice(self._endless(), position, None)
+    def __iter__(self) -> Iterator[Instance]:
+        instances = itertools.islice(self._endless(), self.position, None)
+        worker = get_worker_info()
+        if worker is None:
+            yield from instances
+            return
+        for number in itertools.count():
+            part = list(itertools.islice(instances, self.chunk))
+            if number % worker.num_workers == worker.id:
+                yield from part
 
     def _endless(self) -> Iterator[Instance]:
         for epoch in itertools.count():
@@ -199,21 +210,3 @@ class InstanceStream:
                     active.remove(one)
                 else:
                     yield instance
-
-
-class StreamDataset(IterableDataset[Instance]):
-    """Instances from `position` on; worker processes take turns of `chunk` instances, a batch of all devices."""
-
-    def __init__(self, stream: InstanceStream, chunk: int, position: int = 0) -> None:
-        self.stream, self.chunk, self.position = stream, chunk, position
-
-    def __iter__(self) -> Iterator[Instance]:
-        instances = self.stream.from_position(self.position)
-        worker = get_worker_info()
-        if worker is None:
-            yield from instances
-            return
-        for number in itertools.count():
-            part = list(itertools.islice(instances, self.chunk))
-            if number % worker.num_workers == worker.id:
-                yield from part

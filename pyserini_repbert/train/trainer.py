@@ -19,15 +19,15 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC, is_first
-from pyserini_repbert.train.sources import InstanceStream, StreamDataset
+from pyserini_repbert.train.output import EVENTS, LOG, METRIC, is_first
+from pyserini_repbert.train.sources import InstanceStream
 from pyserini_repbert.train.tasks.base import Batch, Task, parameter_groups
 from pyserini_repbert.train.validation import Validator
 
 logger = logging.getLogger(__name__)
 
 GPU_WORKERS = 4  # processes that prepare a GPU's batches, where the recipe does not say
-_COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUTOFF)
+_COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC)
 
 
 class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
@@ -44,7 +44,7 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         quiet: bool = False,
         tensorboard: bool = False,
     ) -> None:
-        self.base, self.validator = base, validator
+        self.base, self.stream, self.validator = base, stream, validator
         self.restored: Path | None = None
         self.control: Any
         recipe = task.recipe
@@ -52,7 +52,7 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         self.per_step = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
         pairs = self.per_step * task.inputs_per_instance * max(1, recipe.training.group)
         self.csv = CsvLog(folder / LOG, pairs)
-        self.stream_data = StreamDataset(stream, args.per_device_train_batch_size * args.world_size)
+        stream.chunk = args.per_device_train_batch_size * args.world_size
         callbacks: list[transformers.TrainerCallback] = [self.csv]
         if tensorboard and is_first():
             from torch.utils.tensorboard import SummaryWriter
@@ -64,7 +64,7 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
             model=task,
             args=args,
             data_collator=task.collate,
-            train_dataset=self.stream_data,
+            train_dataset=stream,
             eval_dataset=[] if validator else None,
             callbacks=callbacks,
             optimizers=(torch.optim.AdamW(parameter_groups(task, recipe.training), fused=True), None),
@@ -82,7 +82,7 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         state = transformers.TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
         if not state.stateful_callbacks['TrainerControl']['args']['should_training_stop']:
             self.restored = checkpoint
-            self.stream_data.position = state.global_step * self.per_step
+            self.stream.position = state.global_step * self.per_step
             self.train(resume_from_checkpoint=str(checkpoint))
             return
         self.state = state  # of the last step: the Trainer would do one more
@@ -112,25 +112,10 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         loss: Tensor = model(inputs)
         return (loss, {}) if return_outputs else loss
 
-    def floating_point_ops(self, inputs: Batch) -> float:
-        """Operations of a step's matrix products, by the usual estimate: 6 a token and weight of the layers.
-
-        4 where the weight is frozen: the batch goes forward and gradients go back through it. Padding counts.
-        """
-        tokens = sum(tensor.numel() for name, tensor in inputs.items() if name.endswith('input_ids'))
-        weights = dict(self.model.named_parameters()).items()
-        used = [weight for name, weight in weights if weight.ndim == 2 and 'embeddings' not in name]
-        return float(tokens * sum(weight.numel() * (6.0 if weight.requires_grad else 4.0) for weight in used))
-
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
-        """Rank and measure the validation topics; for the best model that was trained, also how many hits to rerank."""
-        task = self.accelerator.unwrap_model(self.model)
+        """Rank and measure the validation topics."""
         assert self.validator is not None
-        metrics: dict[str, float] = {METRIC: self.validator.measure(task, self.base)}
-        before = self.state.best_metric
-        best = self.state.global_step and (before is None or metrics[METRIC] > before)
-        if best and (tuned := self.validator.cutoff()):
-            metrics |= {CUTOFF: tuned.best, AT_CUTOFF: tuned.values[tuned.best]}
+        metrics = {METRIC: self.validator.measure(self.accelerator.unwrap_model(self.model), self.base)}
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
@@ -145,12 +130,12 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
 
     def __init__(self, path: Path, pairs: int) -> None:
         self.path, self.pairs = path, pairs
-        self.steps, self.seconds, self.since, self.operations = 0, 0.0, time.perf_counter(), 0.0
+        self.steps, self.seconds, self.since = 0, 0.0, time.perf_counter()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write the lines of the steps already done, and find the best model so far in the present folder."""
         self._write(state)
-        self.since, self.operations = time.perf_counter(), state.total_flos
+        self.since = time.perf_counter()
         if state.best_global_step:
             best = Path(args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}'
             if not best.is_dir():
@@ -172,9 +157,7 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
         self._write(state)
         if is_first() and self.steps and loss is not None:
             rate = self.steps / self.seconds
-            tera = (state.total_flos - self.operations) / self.seconds / 1e12
-            speed = f'{rate:.2f} steps/s, {rate * self.pairs:.0f} pairs/s, {tera:.3g} TFLOP/s'
-            logger.info('step %d: %s', state.global_step, speed)
+            logger.info('step %d: %.2f steps/s, %.0f pairs/s', state.global_step, rate, rate * self.pairs)
 
     def on_evaluate(self, *args: Any, **kwargs: Any) -> None:
         """Leave the time since the last step out."""

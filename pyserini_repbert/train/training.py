@@ -6,7 +6,7 @@ import importlib.util
 import logging
 import platform
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,6 @@ def train(
     if is_first():
         logger.info(settings_line)
     stream = InstanceStream(sources, settings.seed, settings.shuffle)
-    task.look_at(stream.from_position(0))
     with state_folder(recipe, target, resume, overwrite) as checkpoint:
         work = work_folder(target)
         set_seed(settings.seed)
@@ -111,7 +110,7 @@ def train(
                 shutil.copyfile(work / name, folder / name)
             if (work / EVENTS).is_dir():
                 shutil.copytree(work / EVENTS, folder / EVENTS)
-            card = model_card(recipe, base, trained, settings_line, task.notes)
+            card = model_card(recipe, base, trained, settings_line)
             (folder / CARD).write_text(card, encoding='utf-8')
     return trained
 
@@ -125,19 +124,14 @@ def _settings_line(ranking: Mapping[str, Any], given: Mapping[str, Any], inherit
     return f'{ranking["system"]}: {", ".join(settings)}' if settings else 'pre-training'
 
 
-def model_card(recipe: Recipe, base: Checkpoint, trained: Trained, settings: str, notes: Sequence[str]) -> str:
-    """The card in Markdown, with the YAML front matter that Hugging Face's hub reads, and the task's `notes`."""
+def model_card(recipe: Recipe, base: Checkpoint, trained: Trained, settings: str) -> str:
+    """The card in Markdown, with the YAML front matter that Hugging Face's hub reads."""
     adapter, validation = recipe.adapter, recipe.validation
     kind = f'LoRA adapter (rank {adapter.rank})' if adapter else 'full fine-tuning'
     kind = 'its layers whole' if adapter and adapter.whole else kind
-    lines = [f'steps: {trained.steps} of {recipe.training.steps}', f'mean training loss: {trained.loss:.4f}', *notes]
+    lines = [f'steps: {trained.steps} of {recipe.training.steps}', f'mean training loss: {trained.loss:.4f}']
     if validation is not None and trained.best is not None:
         lines.append(f'validation, {validation.measure}: {trained.validated}')
-        if trained.cutoff is not None:
-            lines.append(
-                f'best cut-off on the validation topics: {trained.cutoff} hits reranked, '
-                f'{validation.measure}: {trained.at_cutoff:.4f}'
-            )
     versions = ', '.join(f'{name} {metadata.version(name)}' for name in ('torch', 'transformers', 'accelerate'))
     results = '\n'.join(f'- {line}' for line in lines)
     return f"""---

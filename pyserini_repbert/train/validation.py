@@ -12,12 +12,11 @@ from pyserini_repbert.data.runs import iter_run, reciprocal_scores
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
-from pyserini_repbert.evaluate.studies.depths import Cutoff, tune_cutoff
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
-from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
+from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run, by_score
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
 from pyserini_repbert.train.checkpoints import write_checkpoint
 from pyserini_repbert.train.recipe import System, Validation
@@ -44,7 +43,6 @@ class Validator:
             raise InputError(f'validation: none of the topics is judged in {settings.qrels}: check topics and qrels')
         self.texts: dict[str, str] = {}  # of all candidates
         self.candidates: Run = self._whole_corpus() if settings.run is None else self._hits(settings.run)
-        self.ranked: Run = {}
 
     def _whole_corpus(self) -> Run:
         settings = self.settings
@@ -76,15 +74,8 @@ class Validator:
         device = str(next(task.ranker.parameters()).device)
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
             write_checkpoint(Path(folder), task, base)
-            self.ranked = self._ranked(open_checkpoint(folder), device)
-        return evaluate(by_rank(self.ranked), self.qrels, self.measures).means[self.settings.measure]
-
-    def cutoff(self) -> Cutoff | None:
-        """How many hits the model that was measured last should rerank (EPIC section 3); None without a run."""
-        if self.settings.run is None or not self.ranked:
-            return None
-        deepest = max(map(len, self.candidates.values()))
-        return tune_cutoff(self.candidates, self.ranked, self.qrels, self.measures[0], range(deepest + 1))
+            ranked = self._ranked(open_checkpoint(folder), device)
+        return evaluate(by_rank(ranked), self.qrels, self.measures).means[self.settings.measure]
 
     def _ranked(self, model: Checkpoint, device: str) -> Run:
         if self.system is not System.REPBERT:
@@ -95,7 +86,7 @@ class Validator:
         rows = {docid: row for row, docid in enumerate(self.texts)}
         run: Run = {}
         for query, vector in zip(self.topics, queries, strict=True):
-            docids = self.candidates[query.qid].docids if query.qid in self.candidates else ()
+            docids = self.candidates.get(query.qid, NO_HITS).docids
             scores = passages[[rows[docid] for docid in docids]] @ vector
             run[query.qid] = by_score(docids, scores.tolist())[: self.settings.depth]
         return run

@@ -1,4 +1,4 @@
-"""EPIC's analyses: the cut-off, the distribution of values, and what pruning costs."""
+"""What pruning EPIC's vectors costs."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,6 @@ from pyserini_repbert.data.runs import write_run
 from pyserini_repbert.encode.corpus import encode_corpus, prune_epic_bundle
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import parse_measures
-from pyserini_repbert.evaluate.studies.depths import tune_cutoff
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranking
@@ -18,18 +16,6 @@ from pyserini_repbert.ranking import Ranking
 
 def ranked(docids):
     return Ranking(list(docids), [1 / rank for rank in range(1, len(docids) + 1)])
-
-
-def test_the_best_cutoff_by_hand():
-    # 'd' is relevant to 1: cut-offs below 4 leave it at rank 4; from 4 on it is first, from 5 on 'e' passes it
-    first, reranked, qrels = {'1': ranked('abcde')}, {'1': ranked('edabc')}, {'1': {'d': 1}}
-    (measure,) = parse_measures(['MRR@10'])
-    found = tune_cutoff(first, reranked, qrels, measure, range(6))
-    assert found.best == 4
-    assert found.values == {0: 0.25, 1: 0.25, 2: 0.25, 3: 0.25, 4: 1.0, 5: 0.5}
-    assert tune_cutoff(first, reranked, qrels, measure, [3, 2]).best == 2  # the smallest of equal ones
-    with pytest.raises(InputError, match='at least 0 were expected'):
-        tune_cutoff(first, reranked, qrels, measure, [])
 
 
 @pytest.fixture

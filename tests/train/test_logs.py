@@ -1,12 +1,9 @@
 """The logs of a training: what is written, where it stays, and what a resumed training hides."""
 
-from types import SimpleNamespace
-
 import pytest
-import torch
 
 from pyserini_repbert.train.output import Trained, read_log
-from pyserini_repbert.train.trainer import CsvLog, RankingTrainer
+from pyserini_repbert.train.trainer import CsvLog
 from pyserini_repbert.train.training import train
 
 REPBERT = {'max_query_length': 8, 'max_doc_length': 16}
@@ -29,28 +26,20 @@ def test_a_log_has_what_the_state_has_logged(tmp_path):
     log.on_train_begin(None, state, TrainerControl())
     state.log_history.append({'loss': 3.2, 'step': 12})
     log.on_log(None, state, TrainerControl(), {'loss': 3.2})
-    assert log.path.read_text().splitlines()[1:] == ['1,0.1,,,,,', '1,,,,0.5,,', '12,3.2,,,,,']
+    assert log.path.read_text().splitlines()[1:] == ['1,0.1,,,', '1,,,,0.5', '12,3.2,,,']
     assert read_log(tmp_path / 'none.csv') == []
-
-
-def test_operations_are_counted_by_token_and_weight():
-    """Two rows of 3 tokens; 4 x 5 weights learn, 5 x 2 are frozen, an embedding is looked up: 6 (6 · 20 + 4 · 10)."""
-    model = torch.nn.ModuleDict({'embeddings': torch.nn.Embedding(7, 4), 'a': torch.nn.Linear(4, 5)})
-    model['b'] = torch.nn.Linear(5, 2).requires_grad_(False)
-    batch = {'query_input_ids': torch.zeros(2, 2), 'input_ids': torch.zeros(2, 1), 'attention_mask': torch.ones(9)}
-    assert RankingTrainer.floating_point_ops(SimpleNamespace(model=model), batch) == 6 * (6 * 20 + 4 * 10)
 
 
 def test_what_came_of_a_training_is_told_by_its_log(tmp_path):
     """Losses of 3, 3 and 1 steps: (3 · 1.0 + 3 · 0.5 + 1 · 0.8) / 7."""
     rows = [
         {'step': 3, 'loss': 1.0},
-        {'step': 4, 'eval_measure': 0.25, 'eval_cutoff': 5, 'eval_at_cutoff': 0.5},
+        {'step': 4, 'eval_measure': 0.25},
         {'step': 6, 'loss': 0.5},
         {'step': 7, 'loss': 0.8},
         {'step': 7, 'eval_measure': 0.125},
     ]
-    expected = Trained(tmp_path, 7, pytest.approx(5.3 / 7), 0.25, 5, 0.5)
+    expected = Trained(tmp_path, 7, pytest.approx(5.3 / 7), 0.25)
     assert Trained.of(tmp_path, rows) == expected
     names = sorted({name for row in rows for name in row})
     assert Trained.of(tmp_path, [{name: str(row.get(name, '')) for name in names} for row in rows]) == expected

@@ -40,7 +40,7 @@ def test_judged_negatives_and_retrieved_positives(world, tmp_path):
 
 def test_triples_keep_their_order_and_texts_are_their_own_ids(world, tmp_path):
     stream = InstanceStream([opened(world, triples=world['triples'], run=None)], seed=1, shuffle=1)
-    first = list(itertools.islice(stream.from_position(0), 3))
+    first = list(itertools.islice(stream, 3))
     assert first == [Instance(0, 'q0', ('d0', 'd7')), Instance(0, 'q1', ('d1', 'd8')), Instance(0, 'q2', ('d2', 'd9'))]
     (tmp_path / 'texts.tsv').write_text('what is a cat\ta cat is\ta dog is\n', encoding='utf-8')
     source = TrainingSource(Source(triples=str(tmp_path / 'texts.tsv')), 0, Guard())
@@ -55,24 +55,19 @@ def test_triples_keep_their_order_and_texts_are_their_own_ids(world, tmp_path):
 def test_a_stream_goes_on_from_any_position(world):
     """24 instances an epoch in another order each time, every one once; positions reach into later epochs."""
     stream = InstanceStream([opened(world)], seed=3, shuffle=10)
-    start = list(itertools.islice(stream.from_position(0), 60))
-    assert list(itertools.islice(stream.from_position(37), 23)) == start[37:]
+    start = list(itertools.islice(stream, 60))
+    assert list(itertools.islice(InstanceStream([opened(world)], 3, 10, position=37), 23)) == start[37:]
     assert sorted(own.qid for own in start[:24]) == sorted(own.qid for own in start[24:48])
     assert [own.qid for own in start[:24]] != [own.qid for own in start[24:48]]
-    assert start != list(itertools.islice(InstanceStream([opened(world)], 4, 10).from_position(0), 60))
+    assert start != list(itertools.islice(InstanceStream([opened(world)], 4, 10), 60))
 
 
 def test_workers_take_turns_batch_by_batch(world):
     """Two worker processes give the same batches in the same order as none."""
     from torch.utils.data import DataLoader
 
-    from pyserini_repbert.train.sources import StreamDataset
-
-    stream = InstanceStream([opened(world)], seed=3, shuffle=10)
-    alone, shared = (
-        list(itertools.islice(DataLoader(StreamDataset(stream, 4, 8), 4, collate_fn=list, num_workers=n), 5))
-        for n in (0, 2)
-    )
+    stream = InstanceStream([opened(world)], seed=3, shuffle=10, chunk=4, position=8)
+    alone, shared = (list(itertools.islice(DataLoader(stream, 4, collate_fn=list, num_workers=n), 5)) for n in (0, 2))
     assert alone == shared
 
 

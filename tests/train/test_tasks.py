@@ -1,5 +1,7 @@
 """What the trainer runs: batches in groups of like length, dropout as the recipe says."""
 
+import itertools
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -15,8 +17,7 @@ from pyserini_repbert.rerank import CedrReranker
 from pyserini_repbert.train.checkpoints import new_task, open_base, write_checkpoint
 from pyserini_repbert.train.inputs import Guard
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
-from pyserini_repbert.train.tasks import cedr
-from pyserini_repbert.train.tasks.base import in_length_groups
+from pyserini_repbert.train.tasks import base as tasks, cedr
 from pyserini_repbert.train.training import train
 
 TINY = {'vocab_size': 30, 'hidden_size': 8, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 16}
@@ -27,12 +28,12 @@ ENCODED = ('input_ids', 'token_type_ids', 'attention_mask')
 def task_and_instances(recipe, n):
     base = open_base(recipe.base)
     source = TrainingSource(recipe.data[0], 0, Guard())
-    stream = InstanceStream([source], recipe.training.seed, 100).from_position(0)
-    return new_task(recipe, base, [source]).train(), [next(stream) for _ in range(n)]
+    stream = InstanceStream([source], recipe.training.seed, 100)
+    return new_task(recipe, base, [source]).train(), list(itertools.islice(stream, n))
 
 
 @pytest.mark.parametrize('what', ['pooled', 'hidden'])
-def test_groups_of_like_length_change_no_result(what):
+def test_groups_of_like_length_change_no_result(what, monkeypatch):
     torch.manual_seed(3)
     bert = Bert(BertConfig(**TINY)).eval()
     lengths = torch.tensor([3, 9, 1, 5, 9, 2, 7])
@@ -45,7 +46,8 @@ def test_groups_of_like_length_change_no_result(what):
         hidden = bert(ids, types, mask)
         return hidden[:, 0] if what == 'pooled' else hidden
 
-    grouped = in_length_groups(model, ids, torch.zeros_like(ids), mask, rows=3)
+    monkeypatch.setattr(tasks, 'GROUP', 3)
+    grouped = tasks.outputs(model, dict(zip(ENCODED, (ids, torch.zeros_like(ids), mask), strict=True)))
     assert seen == [(3, 3), (3, 9), (1, 9)]
     whole = model(ids, torch.zeros_like(ids), mask)
     if what == 'hidden':
@@ -82,6 +84,8 @@ def test_a_unit_layer_begins_as_cosine_is_trained_and_kept(adapter, tiny_recipe,
     plain, instances = task_and_instances(tiny_recipe('repbert', ranking=lengths), 4)
     recipe = tiny_recipe('repbert', ranking=lengths, adapter=adapter, training={'unit_layer': True, 'scale': 4.0})
     task, _ = task_and_instances(recipe, 4)
+    unsaid, _ = task_and_instances(tiny_recipe('repbert', ranking=lengths, training={'unit_layer': True}), 1)
+    assert unsaid.log_scale.exp().item() == pytest.approx(plain.ranker.bert.config.hidden_size**-0.5)
     batch = task.collate(instances)
     sides = [[batch.get(f'{side}_{name}') for name in ENCODED] for side in ('query', 'passage')]
     with torch.no_grad():

@@ -1,9 +1,8 @@
-"""Quality by depth: consistency, recall, the first n hits reranked by saved scores, a reranker's best cut-off."""
+"""Quality by depth: consistency, recall, and the first n hits reranked by saved scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
@@ -76,20 +75,3 @@ def unscored(first: Run, reranked: Run, qrels: Qrels, depth: int) -> int:
     """How many of the first stage's best `depth` hits of the judged topics the reranker's run lacks."""
     hits = {qid: set(first.get(qid, NO_HITS).docids[:depth]) for qid in qrels}
     return sum(len(docids.difference(reranked.get(qid, NO_HITS).docids)) for qid, docids in hits.items())
-
-
-class Cutoff(NamedTuple):
-    """The best cut-off, and the value of the measure at each one that was tried."""
-
-    best: int
-    values: dict[int, float]
-
-
-def tune_cutoff(first: Run, reranked: Run, qrels: Qrels, measure: NamedMeasure, cutoffs: Sequence[int]) -> Cutoff:
-    """The cut-off with the greatest value of the measure, the smallest of equal ones (EPIC section 3).
-
-    The runs and cut-offs are as for `rerank_at_depths`; results should not be reported on the same topics.
-    """
-    tried = rerank_at_depths(first, reranked, qrels, [measure], sorted(set(cutoffs)))
-    values = {cutoff: means[measure.name] for cutoff, means in tried.items()}
-    return Cutoff(max(values, key=lambda cutoff: (values[cutoff], -cutoff)), values)

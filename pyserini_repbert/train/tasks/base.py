@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -38,7 +38,6 @@ class Task(nn.Module, ABC):
     ) -> None:
         super().__init__()
         self.recipe, self.tokenizer, self.sources = recipe, tokenizer, list(sources)
-        self.notes: list[str] = []  # for the model card, on settings that the recipe left open
         for key in recipe.ranking:
             if key not in self.known:
                 expected = ', '.join(self.known)
@@ -73,9 +72,6 @@ class Task(nn.Module, ABC):
 
     def begun(self, base: Mapping[str, Tensor]) -> None:
         """Called with the base's weights by name, after the model has copied them and before it gets an adapter."""
-
-    def look_at(self, instances: Iterator[Any]) -> None:
-        """Called with the first instances of the stream before training begins or resumes; training gets them too."""
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """The weights to save, from those in training."""
@@ -174,28 +170,23 @@ def named(ids: Tensor, types: Tensor, mask: Tensor | None, prefix: str) -> Batch
 
 
 def outputs(model: Forward, batch: Batch, prefix: str = '') -> Tensor:
-    """The model's result for the sequences that `padded` put into a batch."""
-    mask = batch.get(f'{prefix}attention_mask')
-    return in_length_groups(model, batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids'], mask)
+    """The model's result for the sequences that `padded` put into a batch.
 
-
-def in_length_groups(
-    model: Forward, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None, rows: int = GROUP
-) -> Tensor:
-    """The model's result for padded sequences; a CPU runs `rows` sequences of like length at once, with little padding.
-
-    A result of (n, length, h) becomes 0 beyond the longest of those run at once.
+    A CPU runs `GROUP` sequences of like length at once, with little padding; a result of (n, length, h) becomes 0
+    beyond the longest of those.
     """
-    if attention_mask is None or input_ids.device.type != 'cpu' or len(input_ids) <= rows:
-        return model(input_ids, token_type_ids, attention_mask)
-    width = input_ids.shape[1]
-    lengths = (attention_mask * torch.arange(1, width + 1)).amax(dim=1)
+    ids, types = batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids']
+    whole_mask = batch.get(f'{prefix}attention_mask')
+    if whole_mask is None or ids.device.type != 'cpu' or len(ids) <= GROUP:
+        return model(ids, types, whole_mask)
+    width = ids.shape[1]
+    lengths = (whole_mask * torch.arange(1, width + 1)).amax(dim=1)
     order = lengths.argsort(stable=True)
     results = []
-    for group in torch.split(order, rows):
+    for group in torch.split(order, GROUP):
         longest = int(lengths[group[-1]])
-        mask = attention_mask[group, :longest]
-        out = model(input_ids[group, :longest], token_type_ids[group, :longest], None if bool(mask.all()) else mask)
+        mask = whole_mask[group, :longest]
+        out = model(ids[group, :longest], types[group, :longest], None if bool(mask.all()) else mask)
         results.append(functional.pad(out, (0, 0, 0, width - longest)) if out.dim() == 3 else out)
     return torch.cat(results)[order.argsort()]
 
