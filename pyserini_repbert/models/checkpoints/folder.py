@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import shutil
@@ -10,19 +9,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.checksums import digest
-from pyserini_repbert.data.values import read_object
+from pyserini_repbert.data.values import checked, read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.models.checkpoints.weights import (
-    PREFIX,
-    UNIT_LAYER,
-    merged,
-    read_weights,
-    scale_of,
-    with_unit_layer,
-)
+from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER, merged, read_weights, scale_of, with_unit_layer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +29,6 @@ TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_to
 # Keys of config.json that change no vector of a trained model.
 _OF_TRAINING = ('hidden_dropout_prob', 'attention_probs_dropout_prob', 'initializer_range')
 _BODY = ('embeddings.', 'encoder.', 'pooler.')
-_Value = TypeVar('_Value')
 
 
 @dataclass(frozen=True)
@@ -59,10 +50,10 @@ class Checkpoint:
     ) -> Checkpoint:
         """Open a folder. `ranking` is used if config.json has no such object.
 
-        Raises InputError without a config.json, DamagedFileError for one that is not a BERT's or does not fit the
-        weights. A folder that has no weights yet is opened all the same.
+        Raises InputError without a config.json, DamagedFileError for one that is not a BERT's. A folder that has no
+        weights yet is opened all the same.
         """
-        from pyserini_repbert.models.bert_config import check_config
+        from pyserini_repbert.models.bert_config import BertConfig, RankingObject
 
         path = folder / 'config.json'
         if not path.is_file():
@@ -70,35 +61,15 @@ class Checkpoint:
         config = read_object(path)
         if ranking is not None:
             config.setdefault('ranking', dict(ranking))
-        checkpoint = cls(name or str(folder), folder, config, base)
         if config.get('model_type', 'bert') == 'bert':
-            shapes: dict[str, tuple[int, ...]] = {}
-            with contextlib.suppress(InputError):
-                shapes = checkpoint._shapes()
-            check_config(path, config, shapes)
-        return checkpoint
-
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of the weights by name, without an adapter's low-rank updates."""
-        from safetensors import SafetensorError, safe_open
-
-        from pyserini_repbert.models.bert_config import BertConfig
-
-        shapes: dict[str, tuple[int, ...]] = {}
-        for file in self._weight_files():
             try:
-                with safe_open(file, framework='numpy') as opened:
-                    shapes |= {name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()}  # noqa: SIM118
-            except SafetensorError as error:
-                raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
-        if self.base is None:
-            return _with_prefix(shapes)
-        adapter_shapes = {name.removeprefix(PREFIX): shape for name, shape in shapes.items() if '.lora_' not in name}
-        below = self.base._shapes()
-        if self.config.get(UNIT_LAYER) and not self.base.config.get(UNIT_LAYER):
-            layers = BertConfig.from_dict(self.base.config).num_hidden_layers
-            adapter_shapes[f'bert.encoder.layer.{layers}.'] = ()  # the unit layer, which no file has
-        return {**below, **adapter_shapes}
+                checked(RankingObject, config.get('ranking', {}))
+                BertConfig.from_dict(config)
+            except ValueError as error:
+                raise DamagedFileError(f'{path}: ranking: {error}') from error
+            except InputError as error:
+                raise DamagedFileError(f'{path}: {error}') from error
+        return cls(name or str(folder), folder, config, base)
 
     @classmethod
     def write(cls, folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str) -> Checkpoint:
@@ -120,17 +91,15 @@ class Checkpoint:
 
     @cached_property
     def weights_sha256(self) -> str:
-        """Checksum of the weights: of model.safetensors itself, or over the checksums of several weight files.
+        """Checksum of the weights, model.safetensors.
 
         For an adapter: over those of its file and of its base, its scale, and its unit layer if it has one.
         """
-        files = self._weight_files()
-        if len(files) == 1 and self.base is None:
-            return digest(files[0])
-        parts = [digest(file) for file in files]
-        if self.base is not None:
-            parts += [str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
-            parts += [UNIT_LAYER] * bool(self.config.get(UNIT_LAYER))
+        checksum = digest(self._weights_file())
+        if self.base is None:
+            return checksum
+        parts = [checksum, str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
+        parts += [UNIT_LAYER] * bool(self.config.get(UNIT_LAYER))
         return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 
     @cached_property
@@ -154,41 +123,30 @@ class Checkpoint:
         digests = [digest(file) for file in files if file.is_file()]
         return digests[0] if len(digests) == 1 else hashlib.sha256('\n'.join(digests).encode()).hexdigest()
 
-    def _weight_files(self) -> list[Path]:
-        if self.base is not None:
-            names = [ADAPTER]
-        elif (index := self.folder / f'{WEIGHTS}.index.json').is_file():
-            named = read_object(index).get('weight_map')
-            names = list(named.values()) if isinstance(named, dict) else []
-            if not names or not all(isinstance(name, str) and Path(name).name == name for name in names):
-                raise DamagedFileError(f'{index} names no files under weight_map: fetch the checkpoint again')
-            names = sorted(set(names))
-        else:
-            names = [WEIGHTS]
-        files = [self.folder / name for name in names]
-        for file in files:
-            if not file.is_file():
-                raise InputError(
-                    f'checkpoint {self.folder} has no {file.name}: convert older weights with the scripts in tools/'
-                )
-        return files
+    def _weights_file(self) -> Path:
+        file = self.folder / (WEIGHTS if self.base is None else ADAPTER)
+        if not file.is_file():
+            raise InputError(
+                f'checkpoint {self.folder} has no {file.name}: convert older weights with the scripts in tools/'
+            )
+        return file
 
     def tensors(self, mapped: str | None = None) -> dict[str, Tensor]:
         """All weights by name, the body as `bert.*`; an adapter is merged into its base.
 
         Weights whose names end with `mapped` stay in their file (`read_weights`), the others are read into memory.
         """
-        own_tensors: dict[str, Tensor] = {}
-        for file in self._weight_files():
-            own_tensors |= read_weights(file, mapped)
+        tensors = read_weights(self._weights_file(), mapped)
         if self.base is not None:
             base = self.base.tensors(mapped)
             if self.config.get(HOLDS_HEADS):
                 base = {name: value for name, value in base.items() if name.startswith('bert.')}
-            return merged(with_unit_layer(base, self.config), own_tensors, self.folder / ADAPTER_CONFIG)
+            return merged(with_unit_layer(base, self.config), tensors, self.folder / ADAPTER_CONFIG)
+        if not any(name.startswith('bert.') for name in tensors):  # some checkpoints leave the prefix out
+            tensors = {f'bert.{name}' if name.startswith(_BODY) else name: value for name, value in tensors.items()}
         return {  # BERT's first checkpoints call the weights of layer norms gamma and beta, and have a buffer of ids
             name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias'): value
-            for name, value in _with_prefix(own_tensors).items()
+            for name, value in tensors.items()
             if not name.endswith('position_ids')
         }
 
@@ -216,10 +174,3 @@ class Checkpoint:
                 f'{self.config["vocab_size"]}: take the tokenizer that the model was trained with'
             )
         return tokenizer
-
-
-def _with_prefix(values: dict[str, _Value]) -> dict[str, _Value]:
-    """The same values, with the prefix `bert.` in the names of the body, which some checkpoints leave out."""
-    if any(name.startswith('bert.') for name in values):
-        return values
-    return {f'bert.{name}' if name.startswith(_BODY) else name: value for name, value in values.items()}
