@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.cedr.settings import FIRST_STAGES
+from pyserini_repbert.models.cedr.settings import FIRST_STAGE_DEPTHS
 from pyserini_repbert.names.rankers import takes_index
 
 _FORM = (
@@ -70,10 +70,8 @@ def parse_stage(text: str) -> StageSpec:
     """
     name, at, rest = text.rpartition('@')
     k, colon, settings = rest.partition(':')
-    if k in FIRST_STAGES:
-        k = str(FIRST_STAGES[k].depth)
     try:
-        depth = integer(k, 1)
+        depth = FIRST_STAGE_DEPTHS.get(k) or integer(k, 1)
     except ValueError:
         depth = 0
     if not (at and name and depth) or (colon and not settings):

@@ -22,7 +22,7 @@ class CedrReranker(TextReranker):
     """Scores are the model's own: any real number, comparable within one query only.
 
     In the paper, CEDR reranks the 150 best hits of BM25 on Robust04, and the 100 best of query likelihood on WebTrack
-    (CEDR section 3.1; `models.cedr.FIRST_STAGES`). Documents are cut to 800 wordpieces (section 3.1); those too long
+    (CEDR section 3.1). Documents are cut to 800 wordpieces (section 3.1); those too long
     for BERT's positions are read in parts. Pairs of all queries share batches, sorted by length. A score depends on its
     batch by rounding only; in DRMM, which counts similarities in bins, rounding may move one to the next bin.
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.heads import told_k_max
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.loading import new_ranker
 from pyserini_repbert.models.cedr.ranker import Evidence
@@ -79,12 +78,3 @@ def test_first_layers_of_a_trained_model(architecture):
         missing = (columns < features.shape[-1] - CONFIG.hidden_size) & (columns % 4 == 3)
         expected = whole.score_features(features.masked_fill(missing, 0.0), evidence)
     assert torch.allclose(found, expected, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ('n_inputs', 'n_extra', 'expected'),
-    [(6 * 3 * 1 + 16, 16, 1), (6 * 3 * 30, 0, 30), (6 * 3 * 2 + 16, 0, None), (16, 16, None), (5, 16, None)],
-)
-def test_pacrrs_weights_tell_k_max(n_inputs, n_extra, expected):
-    """q · 3 · k_max + h inputs, with q = 6."""
-    assert told_k_max(n_inputs, n_extra, 6) == expected

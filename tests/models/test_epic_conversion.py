@@ -18,8 +18,9 @@ RANKING = {'system': 'epic', 'variant': 'official'}
 
 
 @pytest.fixture
-def published(tiny_epic, tmp_path):
+def published(tiny_epic, tmp_path, monkeypatch):
     """(our checkpoint, the same weights under the authors' names)"""
+    monkeypatch.setattr('pyserini_repbert.models.convert.pytorch._HEAD_SIZE', 8)
     folder = tiny_epic()
     state = EpicEncoder(folder).model.state_dict()
     heads = {ours: theirs for theirs, ours in _EPIC_HEADS.items()}
@@ -37,7 +38,7 @@ def published(tiny_epic, tmp_path):
 
 def test_converted_weights_give_the_same_vectors(published, tmp_path):
     folder, source = published
-    convert_epic(source, tmp_path / 'made', RANKING, folder / 'vocab.txt', heads=2)
+    convert_epic(source, tmp_path / 'made', RANKING, folder / 'vocab.txt')
     ours, theirs = EpicEncoder(folder), EpicEncoder(tmp_path / 'made')
     np.testing.assert_array_equal(ours.encode_dense(['the cat sat']), theirs.encode_dense(['the cat sat']))
     assert ours.encode_query('red moon').as_dict() == theirs.encode_query('red moon').as_dict()
@@ -52,19 +53,18 @@ def test_what_does_not_fit_is_refused(published, tmp_path):
     with pytest.raises(DamagedFileError, match=r'vocabulary of 40, .*short.txt has 2 wordpieces'):
         convert_epic(source, tmp_path / 'made', RANKING, short)
     torch.save({'weight': torch.zeros(2)}, tmp_path / 'other.p')
-    with pytest.raises(DamagedFileError, match='no EPIC checkpoint: it lacks bert.embeddings'):
+    with pytest.raises(DamagedFileError, match='other.p is not of a BERT: it lacks bert.embeddings'):
         convert_epic(tmp_path / 'other.p', tmp_path / 'made', RANKING, folder / 'vocab.txt')
     state = torch.load(source, weights_only=True)
     del state['doc_quality.weight']
     torch.save(state, tmp_path / 'less.p')
     with pytest.raises(DamagedFileError, match='missing: document_quality.weight'):
-        convert_epic(tmp_path / 'less.p', tmp_path / 'made', RANKING, folder / 'vocab.txt', heads=2)
+        convert_epic(tmp_path / 'less.p', tmp_path / 'made', RANKING, folder / 'vocab.txt')
     assert not (tmp_path / 'made').exists()
 
 
 def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     folder, source = published
-    monkeypatch.setattr('pyserini_repbert.models.convert.pytorch._HEAD_SIZE', 8)
     given = [str(source), str(tmp_path / 'made'), '--vocabulary', str(folder / 'vocab.txt')]
     assert run(convert_checkpoint.main, ['epic', *given]) == 0
     made, expected = (EpicEncoder(place).encode_query('moon') for place in (tmp_path / 'made', folder))

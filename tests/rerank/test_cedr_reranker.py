@@ -6,7 +6,6 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.cedr.settings import FIRST_STAGES
 from pyserini_repbert.pipeline.spec import StageSpec, parse_stage
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
@@ -90,7 +89,6 @@ def test_bfloat16_is_close(architecture, tiny_cedr):
 
 
 def test_the_papers_first_stages():
-    assert FIRST_STAGES == {'robust04': ('bm25', 150), 'webtrack': ('ql', 100)}
     assert parse_stage('m@robust04') == StageSpec('m', 150)
     assert parse_stage('m@webtrack:layers=5,max-length=400').options == (('n_layers', 5), ('max_length', 400))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
@@ -13,17 +13,8 @@ SYSTEM = 'cedr'
 MAX_QUERY_TOKENS = 20  # the released code; in the paper, queries are never cut
 MAX_DOCUMENT_TOKENS = 800  # CEDR section 3.1
 K_MAX = 2  # the released code and its checkpoints; 30 in CEDR section 3.1
-
-
-class FirstStage(NamedTuple):
-    """What CEDR reranks: the best `depth` hits of a sparse model, 'bm25' or 'ql' (query likelihood)."""
-
-    sparse: str
-    depth: int
-
-
-# The first stages that CEDR reranks on its two collections (section 3.1).
-FIRST_STAGES = {'robust04': FirstStage('bm25', 150), 'webtrack': FirstStage('ql', 100)}
+# How many hits CEDR reranks on its two collections, of BM25 and of query likelihood (section 3.1).
+FIRST_STAGE_DEPTHS = {'robust04': 150, 'webtrack': 100}
 
 
 class Architecture(Choice, what='CEDR architecture'):

@@ -65,11 +65,7 @@ def convert_tensorflow(
             if name := hub_name(variable):
                 value = torch.from_numpy(bundle.tensor(variable)).to(torch.float32)
                 tensors[name] = (value.T if variable.endswith('/kernel') else value).contiguous()
-        try:
-            sizes = sizes_of({name: value.shape for name, value in tensors.items()})
-        except KeyError as error:
-            raise InputError(f'the checkpoint is not of a BERT: it lacks {error.args[0]}') from error
-        config = {**sizes, 'architectures': ['BertForSequenceClassification']}
+        config = {**sizes_of(source, tensors), 'architectures': ['BertForSequenceClassification']}
         beside = [path for name in ('bert_config.json', 'config.json') if (path := prefix.parent / name).is_file()]
         config |= {**(read_object(beside[0]) if beside else {}), 'ranking': dict(ranking)}
         labels = len(tensors.get('classifier.weight', ())) or 2
