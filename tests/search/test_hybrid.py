@@ -1,5 +1,4 @@
 import importlib.util
-import itertools
 import runpy
 import sys
 import threading
@@ -13,7 +12,7 @@ from hypothesis import given, strategies as st
 from pyserini_repbert.fusion import Fusion, fuse
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.search import HybridSearcher
-from pyserini_repbert.search.hybrid import PYSERINI, as_ranker
+from pyserini_repbert.search.hybrid import as_ranker
 
 
 @dataclass
@@ -89,44 +88,10 @@ def theirs(monkeypatch):
 
 
 @pytest.mark.jvm
-def test_pyserinis_formula_is_that_of_pyserinis_searcher(theirs):
-    """On rankings with several different scores each: it divides by their range."""
-    rankings = [
-        ([('a', 3.0), ('b', 2.5), ('c', 1.0)], [('b', 13.0), ('d', 9.5), ('c', 9.0)]),
-        ([('a', -1.0), ('b', -2.0)], [('c', 7.0), ('b', 1.0)]),
-        ([('x', 0.5), ('y', 0.25), ('z', -3.0)], [('z', 30.0), ('x', 11.0), ('y', 2.0)]),
-    ]
-    for dense, sparse in rankings:
-        first, second = Scored(dense), Scored(sparse)
-        for alpha, normalization, weight_on_dense in itertools.product((0.1, 1.7), (False, True), (False, True)):
-            settings = (5, 9, alpha, normalization, weight_on_dense)
-            expected = theirs(first, second).search('q', *settings)
-            assert len({hit.score for hit in expected}) == len(expected)  # their order of ties is a set's
-            found = HybridSearcher(first, second, PYSERINI).search('q', *settings)
-            assert [hit.docid for hit in found] == [hit.docid for hit in expected]
-            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-12)
-        by_default = HybridSearcher(first, second, PYSERINI).batch_search(['q'], ['7'])['7']
-        expected = theirs(first, second).batch_search(['q'], ['7'])['7']
-        assert {hit.docid: hit.score for hit in by_default} == {hit.docid: hit.score for hit in expected}
-
-
-def test_pyserinis_formula_by_hand():
-    # dense a3 b2 c1, sparse b3 c2 d1; what a ranking lacks has its lowest score: a 3+.1, b 2+.3, c 1+.2, d 1+.1
-    hits = HybridSearcher(Fixed('abc'), Fixed('bcd'), PYSERINI).search('q', 10, 10)
-    assert [(hit.docid, pytest.approx(hit.score)) for hit in hits] == [('a', 3.1), ('b', 2.3), ('c', 1.2), ('d', 1.1)]
-    # weights swapped: a .3+1, b .2+3, c .1+2, d .1+1
-    swapped = HybridSearcher(Fixed('abc'), Fixed('bcd'), PYSERINI).search('q', 10, 10, 0.1, False, True)
-    assert _docids(swapped) == 'bcad'
-    # normalised to [-.5, .5]: a .5-.05, b 0+.05, c -.5+0, d -.5-.05
-    normal = HybridSearcher(Fixed('abc'), Fixed('bcd'), PYSERINI).search('q', 10, 10, 0.1, True)
-    assert [pytest.approx(hit.score) for hit in normal] == [0.45, 0.05, -0.5, -0.55]
-
-
-@pytest.mark.parametrize(('normalization', 'score'), [(False, 1.0), (True, -0.05)])
-def test_pyserinis_formula_for_one_hit_and_none(normalization, score):
-    """Defined, where Pyserini divides by zero."""
-    hits = HybridSearcher(Fixed('a'), Fixed(''), PYSERINI).search('q', normalization=normalization)
-    assert [(hit.docid, hit.score) for hit in hits] == [('a', pytest.approx(score))]
+def test_pyserinis_class_takes_our_searchers(theirs):
+    """a 3 + .1, b 2 + .3, c 1 + .2, d 1 + .1: what a ranking lacks has its lowest score."""
+    hits = theirs(as_ranker(Fixed('abc')), as_ranker(Fixed('bcd'))).search('q', 10, 10)
+    assert {hit.docid: pytest.approx(hit.score) for hit in hits} == {'a': 3.1, 'b': 2.3, 'c': 1.2, 'd': 1.1}
 
 
 def test_batches_keep_the_order_of_qids_and_missing_queries():
