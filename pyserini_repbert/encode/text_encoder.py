@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS, BundleSettings
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
@@ -105,14 +106,17 @@ class TextDocumentEncoder(TextEncoder):
         return self.embed(batch, max_length, fp16)
 
 
-def model_difference(settings: BundleSettings | Mapping[str, Any], model: object) -> str | None:
-    """What differs between the model that made an index and another: 'weights', 'configuration' or 'tokenizer'.
+def check_model(index: Path, settings: BundleSettings | Mapping[str, Any], model: object) -> None:
+    """Raises MismatchError if an index was made with other weights, or another configuration or tokenizer.
 
-    None if nothing does. A checksum that either lacks is not compared. `model` has its checksums as attributes.
+    `model` has its name and its checksums as attributes. A checksum that either lacks is not compared.
     """
     recorded = settings if isinstance(settings, Mapping) else vars(settings)
-    for name, part in MODEL_DIGESTS.items():
-        expected, given = recorded.get(name), getattr(model, name, None)
+    for digest, part in MODEL_DIGESTS.items():
+        expected, given = recorded.get(digest), getattr(model, digest, None)
         if expected != given and None not in (expected, given):
-            return part
-    return None
+            name, built_with = getattr(model, 'name', type(model).__name__), recorded['encoder']
+            advice = f"pass the encoder it was built with ('{built_with}')"
+            if name == built_with:
+                advice = f'restore its files, encode the index again, or remove {index}'
+            raise MismatchError(f"index {index} was built with other {part} than encoder '{name}': {advice}")

@@ -137,7 +137,7 @@ def _interleaved(rankings: Sequence[Ranking], k: int | None) -> Ranking:
 def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -> Ranking:
     gains, numbers = _gains(1 << max(map(len, rankings)).bit_length(), rrf_k)
     lengths = [len(ranking) for ranking in rankings]
-    return _ranked(*_added([(one.docids, gains[:n], numbers[:n]) for one, n in zip(rankings, lengths, strict=True)]), k)
+    return ranked(*_added([(one.docids, gains[:n], numbers[:n]) for one, n in zip(rankings, lengths, strict=True)]), k)
 
 
 @lru_cache(maxsize=1)
@@ -152,7 +152,7 @@ def _interpolated(
 ) -> Ranking:
     columns = [w * scaled(ranking.scores, scale) for ranking, w in zip(rankings, weights, strict=True)]
     added = _added([(one.docids, column, column.tolist()) for one, column in zip(rankings, columns, strict=True)])
-    return _ranked(*added, k)
+    return ranked(*added, k)
 
 
 def scaled(scores: Sequence[float], scale: Normalization) -> Array:
@@ -168,16 +168,16 @@ def scaled(scores: Sequence[float], scale: Normalization) -> Array:
     return scaled
 
 
-def _ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
-    """Documents by (-total, docid)."""
+def ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
+    """The k best of documents, an object array, by (-total, docid); None: all."""
     order = np.argsort(-totals)  # ties in any order: they are sorted by docid below
     totals = totals[order]
     if k is not None and k < len(order):  # those that tie with the k-th may come before it
         end = int(np.searchsorted(-totals, -totals[k - 1], side='right')) if k else 0
         order, totals = order[:end], totals[:end]
-    ranked = docids[order]
-    _order_ties(ranked, totals)
-    return Ranking(ranked[:k].tolist(), totals[:k].tolist())
+    ordered = docids[order]
+    _order_ties(ordered, totals)
+    return Ranking(ordered[:k].tolist(), totals[:k].tolist())
 
 
 def _added(columns: Sequence[tuple[Sequence[str], Array, Sequence[float]]]) -> tuple[Array, Array]:

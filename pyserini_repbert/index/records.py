@@ -18,7 +18,11 @@ VECTORS = 'vectors.npy'
 TERMS, BLOCKS, WEIGHTS, OFFSETS, SCALES = 'terms.npy', 'blocks.npy', 'weights.npy', 'offsets.npy', 'scales.npy'
 
 # The checksums of a model, and what differs where they do. All but the first may be None: not known.
-MODEL_DIGESTS = {'weights_sha256': 'weights', 'config_sha256': 'configuration', 'tokenizer_sha256': 'tokenizer'}
+MODEL_DIGESTS = {
+    'weights_sha256': 'weights or settings',
+    'config_sha256': 'configuration',
+    'tokenizer_sha256': 'tokenizer',
+}
 
 _STRICT = ConfigDict(strict=True, extra='forbid')
 _POOLING = r'^[a-z][a-z_+-]*\z'

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.text_encoder import model_difference
+from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.epic import EpicBundle
@@ -154,16 +154,11 @@ class EpicReranker(Reranker):
 
 def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:
     """Raises MismatchError if an index was made with another vocabulary, other weights or another variant."""
-    settings, model = index.settings, f"model '{encoder.name}'"
-    advice = f"use the model it was built with ('{settings.encoder}')"
+    settings, built = index.settings, f'index {index.folder} was built with'
+    model, advice = f"encoder '{encoder.name}'", f"pass the encoder it was built with ('{settings.encoder}')"
     if (settings.vocabulary, settings.vocabulary_sha256) != (encoder.vocabulary, encoder.vocabulary_sha256):
-        what = f'another vocabulary ({settings.vocabulary} terms) than {model} ({encoder.vocabulary} terms)'
-    elif part := model_difference(settings, encoder.checkpoint):
-        what = f'other {part} than {model}'
-        if encoder.name == settings.encoder:
-            advice = 'restore its files, or encode the index again'
-    elif settings.variant != encoder.variant:
-        what = f"variant '{settings.variant}', {model} has '{encoder.variant}'"
-    else:
-        return
-    raise MismatchError(f'index {index.folder} was built with {what}: {advice}')
+        sizes = f'({settings.vocabulary} terms) than {model} ({encoder.vocabulary} terms)'
+        raise MismatchError(f'{built} another vocabulary {sizes}: {advice}')
+    check_model(index.folder, settings, encoder.checkpoint)
+    if settings.variant != encoder.variant:
+        raise MismatchError(f"{built} variant '{settings.variant}', {model} has '{encoder.variant}': {advice}")

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import MAX_THREADS
 from pyserini_repbert.encode import encoders
-from pyserini_repbert.encode.text_encoder import model_difference
+from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.fusion.methods import ranked
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
-from pyserini_repbert.index.records import Settings
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, topics_of
 from pyserini_repbert.search import ann as approximate, exact
@@ -99,7 +99,15 @@ class RepBertSearcher(Ranker):
             query_encoder = encoders.query_encoder(query_encoder, device, precision=precision, max_length=max_length)
         self.query_encoder: QueryEncoder = query_encoder
         self.name = str(getattr(query_encoder, 'name', type(query_encoder).__name__))
-        _check_encoder(query_encoder, self.index_dir, self.dimension, settings)
+        given = getattr(query_encoder, 'dimension', self.dimension)
+        if given != self.dimension:
+            known = f" ('{settings.encoder}')" if settings else ''
+            raise MismatchError(
+                f"index has dimension {self.dimension}, encoder '{self.name}' gives {given}: pass the encoder it was "
+                f'built with{known}'
+            )
+        if settings:
+            check_model(self.index_dir, settings, query_encoder)
 
     @classmethod
     def from_prebuilt_index(
@@ -166,34 +174,8 @@ class RepBertSearcher(Ranker):
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise InputError('a query vector has values that are not finite: check what made it')
-        return [_ranking(top, self.index.docids(top.rows), k) for top in self._top_rows(vectors, k)]
-
-
-def _check_encoder(encoder: QueryEncoder, index: Path, dimension: int, settings: Settings | None) -> None:
-    """Raises MismatchError for an encoder that the index was not built with; no `settings`: its name is not known."""
-    built_with = settings and settings.encoder
-    name = getattr(encoder, 'name', type(encoder).__name__)
-    advice = f"pass the encoder it was built with ('{built_with}')" if built_with else 'pass its own encoder'
-    given = getattr(encoder, 'dimension', dimension)
-    if given != dimension:
-        raise MismatchError(f"index has dimension {dimension}, encoder '{name}' gives {given}: {advice}")
-    if name == built_with:
-        advice = f'restore its files, encode the index again, or remove {index}'
-    if settings and (part := model_difference(settings, encoder)):
-        part = 'weights or settings' if part == 'weights' else part
-        raise MismatchError(f"index {index} was built with other {part} than encoder '{name}': {advice}")
-
-
-def _ranking(top: exact.TopRows, docids: list[str], k: int) -> Ranking:
-    """The k best by (-score, docid). `top` is sorted by score, and includes all that tie with the k-th."""
-    scores = top.scores.tolist()
-    start = 0
-    for end in range(1, len(scores) + 1):
-        if end == len(scores) or scores[end] != scores[start]:
-            if end - start > 1:
-                docids[start:end] = sorted(docids[start:end])
-            start = end
-    return Ranking(docids[:k], scores[:k])
+        tops = self._top_rows(vectors, k)
+        return [ranked(np.array(self.index.docids(top.rows), dtype=object), top.scores, k) for top in tops]
 
 
 @contextlib.contextmanager

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.text_encoder import model_difference
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.encode.text_encoder import check_model
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
@@ -100,13 +100,7 @@ class EpicImpactSearcher(Ranker):
         self.name = folder.name
         self.size = self._stored.size
         self.query_encoder = EpicImpactQueryEncoder(built_with if model is None else model, device)
-        encoder = self.query_encoder.encoder
-        if part := model_difference(self.settings, encoder.checkpoint):
-            same_name = encoder.name == built_with
-            advice = 'restore its files' if same_name else f"use the model it was built with ('{built_with}')"
-            raise MismatchError(
-                f"index {folder} was made with other {part} than model '{encoder.name}': {advice}, or make it again"
-            )
+        check_model(folder, self.settings, self.query_encoder.encoder.checkpoint)
         with java_calls():
             self._java = calling(java_class('io.anserini.search.SimpleImpactSearcher'), str(folder))
             self._map, self._list = java_class('java.util.HashMap'), java_class('java.util.ArrayList')

@@ -59,7 +59,7 @@ def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
     for part in ('configuration', 'tokenizer'):
         changed = tiny_epic(part)
         change_model(changed, part)
-        with pytest.raises(MismatchError, match=f'other {part} than model .*: use the model it was built with'):
+        with pytest.raises(MismatchError, match=f'other {part} than encoder .*: pass the encoder it was built with'):
             EpicImpactSearcher(index, changed)
     assert json.loads((tmp_path / 'index' / 'pyserini_repbert.json').read_text())['variant'] == 'epic-impact'
 

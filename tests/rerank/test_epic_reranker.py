@@ -107,7 +107,7 @@ def test_an_index_of_another_model_is_refused(encoder, passages, tiny_epic, tmp_
     for part in ('configuration', 'tokenizer'):
         changed = tiny_epic(part)
         change_model(changed, part)
-        with pytest.raises(MismatchError, match=f'other {part} than model .*: use the model it was built with'):
+        with pytest.raises(MismatchError, match=f'other {part} than encoder .*: pass the encoder it was built with'):
             EpicReranker(changed, index=tmp_path / 'index')
     with pytest.raises(MismatchError, match=r'another vocabulary \(40 terms\).*\(41 terms\)'):
         EpicReranker(tiny_epic('larger', vocab_size=41), index=tmp_path / 'index')
@@ -116,7 +116,7 @@ def test_an_index_of_another_model_is_refused(encoder, passages, tiny_epic, tmp_
     vocabulary.write_text(vocabulary.read_text().replace('moon', 'noon'))
     with pytest.raises(MismatchError, match='another vocabulary'):
         EpicReranker(renamed, index=tmp_path / 'index')
-    with pytest.raises(MismatchError, match="variant 'official', model .* has 'paper_strict'"):
+    with pytest.raises(MismatchError, match="variant 'official', encoder .* has 'paper_strict'"):
         EpicReranker(tiny_epic('strict', variant='paper_strict'), index=tmp_path / 'index')
 
 
