@@ -50,10 +50,11 @@ def aggregate(
     """
     chosen = checked_method(method, samples)
     matrix = np.asarray(p, dtype=np.float64)
-    used = _used(matrix, samples, seed)
-    values = matrix[used]
-    if not ((values >= 0) & (values <= 1)).all():
-        i, j = next((i, j) for i, j in np.argwhere(used).tolist() if not 0 <= matrix[i, j] <= 1)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f'a pair matrix of shape {matrix.shape} was given, expected (n, n)')
+    used = sampled_pairs(len(matrix), samples, seed)
+    if len(strange := np.argwhere(used & ~((matrix >= 0) & (matrix <= 1)))):
+        i, j = strange[0]
         raise InputError(f'p[{i}, {j}] is {matrix[i, j]}: expected a probability (NaN: the pair was not scored)')
     return _reduced(matrix, used, chosen)
 
@@ -67,14 +68,11 @@ def aggregate_differences(
     """
     from pyserini_repbert.models.cross_encoder import log_probabilities
 
-    chosen = checked_method(method, samples)
     logs = log_probabilities(np.asarray(differences, dtype=np.float64))
-    if chosen in (Aggregation.MIN, Aggregation.MAX):
-        used = _used(logs, samples, seed)
-        if np.isnan(logs[used]).any():
-            raise InputError(f"method '{method}' needs all pairs, some were not scored: score them without sampling")
-        return _reduced(logs, used, chosen)
-    return aggregate(np.exp(logs), method, samples, seed)
+    scores = aggregate(np.exp(logs), method, samples, seed)
+    if (chosen := Aggregation(method)) not in (Aggregation.MIN, Aggregation.MAX):
+        return scores
+    return _reduced(logs, sampled_pairs(len(logs), samples), chosen)
 
 
 def sampled_pairs(n: int, samples: int | None, seed: Seed = 0) -> NDArray[np.bool_]:
@@ -86,12 +84,6 @@ def sampled_pairs(n: int, samples: int | None, seed: Seed = 0) -> NDArray[np.boo
     used = np.zeros((n, n), dtype=bool)
     np.put_along_axis(used, columns, True, axis=1)
     return used
-
-
-def _used(matrix: NDArray[np.float64], samples: int | None, seed: Seed) -> NDArray[np.bool_]:
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f'a pair matrix of shape {matrix.shape} was given, expected (n, n)')
-    return sampled_pairs(len(matrix), samples, seed)
 
 
 def _reduced(matrix: NDArray[np.float64], used: NDArray[np.bool_], method: Aggregation) -> NDArray[np.float64]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +25,13 @@ NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
 
 @dataclass(slots=True)
 class Work:
-    """What a reranker has done, counted as in `StageCost`."""
+    """What a reranker does in a call, counted as in `StageCost`."""
 
     inferences: int = 0
     tokens: int = 0
     candidates: int = 0
     truncated: int = 0
     stored: int = 0
-
-    def add(self, other: Work) -> None:
-        """Add the counts of a call."""
-        for field in fields(self):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
 
 class Reranker(Ranker):
@@ -53,7 +47,7 @@ class Reranker(Ranker):
         its own scores
     needs_text : whether candidates without text are refused
     precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
-    work : what it and its copies have done so far; None if it does not count
+    work : where it counts what it does; None if it does not count
     """
 
     reads: int = ALL
@@ -118,18 +112,12 @@ class Reranker(Ranker):
     @contextmanager
     def counted(self, lists: Sequence[Sequence[Candidate]], trace: Trace) -> Iterator[Self]:
         """A copy that scores `lists` and counts the work of this call alone; `trace` then gets its cost."""
-        start, counting = time.perf_counter(), copy.copy(self)
-        counting.work = self.work and Work()
+        start, counting = time.perf_counter(), self.with_settings(work=self.work and Work())
         yield counting
-        seconds, n, work = time.perf_counter() - start, sum(map(len, lists)), counting.work
-        if work is None or self.work is None:
-            inferences = sum(self.inferences(len(candidates)) for candidates in lists)
-            cost = StageCost(self.label, len(lists), inferences, seconds, None, n, None, precision=self.precision)
-        else:
-            self.work.add(work)
-            counts = (work.tokens, work.candidates, work.truncated, work.stored)
-            cost = StageCost(self.label, len(lists), work.inferences, seconds, *counts, self.precision)
-        trace.spent(cost)
+        seconds, lengths = time.perf_counter() - start, [len(candidates) for candidates in lists]
+        counts: dict[str, Any] = {'inferences': sum(map(self.inferences, lengths)), 'candidates': sum(lengths)}
+        counts |= {'tokens': None, 'truncated': None} if counting.work is None else asdict(counting.work)
+        trace.spent(StageCost(self.label, len(lists), seconds=seconds, precision=self.precision, **counts))
 
     def check(self, query: str, ranking: Ranking) -> None:
         """Raises InputError for a candidate without text (where the model needs it), or a docid that comes twice."""

@@ -86,6 +86,13 @@ def in_lists(scores: NDArray[Any], lists: Sequence[Sized]) -> Scores:
     return [scores[start:end] for start, end in pairwise(ends)]
 
 
+def checked_length(name: str, length: int, most: int) -> int:
+    """The length. Raises InputError unless the model `name` reads inputs of so many tokens."""
+    if not 1 <= length <= most:
+        raise InputError(f"maximum length {length} was given, '{name}' reads {most} tokens: give 1 to {most}")
+    return length
+
+
 class Backend(Choice, what='backend'):
     """The library that runs the model: PyTorch; or ONNX Runtime on a CPU, in float32 or with weights of 8 bits."""
 
@@ -122,12 +129,7 @@ class CrossEncoderReranker(TextReranker):
         config = BertConfig.from_dict(self.checkpoint.config)
         positions = config.max_position_embeddings
         usual = int(self.ranking.get('max_length', min(MAX_TOKENS, positions)))
-        self.max_tokens = usual if max_length is None else max_length
-        if not 1 <= self.max_tokens <= positions:
-            raise InputError(
-                f"maximum length {self.max_tokens} was given, '{self.name}' has {positions} positions: give 1 to "
-                f'{positions}'
-            )
+        self.max_tokens = checked_length(self.name, usual if max_length is None else max_length, positions)
         network = self._loaded(config)
         self._forward: Forward
         if self.backend is Backend.TORCH:

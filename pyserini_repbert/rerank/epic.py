@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +18,6 @@ from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import NO_TEXT, Progress, Reranker, Scores, Work
-
-TOGETHER = 16384  # about as many candidates' vectors are in memory at a time
 
 
 class EpicReranker(Reranker):
@@ -86,56 +83,51 @@ class EpicReranker(Reranker):
     def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
         """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for several queries."""
         vectors = self.encoder.encode_queries(queries, self.token_budget)
-        groups = np.cumsum([len(candidates) for candidates in lists]) // TOGETHER
-        scores: Scores = []
-        for _, members in groupby(range(len(lists)), key=groups.tolist().__getitem__):
-            places = list(members)
-            scores += self._scores([vectors[i] for i in places], [lists[i] for i in places], on_progress)
-        return scores
-
-    def _scores(self, queries: Sequence[TermVector], lists: Sequence[Ranking], on_progress: Progress) -> Scores:
-        """Scores from the vectors of the index, or of the texts of candidates that have none there."""
         scores: Scores = []
         absent: list[tuple[int, int, str]] = []  # (query, candidate, text) of candidates to encode
-        for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
+        for number, candidates in enumerate(lists):
             self.work.candidates += len(candidates)
             here = np.zeros(len(candidates), dtype=bool)
             values = np.empty(len(candidates), dtype=np.float32)
             if self.index is not None:
                 rows = self.index.rows(candidates.docids)
                 here = rows >= 0
-                values[here] = self.index.score(rows[here], query)
+                values[here] = self.index.score(rows[here], vectors[number])
             scores.append(values)
             lacking = np.flatnonzero(~here).tolist()
             absent += [(number, i, self._text(candidates[i], len(lacking))) for i in lacking]
-            n_stored = int(here.sum())
-            self.work.stored += n_stored
+            self.work.stored += len(candidates) - len(lacking)
             if on_progress is not None:
-                on_progress(n_stored)
-        if not absent:
-            return scores
+                on_progress(len(candidates) - len(lacking))
+        if absent:
+            self._score_texts(vectors, absent, scores, on_progress)
+        return scores
+
+    def _score_texts(
+        self, queries: Sequence[TermVector], absent: Sequence[tuple[int, int, str]], scores: Scores, progress: Progress
+    ) -> None:
+        """Encode the texts of (query, candidate, text), and fill in the scores of these candidates."""
         texts = Counter(text for _, _, text in absent)  # distinct, in order of first occurrence
         places = {text: place for place, text in enumerate(texts)}
-        self.work.inferences += len(places)
         ids = self.encoder.tokenizer.flat_ids(list(places))
         lengths = ids.lengths.tolist()
+        self.work.inferences += len(places)
         self.work.tokens += sum(map(self.encoder.input_tokens, lengths))
         pairs = zip(texts.values(), lengths, strict=True)
         self.work.truncated += sum(times for times, length in pairs if length > self.encoder.limit)
         if self.prune:
-            vectors = self.encoder.encode_pruned(ids, self.prune, self.token_budget, on_progress)
+            vectors = self.encoder.encode_pruned(ids, self.prune, self.token_budget, progress)
             for number, i, text in absent:
                 scores[number][i] = queries[number].dot(vectors[places[text]])
         else:
             asked = dict.fromkeys(number for number, _, _ in absent)
             terms = np.unique(np.concatenate([queries[number].terms for number in asked]))
-            dense = self.encoder.encode_dense(ids, terms, self.token_budget, on_progress)
+            dense = self.encoder.encode_dense(ids, terms, self.token_budget, progress)
             columns = [np.searchsorted(terms, query.terms) for query in queries]
             for number, i, text in absent:
                 scores[number][i] = dense[places[text], columns[number]] @ queries[number].weights
-        if on_progress is not None:
-            on_progress(len(absent) - len(places))
-        return scores
+        if progress is not None:
+            progress(len(absent) - len(places))
 
     def _text(self, candidate: Candidate, n_absent: int) -> str:
         """The text of a candidate without a vector. Raises if such candidates are refused, or it has no text."""

@@ -80,7 +80,9 @@ def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
             verbose=False,
         )
         _fuse(whole, model.bert.config)
-        (_quantised(whole) if int8 else whole).replace(path)
+        if int8:
+            _quantise(whole)
+        whole.replace(path)
 
 
 @contextlib.contextmanager
@@ -120,17 +122,15 @@ def _fuse(path: Path, config: BertConfig) -> None:
     onnx.save(model, path)
 
 
-def _quantised(whole: Path) -> Path:
+def _quantise(path: Path) -> None:
     from onnx import TensorProto
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    result = whole.with_name('int8.onnx')
     quantize_dynamic(
-        whole,
-        result,
+        path,
+        path,
         op_types_to_quantize=['MatMul', 'Gemm'],
         per_channel=True,
         weight_type=QuantType.QInt8,
         extra_options={'DefaultTensorType': TensorProto.FLOAT},  # for fused operators, whose types are not inferred
     )
-    return result

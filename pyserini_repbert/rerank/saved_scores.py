@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,11 @@ from pyserini_repbert.rerank.base import Reranker, rescored
 from pyserini_repbert.rerank.duobert import DuoBertReranker, sample_seed
 from pyserini_repbert.trace import Trace
 
-_FORMAT = 1
-
 
 class _Names(TypedDict):
     """The JSON object in the array `names` of a file; `scored` and `members` tell the sizes of the other arrays."""
 
-    format: int
+    format: Literal[1]
     about: dict[str, Any]
     qids: list[str]
     queries: list[str]
@@ -121,7 +119,7 @@ def replay(
 def write_saved_scores(path: StrPath, queries: Sequence[SavedScores], about: Mapping[str, Any]) -> None:
     """Write saved scores to a .npz file, atomically; `about` says how they were made, in JSON."""
     names = {
-        'format': _FORMAT,
+        'format': 1,
         'about': dict(about),
         'qids': [saved.qid for saved in queries],
         'queries': [saved.query for saved in queries],
@@ -146,8 +144,6 @@ def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]
     except Exception as error:  # numpy and zipfile raise nearly anything for a file that is no .npz
         message = f'{file} holds no saved scores: the rerank command writes them'
         raise InputError(message, parameters=('pairs',)) from error
-    if isinstance(content, dict) and content.get('format') != _FORMAT:
-        raise InputError(f'{file} has format {content.get("format")!r}, this version reads {_FORMAT}: write it again')
     try:
         names = checked(_Names, content)
         return list(_queries(names, scores, differences)), dict(names['about'])

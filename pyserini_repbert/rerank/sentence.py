@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from pyserini_repbert.data.values import read_object
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, open_checkpoint
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.sentence_transformers import BATCH, folder_digest, open_model
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import Progress, Reranker, Scores
-from pyserini_repbert.rerank.cross_encoder import each_pair, in_lists
+from pyserini_repbert.rerank.cross_encoder import checked_length, each_pair, in_lists
 
 CHUNK = 1024  # pairs between two calls of a progress callback
 
@@ -57,11 +57,7 @@ class SentenceCrossEncoderReranker(Reranker):
         if self._cross_encoder.num_labels != 1:
             raise MismatchError(f"'{self.name}' gives {self._cross_encoder.num_labels} scores, one was expected")
         most = self._cross_encoder.max_seq_length
-        if max_length is not None and not 1 <= max_length <= most:
-            raise InputError(
-                f"maximum length {max_length} was given, '{self.name}' reads {most} tokens: give 1 to {most}"
-            )
-        self.max_tokens = most if max_length is None else max_length
+        self.max_tokens = checked_length(self.name, most if max_length is None else max_length, most)
         self._cross_encoder.max_seq_length = self.max_tokens
 
     @cached_property

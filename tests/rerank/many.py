@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank import Reranker
-from pyserini_repbert.trace import Trace
+from pyserini_repbert.trace import Notes, StageCost, Trace
 
 
 class Counting(Trace):
@@ -24,3 +24,11 @@ def rerank_many(
     topics = [Query(str(number), query) for number, query in enumerate(queries)]
     run = {topic.qid: Ranking.of(own) for topic, own in zip(topics, lists, strict=True)}
     return [list(ranking) for ranking in reranker.rank(topics, run, None, Counting(on_progress)).values()]
+
+
+def cost_of(reranker: Reranker, queries: Sequence[str], lists: Sequence[Sequence[Candidate]]) -> StageCost:
+    """What it takes to rerank the lists."""
+    topics, notes = [Query(str(number), query) for number, query in enumerate(queries)], Notes()
+    reranker.rank(topics, {topic.qid: Ranking.of(own) for topic, own in zip(topics, lists, strict=True)}, None, notes)
+    assert notes.cost is not None
+    return notes.cost

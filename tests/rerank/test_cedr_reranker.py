@@ -9,6 +9,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.spec import StageSpec, parse_stage
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
+from tests.rerank.many import cost_of
 
 ARCHITECTURES = ['vanilla', 'knrm', 'pacrr', 'drmm']
 QUERIES = ['cat sat', 'the big red dog ran on a mat in the sun', '']
@@ -56,11 +57,11 @@ def test_a_document_is_cut_where_the_checkpoint_says_or_the_user(architecture, t
     cut = Candidate('d', text=' '.join(words.split()[:70]))
     reranker = CedrReranker(folder)
     assert reranker.rerank('cat', [whole])[0].score == pytest.approx(reranker.rerank('cat', [cut])[0].score, abs=1e-6)
-    assert (reranker.work.candidates, reranker.work.truncated, reranker.work.inferences) == (2, 1, 2)
-    assert reranker.work.tokens == 2 * 2 * (1 + 3 + 35)
+    cost = cost_of(reranker, ['cat', 'cat'], [[whole], [cut]])
+    assert (cost.candidates, cost.truncated, cost.inferences, cost.tokens) == (2, 1, 2, 2 * 2 * (1 + 3 + 35))
     longer = CedrReranker(folder, max_length=6000)
     assert np.isfinite(longer.rerank('cat', [whole])[0].score)
-    assert longer.work.truncated == 0
+    assert cost_of(longer, ['cat'], [[whole]]).truncated == 0
     assert longer.layout.n_parts(longer.layout.cut([5], [6] * 5000)) == 91  # 64 positions - 6 - 3 = 55 a part
 
 

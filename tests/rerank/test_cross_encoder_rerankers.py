@@ -11,6 +11,7 @@ from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
 from pyserini_repbert.rerank.duobert import sample_seed
 from pyserini_repbert.trace import Notes
+from tests.rerank.many import cost_of
 
 WORDS = 'cat dog fish bird sat ate ran mat hat red blue the a on in big small old new'.split()
 
@@ -103,7 +104,8 @@ def test_odd_candidates_have_a_defined_answer(kind, cross_encoder_folder):
     assert given == before
     assert sorted(item.docid for item in found) == sorted(item.docid for item in given)
     assert np.isfinite([item.score for item in found]).all()
-    assert (reranker.work.candidates, reranker.work.truncated) == (4, 1)
+    cost = cost_of(reranker, [''], [given])
+    assert (cost.candidates, cost.truncated) == (4, 1)
     by_docid = {item.docid: item for item in found}
     if kind is MonoBertReranker:
         assert by_docid['empty'].score == pytest.approx(by_docid['space'].score, abs=1e-6)

@@ -11,8 +11,7 @@ from pyserini_repbert.errors import InputError, MismatchError, MissingResourceEr
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import EpicReranker
-from pyserini_repbert.rerank.base import Work
-from tests.rerank.many import rerank_many
+from tests.rerank.many import cost_of, rerank_many
 
 QUERIES = ['blue fish in the sea', 'moon', 'the cat ate the bird ?']
 
@@ -59,12 +58,12 @@ def test_an_index_gives_the_scores_of_the_fly(prune, weights, atol, encoder, pas
         assert set(scores(one)) == set(scores(other))
         for docid, score in scores(one).items():
             assert score == pytest.approx(scores(other)[docid], abs=atol)
-    assert indexed.work.inferences == 0 and fly.work.inferences == 25
+    lists = [candidates(passages)] * 3
+    assert [cost_of(one, QUERIES, lists).inferences for one in (indexed, fly)] == [0, 25]
 
 
 @pytest.mark.parametrize('prune', [0, 15])
-def test_scores_do_not_depend_on_other_queries(prune, encoder, passages, monkeypatch):
-    monkeypatch.setattr('pyserini_repbert.rerank.epic.TOGETHER', 30)
+def test_scores_do_not_depend_on_other_queries(prune, encoder, passages):
     reranker = EpicReranker(encoder, prune=prune)
     lists = [candidates(passages[:20]), [], candidates(passages[5:]), candidates(passages[:1])]
     seen = []
@@ -79,7 +78,7 @@ def test_missing_candidates_are_encoded_or_refused(encoder, passages, tmp_path):
     mixed = candidates(passages)
     reranker = EpicReranker(encoder, index=tmp_path / 'index')
     found = scores(reranker.rerank(QUERIES[0], mixed))
-    assert reranker.work.inferences == 5
+    assert cost_of(reranker, QUERIES[:1], [mixed]).inferences == 5
     whole = scores(EpicReranker(encoder, prune=15).rerank(QUERIES[0], mixed))
     assert found == pytest.approx(whole, abs=2e-3)
     strict = EpicReranker(encoder, index=tmp_path / 'index', missing='refuse')
@@ -128,13 +127,13 @@ def test_work_counts_what_was_read(tiny_epic, tmp_path):
     passages = [Passage(f'd{number}', ' '.join(['cat'] * length)) for number, length in enumerate(lengths)]
     for prune in (0, 9):
         fly = EpicReranker(short, prune=prune)
-        rerank_many(fly, ['cat', 'dog'], [candidates(passages), candidates(passages[3:])])
+        cost = cost_of(fly, ['cat', 'dog'], [candidates(passages), candidates(passages[3:])])
         # 3 + 2 in one chunk; 12 + 4, 15 + 4 and 15 + 4 in two; nothing; d3 counts once as read, twice as cut
-        assert fly.work == Work(inferences=5, tokens=5 + 16 + 19 + 19, candidates=7, truncated=2)
+        assert (cost.inferences, cost.tokens, cost.candidates, cost.truncated) == (5, 5 + 16 + 19 + 19, 7, 2)
     encode_corpus(passages[2:], short, tmp_path / 'index', prune=9)
     mixed = EpicReranker(short, index=tmp_path / 'index')
-    mixed.rerank('cat', candidates(passages))
-    assert mixed.work == Work(inferences=2, tokens=5 + 16, candidates=5, truncated=0, stored=3)
+    cost = cost_of(mixed, ['cat'], [candidates(passages)])
+    assert (cost.inferences, cost.tokens, cost.candidates, cost.truncated, cost.stored) == (2, 5 + 16, 5, 0, 3)
 
 
 def test_a_stage_names_its_index(encoder, passages, tmp_path):
