@@ -29,9 +29,8 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
         import sentence_transformers
     if int(sentence_transformers.__version__.split('.')[0]) < SAFE_RELEASE:
         why = f'release {sentence_transformers.__version__} runs code from folders'
-        raise MissingDependencyError.of(
-            'sentence-transformers', _PURPOSE, f"'sentence-transformers>={SAFE_RELEASE}'", why
-        )
+        install = f"'sentence-transformers>={SAFE_RELEASE}'"
+        raise MissingDependencyError.of('sentence-transformers', _PURPOSE, install, why)
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()  # of loading weights

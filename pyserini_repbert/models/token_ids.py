@@ -14,7 +14,6 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, TypeVar
 
@@ -43,11 +42,6 @@ class TokenIds:
 
     def __len__(self) -> int:
         return len(self.lengths)
-
-    def lists(self) -> list[list[int]]:
-        """The ids of each text as a list."""
-        ids = self.ids.tolist()
-        return [ids[start:end] for start, end in pairwise([0, *np.cumsum(self.lengths).tolist()])]
 
 
 def tokenised(backend: Tokenizer, texts: Sequence[str]) -> TokenIds:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,26 +67,16 @@ class TokenChunk(NamedTuple):
 
 
 class WordPieceTokenizer:
-    """A BERT tokenizer.
-
-    Attributes
-    ----------
-    backend : the tokenizer of the package `tokenizers`; it neither truncates nor pads
-    cls, sep, pad : ids of the special tokens
-    vocab_size : number of wordpieces
-    n_cut : texts that were longer than their limit
-    seconds : that this process has spent on tokenising
-    workers, place : processes that tokenise many texts, and which of their tokenizers this is; None: this process
-    """
+    """A BERT tokenizer; `cls`, `sep` and `pad` are the ids of its special tokens."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         self.backend = tokenizer
-        self.n_cut = 0
-        self.seconds = 0.0
-        self.workers: TokenizerWorkers | None = None
-        self.place = 0
+        self.n_cut = 0  # texts that were longer than their limit
+        self.seconds = 0.0  # that this process has spent on tokenising
+        self.workers: TokenizerWorkers | None = None  # processes that tokenise many texts; None: this process
+        self.place = 0  # of this tokenizer among those that share the workers
         ids: dict[str, Any] = {token: tokenizer.token_to_id(token) for token in ('[CLS]', '[SEP]', '[PAD]')}
         if missing := [token for token, number in ids.items() if number is None]:
             raise DamagedFileError(f'the tokenizer has no {missing[0]}: a BERT vocabulary is expected')
@@ -142,7 +132,9 @@ class WordPieceTokenizer:
 
     def ids(self, texts: Sequence[str] | TokenIds) -> list[list[int]]:
         """`flat_ids` as lists, one a text."""
-        return self.flat_ids(texts).lists()
+        flat = self.flat_ids(texts)
+        ids = flat.ids.tolist()
+        return [ids[start:end] for start, end in pairwise([0, *np.cumsum(flat.lengths).tolist()])]
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
         """The wordpieces with these ids; '[UNK]' for an id that the vocabulary lacks."""

@@ -38,28 +38,17 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class PairBatch:
-    """n pairs as tensors, with a row for each part of a pair's document.
+    """n pairs as tensors, with a row for each part of a pair's document."""
 
-    Attributes
-    ----------
-    attention_mask : bool (rows, length), in the host's memory; None where no row is padded
-    input_ids, token_type_ids, position_ids : int64 (rows, length)
-    part_weights : float32 (n, rows), 1 / number of parts for the rows of a pair, else 0
-    query_index : int64 (n, q), positions of query tokens in the flattened (rows · length) output, in the row of the
-        first part; q is the length of the longest query
-    document_index : int64 (n, d), likewise of document tokens, each in the row of its part
-    query_mask, document_mask : bool (n, q), (n, d), True where there is a token
-    """
-
-    attention_mask: Tensor | None
-    input_ids: Tensor
-    token_type_ids: Tensor
-    position_ids: Tensor
-    part_weights: Tensor
-    query_index: Tensor
-    document_index: Tensor
-    query_mask: Tensor
-    document_mask: Tensor
+    attention_mask: Tensor | None  # bool (rows, length), in the host's memory; None where no row is padded
+    input_ids: Tensor  # int64 (rows, length)
+    token_type_ids: Tensor  # int64 (rows, length)
+    position_ids: Tensor  # int64 (rows, length)
+    part_weights: Tensor  # float32 (n, rows), 1 / number of parts for the rows of a pair, else 0
+    query_index: Tensor  # int64 (n, q), places of query tokens in the flattened output, in the row of the first part
+    document_index: Tensor  # int64 (n, d), likewise of document tokens, each in the row of its part
+    query_mask: Tensor  # bool (n, q), True where there is a token; q is the length of the longest query
+    document_mask: Tensor  # bool (n, d), likewise
 
 
 class CedrLayout:

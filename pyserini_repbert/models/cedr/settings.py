@@ -30,25 +30,17 @@ class Architecture(Choice, what='CEDR architecture'):
 class CedrSettings:
     """The settings of a CEDR model.
 
-    Raises InputError for an unknown architecture, or values that do not go together.
-
-    Attributes
-    ----------
-    architecture : vanilla (a linear layer on [CLS]), knrm, pacrr or drmm
-    joint : whether the [CLS] vector joins the matching signals (CEDR section 2.3); False gives the rows
-        "BERT (fine-tuned)" of CEDR's Table 1
-    k_max : how many of the strongest matches PACRR keeps for each query token and n-gram size
-    max_query_length, max_doc_length : wordpieces kept, special tokens not counted
-    pad_query : leave room for `max_query_length` query tokens, as the released code does, so that a document always
-        begins at the same position; without it, positions count on after the query, and DRMM sums over its tokens only
+    Raises InputError for an unknown architecture, or values that do not go together. With `pad_query`, a document
+    begins at the same position after any query, as in the released code; without it, positions count on after the
+    query, and DRMM sums over its tokens only.
     """
 
     architecture: Architecture = Architecture.VANILLA
-    joint: bool = True
-    k_max: int = K_MAX
-    max_query_length: int = MAX_QUERY_TOKENS
-    max_doc_length: int = MAX_DOCUMENT_TOKENS
-    pad_query: bool = True
+    joint: bool = True  # [CLS] joins the signals (CEDR section 2.3); False: Table 1's rows "BERT (fine-tuned)"
+    k_max: int = K_MAX  # how many of the strongest matches PACRR keeps for each query token and n-gram size
+    max_query_length: int = MAX_QUERY_TOKENS  # wordpieces kept, special tokens not counted
+    max_doc_length: int = MAX_DOCUMENT_TOKENS  # likewise
+    pad_query: bool = True  # leave room for `max_query_length` query tokens
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'architecture', Architecture(self.architecture))

@@ -24,13 +24,26 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
     converted = cache_folder() / 'checkpoints' / entry.name
     if converted.is_dir():
         return converted
-    source = entry.values['hub']
-    address = f'{_HUB}/{source["repository"]}'
-    snapshot = _snapshot(entry.name, source['repository'], source.get('revision'), source['size'], address)
+    snapshot = _snapshot(entry)
     has_tokenizer = any((snapshot / name).is_file() for name in ('vocab.txt', 'tokenizer.json'))
     if (snapshot / WEIGHTS).is_file() and has_tokenizer:
         return snapshot
-    _convert(snapshot, converted, has_tokenizer, address)
+    if not (snapshot / 'config.json').is_file() or not any((snapshot / n).is_file() for n in (WEIGHTS, _LEGACY)):
+        raise DamagedFileError(f'{snapshot} holds no config.json with {WEIGHTS} or {_LEGACY}: it is no checkpoint')
+    from safetensors.torch import save_file
+
+    from pyserini_repbert.models.convert.pytorch import load_legacy, uncased_vocabulary
+
+    with atomic_folder(converted) as folder:
+        for name in (*_FILES, WEIGHTS):
+            if (snapshot / name).is_file():
+                shutil.copyfile(snapshot / name, folder / name)
+        if not has_tokenizer:
+            shutil.copyfile(uncased_vocabulary(), folder / 'vocab.txt')
+        if not (folder / WEIGHTS).is_file():
+            tensors = load_legacy(snapshot / _LEGACY)
+            save_file({name: value.contiguous().clone() for name, value in tensors.items()}, folder / WEIGHTS)
+        write_checksums(folder)
     return converted
 
 
@@ -70,11 +83,12 @@ def upload_checkpoint(checkpoint: Checkpoint, repository: str, private: bool = F
     return str(address)
 
 
-def _snapshot(name: str, repository: str, revision: str | None, size: str, address: str) -> Path:
+def _snapshot(entry: catalog.Entry) -> Path:
     from huggingface_hub import snapshot_download
 
-    offline = is_offline()
-    hub: dict[str, Any] = {'revision': revision, 'local_files_only': offline}
+    source, offline = entry.values['hub'], is_offline()
+    repository = source['repository']
+    hub: dict[str, Any] = {'revision': source.get('revision'), 'local_files_only': offline}
     try:
         snapshot = Path(snapshot_download(repository, allow_patterns=[*_FILES, WEIGHTS], **hub))
         if not (snapshot / WEIGHTS).is_file():
@@ -84,8 +98,8 @@ def _snapshot(name: str, repository: str, revision: str | None, size: str, addre
             raise limit from error
         reason = 'downloads are off' if offline else _reason(error)
         raise MissingResourceError(
-            f"'{name}' ({size}) is not here and could not be fetched from {address} ({reason}): fetch its files "
-            'and give their folder instead of the name'
+            f"'{entry.name}' ({source['size']}) is not here and could not be fetched from {_HUB}/{repository} "
+            f'({reason}): fetch its files and give their folder instead of the name'
         ) from error
     return snapshot
 
@@ -101,22 +115,3 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, (ValueError, TypeError, LookupError)):
         return 'what answers there is not the hub, a page that wants a login say'
     return next(iter(str(error).splitlines()), '') or type(error).__name__
-
-
-def _convert(snapshot: Path, target: Path, has_tokenizer: bool, address: str) -> None:
-    from safetensors.torch import save_file
-
-    from pyserini_repbert.models.convert.pytorch import load_legacy, uncased_vocabulary
-
-    if not (snapshot / 'config.json').is_file() or not any((snapshot / n).is_file() for n in (WEIGHTS, _LEGACY)):
-        raise DamagedFileError(f'{address} holds no config.json with {WEIGHTS} or {_LEGACY}: it is no checkpoint')
-    with atomic_folder(target) as folder:
-        for name in (*_FILES, WEIGHTS):
-            if (snapshot / name).is_file():
-                shutil.copyfile(snapshot / name, folder / name)
-        if not has_tokenizer:
-            shutil.copyfile(uncased_vocabulary(), folder / 'vocab.txt')
-        if not (folder / WEIGHTS).is_file():
-            tensors = load_legacy(snapshot / _LEGACY)
-            save_file({name: value.contiguous().clone() for name, value in tensors.items()}, folder / WEIGHTS)
-        write_checksums(folder)
