@@ -69,53 +69,53 @@ def adapt(
     """
     if not isinstance(dense.index, DenseBundle):
         raise InputError(f'index {dense.index_dir} is no dense bundle, whose vectors are read: encode the corpus')
-    judged = _judged(dense, dense.index, sparse, topics, qrels)
+    judged = _judged(dense, dense.index, topics, qrels)
+    queries = [topic.query for topic in judged]
+    sparse_runs = [ranker.rank(queries, None, DEPTH) for ranker in sparse]
     contrast = Contrast(dense, dense.index, judged, seed)
     order = random.Random(seed).sample(range(len(judged)), len(judged))
     folds = [sorted(order[number::FOLDS]) for number in range(FOLDS)]
 
-    def searched(out: Sequence[int], asked: Sequence[int]) -> dict[int, Ranking]:
-        """The dense rankings of the topics `asked`, with the map learnt from all that are not in the folds `out`."""
+    def searched(out: Sequence[int], asked: Sequence[int]) -> Run:
+        """The dense run of the topics `asked`, with the map learnt from all that are not in the folds `out`."""
         held = {place for fold in out for place in folds[fold]}
         mapped = learn_query_map(contrast, [place for place in range(len(judged)) if place not in held])
         on_progress(1)
         vectors = np.stack([judged[place].vector for place in asked])
-        return dict(zip(asked, dense.of_vectors(vectors + vectors @ mapped, DEPTH), strict=True))
+        rankings = dense.of_vectors(vectors + vectors @ mapped, DEPTH)
+        return {queries[place].qid: ranking for place, ranking in zip(asked, rankings, strict=True)}
 
-    alone = {place: ranking for fold in range(FOLDS) for place, ranking in searched([fold], folds[fold]).items()}
+    alone = {qid: ranking for fold in range(FOLDS) for qid, ranking in searched([fold], folds[fold]).items()}
     both = {pair: searched(pair, folds[pair[0]] + folds[pair[1]]) for pair in combinations(range(FOLDS), 2)}
     final = learn_query_map(contrast, range(len(judged)))
     on_progress(1)
 
-    def columns(place: int, dense_ranking: Ranking) -> Alignment:
-        return Alignment.of([dense_ranking, *judged[place].sparse], judged[place].grades)
-
-    outer = [columns(place, alone[place]) for place in range(len(judged))]
-    only_dense = np.eye(1 + len(sparse))[0]
-    steps = {'with the query map': np.array([aligned.values(only_dense)[0] for aligned in outer])}
+    rankings = dense.of_vectors(np.stack([topic.vector for topic in judged]), DEPTH)
+    runs = {dense.name: {query.qid: ranking for query, ranking in zip(queries, rankings, strict=True)}}
+    runs |= {ranker.name: run for ranker, run in zip(sparse, sparse_runs, strict=True)}
+    if sparse:
+        runs[str(FusionMethod.INTERLEAVE)] = fuse(list(runs.values()), FusionMethod.INTERLEAVE)
+    untuned = {name: _ndcg(judged, run) for name, run in runs.items()}
+    steps = {'with the query map': _ndcg(judged, alone)}
+    outer = _aligned(judged, alone, *sparse_runs)
     if sparse:
         fused = np.zeros(len(judged))
         for fold, members in enumerate(folds):
-            inner = [
-                columns(place, both[min(fold, other), max(fold, other)][place])
-                for other in range(FOLDS)
-                if other != fold
-                for place in folds[other]
-            ]
+            inner: list[Alignment] = []
+            for other in range(FOLDS):
+                if other != fold:
+                    run = both[min(fold, other), max(fold, other)]
+                    inner += _aligned([judged[place] for place in folds[other]], run, *sparse_runs)
             weights = learn_weights(inner)
             fused[members] = [outer[place].values(weights)[0] for place in members]
         steps['and fused'] = fused
     weights = learn_weights(outer)
-    untuned, first_run = _untuned(dense, sparse, judged)
     share = None
     if reranker is not None:
-        aligned_orders = _both_orders(reranker, judged, first_run)
-        values = np.array([aligned.values([0.0, 1.0])[0] for aligned in aligned_orders])
-        untuned[f'{list(untuned)[-1]}, {reranker.label}'] = values
-        rankings = [{topic.query.qid: alone[place] for place, topic in enumerate(judged)}]
-        rankings += [{topic.query.qid: topic.sparse[number] for topic in judged} for number in range(len(sparse))]
-        fused_run = fuse(rankings, FusionMethod.INTERPOLATION, DEPTH, weights, normalize=Normalization.MINMAX)
-        pairs = _both_orders(reranker, judged, fused_run)
+        name, run = list(runs.items())[-1]
+        untuned[f'{name}, {reranker.label}'] = _ndcg(judged, _head_and_reranked(reranker, queries, run)[1])
+        run = fuse([alone, *sparse_runs], FusionMethod.INTERPOLATION, DEPTH, weights, normalize=Normalization.MINMAX)
+        pairs = _aligned(judged, *_head_and_reranked(reranker, queries, run))
         values = np.zeros(len(judged))
         for members in folds:
             held = set(members)
@@ -123,19 +123,16 @@ def adapt(
             values[members] = [pairs[place].values(fold_weights)[0] for place in members]
         steps['and reranked'] = values
         share = learn_weights(pairs)[1]
-    return Adaptation(final, weights, share, tuple(topic.query.qid for topic in judged), steps, untuned)
+    return Adaptation(final, weights, share, tuple(query.qid for query in queries), steps, untuned)
 
 
-def _both_orders(reranker: Ranker, topics: Sequence[Topic], run: Run) -> list[Alignment]:
-    """Of each topic, the candidates that the reranker reads, with their scores before and after it."""
+def _head_and_reranked(reranker: Ranker, queries: Sequence[Query], run: Run) -> tuple[Run, Run]:
+    """The candidates that the reranker reads, before and after it."""
     heads = {qid: ranking[: reranker.reads] for qid, ranking in run.items()}
-    reranked = reranker.rank([topic.query for topic in topics], heads, None)
-    return [Alignment.of([heads[topic.query.qid], reranked[topic.query.qid]], topic.grades) for topic in topics]
+    return heads, reranker.rank(queries, heads, None)
 
 
-def _judged(
-    dense: RepBertSearcher, index: DenseBundle, sparse: Sequence[Ranker], topics: Sequence[Query], qrels: Qrels
-) -> list[Topic]:
+def _judged(dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Query], qrels: Qrels) -> list[Topic]:
     """The topics with a relevant passage in the index."""
     kept: list[tuple[Query, dict[str, int]]] = []
     for topic in topics:
@@ -147,13 +144,8 @@ def _judged(
             f'{len(kept)} of {len(topics)} topics have a relevant passage in {dense.index_dir}, at least '
             f'{LEAST_TOPICS} are needed: what fewer teach is noise'
         )
-    asked = [topic for topic, _ in kept]
-    vectors = dense.encode([topic.text for topic in asked])
-    runs = [ranker.rank(asked, None, DEPTH) for ranker in sparse]
-    return [
-        Topic(topic, vector, grades, tuple(run[topic.qid] for run in runs))
-        for (topic, grades), vector in zip(kept, vectors, strict=True)
-    ]
+    vectors = dense.encode([topic.text for topic, _ in kept])
+    return [Topic(topic, vector, grades) for (topic, grades), vector in zip(kept, vectors, strict=True)]
 
 
 class Alignment(NamedTuple):
@@ -185,6 +177,16 @@ class Alignment(NamedTuple):
         return np.array([_discounted(self.gains[order]) / self.ideal for order in best])
 
 
+def _aligned(topics: Sequence[Topic], *runs: Run) -> list[Alignment]:
+    """Of each topic, its rankings in these runs side by side."""
+    return [Alignment.of([run[topic.query.qid] for run in runs], topic.grades) for topic in topics]
+
+
+def _ndcg(topics: Sequence[Topic], run: Run) -> NDArray[np.float64]:
+    """nDCG@10 of each topic by a run."""
+    return np.array([alignment.values([1.0])[0] for alignment in _aligned(topics, run)])
+
+
 def _discounted(gains: NDArray[np.float64]) -> float:
     return float((gains / np.log2(np.arange(2, len(gains) + 2))).sum())
 
@@ -202,21 +204,3 @@ def learn_weights(topics: Sequence[Alignment]) -> tuple[float, ...]:
         smooth = np.convolve(np.pad(means, _SMOOTHED // 2, mode='edge'), np.ones(_SMOOTHED), 'valid')
         weights = tried[int(smooth.argmax())]
     return tuple(float(round(weight, 6)) for weight in weights)
-
-
-def _untuned(
-    dense: RepBertSearcher, sparse: Sequence[Ranker], topics: Sequence[Topic]
-) -> tuple[dict[str, NDArray[np.float64]], Run]:
-    """nDCG@10 of each topic by each ranking alone, and by interleaving them, whose run follows."""
-    qids = [topic.query.qid for topic in topics]
-    of_dense = dense.of_vectors(np.stack([topic.vector for topic in topics]), DEPTH)
-    runs = {dense.name: dict(zip(qids, of_dense, strict=True))}
-    for number, ranker in enumerate(sparse):
-        runs[ranker.name] = {topic.query.qid: topic.sparse[number] for topic in topics}
-    if sparse:
-        runs[str(FusionMethod.INTERLEAVE)] = fuse(list(runs.values()), FusionMethod.INTERLEAVE)
-    values = {
-        name: np.array([Alignment.of([run[topic.query.qid]], topic.grades).values([1.0])[0] for topic in topics])
-        for name, run in runs.items()
-    }
-    return values, list(runs.values())[-1]

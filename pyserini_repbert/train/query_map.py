@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.dense import RepBertSearcher
 
 RIDGE = 0.26
@@ -26,12 +26,11 @@ HARD, RANDOM = 100, 1000  # passages that a topic's relevant ones are told from:
 
 
 class Topic(NamedTuple):
-    """A judged topic: its vector, float32 (d,); the grades of its relevant passages by docid; the sparse rankings."""
+    """A judged topic: its vector, float32 (d,), and the grades of its relevant passages by docid."""
 
     query: Query
     vector: NDArray[np.float32]
     grades: Mapping[str, int]
-    sparse: tuple[Ranking, ...]
 
 
 class Contrast:
