@@ -19,7 +19,6 @@ def main(arguments: list[str]) -> None:
     add('--output', help='the checkpoint folder; default: runs/NAME')
     add('--device', default='auto', help='cpu, or auto: a GPU if there is one')
     add_flags(parser, 'threads')
-    add('--logs', default='csv', choices=('csv', 'tensorboard'), help='log.csv, or also event files in tensorboard/')
     add_flags(parser, 'offline', 'begun')
     options = parser.parse_args(arguments)
     from pyserini_repbert.train.reading import read_recipe, recipe_path
@@ -37,7 +36,6 @@ def main(arguments: list[str]) -> None:
         recipe,
         options.output or f'runs/{recipe.name}',
         quiet=options.quiet or not sys.stderr.isatty(),
-        tensorboard=options.logs == 'tensorboard',
         **command.picked(options, 'resume', 'overwrite', 'device'),
     )
     if int(os.environ.get('RANK', '0')):

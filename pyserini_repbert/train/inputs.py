@@ -24,8 +24,6 @@ from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.train.recipe import Source, Validation
 
-TEST_SETS = ('demo',)  # of the catalog
-
 
 def open_passages(source: Source) -> PassageTexts:
     """Passage texts by docid: from an index that stores them, or from a corpus, read once to a temporary file."""

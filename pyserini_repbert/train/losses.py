@@ -54,11 +54,9 @@ def relevance_cross_entropy(logits: Tensor, relevant: Tensor) -> Tensor:
 
     Parameters
     ----------
-    logits : floating (n, 2), index 1 is "relevant"; or (n, 1), the log-odds of relevance
+    logits : floating (n, 2), index 1 is "relevant"
     relevant : bool or int64 (n,); or floating (n,), the probability of relevance that a teacher gives
     """
-    if logits.shape[1] == 1:
-        return functional.binary_cross_entropy_with_logits(logits.float().squeeze(1), relevant.float())
     if relevant.is_floating_point():
         return functional.cross_entropy(logits.float(), torch.stack([1 - relevant, relevant], dim=1).float())
     return functional.cross_entropy(logits.float(), relevant.long())

@@ -25,7 +25,6 @@ from pyserini_repbert.train.recipe import Recipe
 
 RECIPE = 'recipe.yaml'
 LOG = 'log.csv'
-EVENTS = 'tensorboard'  # a folder
 CARD = 'README.md'
 METRIC = 'eval_measure'  # column of the log: the validation measure
 REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done

@@ -22,7 +22,6 @@ from pyserini_repbert.train.recipe import Adapter, Recipe, Source, System, Teach
 _GROUPED = (System.REPBERT, System.MONOBERT, System.EPIC, System.CEDR)  # duoBERT too: its groups are pairs
 RECIPES = Path(__file__).parent.parent / 'resources' / 'recipes'
 _VARIABLE = re.compile(r'\$\{(\w+)\}')
-_UNPRINTABLE = re.compile(r'[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]')  # no path and no text has one
 _PARTS = {'data': Source, 'validation': Validation, 'adapter': Adapter, 'teacher': Teacher, 'training': Training}
 _VALIDATOR = TypeAdapter(Recipe)
 Keys = tuple[str | int, ...]
@@ -45,16 +44,18 @@ class RecipeFile:
         return self.file.error(message, *keys)
 
     def content(self) -> dict[str, Any]:
-        """The recipe's values, with settings applied, variables replaced, and each YAML alias a copy of its own."""
+        """The recipe's values, with settings applied and variables replaced; an alias of YAML is a copy."""
         if not isinstance(self.file.value, dict):
             raise self.file.error('no recipe: a mapping with name, system, base, data and training was expected')
-        content = _with_settings(_unshared(self.file.value), self.settings)
-        variables = content.pop('variables', None) or {}
+        content = _with_settings(self.file.value, self.settings)
+        variables = content.get('variables') or {}
         if not isinstance(variables, dict):
             raise self.error(f'variables: a mapping was expected, found {variables!r:.60}', 'variables')
-        return {str(key): self._filled(value, variables, (str(key),)) for key, value in content.items()}
+        rest = {key: value for key, value in content.items() if key != 'variables'}
+        filled: dict[str, Any] = self._filled(rest, variables)
+        return filled
 
-    def _filled(self, value: Any, variables: dict[str, Any], keys: Keys) -> Any:
+    def _filled(self, value: Any, variables: dict[str, Any], keys: Keys = ()) -> Any:
         """A value as JSON has it, with variables replaced; what is neither text nor number (a date) becomes text."""
         if isinstance(value, dict):
             return {str(key): self._filled(below, variables, (*keys, str(key))) for key, below in value.items()}
@@ -70,10 +71,7 @@ class RecipeFile:
                 raise self.error(f'${{{name}}} has no value: set variables.{name}, or {name} in the environment', *keys)
             return text
 
-        text = _VARIABLE.sub(variable, str(value))
-        if unprintable := _UNPRINTABLE.search(text):
-            raise self.error(f'{_dotted(keys)} has the character U+{ord(unprintable[0]):04X}: remove it', *keys)
-        return text
+        return _VARIABLE.sub(variable, str(value))
 
     def recipe(self, content: dict[str, Any], text: str) -> Recipe:
         """The recipe with these values and this `text`. Raises InputError for the first entry that is wrong."""
@@ -87,7 +85,7 @@ class RecipeFile:
             if kind in ('unexpected_keyword_argument', 'extra_forbidden'):
                 raise self._unknown(keys) from error
             if kind.startswith('missing'):
-                raise self.error(f"{_inside(keys)}key '{keys[-1]}' is missing", *keys[:-1]) from error
+                raise self.error(f'{_dotted(keys)} is missing', *keys[:-1]) from error
             if kind == 'dataclass_type':
                 raise self.error(f'{_dotted(keys)}: a mapping was expected, found {given}', *keys) from error
             expected = re.sub(r'^(Input|List|Tuple|String) should (be )?| after validation, not 0$', '', wrong['msg'])
@@ -97,17 +95,12 @@ class RecipeFile:
         part = _PARTS.get(str(keys[0]), Recipe) if len(keys) > 1 else Recipe
         known = [field.name for field in fields(part) if field.name != 'text']
         near = did_you_mean(str(keys[-1]), known)
-        return self.error(f"{_inside(keys)}key '{keys[-1]}' is unknown{near}: expected {', '.join(known)}", *keys)
+        return self.error(f'{_dotted(keys)} is unknown{near}: expected {", ".join(known)}', *keys)
 
 
 def _dotted(keys: Keys) -> str:
     """Keys as one text: 'training.steps'."""
     return '.'.join(map(str, keys))
-
-
-def _inside(keys: Keys) -> str:
-    """The part that the last key is in, 'training: '; '' for a key of the recipe itself."""
-    return f'{_dotted(keys[:-1])}: ' if len(keys) > 1 else ''
 
 
 def _with_settings(content: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
@@ -117,24 +110,21 @@ def _with_settings(content: dict[str, Any], settings: Sequence[str]) -> dict[str
         if not equals or not key:
             raise InputError(f"setting '{setting}': 'key=value' was expected, as in training.steps=100")
         value = parse_yaml(text, f"setting '{setting}'")
-        *path, last = key.split('.')
-        place: Any = content
         try:
-            for step in path:
-                if isinstance(place, dict) and place.get(step) is None:
-                    place[step] = {}
-                place = place[int(step) if isinstance(place, list) else step]
-            place[int(last) if isinstance(place, list) else last] = value
-        except (ValueError, IndexError, TypeError, AttributeError) as error:
+            content = _replaced(content, key.split('.'), value)
+        except (ValueError, IndexError, TypeError) as error:
             raise InputError(f"setting '{setting}': there is no '{key}' in the recipe") from error
     return content
 
 
-def _unshared(value: Any) -> Any:
-    """A copy in which every alias is expanded."""
-    if isinstance(value, dict):
-        return {key: _unshared(below) for key, below in value.items()}
-    return [_unshared(below) for below in value] if isinstance(value, list) else value
+def _replaced(content: Any, keys: Sequence[str], value: Any) -> Any:
+    """A copy of `content` with another value at `keys`; mappings that are missing are made."""
+    if not keys:
+        return value
+    if isinstance(content, list):
+        place = range(len(content))[int(keys[0])]
+        return [*content[:place], _replaced(content[place], keys[1:], value), *content[place + 1 :]]
+    return {**(content or {}), keys[0]: _replaced((content or {}).get(keys[0]), keys[1:], value)}
 
 
 def recipe_path(name: str) -> Path:

@@ -197,8 +197,7 @@ class InstanceStream(IterableDataset[Instance]):
             at = draw.randrange(len(waiting))
             waiting[at], instance = instance, waiting[at]
             yield instance
-        if self.shuffle > 1:
-            draw.shuffle(waiting)
+        draw.shuffle(waiting)
         yield from waiting
 
     def _in_turn(self, epoch: int) -> Iterator[Instance]:

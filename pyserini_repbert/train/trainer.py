@@ -12,14 +12,13 @@ from typing import Any
 import torch
 import transformers
 from torch import Tensor, nn
-from transformers.integrations import TensorBoardCallback
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.train.output import EVENTS, LOG, METRIC, is_first
+from pyserini_repbert.train.output import LOG, METRIC, is_first
 from pyserini_repbert.train.sources import InstanceStream
 from pyserini_repbert.train.tasks.base import Batch, Task, parameter_groups
 from pyserini_repbert.train.validation import Validator
@@ -42,7 +41,6 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         folder: Path,
         device: str = 'auto',
         quiet: bool = False,
-        tensorboard: bool = False,
     ) -> None:
         self.base, self.stream, self.validator = base, stream, validator
         self.restored: Path | None = None
@@ -54,10 +52,6 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         self.csv = CsvLog(folder / LOG, pairs)
         stream.chunk = args.per_device_train_batch_size * args.world_size
         callbacks: list[transformers.TrainerCallback] = [self.csv]
-        if tensorboard and is_first():
-            from torch.utils.tensorboard import SummaryWriter
-
-            callbacks.append(TensorBoardCallback(SummaryWriter(str(folder / EVENTS))))
         if recipe.validation is not None and recipe.validation.patience:
             callbacks.append(transformers.EarlyStoppingCallback(recipe.validation.patience))
         super().__init__(
@@ -125,17 +119,17 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
     """Writes losses, learning rates and validation results to a CSV file, and logs how fast training is.
 
     A line is written before each checkpoint, so that a resumed training logs the same losses as one never stopped.
-    `pairs` are the query-passage pairs of a step, on all devices. Validating and saving do not count as training.
+    `pairs` are the query-passage pairs of a step, on all devices.
     """
 
     def __init__(self, path: Path, pairs: int) -> None:
         self.path, self.pairs = path, pairs
-        self.steps, self.seconds, self.since = 0, 0.0, time.perf_counter()
+        self.first_step, self.begin = 0, time.perf_counter()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write the lines of the steps already done, and find the best model so far in the present folder."""
         self._write(state)
-        self.since = time.perf_counter()
+        self.first_step, self.begin = state.global_step, time.perf_counter()
         if state.best_global_step:
             best = Path(args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}'
             if not best.is_dir():
@@ -144,8 +138,6 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Log before each checkpoint, and so the last step in any case."""
-        now = time.perf_counter()
-        self.steps, self.seconds, self.since = self.steps + 1, self.seconds + now - self.since, now
         control.should_log = control.should_log or control.should_save
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
@@ -155,15 +147,9 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
             remedy = 'give a smaller training.learning_rate, or training.precision float32'
             raise InputError(f'the loss is not finite at step {state.global_step}: {remedy}')
         self._write(state)
-        if is_first() and self.steps and loss is not None:
-            rate = self.steps / self.seconds
+        if is_first() and loss is not None:
+            rate = (state.global_step - self.first_step) / (time.perf_counter() - self.begin)
             logger.info('step %d: %.2f steps/s, %.0f pairs/s', state.global_step, rate, rate * self.pairs)
-
-    def on_evaluate(self, *args: Any, **kwargs: Any) -> None:
-        """Leave the time since the last step out."""
-        self.since = time.perf_counter()
-
-    on_save = on_evaluate
 
     def _write(self, state: Any) -> None:
         if is_first():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import platform
 import shutil
@@ -13,16 +12,15 @@ from typing import Any
 
 from pyserini_repbert import __version__
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.errors import InputError, MissingDependencyError, install_extra
+from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.cross_encoder import MONOBERT
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.train.checkpoints import base_reference, new_task, open_base, with_settings_of, write_checkpoint
-from pyserini_repbert.train.inputs import TEST_SETS, BiEncoderTeacher, CrossEncoderTeacher, Guard, source_topics
+from pyserini_repbert.train.inputs import BiEncoderTeacher, CrossEncoderTeacher, Guard, source_topics
 from pyserini_repbert.train.output import (
     CARD,
-    EVENTS,
     LOG,
     RECIPE,
     Trained,
@@ -50,7 +48,6 @@ def train(
     overwrite: bool = False,
     device: str = 'auto',
     quiet: bool = True,
-    tensorboard: bool = False,
 ) -> Trained:
     """Train a recipe's model; while it runs, its state is in the folder `OUTPUT.training`.
 
@@ -61,9 +58,8 @@ def train(
     overwrite : replace an earlier training's output, and remove its state
     device : 'cpu', or 'auto' for a GPU where there is one
     quiet : no progress bar
-    tensorboard : write TensorBoard's event files too, in the folder `tensorboard` of the state, then of the output
     """
-    check_machine(recipe, device, tensorboard)
+    check_machine(recipe, device)
     from transformers import set_seed
     from transformers.utils.logging import set_verbosity_error
 
@@ -80,7 +76,7 @@ def train(
     given, recipe = recipe.ranking, with_settings_of(base, recipe)
     settings = recipe.training
     chosen = source_topics(recipe.validation, recipe.validation.sample, settings.seed) if recipe.validation else []
-    test_sets = () if recipe.allow_test_topics else (*TEST_SETS, *recipe.test_topics)
+    test_sets = () if recipe.allow_test_topics else ('demo', *recipe.test_topics)
     test = [query.text for name in test_sets for query in load_topics(name)]
     guard = Guard(test, [query.text for query in chosen])
     sources = opened_sources(recipe, guard)
@@ -98,7 +94,7 @@ def train(
     with state_folder(recipe, target, resume, overwrite) as checkpoint:
         work = work_folder(target)
         set_seed(settings.seed)
-        trainer = RankingTrainer(task, stream, validator, base, work, device, quiet, tensorboard)
+        trainer = RankingTrainer(task, stream, validator, base, work, device, quiet)
         trainer.run(checkpoint)
         trained = Trained.of(target, trainer.state.log_history)
         if not is_first():
@@ -108,8 +104,6 @@ def train(
             write_checksums(folder)  # of what loading reads, and of nothing that a user may want to edit
             for name in (LOG, RECIPE):
                 shutil.copyfile(work / name, folder / name)
-            if (work / EVENTS).is_dir():
-                shutil.copytree(work / EVENTS, folder / EVENTS)
             card = model_card(recipe, base, trained, settings_line)
             (folder / CARD).write_text(card, encoding='utf-8')
     return trained
@@ -174,13 +168,12 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
     return [TrainingSource(source, n, guard, *teaching) for n, source in enumerate(recipe.data)]
 
 
-def check_machine(recipe: Recipe, device: str, tensorboard: bool) -> None:
+def check_machine(recipe: Recipe, device: str) -> None:
     """Raise MissingDependencyError or InputError where packages or the device do not allow what is asked for."""
-    packages = {'accelerate': 'training'} | ({'tensorboard': "TensorBoard's log"} if tensorboard else {})
-    for package, purpose in packages.items():
-        if importlib.util.find_spec(package) is None:
-            raise MissingDependencyError.of(package, purpose, install_extra('train'))
     import torch
+
+    with needs('accelerate', 'training', 'train'):
+        import accelerate  # noqa: F401
 
     if device not in ('auto', 'cpu'):
         raise InputError(f"device '{device}' was given: 'cpu' or 'auto' (choose GPUs with CUDA_VISIBLE_DEVICES)")

@@ -12,22 +12,15 @@ from pyserini_repbert.data.runs import iter_run, reciprocal_scores
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
-from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
-from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run, by_score
-from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker
+from pyserini_repbert.pipeline.opening import open_reranker
+from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, by_score
 from pyserini_repbert.train.checkpoints import write_checkpoint
 from pyserini_repbert.train.recipe import System, Validation
 from pyserini_repbert.train.tasks.base import Task
-
-_RERANKERS = {
-    System.MONOBERT: MonoBertReranker,
-    System.DUOBERT: DuoBertReranker,
-    System.EPIC: EpicReranker,
-    System.CEDR: CedrReranker,
-}
 
 
 class Validator:
@@ -74,13 +67,12 @@ class Validator:
         device = str(next(task.ranker.parameters()).device)
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
             write_checkpoint(Path(folder), task, base)
-            ranked = self._ranked(open_checkpoint(folder), device)
+            ranked = self._ranked(folder, device)
         return evaluate(by_rank(ranked), self.qrels, self.measures).means[self.settings.measure]
 
-    def _ranked(self, model: Checkpoint, device: str) -> Run:
+    def _ranked(self, model: str, device: str) -> Run:
         if self.system is not System.REPBERT:
-            reranker: Ranker = _RERANKERS[self.system](model, device)
-            return reranker.rank(self.topics, self.candidates, self.settings.depth)
+            return open_reranker(model, device).rank(self.topics, self.candidates, self.settings.depth)
         queries = RepBertQueryEncoder(model, device).encode_batch([query.text for query in self.topics])
         passages = RepBertDocumentEncoder(model, device).embed(list(self.texts.values()))
         rows = {docid: row for row, docid in enumerate(self.texts)}

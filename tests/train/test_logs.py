@@ -4,16 +4,6 @@ import pytest
 
 from pyserini_repbert.train.output import Trained, read_log
 from pyserini_repbert.train.trainer import CsvLog
-from pyserini_repbert.train.training import train
-
-REPBERT = {'max_query_length': 8, 'max_doc_length': 16}
-
-
-def test_event_files_lie_beside_the_log(tiny_recipe, tmp_path):
-    train(
-        tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1}), tmp_path / 'out', tensorboard=True, device='cpu'
-    )
-    assert any((tmp_path / 'out/tensorboard').iterdir())
 
 
 def test_a_log_has_what_the_state_has_logged(tmp_path):

@@ -83,7 +83,7 @@ def test_variables_come_from_the_recipe_settings_or_environment(recipe_file, mon
 @pytest.mark.parametrize(
     ('setting', 'message'),
     [
-        ('training.step=3', r"training: key 'step' is unknown \(did you mean 'steps'"),
+        ('training.step=3', r"training.step is unknown \(did you mean 'steps'"),
         ('training.steps=0', 'training.steps is 0, expected: greater than or equal to 1'),
         ('training.learning_rate=.inf', 'training.learning_rate is inf, expected: a finite number'),
         ('adapter.targets=[keys]', "adapter.targets.0 is 'keys', expected: 'query', 'key', 'value' or 'dense'"),
@@ -106,7 +106,7 @@ def test_what_is_wrong_is_said_in_one_line(setting, message, recipe_file):
     ('old', 'new', 'line', 'message'),
     [
         ('  steps: 6', '  steps: six', 12, "training.steps is 'six'"),
-        ('system: monobert', '', 1, "key 'system' is missing"),
+        ('system: monobert', '', 1, 'system is missing'),
         ('  qrels: ', '  qrels: null #', 5, 'data.0: give topics and qrels'),
         ('  run: ', '  run: ${NOWHERE}', 8, 'NOWHERE'),
     ],

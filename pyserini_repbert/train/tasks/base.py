@@ -18,7 +18,7 @@ from pyserini_repbert.train.losses import listwise_divergence, localized_contras
 from pyserini_repbert.train.recipe import Recipe, Training
 from pyserini_repbert.train.sources import Instance, TrainingSource
 
-Batch = dict[str, Tensor]
+Batch = dict[str, Any]  # tensors by name; of CEDR also lists of such dictionaries
 GROUP = 8  # sequences of like length that a CPU runs at once
 
 

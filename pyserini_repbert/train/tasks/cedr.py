@@ -47,24 +47,15 @@ class CedrTask(GroupTask):
     def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
         """Pairs of query and document, sorted by length, in batches of `GROUP`; in one batch where there is a GPU.
 
-        A batch's tensors have the position of its first pair before their names; `places` int64 (pairs,) are the
-        sorted positions of the pairs.
+        `groups` are these batches as dictionaries, `places` int64 (pairs,) the sorted positions of the pairs.
         """
         pairs = [self.layout.cut(queries[row], text) for row, text in zip(query_of, passages, strict=True)]
         order = sorted(range(len(pairs)), key=lambda place: self.layout.cost(pairs[place]))
         size = len(pairs) if torch.cuda.is_available() else GROUP
-        batch = {'places': torch.tensor(order).argsort()}
-        for start in range(0, len(order), size):
-            group = self.layout.collate([pairs[place] for place in order[start : start + size]])
-            tensors = {f'{start}.{setting.name}': getattr(group, setting.name) for setting in fields(PairBatch)}
-            batch |= {name: tensor for name, tensor in tensors.items() if tensor is not None}
-        return batch
+        parts = (order[start : start + size] for start in range(0, len(order), size))
+        groups = [vars(self.layout.collate([pairs[place] for place in part])) for part in parts]
+        return {'places': torch.tensor(order).argsort(), 'groups': groups}
 
     def scores(self, batch: Batch) -> Tensor:
         """CEDR's scores of the pairs, in the order that `inputs_of` was given."""
-        groups: dict[str, dict[str, Any]] = {}
-        for name, tensor in batch.items():
-            start, _, field = name.partition('.')
-            if field and start.isdecimal():
-                groups.setdefault(start, {'attention_mask': None})[field] = tensor
-        return torch.cat([self.ranker(PairBatch(**group)) for group in groups.values()])[batch['places']]
+        return torch.cat([self.ranker(PairBatch(**group)) for group in batch['groups']])[batch['places']]
