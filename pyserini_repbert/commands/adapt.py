@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.search.dense import RepBertSearcher
     from pyserini_repbert.train.adapting import DEPTH, FOLDS, adapt
 
-    given = command.picked(options, 'index', 'encoder', 'sparse', 'max_length', 'corpus')
+    given = command.picked(options, 'index', 'encoder', 'sparse', 'max_length', 'precision', 'corpus')
     spec = PipelineSpec.of(given | {'stages': [options.rerank] if options.rerank else []})
     topics, qrels = load_topics(options.topics), load_qrels(options.qrels)
     opened = open_pipeline(spec, Machine(devices=(options.device,)))
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> None:
     assert pipeline.first is not None
     dense, *sparse = pipeline.first.leaves()
     if not isinstance(dense, RepBertSearcher):
-        raise command.usage('no dense index was given: name the encoder of --index as --encoder')
+        raise InputError('no dense index was given: name the encoder of --index as --encoder')
     reranker = pipeline.rerankers and joined(spec, [], [pipeline.rerankers], pipeline.source)
     with command.progress(FOLDS * (FOLDS + 1) // 2 + 1, 'adapt', 'map', options.quiet) as bar:
         learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker)

@@ -179,15 +179,10 @@ def counted(number: int, what: str) -> str:
     return f'{number} {what}{"" if number == 1 else "s"}'
 
 
-def usage(message: str) -> InputError:
-    """The error for flags that do not go together."""
-    return InputError(f'{message} (see --help)')
-
-
 def refuse(unfit: object, message: str) -> None:
     """Raise the error for flags that do not go together, if `unfit` is true."""
     if unfit:
-        raise usage(message)
+        raise InputError(f'{message} (see --help)')
 
 
 def picked(options: argparse.Namespace, *names: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import add_flags, check_outside, precision, record_output
+from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import cut_text, say_device, stages_text
 from pyserini_repbert.data.corpus import Corpus
 from pyserini_repbert.names.corpora import open_corpus
@@ -81,7 +81,7 @@ def encode(
         return
     part = EncodingPart.parse(options.shard or '0/1')
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
-    encoder = opened(options.encoder, options.device, precision=precision(options), max_length=options.max_length)
+    encoder = opened(options.encoder, options.device, precision=options.precision, max_length=options.max_length)
     stored = command.picked(options, 'store_text', 'shard_size')
     encoding = partial(encoding_of, encoder, token_budget=options.batch_tokens, **stored)
     output = options.output

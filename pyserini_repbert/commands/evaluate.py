@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_repbert.commands.command import parser, refuse
-from pyserini_repbert.commands.flags import add_flags, named_paths, parsed, read_named, record_output, run_tag
+from pyserini_repbert.commands.flags import add_flags, named_paths, parsed, read_named, record_output
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, judged_only, parse_measures
 from pyserini_repbert.evaluate.significance import compare
@@ -145,12 +145,11 @@ def join_folds(arguments: Sequence[str]) -> None:
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
 
-    tag = run_tag(options)
     folds = read_folds(options.folds)
     if options.topics:
         check_cover(folds, [query.qid for query in load_topics(options.topics)])
     joined = join_runs([read_run(path) for path in options.runs], folds)
-    write_run(options.output, joined, options.output_format, tag)
+    write_run(options.output, joined, options.output_format, options.tag)
     record_output(options, options.output, ('runs', 'folds', 'topics'))
     without = sum(map(len, folds)) - len(joined)
     note = f'; {without} topics have no hits' if without else ''

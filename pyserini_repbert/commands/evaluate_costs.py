@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_repbert.commands.command import parser, positive_int, progress, zero_or_more
-from pyserini_repbert.commands.flags import add_flags, parsed, precision, record_output
+from pyserini_repbert.commands.flags import add_flags, parsed, record_output
 from pyserini_repbert.commands.index import WEIGHTS
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
@@ -118,7 +118,7 @@ def epic_pruning(arguments: Sequence[str]) -> None:
 
     measures = parse_measures(options.measures)
     settings = [(prune, WEIGHTS[weights]) for weights in options.weights for prune in options.prune]
-    encoder = EpicEncoder(options.model, options.device, precision(options))
+    encoder = EpicEncoder(options.model, options.device, options.precision)
     corpus = open_corpus(options.corpus, options.corpus_format, options.fields)
     topics, run, qrels = load_topics(options.topics), read_run(options.run, options.hits), load_qrels(options.qrels)
     with tempfile.TemporaryDirectory() as temporary, progress(len(settings), 'prune', 'settings', options.quiet) as bar:

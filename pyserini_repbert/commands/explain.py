@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.commands.command import parser, positive_int, printable, refuse, utf8_text, zero_or_more
-from pyserini_repbert.commands.flags import add_flags, parsed, precision
+from pyserini_repbert.commands.flags import add_flags, parsed
 from pyserini_repbert.commands.terminal import Bars, say_device
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> None:
     bundle = EpicBundle(folder) if is_epic else None
     model = options.model or (bundle.settings.encoder if bundle else '')
     refuse(not model, '--model names the reranker: monobert-demo, say')
-    reranker = open_reranker(model, options.device, precision=precision(options))
+    reranker = open_reranker(model, options.device, precision=options.precision)
     if bundle is not None and isinstance(reranker, EpicReranker):
         reranker = EpicReranker(reranker.encoder, index=bundle)
     docids = options.docid or [str(place) for place, _ in enumerate(options.passage, 1)]

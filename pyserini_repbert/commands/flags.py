@@ -14,7 +14,6 @@ from pyserini_repbert.commands.command import (
     progress,
     refuse,
     threads,
-    usage,
     utf8_text,
     zero_or_more,
 )
@@ -76,8 +75,9 @@ def add_flags(parser: argparse._ActionsContainer, *names: str, of: Any = None, *
     for name in names:
         if name == 'precision':
             group = parser.add_mutually_exclusive_group()
-            text = 'what models compute in; default: float32; auto: bfloat16 if the machine computes in it natively'
-            group.add_argument('--precision', choices=('float32', 'bfloat16', 'float16', 'auto'), help=text)
+            text = 'what models compute in; auto: bfloat16 if the machine computes in it natively'
+            choices = ('float32', 'bfloat16', 'float16', 'auto')
+            group.add_argument('--precision', default='float32', choices=choices, help=text)
             for flag, value in (('--fp16', 'float16'), ('--bf16', 'bfloat16'), ('--fp32', 'float32')):
                 group.add_argument(flag, action='store_const', const=value, dest=name, help=f'--precision {value}')
         elif name == 'begun':
@@ -111,11 +111,6 @@ def _of_field(name: str, of: Any) -> dict[str, Any]:
     return said | {'nargs': '+', 'type': number, 'default': []}
 
 
-def precision(options: argparse.Namespace) -> str:
-    """The precision that the flags ask for; 'float32' by default, on every machine."""
-    return options.precision or 'float32'
-
-
 def named_paths(texts: Sequence[str]) -> dict[str, str]:
     """name -> run file: 'BM25=runs/bm25.txt' names the run, else its name is the file's without suffixes."""
     from pyserini_repbert.data.runs import default_tag
@@ -142,12 +137,22 @@ def read_named(paths: Mapping[_Name, str], quiet: bool, depth: int | None = None
 
 
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
-    """The options. Raises InputError for an output that cannot be written, or that is an input or another output."""
+    """The options, with the tag of the run that is written.
+
+    Raises InputError for an output that cannot be written, or that is an input or another output.
+    """
     from pyserini_repbert.evaluate.plots import figure_format, require_matplotlib
 
     options = parser.parse_args(arguments)
+    if hasattr(options, 'output_format') and options.output:
+        from pyserini_repbert.data.runs import check_format, default_tag
+
+        options.tag = options.tag or default_tag(options.output)
+        check_format(options.output_format, options.tag)
+    inputs = {path.resolve() for name in _INPUTS for path in _given(options, name) if path.is_file()}
     written: dict[Path, str] = {}
     for name in _OUTPUTS:
+        flag = f'--{name.replace("_", "-")}'
         for path in _given(options, name):
             if path.is_dir():
                 raise InputError(f'output {path} is a folder, a file name was expected')
@@ -158,12 +163,9 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
                 raise InputError(f"provenance file '{path}': a name that ends in .tsv or .jsonl was expected")
             if path.exists() and not path.is_file():
                 continue  # a pipe or a device
-            other = written.setdefault(path.resolve(), name)
-            refuse(other != name, f'{_flag(other)} and {_flag(name)} are one file, {path}: give two')
-    for name in _INPUTS:
-        for path in _given(options, name):
-            if path.is_file() and (output := written.get(path.resolve())):
-                raise usage(f'{_flag(output)} and {_flag(name)} are one file, {path}: give another output')
+            refuse(path.resolve() in inputs, f'{flag} {path} is an input, too: give another output')
+            other = written.setdefault(path.resolve(), flag)
+            refuse(other != flag, f'{other} and {flag} are one file, {path}: give two')
     return options
 
 
@@ -179,19 +181,6 @@ def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:
         if isinstance(one, str):
             named = name == 'runs' and not os.path.exists(one)  # NAME=FILE, as evaluate takes them
             yield Path(one.partition('=')[2] or one if named else one)
-
-
-def _flag(name: str) -> str:
-    return {'runs': 'a run', 'scores': 'the saved scores'}.get(name) or f'--{name.replace("_", "-")}'
-
-
-def run_tag(options: argparse.Namespace) -> str:
-    """The tag of the run that a command writes. Raises InputError for a tag that the run's format cannot hold."""
-    from pyserini_repbert.data.runs import check_format, default_tag
-
-    tag = options.tag or default_tag(options.output)
-    check_format(options.output_format, tag)
-    return tag
 
 
 def write_values(path: str | None, header: Sequence[str], values: Mapping[Any, Any]) -> None:

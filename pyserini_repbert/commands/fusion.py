@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.commands.command import parser, picked, positive_int, progress, whole_number
-from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, parsed, read_named, record_output, run_tag
+from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, parsed, read_named, record_output
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import NO_HITS, Ranking
@@ -41,7 +41,6 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.fusion.interleaving import write_provenance
     from pyserini_repbert.fusion.methods import combiner, fuse_by
 
-    options.tag = run_tag(options)
     check_scores(options.method, options.runs)
     combine = combiner(len(options.runs), k=options.hits or None, **formula(options.method, options))
     pipes = filter(_is_pipe, (*options.runs, options.output))  # a pipe is read and written once

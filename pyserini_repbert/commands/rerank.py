@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import add_flags, parsed, precision, record_output, run_tag
+from pyserini_repbert.commands.flags import add_flags, parsed, record_output
 from pyserini_repbert.commands.terminal import Bars, costs_text, say_device, stages_text
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import atomic_file
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
     options = parsed(parser, arguments)
     command.use_threads(options.threads)
     say_device(options)
-    (_replay if options.from_pairs else _rerank)(options, run_tag(options))
+    (_replay if options.from_pairs else _rerank)(options)
     return 0
 
 
@@ -71,7 +71,6 @@ def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, 
     workers = usual_workers(device) if options.topics and options.stages and options.ray is None else 0
     given = vars(options) | {
         'workers': workers if options.workers is None else options.workers,
-        'precision': precision(options),
         'save_scores': bool(options.pairs),
         'devices': options.devices.split(',') if options.devices else [options.device],
         **changes,
@@ -99,7 +98,7 @@ def report(options: argparse.Namespace, rerankers: Ranker | None, notes: Notes, 
         print(stages_text(rerankers.times, rerankers.tokenizers), file=sys.stderr)
 
 
-def _rerank(options: argparse.Namespace, tag: str) -> None:
+def _rerank(options: argparse.Namespace) -> None:
     whole = options.run and options.topics and options.stages
     command.refuse(not whole, 'a reranking takes --run, --topics and at least one --reranker')
     given = {word.partition('=')[0] for word in options.command}
@@ -120,7 +119,7 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
     if options.corpus is None and options.index is None:
         if (recorded := recorded_passages(options.run)) is None:
             why = 'has no record that says where its passages are'
-            raise command.usage(f'{options.run} {why}: give --corpus or --index')
+            raise InputError(f'{options.run} {why}: give --corpus or --index')
         options.corpus, options.index = recorded.corpus, recorded.index
         options.corpus_format, options.fields = recorded.corpus_format, list(recorded.fields)
     spec, machine = spec_of(options, index=None, texts_index=options.index, ray=None)
@@ -139,13 +138,13 @@ def _rerank(options: argparse.Namespace, tag: str) -> None:
         bars = held.enter_context(Bars(options))
         stored = (options.output, options.resume, options.overwrite, about)
         reranked = run_pipeline(opened.pipeline, topics, run, options.hits, bars, *stored)
-    write_run(options.output, reranked, options.output_format, tag)
+    write_run(options.output, reranked, options.output_format, options.tag)
     record_output(options, options.output, ('run', 'topics', 'corpus', 'index'), opened.models, (), opened.rankers)
     report(options, opened.pipeline.rerankers, bars, {'run': options.run, 'k1': spec.stages[-1].k})
     finished(options.output)
 
 
-def _replay(options: argparse.Namespace, tag: str) -> None:
+def _replay(options: argparse.Namespace) -> None:
     command.refuse(options.stages or options.run, '--from-pairs needs no --run and no --reranker')
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.rerank.aggregation import checked_method
@@ -160,6 +159,6 @@ def _replay(options: argparse.Namespace, tag: str) -> None:
         k1 = min(about.get('k1', len(saved.members)), len(saved.members)) if options.k1 is None else options.k1
         settings = command.picked(options, 'method', 'samples', 'seed', 'drop_rest')
         run[saved.qid] = replay(saved, k0, k1, **settings)[: options.hits]
-    write_run(options.output, run, options.output_format, tag)
+    write_run(options.output, run, options.output_format, options.tag)
     record_output(options, options.output, ('from_pairs',))
     print(f'{options.output}: {len(run)} queries replayed from {options.from_pairs} ({stages})')

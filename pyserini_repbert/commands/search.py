@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output, run_tag
+from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_of
 from pyserini_repbert.commands.terminal import Bars, ask, cut_text, say_device, shown_hits
 from pyserini_repbert.names.rankers import names_class
@@ -56,30 +56,29 @@ def main(arguments: list[str]) -> int:
     options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
     asks = options.topics is None
-    command.refuse(asks == bool(options.output), '--output is for --topics: give both, or ask a --query')
-    for flag in ('provenance', 'cost', 'pairs'):
-        command.refuse(asks and getattr(options, flag), f'--{flag} is for --topics')
-    why = '--explain is for --query or --interactive: --provenance writes the ranks of a run'
-    command.refuse(options.explain and not asks, why)
-    options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
-    if options.topics:
-        options.tag = run_tag(options)
-    chosen = command.picked(options, 'fusion', 'depth')
-    options.fusion = options.fusion or 'interleave'
+    options.hits = options.hits or (_SHOWN_HITS if asks else _RUN_HITS)
     spec, machine = spec_of(options, ray=None)
     if spec.adapted:
         from pyserini_repbert.pipeline.adapted import with_adapted
 
         spec = with_adapted(spec)
-    formula = spec.formula  # refuses a setting of another method
-    options.alpha, options.rrf_k = None if spec.weights else formula['alpha'], formula['rrf_k']
     one = len(spec.sparse) + spec.is_dense < 2
-    for flag, value in chosen.items():
-        command.refuse(value and one, f'--{flag} needs two rankings: give --encoder with --sparse, or --sparse twice')
+    fuses = options.fusion or options.depth
+    formula = spec.formula  # refuses a setting of another method
+    options.fusion = options.fusion or 'interleave'
+    options.alpha, options.rrf_k = None if spec.weights else formula['alpha'], formula['rrf_k']
     dense = spec.is_dense or not spec.sparse
     exact = dense and not spec.ann
     reads_corpus = machine.build or spec.stages
+    of_runs = options.provenance or options.cost or options.pairs
     for unfit, message in (
+        (asks == bool(options.output), '--output is for --topics: give both, or ask a --query'),
+        (asks and of_runs, '--provenance, --cost and --pairs are for --topics'),
+        (
+            options.explain and not asks,
+            '--explain is for --query or --interactive: --provenance has the ranks of a run',
+        ),
+        (fuses and one, '--fusion and --depth need two rankings: give --encoder with --sparse, or --sparse twice'),
         ((spec.k1, spec.b) != (None, None) and not spec.sparse, '--k1 and --b are for --sparse'),
         (spec.ann and not dense, '--ann is for dense search: give --encoder with --sparse'),
         (options.ray is not None and not exact, '--ray is for exact dense search: give --encoder, and not --ann'),

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import add_flags, precision
+from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings, read_keys, read_settings
 
@@ -87,6 +87,5 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
         api_keys=[*file.api_keys, *(read_keys(options.api_keys) if options.api_keys else ())],
         rerankers=file.rerankers if options.rerankers is None else options.rerankers,
         limits=file.limits,
-        precision=precision(options),
-        **command.picked(options, 'device', 'threads', 'log_queries'),
+        **command.picked(options, 'device', 'precision', 'threads', 'log_queries'),
     )

@@ -66,7 +66,7 @@ def say_device(options: argparse.Namespace) -> None:
     from pyserini_repbert.models.precision import bfloat16_gain
 
     if options.device == 'auto' and torch.cuda.is_available() and not options.quiet:
-        gain = '' if options.precision else bfloat16_gain(torch.device('cuda'))
+        gain = bfloat16_gain(torch.device('cuda')) if options.precision == 'float32' else ''
         hint = f'; bfloat16 is {gain} faster: --bf16' if gain else ''
         print(f'device: cuda ({torch.cuda.get_device_name()}){hint}', file=sys.stderr)
 

@@ -16,18 +16,18 @@ RERANK = '--run a.txt --topics topics.tsv --corpus demo --reranker monobert-demo
 
 
 REFUSED = f"""
-search --index demo --topics topics.tsv --output topics.tsv => --output and --topics are one file, topics
+search --index demo --topics topics.tsv --output topics.tsv => --output topics.tsv is an input, too: give another output
 search --index demo --topics topics.tsv --output o.txt --provenance p.txt => .tsv or .jsonl was expected
-rerank {RERANK} --output topics.tsv => --output and --topics
-rerank {RERANK} --output link.txt => --output and --run
+rerank {RERANK} --output topics.tsv => --output topics.tsv is an input
+rerank {RERANK} --output link.txt => --output link.txt is an input
 rerank {RERANK} --output o.txt --cost o.txt => --output and --cost
 encode --corpus . --encoder repbert-demo --output new => --output new lies in the corpus folder .
-rerank --from-pairs scores.npz --output scores.npz => --output and --from-pairs
-fusion --runs a.txt b.txt --output a.txt => --output and a run are one file, a.txt: give another output
-evaluate --qrels qrels.txt a.txt --per-query qrels.txt => --per-query and --qrels
-evaluate recall-depth --runs a.txt b.txt --qrels qrels.txt --csv qrels.txt => --csv and --qrels
-evaluate tradeoff scores.npz --qrels qrels.txt --csv scores.npz => --csv and the saved scores
-evaluate join-folds --folds folds.json --runs a.txt b.txt --output b.txt => --output and a run
+rerank --from-pairs scores.npz --output scores.npz => --output scores.npz is an input
+fusion --runs a.txt b.txt --output a.txt => --output a.txt is an input
+evaluate --qrels qrels.txt a.txt --per-query qrels.txt => --per-query qrels.txt is an input
+evaluate recall-depth --runs a.txt b.txt --qrels qrels.txt --csv qrels.txt => --csv qrels.txt is an input
+evaluate tradeoff scores.npz --qrels qrels.txt --csv scores.npz => --csv scores.npz is an input
+evaluate join-folds --folds folds.json --runs a.txt b.txt --output b.txt => --output b.txt is an input
 explain --index index --query x --docid d1 --output index => output index is a folder
 """
 
