@@ -67,29 +67,24 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     """Run a module of Pyserini as `python -m` would. Its failures become one line; its exit status is passed on."""
     import runpy
 
-    from pyserini_repbert import catalog
+    from pyserini_repbert.catalog import did_you_mean
     from pyserini_repbert.interop import pyserini
     from pyserini_repbert.lucene import compat, jvm, tables
 
     modules = compat.runnable_modules()
     if module not in modules:
-        near = catalog.did_you_mean(module, modules)
-        raise UnknownNameError(f"Pyserini {compat.pyserini_version()} has no module '{module}'{near}")
+        message = f"Pyserini {compat.pyserini_version()} has no module '{module}'{did_you_mean(module, modules)}"
+        raise UnknownNameError(message)
     jvm.start_jvm()
     os.environ['PATH'] = os.pathsep.join([str(Path(os.environ['JAVA_HOME']) / 'bin'), os.environ.get('PATH', '')])
-    pairs = list(itertools.pairwise(arguments))
-    for place, (flag, name) in enumerate(pairs, 1):
-        if flag == '--topics' and not Path(name).exists():
-            arguments[place] = str(catalog.file('topics', name) or name)  # Pyserini reads a file
     if module.startswith(_NEED_PLUGIN):
         pyserini.register()
-        pairs += [(flag, value) for flag, _, value in (given.partition('=') for given in arguments)]
-        for flag, encoder in pairs:
+        joined = [(flag, value) for flag, _, value in (given.partition('=') for given in arguments)]
+        for flag, encoder in [*itertools.pairwise(arguments), *joined]:
             if flag == '--encoder' and encoder:
                 pyserini.claim(encoder)
     if module.startswith('pyserini.server'):
         pyserini.register_with_server()
-    before = sys.argv
     sys.argv = [module, *arguments]
     try:
         tables.keep_tables()
@@ -107,6 +102,4 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
         if isinstance(error, PyseriniRepbertError) or (isinstance(error, OSError) and error.filename):
             raise  # ours, or one of the user's files
         raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
-    finally:
-        sys.argv = before
     return 0

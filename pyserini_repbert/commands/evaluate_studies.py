@@ -11,7 +11,7 @@ from pyserini_repbert.commands.fusion import METHODS, check_scores, formula
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.plots import plot_lines, plot_matrices
-from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
+from pyserini_repbert.evaluate.tables import markdown, percent
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import Run
 
@@ -36,14 +36,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
     for measure, rows in table.items():
         cells = [[name, *_cells([*row.values()], place)] for place, (name, row) in enumerate(rows.items())]
         print(markdown([measure, *(f'+{name}' for name in runs)], cells), end='\n\n')
-    if options.csv:
-        flat = [
-            (measure, row, column, f'{value:.6f}', f'{value - values[row]:.6f}')
-            for measure, rows in table.items()
-            for row, values in rows.items()
-            for column, value in values.items()
-        ]
-        write_csv(options.csv, ['measure', 'first', 'second', 'value', 'change'], flat)
+    write_values(options.csv, ['measure', 'first', 'second', 'value'], table)
     if options.plot:
         plot_matrices(options.plot, table)
 

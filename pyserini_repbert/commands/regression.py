@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,17 @@ from pyserini_repbert.regression.workspace import Workspace
 Work = list[tuple[Regression, list[Pair]]]
 DATA = 'PYSERINI_REPBERT_DATA'  # the variable that sets the default of --data
 _FOLDER = 'regressions'  # whose files commands take if none is named
-_OTHERS = {'fetch': ('regression_fetch', 'main'), 'quick': ('regression_fetch', 'quick'), 'report': (None, 'join')}
+_OTHERS = {'fetch': 'regression_fetch', 'quick': 'regression_fetch', 'report': 'regression'}  # word -> its module
+_FORMS: dict[str, Callable[[dict[str, Any]], str]] = {
+    '.md': markdown,
+    '.html': as_html,
+    '.json': lambda data: json.dumps(data, indent=1),
+}
 
 
 @argument_type
-def _report(path: str) -> str:
-    if not path.endswith(('.md', '.html', '.json')):
+def _report_name(path: str) -> str:
+    if Path(path).suffix not in _FORMS:
         raise ValueError(f"report '{path}': a name that ends in .md, .html or .json was expected")
     return path
 
@@ -41,9 +46,8 @@ def _report(path: str) -> str:
 def main(arguments: list[str]) -> int:
     """Run the command: status 0 without a FAIL, 1 with one; errors, which are raised, become status 2."""
     if arguments and arguments[0] in _OTHERS:
-        module, function = _OTHERS[arguments[0]]
-        home = importlib.import_module(f'{__package__}.{module}') if module else sys.modules[__name__]
-        return int(getattr(home, function)(arguments[1:]) or 0)
+        module = importlib.import_module(f'pyserini_repbert.commands.{_OTHERS[arguments[0]]}')
+        return int(getattr(module, arguments[0])(arguments[1:]) or 0)
     text = 'Run the commands of regression files, and compare the scores with the published ones.'
     flags = parser('regression', f'{text} `regression fetch`, `quick` and `report` have a --help of their own.')
     flags.add_argument('--all', action='store_true', help=f'without FILE, all of {_FOLDER}/; heavy conditions too')
@@ -85,7 +89,7 @@ def add_work_flags(flags: argparse.ArgumentParser, *names: str) -> None:
     known: dict[str, dict[str, Any]] = {
         'files': {'metavar': 'FILE', 'nargs': '*', 'help': f'regression files; default: all of {_FOLDER}/'},
         '--condition': {'metavar': 'NAME', **several, 'help': 'run only this condition; repeatable'},
-        '--report': {'metavar': 'FILE', 'type': _report, 'help': 'write a report: .md, .html or .json'},
+        '--report': {'metavar': 'FILE', 'type': _report_name, 'help': 'write a report: .md, .html or .json'},
         '--data': {'metavar': 'FOLDER', 'default': data, 'help': f'collections and run files; default: ${DATA}'},
         '--work': {'metavar': 'FOLDER', 'default': 'runs/regressions', 'help': 'where the commands write'},
     }
@@ -147,25 +151,24 @@ def run_work(work: Work, options: argparse.Namespace, environment: dict[str, str
     return int(conditions[Status.FAIL] > 0)
 
 
-def join(arguments: Sequence[str]) -> None:
+def report(arguments: Sequence[str]) -> None:
+    """Join the reports of earlier runs."""
     flags = parser('regression report', 'A page of the reports (.json) of earlier runs; nothing is run.')
     add = flags.add_argument
     add('reports', nargs='+', metavar='REPORT', help='reports in JSON; the last run of a condition counts')
-    add('--output', required=True, type=_report, metavar='FILE', help='.md, .html or .json')
+    add('--output', required=True, type=_report_name, metavar='FILE', help='.md, .html or .json')
     options = flags.parse_args(arguments)
     reports = []
     for path in options.reports:
         try:
             reports.append(parse_json(existing_file(path, 'report').read_bytes()))
-            report = merged(reports[-1:])
-            markdown(report), as_html(report)  # they read all that a report has
+            for form in _FORMS.values():
+                form(merged(reports[-1:]))  # reads all that a report has
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise InputError(f'{path} is no report ({error!r}): expected what --report FILE.json wrote') from error
     _write_report(merged(reports), options.output)
 
 
 def _write_report(data: dict[str, Any], path: str) -> None:
-    suffix = path.rpartition('.')[2]
-    text = {'md': markdown, 'html': as_html}[suffix](data) if suffix != 'json' else json.dumps(data, indent=1)
     with atomic_file(path) as stream:
-        stream.write(text.rstrip('\n') + '\n')
+        stream.write(_FORMS[Path(path).suffix](data).rstrip('\n') + '\n')

@@ -15,7 +15,7 @@ from pyserini_repbert.regression.needs import cheapest_first, is_of_published_ru
 from pyserini_repbert.regression.resources import NeededResource, size_in_bytes
 
 
-def main(arguments: Sequence[str]) -> int:
+def fetch(arguments: Sequence[str]) -> int:
     """Run the command: status 0 if everything listed was fetched, 1 if something failed."""
     text = 'Download, verify and unpack what the conditions need, those of the smallest downloads first.'
     flags = parser('regression fetch', text)

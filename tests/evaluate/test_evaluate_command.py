@@ -90,7 +90,7 @@ def test_fusion_table(capsys, figures):
     assert rows == [['a', '**0.500**', '**0.500 (+0%)**'], ['b', '**0.500 (+0%)**', '**0.500**']]
     with open('t.csv', encoding='utf-8') as stream:
         rows = list(csv.DictReader(stream))
-    assert rows[1] == {'measure': 'MRR@10', 'first': 'a', 'second': 'b', 'value': '0.500000', 'change': '0.000000'}
+    assert rows[1] == {'measure': 'MRR@10', 'first': 'a', 'second': 'b', 'value': '0.500000'}
     with open('t.png', 'rb') as stream:
         assert stream.read(4) == b'\x89PNG'
     assert figures[0].axes[0].get_title() == 'MRR@10'
