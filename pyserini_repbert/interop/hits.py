@@ -1,15 +1,30 @@
-"""What the wrappers of searchers and rerankers share: hits with their texts, and texts reranked by position."""
+"""What the wrappers share: documents as a corpus, hits with their texts, and texts reranked by position."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from pyserini_repbert.data.passages import PassageTexts
+from pyserini_repbert.data.corpus import BadPassage, Corpus
+from pyserini_repbert.data.passages import Passage, PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank.base import NO_TEXT, Reranker
 from pyserini_repbert.search.hybrid import as_ranker
+
+
+class Documents(Corpus):
+    """Documents of another project; `settings` are those of `Corpus`."""
+
+    def __init__(self, name: str, passages: Iterable[Passage | BadPassage], **settings: Any) -> None:
+        super().__init__(name, **settings)
+        self._passages = passages
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        return ((f'document {number}', passage) for number, passage in enumerate(self._passages, 1))
+
+    def _first_place(self, docid: str) -> str:
+        return 'an earlier document'  # a stream cannot be read again
 
 
 def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None = None) -> Ranking:

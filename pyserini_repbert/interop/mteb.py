@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -26,6 +26,7 @@ from pyserini_repbert.encode.encoders import document_encoder, query_encoder
 from pyserini_repbert.errors import needs
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.index.lucene import build_lucene_index
+from pyserini_repbert.interop.hits import Documents
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.pipeline.opening import joined, open_searcher
@@ -51,33 +52,18 @@ def _column(loader: Any, name: str) -> list[str]:
     return [value for batch in loader for value in batch.get(name, ())]
 
 
-class _TaskCorpus(Corpus):
-    """A task's corpus."""
-
-    def __init__(self, name: str, docids: list[str], texts: list[str]) -> None:
-        super().__init__(name, keep_empty=True)
-        self._passages = list(map(Passage, docids, texts))
-
-    def _read(self) -> Iterator[tuple[str, Passage]]:
-        return ((f'{self.name}:{number}', passage) for number, passage in enumerate(self._passages, 1))
+def _texts(dataset: Any, kind: PromptType, task_metadata: Any, num_proc: int | None) -> list[str]:
+    return _column(create_dataloader(dataset, task_metadata=task_metadata, prompt_type=kind, num_proc=num_proc), 'text')
 
 
 class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
     """mteb's `EncoderProtocol`: queries with token type 0, all other texts with type 1; similarity is inner product.
 
-    `revision` is ignored: a checkpoint is identified by the checksum of its weights.
+    mteb's revision is ignored: a checkpoint is identified by the checksum of its weights.
     """
 
-    def __init__(
-        self,
-        model_name: str | Path,
-        revision: str | None = None,
-        *,
-        device: str | None = None,
-        precision: str = 'float32',
-        **_: Any,
-    ) -> None:
-        self.device = device or 'cpu'
+    def __init__(self, model_name: str | Path, device: str = 'cpu', precision: str = 'float32', **_: Any) -> None:
+        self.device = device
         self.queries = query_encoder(model_name, self.device, precision=precision)
         self.passages = document_encoder(model_name, self.device, precision=precision)
         self.settings = {
@@ -106,11 +92,10 @@ class _Search(ABC):
 
     def index(self, corpus: Any, *, task_metadata: Any, num_proc: int | None = None, **_: Any) -> None:
         """Index a task's corpus, which replaces an earlier one."""
-        settings = {'task_metadata': task_metadata, 'num_proc': num_proc}
-        texts = _column(create_dataloader(corpus, prompt_type=PromptType.document, **settings), 'text')
+        texts = _texts(corpus, PromptType.document, task_metadata, num_proc)
         self._size = len(texts)
         self._folder = TemporaryDirectory(prefix='pyserini-repbert-')
-        passages = _TaskCorpus(task_metadata.name, list(corpus['id']), texts)
+        passages = Documents(task_metadata.name, list(map(Passage, corpus['id'], texts)), keep_empty=True)
         self._searcher = self.searcher(passages, Path(self._folder.name) / 'index')
 
     def search(
@@ -124,8 +109,7 @@ class _Search(ABC):
         **_: Any,
     ) -> dict[str, dict[str, float]]:
         """{qid: {docid: score}}, best first, at most `top_k`, and only docids of `top_ranked[qid]` if that is given."""
-        settings = {'task_metadata': task_metadata, 'prompt_type': PromptType.query, 'num_proc': num_proc}
-        qids, texts = list(queries['id']), _column(create_dataloader(queries, **settings), 'text')
+        qids, texts = list(queries['id']), _texts(queries, PromptType.query, task_metadata, num_proc)
         if top_ranked is None:
             run = self._searcher.rank(topics_of(texts, qids), None, top_k)
         else:

@@ -71,11 +71,10 @@ def indexes_folder() -> Path:
     return Path(compat.import_pyserini('pyserini.util').get_cache_home()) / 'indexes'
 
 
-def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
+def install_index(folder: StrPath, name: str) -> Path:
     """Give an exported index a name in Pyserini, for `FaissSearcher.from_prebuilt_index(name, encoder)`.
 
     The files are linked into Pyserini's index cache, or copied where they cannot be linked. Returns the folder there.
-    `texts` is the name of the prebuilt Lucene index that holds the passages, if there is one.
     """
     source = Path(folder)
     missing = [file for file in FAISS_FILES if not (source / file).is_file()]
@@ -96,7 +95,7 @@ def install_index(folder: StrPath, name: str, texts: str | None = None) -> Path:
                     (temporary / file).hardlink_to(source / file)
                 except OSError:  # the file system has no hard links
                     shutil.copyfile(source / file, temporary / file)
-            entry = {'name': name, 'md5': md5, 'documents': documents, 'texts': texts}
+            entry = {'name': name, 'md5': md5, 'documents': documents}
             (temporary / MARKER).write_text(json.dumps(entry) + '\n', encoding='utf-8')
     _register_indexes()
     return target
@@ -118,7 +117,7 @@ def _register_indexes() -> None:
                 'md5': values['md5'],
                 'documents': values.get('documents'),
                 'downloaded': True,
-                'texts': values.get('texts'),
+                'texts': None,
             }
             if not any(name in table for table in tables.values()):
                 add_index(tables['dense'], name, entry)

@@ -86,9 +86,6 @@ def test_interleave_alternates_and_says_where_hits_come_from():
     assert own['rank_3'].astype(object).tolist() == [pd.NA, pd.NA, 0, pd.NA, pd.NA]
     assert 'only' not in found
     assert set(found['qid']) == {'1', '2', '3'}
-    cut = (ours.Interleave(*parts) % 2).compile()
-    assert cut.num_results == 2
-    assert cut(topics)['docno'].tolist() == (ours.Interleave(*parts) % 2)(topics)['docno'].tolist()
     for refused in ([], ['a', 'a', 'b'], ['a']):
         with pytest.raises(InputError, match='name of its own'):
             ours.Interleave(*parts, names=refused)

@@ -77,14 +77,14 @@ def exported(tmp_path):
 
 
 def test_installed_index_is_found_again(maps, exported, tmp_path):
-    target = plugin.install_index(exported, 'demo.repbert', texts='demo')
-    assert target == plugin.install_index(exported, 'demo.repbert', texts='demo')
+    target = plugin.install_index(exported, 'demo.repbert')
+    assert target == plugin.install_index(exported, 'demo.repbert')
     dense = maps[2]
     entry = dict(dense['demo.repbert'])
     # where Pyserini looks before it downloads: the file name without .tar.gz, a dot, the MD5
     assert target == tmp_path / 'cache/indexes' / f'{entry["filename"].removesuffix(".tar.gz")}.{entry["md5"]}'
     assert (target / 'index').read_bytes() == b'vectors'
-    assert (entry['documents'], entry['texts']) == (2, 'demo')
+    assert entry['documents'] == 2
     dense.clear()
     plugin.register()
     assert dense == {'demo.repbert': entry}

@@ -24,14 +24,8 @@ if TYPE_CHECKING:
     )
 
 _NAMES = {
-    'pyserini_repbert.interop.pyterrier.artifacts': ('DenseArtifact', 'EpicArtifact', 'EpicIndexer', 'RepBertIndexer'),
-    'pyserini_repbert.interop.pyterrier.rerankers': ('Interleave', 'Rerank'),
-    'pyserini_repbert.interop.pyterrier.retrievers': (
-        'HybridRetriever',
-        'LuceneRetriever',
-        'PassageText',
-        'RepBertRetriever',
-        'Retriever',
-    ),
+    f'{__name__}.artifacts': ('DenseArtifact', 'EpicArtifact', 'EpicIndexer', 'RepBertIndexer'),
+    f'{__name__}.rerankers': ('Interleave', 'Rerank'),
+    f'{__name__}.retrievers': ('HybridRetriever', 'LuceneRetriever', 'PassageText', 'RepBertRetriever', 'Retriever'),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -5,17 +5,17 @@ PyTerrier finds the artifacts by this package's entry points; nothing is added t
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from pyserini_repbert.data.corpus import BadPassage, Corpus, OnError, Passage
+from pyserini_repbert.data.corpus import BadPassage, OnError, Passage
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.encode.encoders import document_encoder
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+from pyserini_repbert.interop.hits import Documents
 from pyserini_repbert.interop.pyterrier.frames import pd, pt
 from pyserini_repbert.interop.pyterrier.rerankers import Rerank
 from pyserini_repbert.interop.pyterrier.retrievers import HITS, RepBertRetriever
@@ -53,30 +53,8 @@ def bundle_metadata(path: str, listing: Sequence[str]) -> dict[str, str] | None:
     return {'type': kind, 'format': FORMAT, 'package_hint': PACKAGE}
 
 
-class _Documents(Corpus):
-    """Documents with 'docno' and text fields, read once."""
-
-    def __init__(self, documents: Iterable[Mapping[str, Any]], fields: Sequence[str], on_error: OnError | str) -> None:
-        super().__init__('documents', on_error)
-        self._documents, self._fields = documents, fields
-
-    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        for number, document in enumerate(self._documents, 1):
-            absent = next((field for field in ('docno', *self._fields) if field not in document), None)
-            item: Passage | BadPassage = BadPassage(f"there is no field '{absent}'")
-            if absent is None and pd.isna(document['docno']):
-                item = BadPassage("field 'docno' is empty")
-            elif absent is None:
-                texts = (document[field] for field in self._fields)
-                item = Passage(str(document['docno']), ' '.join(str(text) for text in texts if not pd.isna(text)))
-            yield f'document {number}', item
-
-    def _first_place(self, docid: str) -> str:
-        return 'an earlier document'  # a stream cannot be read again
-
-
-class Indexer(pt.Indexer, ABC):  # type: ignore[misc]
-    """Base of the indexers; subclasses say how passages are encoded.
+class Indexer(pt.Indexer):  # type: ignore[misc]
+    """Base of the indexers; subclasses name what opens the encoder.
 
     Parameters
     ----------
@@ -84,8 +62,10 @@ class Indexer(pt.Indexer, ABC):  # type: ignore[misc]
     encoder : catalog name or checkpoint folder
     fields : of a document that are its text, joined by a space
     on_error : 'refuse' raises InputError at the first document that cannot be used, 'skip' warns
-    settings : of the encoding function that the subclass names
+    settings : of `encode.encode_corpus`
     """
+
+    opened: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -108,25 +88,27 @@ class Indexer(pt.Indexer, ABC):  # type: ignore[misc]
 
     def index(self, iter: Iterable[Mapping[str, Any]], **_: object) -> Path:
         """Index the documents. Returns the index folder, for a retriever or a reranker."""
-        self._encode(_Documents(iter, self.fields, self.on_error))
+        encoder = self.opened(self.encoder, self.device, precision=self.precision)
+        documents = Documents('documents', map(self._passage, iter), on_error=self.on_error)
+        encode_corpus(documents, encoder, self.output, store_text=self.store_text, **self.settings)
         return self.output
 
-    @abstractmethod
-    def _encode(self, corpus: Corpus) -> None:
-        """Write the index folder."""
+    def _passage(self, document: Mapping[str, Any]) -> Passage | BadPassage:
+        if absent := [field for field in ('docno', *self.fields) if field not in document]:
+            return BadPassage(f"there is no field '{absent[0]}'")
+        if pd.isna(document['docno']):
+            return BadPassage("field 'docno' is empty")
+        texts = (document[field] for field in self.fields)
+        return Passage(str(document['docno']), ' '.join(str(text) for text in texts if not pd.isna(text)))
 
 
 class RepBertIndexer(Indexer):
-    """Documents to a dense bundle, for `RepBertRetriever`; `settings` are those of `encode.encode_corpus`."""
+    """Documents to a dense bundle, for `RepBertRetriever`."""
 
-    def _encode(self, corpus: Corpus) -> None:
-        encoder = document_encoder(self.encoder, self.device, precision=self.precision)
-        encode_corpus(corpus, encoder, self.output, store_text=self.store_text, **self.settings)
+    opened = staticmethod(document_encoder)
 
 
 class EpicIndexer(Indexer):
-    """Documents to an EPIC bundle, for `Rerank`; `settings` are those of `encode.encode_corpus`."""
+    """Documents to an EPIC bundle, for `Rerank`."""
 
-    def _encode(self, corpus: Corpus) -> None:
-        encoder = EpicEncoder(self.encoder, self.device, self.precision)
-        encode_corpus(corpus, encoder, self.output, store_text=self.store_text, **self.settings)
+    opened = EpicEncoder

@@ -115,10 +115,6 @@ class Interleave(pt.Transformer):  # type: ignore[misc]
         rankings = list(fused.values())
         return ranked_frame(pool, rows, rankings, rank_columns(self.names, inputs, rankings))
 
-    def fuse_rank_cutoff(self, k: int) -> Any:
-        """This transformer with at most k hits, for PyTerrier's compiler; the systems still give all theirs."""
-        return self if k >= self.num_results else Interleave(*self.systems, names=self.names, num_results=k)
-
 
 def _run(frame: Any) -> Run:
     return {key[0]: Ranking(map(str, rows['docno'])) for key, rows in ranked_rows(frame, ['qid'])}
