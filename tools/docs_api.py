@@ -25,7 +25,7 @@ curl 'http://127.0.0.1:8081/v1/demo/search?query=capital+of+china&hits=2'
 ```
 
 The [guide](guides/serving.md) has examples. The service shows this reference at `/docs`, and as an OpenAPI document at
-`/openapi.json` and `/openapi.yaml`. Limits below are the defaults.
+`/openapi.json` and `/openapi.yaml`. `/v1/{index}` gives the limits of requests.
 
 - An error is one JSON object `{"error": "…"}`.
 - If the service takes keys, send one as `X-API-Key: KEY` or as `Authorization: Bearer KEY`. `/healthz`, `/readyz` and

@@ -49,7 +49,6 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')
 _OWN_ID = re.compile(r'[A-Za-z0-9._-]{1,64}')
-_BAD_PERCENT = re.compile(rb'%(?![0-9A-Fa-f]{2})')
 
 
 class Metrics:
@@ -139,16 +138,14 @@ class Gate:
 
     def _refused(self, scope: Scope, headers: dict[bytes, bytes], key: str | None) -> tuple[int, str] | None:
         """The status and message of a request that is not let in."""
-        for raw in (scope.get('raw_path') or b'', scope.get('query_string') or b''):
-            if problem := _encoding_problem(raw):
-                return 400, problem
+        try:
+            unquote_to_bytes(scope['raw_path'] + b'?' + scope['query_string']).decode('utf-8')
+        except UnicodeDecodeError:
+            return 400, 'the address is not valid UTF-8: encode it as UTF-8 with percent codes'
         # every key is compared, in a time that does not depend on the one given
         accepted = [hmac.compare_digest(_digest(key or ''), digest) for digest in self._keys]
         if self._keys and scope['path'].startswith(_GUARDED) and not (key and any(accepted)):
             return 401, f'this service takes a key, {"the one given is not accepted" if key else "none was given"}'
-        length, most = headers.get(b'content-length', b'0'), self._settings.limits.body_bytes
-        if length.isdigit() and int(length) > most:
-            return 413, f'the body has {int(length):,} bytes, at most {most:,} are read'
         return None
 
     def _bounded(self, receive: Receive) -> Receive:
@@ -188,16 +185,6 @@ class Gate:
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode('utf-8', 'replace')).digest()
-
-
-def _encoding_problem(raw: bytes) -> str | None:
-    if _BAD_PERCENT.search(raw):
-        return 'the address has a % that two hexadecimal digits do not follow: write %25 for %'
-    try:
-        text = unquote_to_bytes(raw.replace(b'+', b' ')).decode('utf-8')
-    except UnicodeDecodeError:
-        return 'the address is not valid UTF-8: encode it as UTF-8 with percent codes'
-    return 'the address has a NUL character' if '\0' in text else None
 
 
 def _error(status: int, message: str) -> Response:

@@ -45,7 +45,6 @@ class Document(BaseModel):
 
     docid: str = Field(description='of the passage')
     doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
-    display: list[Part] | None = Field(None, description='with display=true: the passage, cleaned up for reading')
 
 
 class CandidateResponse(Document):
@@ -53,6 +52,7 @@ class CandidateResponse(Document):
 
     score: float = Field(description='of the last step')
     rank: int = Field(description='from 1')
+    display: list[Part] | None = Field(None, description='with display=true: the passage, cleaned up for reading')
     provenance: list[Place] | None = Field(None, description='with provenance=true: its rank in each ranking')
     grade: int | None = Field(None, description='with provenance=true, where the query is a judged topic')
 
@@ -76,21 +76,13 @@ class SearchResponse(OfIndex):
     steps: list[Step] = Field(description='what each step cost')
     rankings: list[str] | None = Field(None, description='with provenance=true: the names of the rankings, in order')
     judged: Judged | None = Field(None, description='with provenance=true, if the query is a judged topic')
-    explanations: list[dict[str, Any]] | None = Field(
-        None, description='with explain=MODEL: why the best hits rank where they do'
-    )
-
-
-class BatchResult(SearchResponse):
-    """One query's hits."""
-
-    qid: str = Field(description='as given, or its place')
+    qid: str | None = Field(None, description='of a query of a batch: as given, or its place')
 
 
 class BatchResponse(OfIndex):
     """The answers, in the order of the queries."""
 
-    results: list[BatchResult] = Field(description='one for each query')
+    results: list[SearchResponse] = Field(description='one for each query')
 
 
 class CompareResponse(OfIndex):
@@ -101,9 +93,7 @@ class CompareResponse(OfIndex):
     b: SearchResponse = Field(description='the right side')
     overlap: float = Field(description='share of common hits')
     rbo: float = Field(description='rank-biased overlap, p=0.9')
-    moves: list[dict[str, str | int | None]] = Field(
-        description='the docid and rank of each hit on both sides; null where it is absent, or below `depths`'
-    )
+    moves: list[dict[str, str | int | None]] = Field(description='ranks on both sides; null: absent, or below `depths`')
     depths: dict[str, int | None] = Field(description='ranks known of each side; null: all')
     judged: Judged | None = Field(description='if the query is a judged topic')
 

@@ -56,12 +56,12 @@ class Shown:
         return [one | {'display': shown_parts(query, text)} for one, text in zip(shown, texts, strict=True)]
 
 
-def stored(index: ServedIndex, docid: str, shown: Shown, query: str = '') -> dict[str, Any]:
-    """A document in the fields of `Shown.documents`. Raises MissingResourceError for a docid that the index lacks."""
-    (fields,) = shown.documents(index, [docid], query)
+def stored(index: ServedIndex, docid: str, shown: Shown) -> Any:
+    """A document in the form of the field `doc`. Raises MissingResourceError for a docid that the index lacks."""
+    (fields,) = shown.documents(index, [docid], '')
     if fields['doc'] is None:
         raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
-    return fields
+    return fields['doc']
 
 
 def searched(index: ServedIndex, answer: Answer, shown: Shown, **more: Any) -> dict[str, Any]:
@@ -143,8 +143,7 @@ def document(raw: str | None, parse: bool = True, most: int | None = None) -> An
         return raw
     try:
         value = json.loads(raw)
-        if isinstance(value, (list, dict, float)):
-            json.dumps(value, allow_nan=False)
+        json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
         value = raw
     if isinstance(value, dict):

@@ -8,7 +8,6 @@ import logging
 import math
 import resource
 import socket
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,17 @@ from typing import Any
 import yaml
 
 from pyserini_repbert import __version__
-from pyserini_repbert.errors import InputError, MissingDependencyError, PyseriniRepbertError, install_extra
+from pyserini_repbert.errors import InputError, PyseriniRepbertError, needs
 
-try:
+with needs('fastapi', __name__, 'serve'):
     import uvicorn
     from fastapi import FastAPI
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, Response
     from starlette.staticfiles import StaticFiles
-except ModuleNotFoundError as error:
-    raise MissingDependencyError.of(error.name or 'fastapi', __name__, install_extra('serve')) from error
 
 from pyserini_repbert.evaluate.tables import page
-from pyserini_repbert.serve.access import Gate, Metrics
+from pyserini_repbert.serve.access import Gate, Metrics, access_log
 from pyserini_repbert.serve.refusals import add_error_handlers, json_response
 from pyserini_repbert.serve.routes import make_router
 from pyserini_repbert.serve.service import Service
@@ -46,7 +43,7 @@ _PROBED = ['GET', 'HEAD']  # load balancers ask by HEAD
 def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     """The ASGI application of a service; it opens its indexes in the background once it is started.
 
-    `app.state.service` is the service, `app.state.metrics` its counters. `with_mcp` adds MCP tools at /mcp.
+    `app.state.service` is the service. `with_mcp` adds MCP tools at /mcp.
     """
     metrics = Metrics()
     service = Service(settings, metrics.batch, metrics.step)
@@ -76,7 +73,7 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.service, app.state.metrics = service, metrics
+    app.state.service = service
     add_error_handlers(app)
     app.include_router(make_router(service))
     if tools is not None:
@@ -127,23 +124,6 @@ async def _opened(service: Service, app: FastAPI) -> None:
         getattr(app.state, 'stop', lambda: None)()
 
 
-def log_config(file: str | None) -> dict[str, Any]:
-    """Settings for `logging.config`: requests as JSON lines to `file`, or to stderr; everything else to stderr."""
-    to_stderr = {'class': 'logging.StreamHandler', 'stream': sys.stderr}
-    to_file = {'class': 'logging.FileHandler', 'filename': file, 'encoding': 'utf-8'}
-    requests = (to_stderr if file is None else to_file) | {'formatter': 'bare'}
-    return {
-        'version': 1,
-        'disable_existing_loggers': False,
-        'formatters': {'bare': {'format': '%(message)s'}, 'line': {'format': '%(levelname)s: %(message)s'}},
-        'handlers': {'stderr': to_stderr | {'formatter': 'line'}, 'requests': requests},
-        'loggers': {
-            'pyserini_repbert.serve.requests': {'handlers': ['requests'], 'level': 'INFO', 'propagate': False},
-            'uvicorn': {'handlers': ['stderr'], 'level': 'WARNING', 'propagate': False},
-        },
-    }
-
-
 def listening(host: str, port: int) -> list[socket.socket]:
     """A listening socket, opened before anything is loaded. Raises InputError for an address that cannot be had."""
     family = socket.AF_INET6 if ':' in host else socket.AF_INET
@@ -153,13 +133,12 @@ def listening(host: str, port: int) -> list[socket.socket]:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         listener.listen(_BACKLOG)
-        return [listener]
     except (OSError, OverflowError) as error:
         listener.close()
         reason = getattr(error, 'strerror', None) or error
-        raise InputError(
-            f'cannot listen at {host} port {port} ({reason}): choose another', parameters=('host', 'port')
-        ) from error
+        text = f'cannot listen at {host} port {port} ({reason}): choose another'
+        raise InputError(text, parameters=('host', 'port')) from error
+    return [listener]
 
 
 def raise_file_limit() -> None:
@@ -173,9 +152,12 @@ def run(app: Any, settings: ServeSettings, sockets: list[socket.socket], log_fil
     """Serve until SIGTERM or Ctrl-C, then finish the requests in hand, within `limits.stop_seconds`.
 
     It stops by itself if the indexes cannot be opened: `app.state.service.failure` says why. Requests are logged to
-    `log_file`, or to stderr.
+    `log_file`, or to stderr, as JSON lines.
     """
     raise_file_limit()
+    access_log.addHandler(logging.FileHandler(log_file, encoding='utf-8') if log_file else logging.StreamHandler())
+    access_log.setLevel(logging.INFO)
+    access_log.propagate = False
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -183,7 +165,8 @@ def run(app: Any, settings: ServeSettings, sockets: list[socket.socket], log_fil
             ws='none',
             access_log=False,
             server_header=False,
-            log_config=log_config(log_file),
+            log_config=None,
+            log_level=logging.WARNING,
             timeout_keep_alive=_IDLE,
             timeout_graceful_shutdown=math.ceil(settings.limits.stop_seconds),
             h11_max_incomplete_event_size=_LONGEST_HEAD,

@@ -7,19 +7,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError, UnknownNameError
 from pyserini_repbert.lucene.indexer import is_lucene_index
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.adapted import with_adapted
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import Query
+from pyserini_repbert.ranking import Query, Ranker
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.serve.together import Queue, Together
 
@@ -86,7 +87,7 @@ class ServedIndex:
         settings: IndexSettings,
         service: ServeSettings,
         queues: Mapping[str, Queue],
-        base: ServedIndex | None,
+        base: Self | None,
     ) -> None:
         self.alias, self.settings = alias, settings
         self._service, self._queues = service, queues
@@ -119,8 +120,8 @@ class ServedIndex:
         for name in self.specs if settings.sparse else ():
             self.ranker(name)  # one that cannot be opened fails at the start, not at the first query
         store: Any = self.ranker(searchers[0]).ranker
-        self._store: Any = base._store if base else store
-        self.keeps_raws = hasattr(self._store, 'raws')
+        self._store: Ranker = base._store if base else store
+        self.keeps_raws = isinstance(self._store, LuceneSparseSearcher)
         self.passages = len(store) if dense is not None else store.size
         entry = catalog.find('indexes', settings.place)
         known = '' if entry is None else str(entry.values['collection'])
@@ -155,9 +156,8 @@ class ServedIndex:
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
         """The systems of a request: the default for none, dense and BM25 for 'hybrid'."""
-        wanted: list[str] = []
-        for name in names or self.systems[:1]:
-            wanted += [DENSE, 'bm25'] if name == HYBRID else [name]
+        names = names or self.systems[:1]
+        wanted = [part for name in names for part in ((DENSE, 'bm25') if name == HYBRID else (name,))]
         for name in wanted:
             if name not in self.systems:
                 raise UnknownNameError(
@@ -186,14 +186,12 @@ class ServedIndex:
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts, one for each docid, None where the index lacks it."""
-        texts: list[str | None] = self._store.texts(docids) if docids else []
-        return texts
+        return self._store.texts(docids)
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
         """Documents as they are stored, one for each docid, None where the index lacks it."""
-        if self.keeps_raws:
-            raws: list[str | None] = self._store.raws(docids)
-            return raws
+        if isinstance(self._store, LuceneSparseSearcher):
+            return self._store.raws(docids)
         return [
             None if text is None else json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)  # as in Lucene
             for docid, text in zip(docids, self.texts(docids), strict=True)

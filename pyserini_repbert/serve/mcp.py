@@ -48,44 +48,38 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
             except PyseriniRepbertError as error:
                 raise ToolError(' '.join(str(error).split())) from error
 
-    usual = min(10, service.settings.limits.hits)
-
     @tool
     async def search(
         query: Annotated[str | dict[str, Any], Field(description="a question, or Pyserini's {'query_txt': …}")],
         index: Annotated[str, Field(description='name of an index, see list_indexes; default: the first')] = '',
-        hits: _Hits = usual,
+        hits: requests.Hits = None,
         parse: requests.Parsed = True,
         system: requests.Systems | None = None,
         fusion: requests.Fusion = 'interleave',
-        alpha: requests.Alpha = None,
         weights: requests.Weights | None = None,
         normalize: requests.Normalize = 'none',
-        rrf_k: requests.RrfK = None,
         rerank: requests.Stages | None = None,
         provenance: requests.Provenance = False,
-        k1: requests.K1 = None,
-        b: requests.B = None,
     ) -> dict[str, Any]:
         """Search an index: the best passages for a question, with their texts."""
         text = query if isinstance(query, str) else str(query.get('query_txt') or '')
-        given: dict[str, Any] = {'system': system or [], 'weights': weights or [], 'rerank': rerank or []}
-        given |= {'fusion': fusion, 'alpha': alpha, 'normalize': normalize, 'rrf_k': rrf_k, 'k1': k1, 'b': b}
-        pipeline = requests.PipelineRequest(**given)
-        ask, shown = pipeline.ask(text, hits, provenance), Shown(parse, provenance=provenance)
+        pipeline = requests.PipelineRequest(
+            system=system or [], fusion=fusion, weights=weights or [], normalize=normalize, rerank=rerank or []
+        )
+        ask = pipeline.ask(text, hits, provenance, service.settings.limits)
 
         def work(trace: RequestTrace) -> dict[str, Any]:
             alias = index or next(iter(service.served))
             (answer,) = service.search(alias, [ask], trace)
-            return searched(service.index(alias), answer, shown)
+            return searched(service.index(alias), answer, Shown(parse, provenance=provenance))
 
         return await service.run(work, bool(rerank))
 
     @tool
     async def get_document(docid: str, index: _Index, parse: bool = True) -> str | dict[str, Any] | list[Any]:
         """The full text of a document."""
-        fields = await service.run(lambda _: stored(service.index(index), docid, Shown(parse)))
-        document: str | dict[str, Any] | list[Any] = fields['doc']
+        document: str | dict[str, Any] | list[Any]
+        document = await service.run(lambda _: stored(service.index(index), docid, Shown(parse)))
         return document
 
     @tool

@@ -9,19 +9,13 @@ from typing import Any, get_origin
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from pyserini_repbert import errors
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.errors import (
-    BusyError,
-    ClusterError,
-    InputError,
-    MismatchError,
-    MissingResourceError,
-    PyseriniRepbertError,
-    UnknownNameError,
-)
+from pyserini_repbert.errors import InputError, PyseriniRepbertError
 
 logger = logging.getLogger(__name__)
 
@@ -53,14 +47,14 @@ class TooLateError(PyseriniRepbertError):
 
 
 _STATUS: dict[type[PyseriniRepbertError], int] = {
-    InputError: 400,
-    MismatchError: 400,
-    UnknownNameError: 404,
-    MissingResourceError: 404,
+    errors.InputError: 400,
+    errors.MismatchError: 400,
+    errors.UnknownNameError: 404,
+    errors.MissingResourceError: 404,
+    errors.BusyError: 503,
+    errors.ClusterError: 503,
     OverloadedError: 429,
     NotReadyError: 503,
-    BusyError: 503,
-    ClusterError: 503,
     TooLateError: 504,
 }
 
@@ -77,12 +71,9 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A JSON response in UTF-8; with escapes where a string holds lone surrogates."""
-    try:
-        body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(',', ':')).encode()
-    except UnicodeEncodeError:
-        body = json.dumps(value, allow_nan=False).encode()
-    return Response(body, status, headers, 'application/json')
+    """A JSON response in UTF-8; lone surrogates, which it lacks, are escaped as JSON's."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(',', ':'))
+    return Response(text.encode('utf-8', 'backslashreplace'), status, headers, 'application/json')
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -126,15 +117,12 @@ def add_error_handlers(app: FastAPI) -> None:
 
 async def known_parameters(request: Request) -> None:
     """Raises InputError for a query parameter that is unknown, or repeated though not a list: FastAPI ignores both."""
-    parameters = request.scope['route'].dependant.query_params
-    fields = {parameter.alias: parameter.field_info for parameter in parameters}
-    for name, field in list(fields.items()):
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):  # the fields of a model
-            fields |= field.annotation.model_fields
-            del fields[name]
+    fields: dict[str, FieldInfo] = {}
+    for parameter in request.scope['route'].dependant.query_params:  # one may be a model of several
+        fields |= getattr(parameter.field_info.annotation, 'model_fields', {parameter.alias: parameter.field_info})
     for name in request.query_params:
         if name not in fields:
             near, known = did_you_mean(name, list(fields)), ', '.join(fields) or 'none'
             raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}")
-        if len(request.query_params.getlist(name)) > 1 and get_origin(fields[name].annotation) is not list:
+        if len(request.query_params.getlist(name)) > 1 and get_origin(fields[name].annotation) not in (list, tuple):
             raise InputError(f"parameter '{name}' was given more than once: give it once")

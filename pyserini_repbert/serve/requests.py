@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
@@ -16,14 +16,7 @@ from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.settings import Limits
 
-
-def _characters(text: str) -> str:
-    if has_surrogates(text):
-        raise ValueError('half of a surrogate pair is no character')
-    return text
-
-
-Text = Annotated[str, AfterValidator(_characters)]
+_HITS = 10  # of an answer, unless the request says how many
 
 
 def _field(name: str, least: float | None = None, most: float | None = None) -> Any:
@@ -31,22 +24,25 @@ def _field(name: str, least: float | None = None, most: float | None = None) -> 
     return Field(ge=least, le=most, description=PipelineSpec.model_fields[name].description)
 
 
-# What a client may say of a pipeline; HTTP and MCP share it.
+# What HTTP and MCP share.
 _SYSTEMS = "rankings of the index, fused if several: 'dense', 'bm25', …; 'hybrid' is dense and bm25"
 _STAGES = 'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; repeatable'
-Systems = Annotated[list[Text], Field(max_length=8, description=_SYSTEMS)]
+Systems = Annotated[list[str], Field(max_length=8, description=_SYSTEMS)]
 Fusion = Annotated[Literal['interleave', 'rrf', 'interpolation'], Field(description='how several rankings become one')]
-Alpha = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, _field('alpha', 0, 1)]
-Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
-Weights = Annotated[list[Weight], Field(description=PipelineSpec.model_fields['weights'].description)]
+Weights = Annotated[list[Annotated[FiniteFloat, Field(ge=0, le=1e6)]], _field('weights')]
 Normalize = Annotated[Literal['none', 'minmax', 'zscore'], _field('normalize')]
-RrfK = Annotated[Annotated[float, Field(allow_inf_nan=False)] | None, _field('rrf_k', 0, 1e6)]
-Stages = Annotated[list[Text], Field(max_length=4, description=_STAGES)]
-K1 = Annotated[float | None, _field('k1', 0, 1e6)]
-B = Annotated[float | None, _field('b', 0, 1)]
+Stages = Annotated[list[str], Field(max_length=4, description=_STAGES)]
+Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
 Parsed = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
 Mended = Annotated[bool, Field(description='also the passage, cleaned up for reading, with words of the query marked')]
+
+
+def _split(values: list[str]) -> list[str]:
+    return [part.strip() for value in values for part in value.split(',') if part.strip()]
+
+
+WITH_COMMAS = BeforeValidator(_split)  # of a list in an address, given in several parameters or with commas
 
 
 class Sent(BaseModel):
@@ -58,8 +54,8 @@ class Sent(BaseModel):
 class Question(Sent):
     """A question, and how many hits its answer has."""
 
-    query: Text = Field(description='the question')
-    hits: int = Field(10, ge=1, description='hits of the answer')
+    query: str = Field(description='the question')
+    hits: Hits = None
 
 
 class PipelineRequest(Sent):
@@ -67,52 +63,46 @@ class PipelineRequest(Sent):
 
     system: Systems = []
     fusion: Fusion = 'interleave'
-    alpha: Alpha = None
+    alpha: Annotated[FiniteFloat | None, _field('alpha', 0, 1)] = None
     weights: Weights = []
     normalize: Normalize = 'none'
-    rrf_k: RrfK = None
+    rrf_k: Annotated[FiniteFloat | None, _field('rrf_k', 0, 1e6)] = None
     rerank: Stages = []
-    k1: K1 = None
-    b: B = None
+    k1: Annotated[FiniteFloat | None, _field('k1', 0, 1e6)] = None
+    b: Annotated[FiniteFloat | None, _field('b', 0, 1)] = None
 
-    def ask(self, query: str, hits: int, deep: bool) -> Ask:
+    def ask(self, query: str, hits: int | None, deep: bool, limits: Limits) -> Ask:
         """A question that is answered so. Raises InputError for a stage that is none."""
         names = PipelineRequest.model_fields.keys() & PipelineSpec.model_fields.keys()
         spec = PipelineSpec.of({name: getattr(self, name) for name in names} | {'stages': self.rerank})
-        return Ask(query, hits, self.system, spec, deep)
+        return Ask(query, hits or min(_HITS, limits.hits), self.system, spec, deep)
 
 
 class BatchQuery(Sent):
     """A query of a batch."""
 
-    text: Text = Field(description='the question')
-    qid: Text | None = Field(None, description='names the answer; by default its place, from 0')
+    text: str = Field(description='the question')
+    qid: str | None = Field(None, description='names the answer; by default its place, from 0')
 
 
 class BatchRequest(PipelineRequest):
     """Queries that are answered together."""
 
     queries: list[BatchQuery] = Field(min_length=1, description='the questions')
-    hits: int = Field(10, ge=1, description='hits of each answer')
+    hits: Hits = None
     parse: Parsed = True
     provenance: Provenance = False
     display: Mended = False
 
 
 class SearchRequest(PipelineRequest, Question):
-    """The parameters of a search; lists are given in several parameters, or with commas."""
+    """The parameters of a search; lists are given in several parameters, or systems with commas."""
 
+    system: Annotated[Systems, WITH_COMMAS] = []
     parse: Parsed = True
     max_doc_length: int | None = Field(None, ge=1, description='characters of each document')
     provenance: Provenance = False
     display: Mended = False
-    explain: list[str] = Field([], max_length=4, description='rerankers to explain the best hits by')
-    explain_hits: int = Field(1, ge=1, le=10, description='how many of the best hits are explained')
-
-    @field_validator('system', 'explain', mode='before')
-    @classmethod
-    def _listed(cls, values: list[str]) -> list[str]:
-        return [part.strip() for value in values for part in value.split(',') if part.strip()]
 
 
 class CompareRequest(Question):
@@ -137,8 +127,8 @@ class Ask:
 def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) -> Ask:
     """The ask with the names of its systems in place of a default or 'hybrid'."""
     check_query(ask.query, limits)
-    if not 1 <= ask.hits <= limits.hits:
-        raise InputError(f'{ask.hits} hits were asked for, expected 1 to {limits.hits}')
+    if ask.hits > limits.hits:
+        raise InputError(f'{ask.hits} hits were asked for, expected at most {limits.hits}')
     systems, spec = index.chosen(ask.systems), ask.spec
     if (spec.k1 is not None or spec.b is not None) and systems != ('bm25',):
         raise InputError("'k1' and 'b' are for system 'bm25' alone")
@@ -155,11 +145,3 @@ def check_query(query: str, limits: Limits) -> None:
         raise InputError('the query has half of a surrogate pair, which is no character')
     if len(query) > limits.query_characters:
         raise InputError(f'the query has {len(query):,} characters, at most {limits.query_characters:,} are read')
-
-
-def layers(text: str) -> list[int]:
-    """The layers in '12' or '0,6,12'. Raises InputError for another form."""
-    parts = [part.strip() for part in text.split(',')]
-    if not all(part.isascii() and part.isdigit() and len(part) <= 3 for part in parts):
-        raise InputError(f"layers '{text[:40]}': whole numbers with commas were expected, '0,6' say")
-    return [int(part) for part in parts]

@@ -23,7 +23,7 @@ from pyserini_repbert.serve.settings import ServeSettings
 from pyserini_repbert.serve.together import Queue, Together
 from pyserini_repbert.trace import Trace
 
-_OPTIONS = {'duobert': ('method', 'samples', 'seed')}  # options that clients may set; none that names a file
+_DUO_OPTIONS = ('method', 'samples', 'seed')  # that clients may set; none that names a file
 _MATRICES = 64  # pair matrices kept for each duoBERT
 
 
@@ -84,14 +84,15 @@ class Rerankers:
             if spec.name not in self.systems:
                 known, near = ', '.join(self.systems) or 'none', catalog.did_you_mean(spec.name, self.systems)
                 raise UnknownNameError(f"there is no reranker '{spec.name[:80]}' here{near}: there are {known}")
-            system, options = self.systems[spec.name], dict(spec.options)
-            allowed = _OPTIONS.get(system, ())
+            is_duo, options = self.systems[spec.name] == 'duobert', dict(spec.options)
+            allowed = _DUO_OPTIONS if is_duo else ()
             if others := [key for key in options if key not in allowed]:
-                only = f', only {", ".join(allowed)}' if allowed else ''
-                raise InputError(f"reranker '{spec.name}': option '{others[0]}' is not open to clients{only}")
+                known = ', '.join(allowed) or 'none'
+                raise InputError(
+                    f"reranker '{spec.name}': option '{others[0]}' is not open to clients, expected {known}"
+                )
             inferences = spec.k
-            if system == 'duobert':  # n(n - 1), or n times the samples if fewer
-                checked_method(options.get('method', 'sum'), options.get('samples'))
+            if is_duo:  # n(n - 1), or n times the samples if fewer
                 inferences *= min(spec.k - 1, options.get('samples') or spec.k)
             if spec.k > limits.rerank_depth:
                 raise InputError(f"stage '{spec.label}': at most {limits.rerank_depth} candidates are reranked here")

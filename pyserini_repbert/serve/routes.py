@@ -1,12 +1,13 @@
-"""The addresses below /v1. The OpenAPI document states limits, so the routes are made for a service's settings."""
+"""The addresses below /v1."""
+
+from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Body, Depends, Path, Query, Request
-from pydantic import Field
+from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
@@ -19,8 +20,6 @@ from pyserini_repbert.serve.refusals import RESPONSES, json_response, known_para
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 
-# No lazy annotations here: those of routes name models that are made for a service's limits.
-Progress = dict[str, RequestTrace]  # by request id
 _Result = TypeVar('_Result')
 INDEX: Any = Path(description='name of an index, see /v1/indexes')
 _LOOKED_AGAIN = 0.25  # seconds between checks that a client is still connected
@@ -29,19 +28,18 @@ _LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_quer
 
 def make_router(service: Service) -> APIRouter:
     """The routes of a service."""
-    limits, checks = service.settings.limits, [Depends(known_parameters)]
+    checks = [Depends(known_parameters)]
     router = APIRouter(prefix='/v1', responses=RESPONSES, dependencies=checks, redirect_slashes=False)
-    progress: Progress = {}
 
     @router.get('/progress/{request_id}', summary='How far a request is', response_model=models.ProgressResponse)
-    async def progressed(request_id: str = Path(description='the X-Request-ID of the request')) -> Response:
-        trace = progress.get(request_id)
+    async def progress(request_id: str = Path(description='the X-Request-ID of the request')) -> Response:
+        trace = service.traces.get(request_id)
         if trace is None or trace.now is None:
             raise MissingResourceError('no such request is being reranked now')
         stage, done, total = trace.now
         return json_response({'api': API, 'stage': stage, 'done': done, 'total': total})
 
-    _add_searching(router, service, progress)
+    _add_searching(router, service)
 
     @router.get('/indexes', summary='The indexes, and what may be asked of them', response_model=models.IndexesResponse)
     async def indexes() -> Response:
@@ -58,16 +56,12 @@ def make_router(service: Service) -> APIRouter:
         docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
         parse: requests.Parsed = True,
         max_doc_length: int | None = Query(None, ge=1, description='characters of the document'),
-        display: requests.Mended = False,
-        query: str = Query(
-            '', max_length=limits.query_characters, description='with display: the query whose words are marked'
-        ),
     ) -> Response:
-        shown = Shown(parse, max_doc_length, display=display)
+        shown = Shown(parse, max_doc_length)
 
         def work(_: RequestTrace) -> Response:
-            fields = stored(service.index(index), docid, shown, query)
-            return json_response({'api': API, 'index': index, 'docid': docid, **fields})
+            document = stored(service.index(index), docid, shown)
+            return json_response({'api': API, 'index': index, 'docid': docid, 'doc': document})
 
         return await answered(request, service, work)
 
@@ -92,40 +86,28 @@ def make_router(service: Service) -> APIRouter:
     return router
 
 
-def _add_searching(router: APIRouter, service: Service, progress: Progress) -> None:
-    """Add the addresses to a router; they note in `progress` how far the stages of a request are."""
+def _add_searching(router: APIRouter, service: Service) -> None:
+    """Add the addresses that search and rerank."""
     limits = service.settings.limits
 
-    class LimitedRequest(requests.SearchRequest):
-        query: str = Field(min_length=1, max_length=limits.query_characters, description='a question')
-        hits: int = Field(min(10, limits.hits), ge=1, le=limits.hits, description='hits of the answer')
-
     @router.get('/{index}/search', summary='Search an index', response_model=models.SearchResponse)
-    async def search(request: Request, asked: Annotated[LimitedRequest, Query()], index: str = INDEX) -> Response:
+    async def search(
+        request: Request, asked: Annotated[requests.SearchRequest, Query()], index: str = INDEX
+    ) -> Response:
         shown = Shown(asked.parse, asked.max_doc_length, asked.provenance, asked.display)
-        ask = asked.ask(asked.query, asked.hits, asked.provenance)
+        ask = asked.ask(asked.query, asked.hits, asked.provenance, limits)
 
         def work(trace: RequestTrace) -> Response:
             (answer,) = service.search(index, [ask], trace)
-            more: dict[str, Any] = {}
-            if asked.explain:
-                docids = answer.ranking.docids[: asked.explain_hits]
-                explained = asked.explain if docids else []
-                more['explanations'] = [
-                    service.explain(index, model, asked.query, docids, {}, trace) for model in explained
-                ]
-            return json_response(searched(service.index(index), answer, shown, **more))
+            return json_response(searched(service.index(index), answer, shown))
 
-        return await answered(request, service, work, bool(asked.rerank or asked.explain), progress)
-
-    def hits_of(body: requests.BatchRequest | requests.CompareRequest) -> int:
-        return body.hits if 'hits' in body.model_fields_set else min(body.hits, limits.hits)
+        return await answered(request, service, work, bool(asked.rerank))
 
     @router.post('/{index}/batch', summary='Search for several queries', response_model=models.BatchResponse)
-    async def batch(request: Request, index: str = INDEX, body: requests.BatchRequest = Body()) -> Response:
+    async def batch(request: Request, body: requests.BatchRequest, index: str = INDEX) -> Response:
         if len(body.queries) > limits.batch_queries:
             raise InputError(f'{len(body.queries)} queries were given, at most {limits.batch_queries} are taken')
-        asks = [body.ask(one.text, hits_of(body), body.provenance) for one in body.queries]
+        asks = [body.ask(one.text, body.hits, body.provenance, limits) for one in body.queries]
         qids = [str(place) if one.qid is None else one.qid for place, one in enumerate(body.queries)]
         (qid, times), *_ = Counter(qids).most_common(1)
         if times > 1:
@@ -143,34 +125,34 @@ def _add_searching(router: APIRouter, service: Service, progress: Progress) -> N
     async def explain(
         request: Request,
         index: str = INDEX,
-        query: str = Query(min_length=1, max_length=limits.query_characters, description='a question'),
+        query: str = Query(description='a question'),
         model: str = Query(description="a reranker's name, or a system: epic, cedr, duobert, monobert"),
-        docid: list[str] = Query(
-            min_length=1, max_length=limits.rerank_depth, description='a hit to explain; repeatable'
-        ),
+        docid: list[str] = Query(min_length=1, description='a hit to explain; repeatable'),
         top: int = Query(10, ge=0, le=100, description='EPIC: how many expansion terms'),
-        layer: str | None = Query(None, description="CEDR: layers with commas, '0,6'; default: the last"),
+        layer: Annotated[
+            tuple[int, ...], requests.WITH_COMMAS, Query(description='CEDR: as 0,6; default: the last')
+        ] = (),
         samples: int = Query(SAMPLES, ge=1, le=1000, description="duoBERT: m of method 'sample'"),
         seed: int = Query(0, ge=0, le=2**31 - 1, description="duoBERT: of method 'sample'"),
     ) -> Response:
-        options = {'top': top, 'samples': samples, 'seed': seed, 'layers': requests.layers(layer) if layer else ()}
+        options = {'top': top, 'layers': layer, 'samples': samples, 'seed': seed}
 
         def work(trace: RequestTrace) -> Response:
             explained = service.explain(index, model, query, docid, options, trace)
             return json_response({'api': API, 'index': index, **explained})
 
-        return await answered(request, service, work, True, progress)
+        return await answered(request, service, work, True)
 
     @router.post('/{index}/compare', summary='Two answers side by side', response_model=models.CompareResponse)
-    async def compare(request: Request, index: str = INDEX, body: requests.CompareRequest = Body()) -> Response:
-        asks = [pipeline.ask(body.query, hits_of(body), True) for pipeline in (body.a, body.b)]
+    async def compare(request: Request, body: requests.CompareRequest, index: str = INDEX) -> Response:
+        asks = [pipeline.ask(body.query, body.hits, True, limits) for pipeline in (body.a, body.b)]
         shown = Shown(provenance=True, display=body.display)
 
         def work(trace: RequestTrace) -> Response:
             a, b = (service.search(index, [ask], trace)[0] for ask in asks)
             return json_response(compared(service.index(index), {'a': a, 'b': b}, shown))
 
-        return await answered(request, service, work, bool(body.a.rerank or body.b.rerank), progress)
+        return await answered(request, service, work, bool(body.a.rerank or body.b.rerank))
 
 
 def described(service: Service, index: ServedIndex) -> dict[str, Any]:
@@ -191,16 +173,11 @@ def described(service: Service, index: ServedIndex) -> dict[str, Any]:
 
 
 async def answered(
-    request: Request,
-    service: Service,
-    work: Callable[[RequestTrace], _Result],
-    reranks: bool = False,
-    progress: Progress | None = None,
+    request: Request, service: Service, work: Callable[[RequestTrace], _Result], reranks: bool = False
 ) -> _Result:
-    """`service.run`, which raises ClientDisconnect when the client goes away; `progress` has the trace meanwhile."""
-    trace = RequestTrace()
-    running = {} if progress is None else progress
-    running[request.state.request_id] = trace
+    """`service.run`, with its trace in `service.traces`. Raises ClientDisconnect when the client goes away."""
+    trace, request_id = RequestTrace(), request.state.request_id
+    service.traces[request_id] = trace
     task = asyncio.ensure_future(service.run(work, reranks, trace))
     try:
         while not (await asyncio.wait({task}, timeout=_LOOKED_AGAIN))[0]:
@@ -209,4 +186,4 @@ async def answered(
         return task.result()
     finally:
         task.cancel()
-        del running[request.state.request_id]
+        service.traces.pop(request_id, None)  # two requests may have one id

@@ -49,6 +49,7 @@ class Service:
         self._threads = ThreadPoolExecutor((waiting + _TOGETHER) * (len(queues) + 1), 'request')
         self.rerankers = Rerankers(settings, self.queues['rerank'])
         self.indexes: dict[str, ServedIndex] = {}
+        self.traces: dict[str, RequestTrace] = {}  # by the ids of the requests that wait for an answer
         self.failure: str | None = None  # why the indexes could not be opened
         self._trimming: asyncio.Task[None] | None = None
 

@@ -22,10 +22,8 @@ def _alias(text: str) -> str:
 
 
 def _key(text: str) -> str:
-    if not text.strip():
-        raise ValueError('an API key is empty')
-    if text != text.strip() or not text.isascii():
-        raise ValueError('an API key has to be ASCII, without blanks around it')
+    if not text or text != text.strip() or not text.isascii():
+        raise ValueError('an API key has to be ASCII, not empty, without blanks around it')
     return text
 
 
@@ -47,10 +45,8 @@ def _named(kind: str) -> AfterValidator:
 
 
 def _sparse(text: str, info: ValidationInfo) -> str:
-    technique, at, index = text.partition('@')
-    if at:
-        return f'{technique}@{_place(index, info)}'
-    return text if catalog.find('sparse', text) else _place(text, info)
+    technique, at, index = text.rpartition('@')
+    return text if catalog.find('sparse', text) else f'{technique}{at}{_place(index, info)}'
 
 
 _Count = Annotated[int, Field(ge=1)]

@@ -71,14 +71,9 @@ def _sent(port, raw, most=30.0):
 def test_what_no_client_library_sends(process):
     _, port = process
     host = b' HTTP/1.1\r\nHost: x\r\n\r\n'
-    cases = {
-        b'GET /v1/tiny/search?query=' + b'x' * 100_000 + host: 'at most 2000 characters',
-        b'GET /v1/tiny/search?query=%zz' + host: '%25',
-    }
-    for raw, says in cases.items():
-        status, body = _sent(port, raw)
-        assert status == 400 and list(body) == ['error'] and says in body['error'], (raw[:60], status, body)
-        assert _get(port, SEARCH)[0] == 200
+    status, body = _sent(port, b'GET /v1/tiny/search?query=' + b'x' * 100_000 + host)
+    assert status == 400 and list(body) == ['error'] and 'at most 2,000' in body['error'], (status, body)
+    assert _get(port, SEARCH)[0] == 200
     for raw in (
         b'GET /v1/tiny/search?query=' + b'x' * 300_000 + host,
         b'\x16\x03\x01\x02\x00 this is TLS\r\n\r\n',

@@ -28,15 +28,13 @@ BAD_ADDRESSES = [
     (f'{SEARCH}&rerank=/etc@4', 404, 'there is no reranker'),
     (f'{SEARCH}&alpha=0.3', 400, "alpha is for 'interpolation'"),
     (f'{SEARCH}&k1=1', 400, "'bm25' alone"),
-    (f'{SEARCH}&hits=1000000', 400, 'less than or equal to 1000'),
+    (f'{SEARCH}&hits=1000000', 400, 'at most 1000'),
     (f'{SEARCH}&hits=', 400, 'hits'),
     (f'{SEARCH}&hist=3', 400, "did you mean 'hits'"),
     ('/v1/tiny/search', 400, 'query'),
     ('/v1/tiny/search?query=%20%09', 400, 'empty'),
-    ('/v1/tiny/search?query=' + 'x' * 50_000, 400, 'at most 2000'),
+    ('/v1/tiny/search?query=' + 'x' * 50_000, 400, 'at most 2,000'),
     ('/v1/tiny/search?query=%FF', 400, 'UTF-8'),
-    ('/v1/tiny/search?query=%zz', 400, '%25'),
-    ('/v1/tiny/search?query=a%00b', 400, 'NUL'),
     ('/v1/tiny/search?query=cat&system=' + 'dense,' * 9, 400, 'at most 8 items'),
     ('/v1/tiny/doc/nowhere', 404, "no document 'nowhere'"),
     ('/v1/tiny/doc/a/b%20c%2Fd', 404, "no document 'a/b c/d'"),
@@ -70,10 +68,10 @@ BAD_BODIES = [
     ('/v1/tiny/batch', b'[' * 100_000, 'application/json', 400, ''),
     ('/v1/tiny/batch', b'{}', 'application/json', 422, 'queries'),
     ('/v1/tiny/batch', b'query=cat', 'application/x-www-form-urlencoded', 422, 'Content-Type'),
-    ('/v1/tiny/batch', b'{"queries": [{"text": "\\ud800"}]}', 'application/json', 422, 'surrogate'),
+    ('/v1/tiny/batch', b'{"queries": [{"text": "\\ud800"}]}', 'application/json', 400, 'surrogate'),
     ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "hits": 1e400}', 'application/json', 422, 'hits'),
     ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "alpha": NaN}', 'application/json', 422, 'alpha'),
-    ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "hits": 5000}', 'application/json', 400, '1 to 1000'),
+    ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "hits": 5000}', 'application/json', 400, 'at most 1000'),
     ('/v1/tiny/compare', b'{"query": "cat", "a": {"systm": []}}', 'application/json', 422, 'systm'),
     ('/v1/tiny/search', b'', 'application/json', 405, 'POST'),
 ]
@@ -95,7 +93,7 @@ def test_too_many_queries_and_too_long_bodies(serving):
     answer = client.post('/v1/tiny/batch', json={'queries': queries})
     assert answer.status_code == 400 and 'at most 2' in answer.json()['error']
     answer = client.post('/v1/tiny/batch', json={'queries': [{'text': 'x' * 300}]})
-    assert answer.status_code == 413 and '200 are read' in answer.json()['error']
+    assert answer.status_code == 413 and '200 bytes are read' in answer.json()['error']
 
     def chunks():
         for _ in range(50):
