@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.attention import PackedBatch, PaddedBatch, can_pack
 from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
+from pyserini_repbert.models.linear import Linear
 from pyserini_repbert.models.precision import on_device
 
 
@@ -30,7 +31,7 @@ class Pooler(nn.Module):
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.dense = Linear(config.hidden_size, config.hidden_size)
 
     def forward(self, hidden: Tensor) -> Tensor:
         return torch.tanh(self.dense(hidden[:, 0]))
@@ -151,9 +152,9 @@ class _SelfAttention(nn.Module):
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         self.heads = config.num_attention_heads
-        self.query = nn.Linear(config.hidden_size, config.hidden_size)
-        self.key = nn.Linear(config.hidden_size, config.hidden_size)
-        self.value = nn.Linear(config.hidden_size, config.hidden_size)
+        self.query = Linear(config.hidden_size, config.hidden_size)
+        self.key = Linear(config.hidden_size, config.hidden_size)
+        self.value = Linear(config.hidden_size, config.hidden_size)
 
     def forward(self, hidden: Tensor, batch: PaddedBatch | PackedBatch, attending: Tensor) -> Tensor:
         """Attention's output for `attending`, the hidden states of some positions, which attend to all of `hidden`."""
@@ -167,7 +168,7 @@ class _Output(nn.Module):
 
     def __init__(self, size_in: int, config: BertConfig) -> None:
         super().__init__()
-        self.dense = nn.Linear(size_in, config.hidden_size)
+        self.dense = Linear(size_in, config.hidden_size)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
@@ -188,7 +189,7 @@ class _Attention(nn.Module):
 class _Intermediate(nn.Module):
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.dense = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.dense = Linear(config.hidden_size, config.intermediate_size)
         self.activation = ACTIVATIONS[config.hidden_act]
 
     def forward(self, hidden: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from torch.nn import functional
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
+from pyserini_repbert.models.linear import Linear, linear
 
 SYSTEM = 'epic'
 MAX_QUERY_TOKENS = 500  # wordpieces; the authors' code uses this, whatever is configured
@@ -46,7 +47,7 @@ class Variant(Choice, what='EPIC variant'):
 class _Transform(nn.Module):
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.dense = Linear(config.hidden_size, config.hidden_size)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.activation = ACTIVATIONS[config.hidden_act]
 
@@ -130,7 +131,7 @@ class Epic(nn.Module):
         for start in range(0, len(decoder), size):
             rows = decoder[start : start + size]
             own_bias = None if self.variant is Variant.PAPER_STRICT else bias[start : start + size]
-            projected = functional.linear(features, rows, own_bias).float()
+            projected = linear(features, rows, own_bias).float()
             if self.variant is Variant.OFFICIAL:
                 projected = importance(projected) if torch.is_grad_enabled() else _importance_in_place(projected)
             projected = projected * importances if torch.is_grad_enabled() else projected.mul_(importances)
