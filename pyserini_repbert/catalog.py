@@ -26,11 +26,6 @@ class Entry:
     name: str
     values: Mapping[str, Any]
 
-    @property
-    def description(self) -> str:
-        """One line for tables."""
-        return str(self.values['description'])
-
 
 def entries(kind: str) -> dict[str, Entry]:
     """All entries of a kind, in the catalog's order."""
@@ -75,9 +70,9 @@ def checkpoint_kind(name: str) -> str | None:
 
 def base(entry: Entry) -> Entry | None:
     """The entry of the checkpoint that an adapter's entry names as its base; None if not an adapter."""
-    name = entry.values.get('base')
-    kind = checkpoint_kind(name) if name else None
-    return find(kind, name) if name and kind else None
+    name = entry.values.get('base', '')
+    kind = checkpoint_kind(name)
+    return find(kind, name) if kind else None
 
 
 def file(kind: str, name: str) -> Path | None:

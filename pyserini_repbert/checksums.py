@@ -14,9 +14,7 @@ from pyserini_repbert.files import StrPath, atomic_file, cache_folder
 
 CHECKSUMS = 'sha256sums'
 _LEFT_OUT = (CHECKSUMS, 'write.lock')
-_LINE = re.compile(rb'([0-9a-f]{64})  ([^\n]+)\n')
-
-
+_LINE = re.compile(r'([0-9a-f]{64})  ([^/\n]+)\n')
 _TICK = 2_000_000_000  # nanoseconds: the coarsest clock of a file system
 
 
@@ -63,50 +61,32 @@ def summed_names(folder: Path) -> list[str]:
 def verify_checksums(folder: StrPath, required: Iterable[str] = (), remembered: bool = True) -> int:
     """Compare the files of a folder with the checksums beside them; how many were compared.
 
-    Parameters
-    ----------
-    required : names that have to be among them
-    remembered : trust a checksum that was computed before, for as long as the file seems untouched
-
-    Raises
-    ------
-    DamagedFileError
-        where a file is missing or has another checksum, or the checksums cannot be read or lack a required name
+    Raises DamagedFileError where a file is missing or has another checksum, or where the checksums cannot be read or
+    lack a `required` name.
     """
-    path, sums = Path(folder) / CHECKSUMS, read_checksums(folder)
+    path = Path(folder) / CHECKSUMS
+    sums: dict[str, str] = {}
+    again = f'restore the file, or make {folder} again'
+    for number, line in enumerate(path.read_bytes().decode('utf-8', 'replace').splitlines(keepends=True), 1):
+        match = _LINE.fullmatch(line)
+        if match is None or match[2] in sums:
+            raise DamagedFileError(f"{path}:{number}: expected 'sha256  name': {again}")
+        sums[match[2]] = match[1]
     if missing := [name for name in required if name not in sums]:
-        raise DamagedFileError(f"{path} does not name '{missing[0]}': restore the file, or make {folder} again")
+        raise DamagedFileError(f"{path} does not name '{missing[0]}': {again}")
     for name, sha256 in sums.items():
         compare_digest(Path(folder) / name, sha256, path, remembered)
     return len(sums)
 
 
-def read_checksums(folder: StrPath) -> dict[str, str]:
-    """File name -> sha256, from the checksums in a folder. Raises DamagedFileError where they cannot be read."""
-    path = Path(folder) / CHECKSUMS
-    sums: dict[str, str] = {}
-    raw = path.read_bytes()
-    for number, line in enumerate(raw.splitlines(keepends=True), 1):
-        match = _LINE.fullmatch(line)
-        name = match[2].decode('utf-8', 'replace') if match else ''
-        if not match or name in sums or Path(name).name != name:
-            raise DamagedFileError(
-                f"{path}:{number}: expected 'sha256  name': restore the file, or make {folder} again"
-            )
-        sums[name] = match[1].decode('ascii')
-    return sums
-
-
 def compare_digest(path: Path, sha256: str, source: Path, remembered: bool = True) -> None:
     """Compare a file with its checksum in the file `source`. Raises DamagedFileError if it differs or is missing.
 
-    A difference is only reported after reading the file, never on the word of a remembered checksum.
+    A checksum that is `remembered` is trusted as long as the file seems untouched.
     """
     if not path.is_file():
         raise DamagedFileError(f'{path} is missing, but {source} names it: restore the file, or make it again')
-    if remembered and remembered_digest(path) == sha256:
-        return
-    sha256_here = digest(path)
+    sha256_here = remembered_digest(path) if remembered else digest(path)
     if sha256_here != sha256:
         raise DamagedFileError(
             f'{path} is damaged: its sha256 is {sha256_here[:12]}…, {source} says {sha256[:12]}…: '

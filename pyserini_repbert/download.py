@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import os
-import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -18,9 +17,7 @@ from pyserini_repbert.files import cache_folder
 
 OFFLINE_VARIABLE = 'PYSERINI_REPBERT_OFFLINE'
 _BLOCK = 1 << 20
-_PAGE = 1 << 14  # the first bytes of a response, which tell a web page from a file
 _TIMEOUT = 60  # seconds without a byte
-_GONE = (404, 410)
 
 
 def is_offline() -> bool:
@@ -56,8 +53,7 @@ def fetch(
     Parameters
     ----------
     md5 : the expected checksum in hexadecimal; None where none is published
-    size : for messages ('386 MB')
-    name : what the file is for, for messages
+    size, name : for messages: '386 MB', and what the file is for
     on_progress : called with the number of bytes received since the last call
 
     Raises
@@ -79,16 +75,11 @@ def fetch(
     part.parent.mkdir(parents=True, exist_ok=True)
     try:
         with within_limits(part):
-            page = _receive(address, part, on_progress)
+            _receive(address, part, on_progress)
     except (OSError, http.client.HTTPException, UnicodeError) as error:  # resets, time-outs, answers that are no HTTP
-        if isinstance(error, OSError) and not isinstance(error, urllib.error.URLError) and error.filename is not None:
-            raise  # about `part`, not the network
-        then = f'try again, or fetch {by_hand}'
-        if isinstance(error, urllib.error.HTTPError) and error.code in _GONE:
-            then = f'look for its new address, fetch {by_hand}'
-        raise MissingResourceError(f"'{name}' could not be fetched ({_reason(error)}): {then}") from error
-    if page:
-        raise MissingResourceError(f"'{name}': {page} came instead of the file: with a browser, fetch {by_hand}")
+        raise MissingResourceError(
+            f"'{name}' could not be fetched ({_reason(error)}): try again, or fetch {by_hand}"
+        ) from error
     sent_md5 = digest(part, 'md5')
     if md5 is not None and sent_md5 != md5:
         part.unlink()
@@ -104,57 +95,34 @@ def _reason(error: Exception) -> str:
 
 
 def status_text(code: int) -> str:
-    """An HTTP status in words, for a requested file: 'status 404, moved or removed'."""
-    known = {401: 'it wants a login', 403: 'it wants a login, or refuses', 404: 'moved or removed'}
-    return f'status {code}, {known.get(code) or http.client.responses.get(code, "unknown")}'
+    """An HTTP status in words: 'status 404, Not Found'."""
+    return f'status {code}, {http.client.responses.get(code, "unknown")}'
 
 
-def _page(start: bytes, content_type: str, address: str) -> str:
-    """A description of a web page that was sent instead of a file; '' for a file."""
-    text = start.lstrip(b'\xef\xbb\xbf \t\r\n').lower()
-    if not text.startswith((b'<!doctype html', b'<html')) and 'text/html' not in content_type:
-        return ''
-    if b'google drive' in text:
-        return "Google Drive's confirmation page"
-    login = any(word in address for word in ('accounts.', '/login', '/signin')) or b'type="password"' in text
-    return 'a page that wants a login' if login else 'a web page'
-
-
-def _receive(address: str, part: Path, on_progress: Callable[[int], object] | None) -> str:
-    """Append to `part` what it lacks; a server that cannot continue sends everything again.
-
-    Returns '', or a description of the web page that was sent instead of the file and is discarded.
-    """
+def _receive(address: str, part: Path, on_progress: Callable[[int], object] | None) -> None:
+    """Append to `part` what it lacks; a server that cannot continue sends everything again."""
     received = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(address, headers={'Range': f'bytes={received}-'} if received else {})
     try:
         response = urllib.request.urlopen(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
-        if error.code != 416:  # "range not satisfiable": all bytes are here already
+        if error.code != 416 or not received:
             raise
-        size = error.headers.get('Content-Range', '').rpartition('/')[2]
-        if re.fullmatch('[0-9]{1,19}', size) and int(size) != received:  # `part` is of an older file
-            part.unlink()
-            return _receive(address, part, on_progress)
-        return ''
+        part.unlink()  # "range not satisfiable": it is of another file, or a whole one that was not verified
+        return _receive(address, part, on_progress)
     with response:
-        block = response.read(_PAGE)
-        page = _page(block, response.headers.get('Content-Type', ''), response.url)
-        if page and not part.name.endswith(('.html.part', '.htm.part')):
-            return page
+        if response.headers.get_content_type() == 'text/html':  # of Google Drive, or after a redirection
+            raise OSError('a web page came instead of the file: a login or a confirmation, say')
         start = received if response.status == 206 else 0
         with open(part, 'ab' if start else 'wb') as stream:
             if on_progress is not None and start:
                 on_progress(start)
-            while block:
+            while block := response.read(_BLOCK):
                 stream.write(block)
                 if on_progress is not None:
                     on_progress(len(block))
-                block = response.read(_BLOCK)
-            length, expected = stream.tell() - start, response.headers.get('Content-Length', '')
-        if re.fullmatch('[0-9]{1,19}', expected) and length < int(expected):
-            raise ConnectionError(f'the connection ended after {length} of {expected} bytes')
-    return ''
+        if response.length:
+            raise OSError(f'the connection ended {response.length} bytes early')
 
 
 def forbid_downloads(forbidden: bool) -> None:

@@ -135,8 +135,7 @@ def within_limits(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, PyseriniRepbertError):
+        limit = exhausted(error, path)
+        if limit is None or limit is error:
             raise
-        if limit := exhausted(error, path):
-            raise limit from error
-        raise
+        raise limit from error

@@ -14,7 +14,7 @@ import shutil
 import socket
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -26,7 +26,6 @@ StrPath = str | os.PathLike[str]
 _NO_RENAME = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.EPERM)
 _TEMPORARY = r'\.{}\.[a-z0-9_]{{8}}'  # the names of a target's temporary files
 
-LONE_CR = 'a carriage return (CR) inside the line: save the file with LF or CRLF line ends'
 # Raised by tarfile and the decompressors for a damaged archive.
 ARCHIVE_ERRORS = (tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 BYTE_ORDER_MARK = b'\xef\xbb\xbf'
@@ -65,19 +64,23 @@ def numbered_lines(path: StrPath, what: str) -> Iterator[tuple[int, str]]:
     Raises InputError with file and line for bytes that are not UTF-8, and for a CR inside a line, which other readers
     take for a line's end. Blank lines are included, a byte order mark is not.
     """
-    file = existing_file(path, what)
-    with open_binary(file) as stream:
-        for number, raw in numbered_bytes(stream):
-            try:
-                yield number, decoded_line(raw)
-            except ValueError as error:
-                raise InputError.at(file, number, str(error)) from error
+    with open_binary(existing_file(path, what)) as stream:
+        yield from decoded_lines(path, numbered_bytes(stream))
 
 
 def numbered_bytes(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     """(line number from 1, line) of a file, without the byte order mark that may begin it."""
     for number, raw in enumerate(stream, 1):
         yield number, raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
+
+
+def decoded_lines(path: StrPath, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
+    """Numbered lines of the file `path` as text without their ends; errors are those of `numbered_lines`."""
+    for number, raw in lines:
+        try:
+            yield number, decoded_line(raw)
+        except ValueError as error:
+            raise InputError.at(path, number, str(error)) from error
 
 
 def decoded_line(raw: bytes) -> str:
@@ -87,7 +90,7 @@ def decoded_line(raw: bytes) -> str:
     except UnicodeDecodeError as error:
         raise ValueError(f'not valid UTF-8 ({error.reason}): save the file as UTF-8') from error
     if '\r' in line:
-        raise ValueError(LONE_CR)
+        raise ValueError('a carriage return (CR) inside the line: save the file with LF or CRLF line ends')
     return line
 
 
@@ -110,27 +113,20 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
     target = Path(path)
     if target.is_dir():
         raise InputError(f'output {target} is a folder, a file name was expected')
+    form: dict[str, Any] = {} if 'b' in mode else {'encoding': 'utf-8', 'newline': '\n'}
     opened = descriptor(path)
     if opened is not None or (target.exists() and not target.is_file()):
         place = target if opened is None else os.dup(opened)
-        with within_limits(target), open(place, mode, encoding=None if 'b' in mode else 'utf-8') as device:
+        with within_limits(target), open(place, mode, **form) as device:
             yield device
         return
     target = Path(os.path.realpath(target))
-    with _temporary(target, folder=False) as temporary, within_limits(target), open(temporary, 'wb') as raw:
-        packed = gzip.GzipFile(fileobj=raw, mode='wb', filename='', mtime=0) if target.suffix == '.gz' else None
-        stream: Any = packed or raw
-        if 'b' in mode:
-            yield stream
-        else:
-            text = io.TextIOWrapper(stream, encoding='utf-8', newline='\n', write_through=False)
-            yield text
-            text.flush()
-            text.detach()
-        if packed:
-            packed.close()
-        raw.flush()
-        os.fsync(raw.fileno())
+    with _temporary(target, folder=False) as temporary, within_limits(target):
+        with open(temporary, 'wb') as raw, contextlib.ExitStack() as layers:
+            stream: Any = raw
+            if target.suffix == '.gz':
+                stream = layers.enter_context(gzip.GzipFile('', 'wb', fileobj=raw, mtime=0))
+            yield stream if 'b' in mode else layers.enter_context(io.TextIOWrapper(stream, **form))
         _rename(temporary, target)
 
 
@@ -144,15 +140,15 @@ def atomic_folder(path: StrPath, last: str | None = None) -> Iterator[Path]:
     target = Path(path)
     with _temporary(target, folder=True) as temporary, within_limits(target):
         yield temporary
-        for item in temporary.rglob('*'):
-            if item.is_file():
-                with open(item, 'rb') as stream:
-                    os.fsync(stream.fileno())
         _rename(temporary, target, last)
 
 
 def _rename(temporary: Path, target: Path, last: str | None = None) -> None:
-    """Give a file or a folder its name, or copy it there: object stores cannot rename."""
+    """Give a file or a folder its name once it is on the disk, or copy it there: object stores cannot rename."""
+    for file in temporary.rglob('*') if temporary.is_dir() else [temporary]:
+        if file.is_file():
+            with open(file, 'rb') as stream:
+                os.fsync(stream.fileno())
     try:
         temporary.rename(target) if temporary.is_dir() else temporary.replace(target)
     except OSError as error:

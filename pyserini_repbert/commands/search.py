@@ -32,8 +32,6 @@ def make_parser() -> argparse.ArgumentParser:
     what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
     add_flags(what, 'topics')
     add = parser.add_argument
-    names = "format of the topics, by Pyserini's names; 'default' tells it by the file"
-    add('--topics-format', default='default', choices=('default', 'kilt', 'raw_jsonl'), help=names)
     add_flags(parser, 'index', 'encoder', 'ann', 'adapted', 'ray', 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
     add_flags(parser, 'sparse_first', *FORMULA, 'depth')
@@ -141,13 +139,12 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
 
 def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
     from pyserini_repbert.data.runs import write_run
-    from pyserini_repbert.data.topics import TopicsFormat
     from pyserini_repbert.fusion.interleaving import write_provenance
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.pipeline.pipeline import run_pipeline
 
-    topics = load_topics(options.topics, TopicsFormat(options.topics_format))
+    topics = load_topics(options.topics)
     with Bars(options) as watcher:
         opened = open_pipeline(spec, machine, watcher.building)
         with contextlib.closing(opened.pipeline):

@@ -16,7 +16,7 @@ import numpy as np
 
 from pyserini_repbert.data.values import columns as values_of, decimal, integer
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import BYTE_ORDER_MARK, LONE_CR, StrPath, existing_file, open_binary
+from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, decoded_lines, existing_file, open_binary
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ def count_columns(path: StrPath, first: int, block: bytes) -> int:
     for number, line in enumerate(block.split(b'\n'), first):
         if values := line.split():
             if len(values) not in (MSMARCO_COLUMNS, TREC_COLUMNS):
-                _refuse(path, number, line, 0)
+                _refuse(path, number, line.decode('utf-8', 'replace'), 0)
             return len(values)
     return 0
 
@@ -141,24 +141,18 @@ def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Colu
     docids: list[str] = []
     keys: list[float] = []
     doc, rank = (1, 2) if columns == MSMARCO_COLUMNS else (2, 3)
-    for number, raw in enumerate(block.split(b'\n'), first):
-        try:
-            line = raw.rstrip(b'\r').decode('utf-8')
-        except UnicodeDecodeError as error:
-            raise InputError.at(path, number, f'not valid UTF-8 ({error.reason}): save the file as UTF-8') from error
-        if '\r' in line:
-            raise InputError.at(path, number, LONE_CR)
+    for number, line in decoded_lines(path, enumerate(block.split(b'\n'), first)):
         try:
             values = values_of(line)
             if not values:
                 continue
             if len(values) != columns:
-                _refuse(path, number, raw, columns)
+                _refuse(path, number, line, columns)
             key = float(integer(values[rank], 0 if columns == MSMARCO_COLUMNS else -_GREATEST_RANK, _GREATEST_RANK))
             if columns == TREC_COLUMNS:
                 key = decimal(values[4])
         except ValueError as error:
-            _refuse(path, number, raw, columns, f' ({error})')
+            _refuse(path, number, line, columns, f' ({error})')
         qids.append(values[0])
         docids.append(values[doc])
         keys.append(key)
@@ -166,7 +160,7 @@ def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Colu
     return Columns(queries, docids, np.array(keys, dtype=np.float64))
 
 
-def _refuse(path: StrPath, number: int, line: bytes, columns: int, why: str = '') -> NoReturn:
+def _refuse(path: StrPath, number: int, line: str, columns: int, why: str = '') -> NoReturn:
     trec, msmarco = "'qid Q0 docid rank score tag'", "'qid docid rank'"
     wanted = {TREC_COLUMNS: trec, MSMARCO_COLUMNS: msmarco}.get(columns, f'{trec} or {msmarco}')
-    raise InputError.at(path, number, f'expected {wanted}, found {line.decode("utf-8", "replace").strip()[:80]!r}{why}')
+    raise InputError.at(path, number, f'expected {wanted}, found {line.strip()[:80]!r}{why}')

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -49,7 +50,7 @@ def read_run(path: StrPath, depth: int | None = None) -> Run:
     Values are separated by ASCII white space; blank lines are ignored; queries keep the order of their first lines.
     A file without lines, which is logged as a warning, is a run without hits.
     With `depth`, only the best hits of each query are kept. Raises InputError, naming file and line, for a malformed
-    line, a docid that occurs twice for a query or a score that is not a finite number.
+    line or a score that is not a finite number, and for a docid that occurs twice for a query.
     """
     stretches_of: dict[str, list[Stretch]] = {}
     for stretch in stretches(path):
@@ -75,12 +76,13 @@ def iter_run(path: StrPath, depth: int | None = None) -> Iterator[tuple[str, Ran
 
 
 def _ranking(path: StrPath, of_query: list[Stretch], depth: int | None) -> Ranking:
-    """The ranking of a query's lines. Raises InputError for a docid that occurs twice."""
     columns, qid, docids, keys = of_query[0]
     if len(of_query) > 1:
         docids = [docid for stretch in of_query for docid in stretch.docids]
         keys = np.concatenate([stretch.keys for stretch in of_query])
-    _check_distinct(path, qid, docids)
+    if len(set(docids)) < len(docids):
+        twice = Counter(docids).most_common(1)[0][0]
+        raise InputError(f"run file {path}: document '{twice}' occurs twice for query '{qid}': remove one of the lines")
     if columns == MSMARCO_COLUMNS:
         if (keys[1:] <= keys[:-1]).any():
             docids = [docid for _, docid in sorted(zip(keys.tolist(), docids, strict=True))]
@@ -106,23 +108,6 @@ def reciprocal_scores(n: int) -> tuple[float, ...]:
     They also serve to evaluate a ranking by its order alone, since evaluators break ties in ways of their own.
     """
     return _RECIPROCALS[:n] + tuple(1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1))
-
-
-def _check_distinct(path: StrPath, qid: str, docids: list[str]) -> None:
-    """Raises InputError for a docid that occurs twice; the file is then read again to find its line."""
-    if len(set(docids)) == len(docids):
-        return
-    first: dict[bytes, int] = {}
-    for start, block in line_blocks(path):
-        for number, line in enumerate(block.split(b'\n'), start):
-            values = line.split()
-            if not values or values[0] != qid.encode():
-                continue
-            docid = values[2 if len(values) == TREC_COLUMNS else 1]
-            if first.setdefault(docid, number) != number:
-                message = f"document '{docid.decode()}' occurs twice for query '{qid}' (first in line {first[docid]})"
-                raise InputError.at(path, number, message + ': remove one of the lines')
-    raise InputError(f'run file {path} changed while it was read: read it again')
 
 
 def write_run(
@@ -209,14 +194,12 @@ def ties_restored(scores: Sequence[float]) -> list[float]:
 
     Neither `scores` nor the result ever increase. Scores that really are one step apart become tied, too.
     """
-    largest = max(map(abs, scores), default=0.0)
-    small = largest + len(scores) / _PER_UNIT < _UNIT_IS_ENOUGH_BELOW
     result = list(scores)
     for i in range(1, len(result)):
         above = scores[i - 1]
         if above - scores[i] > 1e-5 + 1e-6 * abs(above):  # further apart than any step: quicker than computing the step
             continue
-        if scores[i] >= (above - 1.5 / _PER_UNIT if small else _next_below(above)):
+        if scores[i] >= _next_below(above):
             result[i] = result[i - 1]
     return result
 

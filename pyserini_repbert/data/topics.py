@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote_plus
 
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
-from pyserini_repbert.data.trec_text import plain_text, read_documents, read_topic_fields, without_tags
+from pyserini_repbert.data.trec_text import plain_text, read_documents, without_tags
 from pyserini_repbert.data.values import (
-    Choice,
     columns,
     has_surrogates,
     identifier_of,
@@ -30,27 +28,17 @@ MAX_GRADE = 127  # evaluators spend time and memory on each grade up to the grea
 
 _CAR = 'enwiki:'
 _WEB = re.compile(r'<\?xml|<webtrack\d*>|<topic\s+number=')
-_WEB_TOPIC = re.compile(r'<topic\s+number="([^"]*)"[^>]*>')
-_ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
+_WEB_TOPIC = re.compile(r'<topic\s+number="([^"]*)"')
+_FIELD = re.compile(r'<(/?)(\w+)[^<>\n]*>')
+_KEPT_FIELDS = ('num', 'title')
+_OTHER_FIELDS = ('desc', 'narr')  # TREC's others; other tags are refused behind text of <num> or <title>
+_SHOWN = 40
 
 Qrels = dict[str, dict[str, int]]
 Topics = Iterator[tuple[int, str, str]]  # line, qid as it is given, text
 
 
-class TopicsFormat(Choice, what='topics format'):
-    """How a topics file is read, under Pyserini's names.
-
-    DEFAULT: recognised by its beginning; KILT: JSON lines whose query is `input`, without its entity markers;
-    RAW_JSONL: JSON lines whose query is `query`, whatever other fields they have. Pyserini's further formats are for
-    images.
-    """
-
-    DEFAULT = 'default'
-    KILT = 'kilt'
-    RAW_JSONL = 'raw_jsonl'
-
-
-def read_topics(path: StrPath, topics_format: TopicsFormat = TopicsFormat.DEFAULT) -> list[Query]:
+def read_topics(path: StrPath) -> list[Query]:
     """The topics of a file, in its order.
 
     TREC (`<top> <num> … <title> …`, or `<DOC> <DOCNO> … </DOCNO> text </DOC>` as for CACM) and JSON lines (`id`/`qid`,
@@ -59,17 +47,13 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = TopicsFormat.DEFAUL
     (`enwiki:Aftertaste/Cuisine`, each its own qid); everything else is TSV (`qid<TAB>text`). A topic may have an
     empty text.
 
-    `topics_format` is for JSON lines whose query is in another field. Raises InputError for a malformed line (with file
-    and line), text outside of the topics, a qid that occurs twice, or a file without topics.
+    Raises InputError for a malformed line (with file and line), text outside of the topics, a qid that occurs twice, or
+    a file without topics.
     """
     lines = [(number, line) for number, line in numbered_lines(path, 'topics file') if line.strip()]
-    if not lines:
-        raise InputError(f"topics file {path} has no topics: expected lines 'qid<TAB>text' or TREC topics")
-    first = lines[0][1].lstrip()
+    first = lines[0][1].lstrip() if lines else ''
     parse: Callable[[StrPath, list[tuple[int, str]]], Topics]
-    if topics_format is not TopicsFormat.DEFAULT:
-        parse = partial(_parse_json, keys=('input' if topics_format is TopicsFormat.KILT else 'query',))
-    elif first.upper().startswith('<DOC>'):
+    if first.upper().startswith('<DOC>'):
         parse = _parse_documents
     elif is_data_line(first):
         parse = _parse_data_file
@@ -90,28 +74,20 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = TopicsFormat.DEFAUL
         seen[qid] = number
         topics.append(Query(qid, text))
     if not topics:
-        raise InputError(f'topics file {path} has no <top> elements: expected TREC topics or TSV')
+        raise InputError(f"topics file {path} has no topics: expected lines 'qid<TAB>text' or TREC topics")
     return topics
 
 
 def _parse_web(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
     """The queries of the Web tracks; the files of several years may be concatenated."""
-    *elements, rest = '\n'.join(line for _, line in lines).split('</topic>')
-    outside, line, topics = [rest], 0, 0
-    for element in elements:
-        start = _WEB_TOPIC.search(element, 0, element.rfind('>') + 1)
-        if start is not None:
-            topics += 1
-            number = lines[line + element.count('\n', 0, start.start())][0]
-            query, end = element[start.end() :].partition('<query>')[2].partition('</query>')[:2]
-            if not end:
-                raise InputError.at(path, number, f"topic '{start[1].strip()}' has no <query>")
-            yield number, start[1], plain_text(query)
-        outside.append(element if start is None else element[: start.start()])
-        line += element.count('\n')
-    left = without_tags(''.join(outside)).strip()
-    if left or not topics:
-        raise InputError(f'topics file {path} has text outside <topic number="…"> … </topic>: {left[:40]!r}')
+    before, *topics = _WEB_TOPIC.split('\n'.join(line for _, line in lines))
+    line = before.count('\n')
+    for qid, topic in zip(topics[::2], topics[1::2], strict=True):
+        number = lines[line][0]
+        if not topic.count('<query>') == topic.count('</query>') == 1:
+            raise InputError.at(path, number, f"topic '{qid.strip()}' has no <query> … </query>, or several")
+        yield number, qid, plain_text(topic.partition('<query>')[2].partition('</query>')[0])
+        line += topic.count('\n')
 
 
 def _parse_car(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
@@ -140,16 +116,12 @@ def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
             raise InputError.at(path, number, str(error)) from error
         if kind == QUERY:
             yield number, qid, text
-    if not any(line.startswith(f'{QUERY}\t') for _, line in lines):
-        raise InputError(f"topics file {path} holds documents only: name the file with 'query<TAB>qid<TAB>text'")
 
 
-def _parse_json(
-    path: StrPath, lines: list[tuple[int, str]], keys: Sequence[str] = ('text', 'title', 'query')
-) -> Topics:
-    """JSON lines; the query is the value of the first of `keys` that a record has."""
+def _parse_json(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
+    """JSON lines; the query is the first of `text`, `title` and `query` that a record has."""
     for number, line in lines:
-        wanted = f"expected a JSON object with 'id' and '{keys[0]}', found {line[:60]!r}"
+        wanted = f"expected a JSON object with 'id' and 'text', found {line[:60]!r}"
         try:
             record = parse_json(line)
             if not isinstance(record, dict):
@@ -157,26 +129,64 @@ def _parse_json(
             qid = identifier_of(record, ('id', 'qid', 'query_id', '_id'))
         except ValueError as error:
             raise InputError.at(path, number, f'{wanted} ({error})') from error
-        text = next((record[key] for key in keys if key in record), None)
+        text = next((record[key] for key in ('text', 'title', 'query') if key in record), None)
         if not isinstance(text, str):
-            raise InputError.at(path, number, f"{wanted} (no '{keys[0]}')")
-        if 'input' in keys:
-            text = _ENTITY.sub('', text)
+            raise InputError.at(path, number, f"{wanted} (no 'text')")
         if has_surrogates(text):
             raise InputError.at(path, number, f"topic '{qid}' has half of a surrogate pair, which is no character")
         yield number, qid, text.strip()
 
 
 def _parse_trec(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
-    """Each <top> holds <num> ('Number: ' allowed) and <title> ('Topic: ' allowed); closing tags are optional."""
-    for start, topic in read_topic_fields(lines):
-        if isinstance(topic, str):
-            raise InputError.at(path, start, topic)
-        qid = topic.get('num', '').strip().removeprefix('Number:').strip()
-        if not qid or 'title' not in topic:
-            raise InputError.at(path, start, 'a <top> without <num> or <title>')
-        title = topic['title'].strip().removeprefix('Topic:')
-        yield start, qid, ' '.join(title.split())
+    """Each <top> holds <num> ('Number: ' allowed) and <title> ('Topic: ' allowed).
+
+    A field ends with its closing tag or with the next field; fields other than num and title are ignored.
+    """
+    markup = '\n'.join(line for _, line in lines)
+    fields: dict[str, str] | None = None  # of the topic that is read
+    field, start, line, position = '', 0, 0, 0
+    for tag in [*_FIELD.finditer(markup), None]:
+        text = markup[position : tag.start() if tag else len(markup)]
+        if fields is not None and field in _KEPT_FIELDS:
+            fields[field] = text
+        elif (fields is None or not field) and (outside := without_tags(text).strip()):
+            blank_lines = text[: -len(text.lstrip())].count('\n')
+            where = '<top> … </top>' if fields is None else 'the fields of a <top>'
+            raise InputError.at(path, lines[line + blank_lines][0], f'text outside {where}: {outside[:_SHOWN]!r}')
+        if tag is None:
+            break
+        line += text.count('\n')
+        position, number, closing, name = tag.end(), lines[line][0], tag[1], tag[2].lower()
+        if problem := _misplaced(closing, name, fields, field, bool(text.strip())):
+            raise InputError.at(path, number, problem)
+        if name == 'top':
+            if fields is not None:
+                yield _trec_topic(path, start, fields)
+            fields, field, start = (None if closing else {}), '', number
+        elif fields is not None:
+            field = ('' if name in _KEPT_FIELDS else field) if closing else name
+    if fields is not None:
+        yield _trec_topic(path, start, fields)
+
+
+def _misplaced(closing: str, name: str, fields: Collection[str] | None, field: str, after_text: bool) -> str | None:
+    """What is wrong with a tag at its place; None if nothing is."""
+    if fields is None:
+        outside = name in _KEPT_FIELDS or (closing and name == 'top')
+        return f'<{closing}{name}> outside <top> … </top>' if outside else None
+    if name in fields and not closing:
+        return f'a <top> with two <{name}>: is </top> missing between them?'
+    others = (field,) if closing else (*_KEPT_FIELDS, *_OTHER_FIELDS)
+    if field in _KEPT_FIELDS and (closing or after_text) and name not in ('top', *others):
+        return f'the tag <{closing}{name}> inside a <{field}>: leave it out'
+    return None
+
+
+def _trec_topic(path: StrPath, start: int, fields: Mapping[str, str]) -> tuple[int, str, str]:
+    qid = fields.get('num', '').strip().removeprefix('Number:').strip()
+    if not qid or 'title' not in fields:
+        raise InputError.at(path, start, 'a <top> without <num> or <title>')
+    return start, qid, ' '.join(fields['title'].strip().removeprefix('Topic:').split())
 
 
 def _parse_documents(path: StrPath, lines: list[tuple[int, str]]) -> Topics:

@@ -1,10 +1,10 @@
-"""TREC's marked-up text: `<DOC> <DOCNO> … </DOC>` and `<top> <num> … <title> …`. Malformed text is always reported."""
+"""TREC's marked-up text, `<DOC> <DOCNO> … </DOC>`, and that of HTML. Malformed text is always reported."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 
 # '<' before a letter, '/', '!' or '?', as in HTML: the 'm < n' of an abstract is text.
 _TAG = re.compile(r'<[a-zA-Z/!?][^>]*>')
@@ -12,9 +12,6 @@ _COMMENT_OR_TAG = re.compile(f'<!--.*?-->|{_TAG.pattern}', re.DOTALL)
 _HUGE_CHARACTER = re.compile('&#[0-9]{4000,};?')  # Python converts no more than 4300 digits to a number
 _DOC = re.compile(rb'<(/?)DOC>', re.IGNORECASE)
 _DOCNO, _DOCNO_END = re.compile('<DOCNO>', re.IGNORECASE), re.compile('</DOCNO>', re.IGNORECASE)
-_FIELD = re.compile(r'<(/?)(\w+)[^>]*>')
-_KEPT_FIELDS = ('num', 'title')
-_OTHER_FIELDS = ('desc', 'narr')  # TREC's others; other tags are refused behind text of <num> or <title>
 _SHOWN = 40
 
 Document = tuple[str, str]  # docid and text
@@ -88,61 +85,3 @@ def _document(raw: bytes) -> Document | str:
     if again and _DOCNO_END.search(document, again.end()):
         return f'a <DOC> with two <DOCNO>, {docid[:_SHOWN]!r} the first: is </DOC> missing between them?'
     return docid, ' '.join(without_tags(f'{document[: start.start()]} {document[end.end() :]}').split())
-
-
-def read_topic_fields(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, dict[str, str] | str]]:
-    """(number of the first line, {'num': …, 'title': …}) of each topic; at an error its line, the message, and the end.
-
-    A field ends with its closing tag or with the next field; fields other than num and title are ignored.
-    """
-    fields: dict[str, list[str]] | None = None
-    field, start = '', 0
-    for number, line in lines:
-        position = 0
-        for tag in [*_FIELD.finditer(line, 0, line.rfind('>') + 1), None]:
-            text = line[position : tag.start() if tag else len(line)]
-            position = tag.end() if tag else len(line)
-            if fields is not None and field in _KEPT_FIELDS:
-                fields[field].append(text)
-            elif (fields is None or not field) and (outside := without_tags(text).strip()):
-                where = '<top> … </top>' if fields is None else 'the fields of a <top>'
-                yield number, f'text outside {where}: {outside[:_SHOWN]!r}'
-                return
-            if tag is None:
-                continue
-            closing, name = tag[1], tag[2].lower()
-            if problem := _misplaced(closing, name, fields, field, bool(text.strip())):
-                yield number, problem
-                return
-            if name == 'top':
-                if fields is not None:
-                    yield start, _joined(fields)
-                fields, field, start = (None if closing else {}), '', number
-            elif fields is not None:
-                field = ('' if name in _KEPT_FIELDS else field) if closing else name
-                if field in _KEPT_FIELDS:
-                    fields[field] = []
-    if fields is not None:
-        yield start, _joined(fields)
-
-
-def _joined(fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    return {name: ' '.join(parts) for name, parts in fields.items()}
-
-
-def _misplaced(
-    closing: str, name: str, fields: Mapping[str, Sequence[str]] | None, field: str, after_text: bool
-) -> str | None:
-    """What is wrong with a tag at its place; None if nothing is."""
-    if fields is None:
-        outside = name in _KEPT_FIELDS or (closing and name == 'top')
-        return f'<{closing}{name}> outside <top> … </top>' if outside else None
-    if name == 'top':
-        return None
-    if closing:
-        return f'</{name}> in a <{field}>' if field in _KEPT_FIELDS and name != field else None
-    if name in fields:
-        return f'a <top> with two <{name}>: is </top> missing between them?'
-    if field in _KEPT_FIELDS and after_text and name not in (*_KEPT_FIELDS, *_OTHER_FIELDS):
-        return f'the tag <{name}> inside a <{field}>: leave it out'
-    return None

@@ -7,9 +7,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath, existing_file, open_binary
+from pyserini_repbert.files import StrPath, numbered_lines
 
 MAX_DEPTH = 32  # of nested values, aliases included
+_TOO_DEEP = f'more than {MAX_DEPTH} values inside each other, what aliases repeat included'
 
 
 @dataclass(frozen=True)
@@ -56,25 +57,28 @@ def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
     Raises InputError, with file and line, for text that is not YAML, has a key twice, an unknown tag or values nested
     too deeply.
     """
-    node = read_nodes(path, what)
-    return YamlFile(str(path), _value(node, str(path)), node)
+    return parse_yaml(''.join(f'{line}\n' for _, line in numbered_lines(path, what)), str(path))
 
 
-def read_nodes(path: StrPath, what: str = 'YAML file') -> Any:
-    """The root `yaml.Node` of a YAML file, None for an empty one; scalars are as written. Raises as `read_yaml`."""
-    with open_binary(existing_file(path, what)) as stream:
-        raw = stream.read()
+def parse_yaml(text: str, where: str) -> YamlFile:
+    """The values of a YAML text; `where` stands for the file in errors. Raises as `read_yaml`."""
+    import yaml
+
     try:
-        text = raw.decode('utf-8-sig')
-    except UnicodeDecodeError as error:
-        line = raw.count(b'\n', 0, error.start) + 1
-        raise InputError.at(path, line, f'not valid UTF-8 ({error.reason}): save the file as UTF-8') from error
-    return _nodes(text, str(path))
-
-
-def parse_yaml(text: str, where: str) -> Any:
-    """The value of a YAML text; `where` stands for the file in errors. Raises as `read_yaml`."""
-    return _value(_nodes(text, where), where)
+        loader = _loader()(text)
+        loader.name = where  # which its marks repeat
+        node = loader.get_single_node()
+        return YamlFile(where, None if node is None else loader.construct_document(node), node)
+    except yaml.reader.ReaderError as error:
+        line = text.count('\n', 0, error.position) + 1
+        why = f'not YAML: the character U+{error.character:04X} is not allowed'
+        raise InputError.at(where, line, why) from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = ' '.join(str(error.problem or error.context).split())
+        raise InputError.at(where, mark.line + 1 if mark else 1, f'not YAML: {problem}') from error
+    except RecursionError as error:
+        raise InputError.at(where, 1, _TOO_DEEP) from error
 
 
 def _entry(node: Any, key: str | int) -> tuple[Any, Any] | None:
@@ -87,71 +91,42 @@ def _entry(node: Any, key: str | int) -> tuple[Any, Any] | None:
     return None
 
 
-def _nodes(text: str, where: str) -> Any:
-    import yaml
-
-    try:
-        root = _loader()(text).get_single_node()
-    except yaml.YAMLError as error:
-        raise _input_error(error, text, where) from error
-    except RecursionError as error:
-        raise InputError.at(where, 1, f'more than {MAX_DEPTH} values inside each other') from error
-    if root is not None:
-        _check(root, where)
-    return root
-
-
-def _check(node: Any, where: str, depth: int = 1) -> None:
-    """Raise InputError for a key that occurs twice, and for values nested more than `MAX_DEPTH` deep."""
-    if depth > MAX_DEPTH:
-        limit = f'more than {MAX_DEPTH} values inside each other, what aliases repeat included'
-        raise InputError.at(where, node.start_mark.line + 1, limit)
-    below = node.value if node.id == 'sequence' else []
-    if node.id == 'mapping':
-        seen = set()
-        for key, _ in node.value:
-            if key.id == 'scalar' and (key.tag, key.value) in seen:
-                raise InputError.at(where, key.start_mark.line + 1, f"'{key.value}' is there twice: remove one")
-            seen.add((key.tag, str(key.value)))
-        below = [part for pair in node.value for part in pair]
-    for part in below:
-        _check(part, where, depth + 1)
-
-
-def _value(node: Any, where: str) -> Any:
-    import yaml
-
-    try:
-        return None if node is None else _loader()('').construct_document(node)
-    except yaml.YAMLError as error:
-        raise _input_error(error, '', where) from error
-
-
-def _input_error(error: Any, text: str, where: str) -> InputError:
-    import yaml
-
-    if isinstance(error, yaml.reader.ReaderError):
-        line = text.count('\n', 0, error.position) + 1
-        return InputError.at(where, line, f'not YAML: the character U+{error.character:04X} is not allowed')
-    mark = error.problem_mark or error.context_mark
-    problem = ' '.join(str(error.problem or error.context).split())
-    return InputError.at(where, mark.line + 1 if mark else 1, f'not YAML: {problem}')
-
-
 @cache
 def _loader() -> Any:
     """The loader's class, made on first use: importing this module does not import PyYAML."""
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """PyYAML's safe loader; a value that its tag does not allow is an error with its place."""
+        """PyYAML's safe loader, with errors for keys that occur twice, deep nesting, and values of another kind."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            is_alias = self.check_event(yaml.AliasEvent)
+            node: Any = super().compose_node(parent, index)
+            if is_alias:
+                return node
+            below = node.value if node.id == 'sequence' else []
+            if node.id == 'mapping':
+                below = [part for pair in node.value for part in pair]
+                seen = set()
+                for key, _ in node.value:
+                    if key.id == 'scalar' and (key.tag, key.value) in seen:
+                        raise _error(key, f"'{key.value}' is there twice: remove one")
+                    seen.add((key.tag, str(key.value)))
+            # an alias within the node that it stands for has no depth yet
+            node.depth = 1 + max((getattr(part, 'depth', MAX_DEPTH) for part in below), default=0)
+            if node.depth > MAX_DEPTH:
+                raise _error(node, _TOO_DEEP)
+            return node
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:
             try:
                 return super().construct_object(node, deep)
             except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
                 given = repr(node.value[:40]) if node.id == 'scalar' else f'a {node.id}'
-                problem = f'{given} is no {node.tag.rpartition(":")[2]}'
-                raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from error
+                raise _error(node, f'not YAML: {given} is no {node.tag.rpartition(":")[2]}') from error
 
     return Loader
+
+
+def _error(node: Any, message: str) -> InputError:
+    return InputError.at(node.start_mark.name, node.start_mark.line + 1, message)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import has_surrogates
-from pyserini_repbert.data.yaml_files import KeyPath, YamlFile, read_nodes
+from pyserini_repbert.data.yaml_files import KeyPath, YamlFile, read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.regression.layout import (
@@ -82,12 +82,11 @@ def read_regression(path: StrPath) -> Regression:
 
 def _read_layout(path: StrPath, kind: type[_File]) -> tuple[KeyPath, _File]:
     """A file's root and its content."""
-    node = read_nodes(path, 'regression file')
-    if node is None:
-        raise InputError.at(path, 1, 'the file is empty: expected name, title and conditions')
-    file = YamlFile(str(path), None, node)
+    file = read_yaml(path, 'regression file')
+    if file.node is None:
+        raise file.error('the file is empty: expected name, title and conditions')
     try:
-        return KeyPath(file), kind.model_validate(_plain(file, node))
+        return KeyPath(file), kind.model_validate(_plain(file, file.node))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = [key for key in first['loc'] if key != '[key]']

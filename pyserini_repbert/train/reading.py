@@ -109,7 +109,7 @@ def _with_settings(content: dict[str, Any], settings: Sequence[str]) -> dict[str
         key, equals, text = setting.partition('=')
         if not equals or not key:
             raise InputError(f"setting '{setting}': 'key=value' was expected, as in training.steps=100")
-        value = parse_yaml(text, f"setting '{setting}'")
+        value = parse_yaml(text, f"setting '{setting}'").value
         try:
             content = _replaced(content, key.split('.'), value)
         except (ValueError, IndexError, TypeError) as error:

@@ -16,7 +16,7 @@ def test_topics_of_a_data_file(tmp_path):
     assert [query.qid for query in read_topics(tmp_path / 'f')] == ['301', '302', '303']
     assert read_topics(tmp_path / 'f')[2].text == 'Hubble\tTelescope'
     (tmp_path / 'd').write_text(DOCUMENTS)
-    with pytest.raises(InputError, match='holds documents only'):
+    with pytest.raises(InputError, match='has no topics'):
         read_topics(tmp_path / 'd')
     (tmp_path / 'bad').write_text('query\t1\ta\n2\tb\n')
     with pytest.raises(InputError, match='bad:2: expected'):

@@ -122,8 +122,8 @@ def test_topics_of_the_web_tracks(tmp_path):
     path.write_text('<webtrack2012>\n<topic number="1"><description>x</description></topic>\n', encoding='utf-8')
     with pytest.raises(InputError, match=r"web\.txt:2: topic '1' has no <query>"):
         read_topics(path)
-    path.write_text('<webtrack2012>\n<topic number="1"><query>x</query>\n', encoding='utf-8')
-    with pytest.raises(InputError, match='text outside'):
+    path.write_text('<topic number="1"><query>x</query></topic>\n<topik number="2"><query>y</query></topik>\n')
+    with pytest.raises(InputError, match=r"web\.txt:1: topic '1' has no <query> … </query>, or several"):
         read_topics(path)
 
 

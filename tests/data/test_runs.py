@@ -81,7 +81,7 @@ def test_queries_one_at_a_time(tmp_path, monkeypatch, content, size):
 def test_scattered_queries_cannot_come_one_at_a_time(tmp_path):
     with pytest.raises(ScatteredQueryError, match="query 'q' in two places"):
         list(iter_run(written(tmp_path, 'q a 1\nr b 1\nq c 2\n')))
-    with pytest.raises(InputError, match=r"run\.txt:3: document 'a' occurs twice"):
+    with pytest.raises(InputError, match="document 'a' occurs twice for query 'q'"):
         list(iter_run(written(tmp_path, 'p a 1\nq a 1\nq a 2\n')))
 
 
@@ -174,7 +174,7 @@ def test_a_first_line_in_neither_format(tmp_path, content):
 
 @pytest.mark.parametrize('content', [MSMARCO + 'q2 x 2\nq1 d1 7\n', TREC + 'q2 Q0 x 2 -3 t\nq1 Q0 d1 9 0.1 t\n'])
 def test_duplicate_is_named(tmp_path, content):
-    with pytest.raises(InputError, match=r"run\.txt:5: document 'd1' occurs twice for query 'q1' \(first in line 1\)"):
+    with pytest.raises(InputError, match=r"run\.txt: document 'd1' occurs twice for query 'q1'"):
         read_run(written(tmp_path, content))
 
 

@@ -2,9 +2,8 @@ import gzip
 
 import pytest
 
-from pyserini_repbert.data.topics import TopicsFormat, read_qrels, read_topics
+from pyserini_repbert.data.topics import read_qrels, read_topics
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query
 
 
@@ -56,7 +55,7 @@ def test_documents_as_topics(tmp_path):
     ('content', 'message'),
     [
         ('', 'has no topics'),
-        ('<xml></xml>', 'no <top> elements'),
+        ('<xml></xml>', 'has no topics'),
         ('1\ta\nno tab\n', r"topics:2: expected 'qid<TAB>text', found 'no tab'"),
         ('1\ta\n2\tb\n1\tc\n', r"topics:3: topic '1' was given before, in line 1"),
         ('1 2\ta\n', r"topics:1: qid '1 2' contains white space"),
@@ -68,19 +67,6 @@ def test_documents_as_topics(tmp_path):
 def test_malformed_topics(tmp_path, content, message):
     with pytest.raises(InputError, match=message):
         topics(tmp_path, content)
-
-
-def test_formats_by_pyserinis_names(tmp_path):
-    path = tmp_path / 'topics.jsonl'
-    path.write_text('{"id": "1", "input": "who met [START_ENT] Ada [END_ENT] first", "query": "x", "text": "y"}\n')
-    assert read_topics(path) == [Query('1', 'y')]
-    assert read_topics(path, TopicsFormat.KILT) == [Query('1', 'who met  Ada  first')]
-    assert read_topics(path, TopicsFormat('raw_jsonl')) == [Query('1', 'x')]
-    path.write_text('{"query_id": 7, "text": "y"}\n')
-    with pytest.raises(InputError, match=r"topics.jsonl:1: expected a JSON object with 'id' and 'input', .*no 'input'"):
-        read_topics(path, TopicsFormat.KILT)
-    with pytest.raises(InputError, match="there is no topics file 'nowhere', which format 'kilt' is of"):
-        load_topics('nowhere', TopicsFormat.KILT)
 
 
 def qrels(tmp_path, content):

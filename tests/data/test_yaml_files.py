@@ -7,7 +7,7 @@ import pytest
 import yaml
 from hypothesis import given, settings, strategies as st
 
-from pyserini_repbert.data.yaml_files import MAX_DEPTH, parse_yaml, read_nodes, read_yaml
+from pyserini_repbert.data.yaml_files import MAX_DEPTH, parse_yaml, read_yaml
 from pyserini_repbert.errors import InputError
 
 TEXT = """\
@@ -59,14 +59,14 @@ def test_merged_entries_know_their_lines(written):
 def test_byte_order_mark_gzip_and_nodes(written):
     assert read_yaml(written(b'\xef\xbb\xbfa: 1')).value == {'a': 1}
     assert read_yaml(written('a: 1', 'file.yaml.gz')).value == {'a': 1}
-    assert read_nodes(written('a: 01')).value[0][1].value == '01'  # as written
-    assert parse_yaml('[1, x]', "setting 'a'") == [1, 'x']
+    assert read_yaml(written('a: 01')).node.value[0][1].value == '01'  # as written
+    assert parse_yaml('[1, x]', "setting 'a'").value == [1, 'x']
 
 
 CHAIN = 'a0: &a0 [x]\n' + ''.join(f'a{n}: &a{n} [*a{n - 1}]\n' for n in range(1, 1000))
 REFUSED = [
     (b'a: 1\nb: \xe4', r':2: not valid UTF-8'),
-    ('a: 1\nb: [', r':2: not YAML'),
+    ('a: 1\nb: [\n', r':3: not YAML'),
     ('a: 1\n\nb: "\x07"', r':3: not YAML: the character U\+0007 is not allowed'),
     ('a: 1\nb: *none', r":2: not YAML: found undefined alias 'none'"),
     ('a: 1\n---\nb: 2', r':2: not YAML: but found another document'),
@@ -97,7 +97,7 @@ def test_aliases_within_limits_are_taken(written):
 @given(st.text(st.sampled_from('ab1:.- \n\t[]{},&*!?|>\'"%@`#<=~'), max_size=40))
 def test_any_text_is_read_as_pyyaml_reads_it_or_refused(text):
     try:
-        found = parse_yaml(text, 'x')
+        found = parse_yaml(text, 'x').value
     except InputError as error:
         assert '\n' not in str(error)
     else:
