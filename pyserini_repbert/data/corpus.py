@@ -110,16 +110,11 @@ class Corpus(ABC):
     def __iter__(self) -> Iterator[Passage]:
         self.skipped = 0
         seen = _SeenDocids()
-        first_places: dict[str, str] = {}  # of docids that may be duplicates
         for place, item in self._read_part():
             problem = self._problem(item)
             if problem is None and isinstance(item, Passage):
-                if not seen.add(item.docid):
-                    yield item
-                    continue
-                first = first_places.get(item.docid) or self._first_place(item.docid)
-                first_places[item.docid] = first
-                if first == place:  # a collision of hashes
+                first = self._first_place(item.docid) if seen.add(item.docid) else place
+                if first == place:  # also where only hashes are equal
                     yield item
                     continue
                 problem = f"docid '{item.docid}' was used before, at {first}"

@@ -1,4 +1,4 @@
-"""The formats of corpora: JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text, HTML, ir_datasets."""
+"""The formats of corpora: JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text, HTML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import IO, Self
 from pyserini_repbert.data.corpus import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.data.values import identifier_of, parse_json
-from pyserini_repbert.errors import InputError, needs
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import ARCHIVE_ERRORS, decoded_line, numbered_bytes, open_binary
 
 QUERY, DOCUMENT = 'query', 'doc'  # kinds of lines in CEDR's data files
@@ -91,11 +91,12 @@ class JsonlCorpus(LinesCorpus):
         texts = []
         for field in fields:
             text = record.get(field)
-            if text is None and self.fields:
-                raise BadPassage(f"no field '{field}' in passage '{docid[:60]}'")
-            if text is not None and not isinstance(text, str):
-                raise BadPassage(f"field '{field}' of passage '{docid[:60]}' is no text: put it in quotes")
-            texts += [] if text is None else [text]
+            if text is None and not self.fields:
+                continue
+            if not isinstance(text, str):
+                wrong = 'is not there' if text is None else 'is no text: put it in quotes'
+                raise BadPassage(f"field '{field}' of passage '{docid[:60]}' {wrong}")
+            texts.append(text)
         if not texts:
             raise BadPassage(f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text")
         return Passage(docid, ' '.join(text for text in texts if text))
@@ -159,39 +160,21 @@ class HtmlCorpus(FilesCorpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
             for name, raw in self._pages(path):
-                place = f'{path}:{name}'
-                if raw is None:
-                    yield place, BadPassage('no file with content but a link, or a folder: put the page itself there')
-                else:
-                    text = plain_text(raw.decode('utf-8', 'replace'))
-                    yield place, Passage(Path(name).name.removesuffix('.html'), text)
+                text = plain_text(raw.decode('utf-8', 'replace'))
+                yield f'{path}:{name}', Passage(Path(name).name.removesuffix('.html'), text)
 
-    def _pages(self, path: Path) -> Iterator[tuple[str, bytes | None]]:
-        """(name, content) of each page; None for a link or a folder with the name of a page."""
+    def _pages(self, path: Path) -> Iterator[tuple[str, bytes]]:
+        """(name, content) of each page; a link in an archive leads to another of its files."""
         if path.is_dir():
             for file in sorted(path.rglob('*.html')):
-                yield str(file.relative_to(path)), file.read_bytes() if file.is_file() else None
+                if not file.is_dir():
+                    yield str(file.relative_to(path)), file.read_bytes()
             return
         try:
             with tarfile.open(path) as archive:
                 for member in archive:
-                    if member.name.endswith('.html'):
-                        stream = archive.extractfile(member) if member.isreg() else None
-                        yield member.name, stream.read() if stream else None
-        except ARCHIVE_ERRORS as error:
+                    if member.name.endswith('.html') and (stream := archive.extractfile(member)):
+                        yield member.name, stream.read()
+        except (*ARCHIVE_ERRORS, KeyError) as error:
             why = '; '.join(str(error).splitlines())
             raise InputError(f'{path} is not a whole tar archive ({why}): fetch it again') from error
-
-
-class IrDatasetsCorpus(Corpus):
-    """The documents of an ir_datasets id ('beir/scifact'), with their default text."""
-
-    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        with needs('ir_datasets', f"corpus '{self.name}'", 'datasets'):
-            import ir_datasets
-        try:
-            documents = ir_datasets.load(self.name).docs_iter()
-        except KeyError as error:
-            raise InputError(f"ir_datasets has no data set '{self.name}': see https://ir-datasets.com") from error
-        for number, document in enumerate(documents, 1):
-            yield f'{self.name}:{number}', Passage(document.doc_id, document.default_text())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
 import re
@@ -19,11 +18,10 @@ from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS
 
 # Magic bytes; those of Unix's compress are in NIST's files, which end in .Z, .0Z, .1Z, .2Z
-_COMPRESS, _GZIP, _BZIP2 = b'\x1f\x9d', b'\x1f\x8b', b'BZh'
+_COMPRESS, _GZIP = b'\x1f\x9d', b'\x1f\x8b'
 _BESIDES = re.compile(r'read|\.dtd|dtds?$|\.(doc|txt|html?|lis|exe|c|h)$', re.IGNORECASE)  # documentation
 _UNUSED_FOLDERS = {'cr', 'dtds', 'aux', 'frcheck'}  # the Congressional Record is no part of Robust04's documents
 _WARC = re.compile(r'\.warc(\.gz)?$', re.IGNORECASE)
-_INVISIBLE = re.compile(r'<(?:(script|style|noscript)\b|/(script|style|noscript)\s*>)', re.IGNORECASE)
 _CHARSET = re.compile(r'charset=["\']?([\w-]+)', re.IGNORECASE)
 
 
@@ -50,7 +48,7 @@ def disk_files(folder: Path) -> list[Path]:
 def _is_documents(path: Path) -> bool:
     with open(path, 'rb') as stream:
         start = stream.read(512)
-    return start.startswith((_COMPRESS, _GZIP, _BZIP2)) or start.lstrip()[:5].upper() == b'<DOC>'
+    return start.startswith((_COMPRESS, _GZIP)) or start.lstrip()[:5].upper() == b'<DOC>'
 
 
 def warc_files(folder: Path) -> list[Path]:
@@ -59,7 +57,7 @@ def warc_files(folder: Path) -> list[Path]:
 
 
 class TrecDisksCorpus(TrecCorpus):
-    """TREC disks as NIST delivers them: folders of SGML files, packed by `compress`, gzip, bzip2, or unpacked.
+    """TREC disks as NIST delivers them: folders of SGML files, packed by `compress` or gzip, or unpacked.
 
     Text that is not UTF-8 is read as Latin-1. The Congressional Record (a folder `cr`) is left out, as in Robust04.
     """
@@ -80,8 +78,6 @@ def _unpacked(path: Path) -> bytes:
                 raw = bytes(thread.submit(ncompress.decompress, raw).result())
         elif raw.startswith(_GZIP):
             raw = gzip.decompress(raw)
-        elif raw.startswith(_BZIP2):
-            raw = bz2.decompress(raw)
     except (*ARCHIVE_ERRORS, ValueError, OSError) as error:
         raise InputError(f'{path} cannot be unpacked ({error}): copy it from the disk again') from error
     try:
@@ -131,13 +127,8 @@ def page_text(raw: bytes, content_type: str = '') -> str:
 
 def _visible(page: str) -> str:
     """A page without its scripts and styles; what is opened and never closed is not one."""
-    marks = list(_INVISIBLE.finditer(page))
-    last_end = {mark[2].lower(): mark.start() for mark in marks if mark[2]}
-    parts, position, inside = [], 0, ''
-    for mark in marks:
-        if not inside and mark[1] and mark.start() < last_end.get(mark[1].lower(), 0):
-            inside = mark[1].lower()
-            parts.append(page[position : mark.start()])
-        elif inside and (mark[2] or '').lower() == inside:
-            position, inside = mark.end(), ''
-    return ' '.join([*parts, page[position:]])
+    for name in ('script', 'style', 'noscript'):
+        *parts, rest = re.split(rf'</{name}\s*>', page, flags=re.IGNORECASE)
+        before = [re.split(rf'<{name}\b', part, maxsplit=1, flags=re.IGNORECASE)[0] for part in parts]
+        page = ' '.join([*before, rest])
+    return page

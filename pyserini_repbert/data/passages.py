@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +12,6 @@ from pyserini_repbert.data.corpus_formats import (
     CedrCorpus,
     FilesCorpus,
     HtmlCorpus,
-    IrDatasetsCorpus,
     JsonlCorpus,
     TrecCorpus,
     TsvCorpus,
@@ -22,20 +20,7 @@ from pyserini_repbert.data.deliveries import ClueWebCorpus, TrecDisksCorpus, dis
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
 
-__all__ = ['Corpus', 'CorpusFormat', 'CorpusTexts', 'OnError', 'Passage', 'PassageTexts', 'corpus_of_files', 'mended']
-
-
-class CorpusFormat(StrEnum):
-    """The formats that `corpus_of_files` knows."""
-
-    JSONL = 'jsonl'
-    TSV = 'tsv'
-    TREC = 'trec'
-    CEDR = 'cedr'
-    HTML = 'html'
-    TREC_DISKS = 'trec-disks'
-    CLUEWEB = 'clueweb'
-    IR_DATASETS = 'ir_datasets'
+__all__ = ['Corpus', 'CorpusTexts', 'OnError', 'Passage', 'PassageTexts', 'corpus_of_files', 'mended']
 
 
 class PassageTexts(Protocol):
@@ -52,24 +37,19 @@ def corpus_of_files(
     on_error: str = OnError.REFUSE,
     keep_empty: bool = False,
 ) -> Corpus:
-    """A corpus file, a folder of such files, or `ir_datasets:ID`; parameters as in `names.corpora.open_corpus`."""
-    name = str(source)
-    if fmt == CorpusFormat.IR_DATASETS or name.startswith('ir_datasets:'):
-        return IrDatasetsCorpus(name.removeprefix('ir_datasets:'), on_error, keep_empty)
+    """A corpus file that exists, or a folder of such files; parameters as in `names.corpora.open_corpus`."""
     path = Path(source)
-    if not path.exists():
-        raise InputError(f'corpus {path} does not exist: give a file, a folder, or ir_datasets:ID')
     if not path.is_file() and not path.is_dir():
         raise InputError(f'corpus {path} is a pipe or a device: give a file, which can be read more than once')
     if fmt == 'auto':
         fmt = _guess_format(path)
     if fmt not in _FORMATS:
-        raise InputError(f"corpus format '{fmt}' is unknown: expected auto, {', '.join(CorpusFormat)}")
+        raise InputError(f"corpus format '{fmt}' is unknown: expected auto, ir_datasets, lucene, {', '.join(_FORMATS)}")
     kind, files_of, what = _FORMATS[fmt]
     paths = files_of(path) if path.is_dir() else [path]
     if not paths:
         raise InputError(f'folder {path} holds no {what}')
-    corpus = kind(name, paths, on_error, keep_empty)
+    corpus = kind(str(source), paths, on_error, keep_empty)
     if isinstance(corpus, JsonlCorpus):
         corpus.fields = tuple(fields)
     return corpus
@@ -84,38 +64,38 @@ _TEXT_SUFFIXES = ('.json', '.jsonl', '.tsv', '.trec', '.txt')
 _TEXT_FILES = f'corpus files ({", ".join(_TEXT_SUFFIXES)}, each also .gz)'
 # The corpus of a format, its files in a folder, and what they are.
 _FORMATS: dict[str, tuple[type[FilesCorpus], Callable[[Path], list[Path]], str]] = {
-    CorpusFormat.JSONL: (JsonlCorpus, _text_files, _TEXT_FILES),
-    CorpusFormat.TSV: (TsvCorpus, _text_files, _TEXT_FILES),
-    CorpusFormat.TREC: (TrecCorpus, _text_files, _TEXT_FILES),
-    CorpusFormat.CEDR: (CedrCorpus, _text_files, _TEXT_FILES),
-    CorpusFormat.HTML: (HtmlCorpus, lambda folder: [folder], 'pages'),
-    CorpusFormat.TREC_DISKS: (TrecDisksCorpus, disk_files, 'documents of TREC disks'),
-    CorpusFormat.CLUEWEB: (ClueWebCorpus, warc_files, 'WARC files (.warc, .warc.gz)'),
+    'jsonl': (JsonlCorpus, _text_files, _TEXT_FILES),
+    'tsv': (TsvCorpus, _text_files, _TEXT_FILES),
+    'trec': (TrecCorpus, _text_files, _TEXT_FILES),
+    'cedr': (CedrCorpus, _text_files, _TEXT_FILES),
+    'html': (HtmlCorpus, lambda folder: [folder], 'pages'),
+    'trec-disks': (TrecDisksCorpus, disk_files, 'documents of TREC disks'),
+    'clueweb': (ClueWebCorpus, warc_files, 'WARC files (.warc, .warc.gz)'),
 }
 _PACKED = {b'BZh': 'bzip2', b'\xfd7zXZ\x00': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', b'\x1f\x8b': 'gzip'}
 
 
-def _guess_format(path: Path) -> CorpusFormat:
+def _guess_format(path: Path) -> str:
     paths = _text_files(path) if path.is_dir() else [path]
     if path.name.endswith(('.tar.gz', '.tgz', '.tar')) or (path.is_dir() and not paths and any(path.rglob('*.html'))):
-        return CorpusFormat.HTML
+        return 'html'
     if path.is_dir() and all(is_documentation(file) for file in paths):
         if warc_files(path):
-            return CorpusFormat.CLUEWEB
+            return 'clueweb'
         if disk_files(path):
-            return CorpusFormat.TREC_DISKS
+            return 'trec-disks'
     if not paths:
-        return CorpusFormat.JSONL
+        return 'jsonl'
     with open_binary(existing_file(paths[0], 'corpus')) as stream:
         start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
     for magic, packer in _PACKED.items():
         if start.startswith(magic):
             raise InputError(f'corpus {paths[0]} is packed with {packer}: unpack it, or give it as a .gz file')
     if start[:1] == b'{':
-        return CorpusFormat.JSONL
+        return 'jsonl'
     if re.match(rb'(doc|query)\t[^\t\n]*\t', start):
-        return CorpusFormat.CEDR
-    return CorpusFormat.TREC if start[:5].upper() == b'<DOC>' else CorpusFormat.TSV
+        return 'cedr'
+    return 'trec' if start[:5].upper() == b'<DOC>' else 'tsv'
 
 
 class CorpusTexts:

@@ -26,6 +26,7 @@ _SHOWN = 40
 _VALUE = re.compile(r'[^ \t\n\r\x0b\x0c]+')
 # NUL (a file in UTF-16), a byte order mark inside a file (several put together), and halves of surrogate pairs.
 _STRANGE = re.compile('[\x00\ufeff\ud800-\udfff]')
+_SURROGATE = re.compile('[\ud800-\udfff]')
 
 
 def integer(text: str, least: int = -MAX_COUNT, most: int = MAX_COUNT) -> int:
@@ -64,13 +65,7 @@ def identifier_problem(name: str) -> str | None:
 
 def has_surrogates(text: str) -> bool:
     """Whether a text holds half of a surrogate pair: JSON's '\\ud800' alone, or a byte of an argument not in UTF-8."""
-    if text.isascii():
-        return False
-    try:
-        text.encode('utf-8')
-    except UnicodeEncodeError:
-        return True
-    return False
+    return not text.isascii() and bool(_SURROGATE.search(text))
 
 
 def _named(strange: re.Match[str]) -> str:
@@ -156,9 +151,9 @@ def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:
 
     Raises ValueError where there is none, or for another type: true would become 'True', and 1e3 '1000.0'.
     """
-    key = next((key for key in keys if key in record), None)
-    value = None if key is None else record[key]
-    if key is None or value is None or isinstance(value, (dict, list)):
+    key = next((key for key in keys if key in record), '')
+    value = record.get(key)
+    if value is None or isinstance(value, (dict, list)):
         raise ValueError(f"no '{keys[0]}'")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise ValueError(f"'{key}' is {json.dumps(value)[:_SHOWN]}, no text or whole number: put it in quotes")

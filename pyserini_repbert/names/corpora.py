@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.passages import Corpus, CorpusFormat, OnError, corpus_of_files
+from pyserini_repbert.data.corpus import BadPassage
+from pyserini_repbert.data.passages import Corpus, OnError, Passage, corpus_of_files
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import ARCHIVE_ERRORS, StrPath, atomic_file, cache_folder
 from pyserini_repbert.lucene.indexer import LuceneCorpus, is_lucene_index
+from pyserini_repbert.names.topics import IR_DATASETS, dataset
 
 LUCENE = 'lucene'
 
@@ -29,7 +31,8 @@ def open_corpus(
     ----------
     source : a file or a folder of files, `ir_datasets:ID`, a Lucene index folder, or a collection of the catalog, which
         is downloaded if it is not here and downloads are allowed
-    fmt : a CorpusFormat, 'lucene', or 'auto': recognised by the files in a folder, a file's name or its first bytes
+    fmt : 'jsonl', 'tsv', 'trec', 'cedr', 'html', 'trec-disks', 'clueweb', 'ir_datasets', 'lucene', or 'auto':
+        recognised by the files in a folder, a file's name or its first bytes
     fields : for JSON lines: the text fields, joined by a space (default: `contents`, else `title` and `text`)
     on_error : 'refuse': an InputError at the first unusable line, when the corpus is read; 'skip': warnings, counted
     keep_empty : accept passages without text
@@ -37,7 +40,9 @@ def open_corpus(
     Raises InputError for a source that is none of these, an unknown format, a folder without corpus files.
     """
     name = str(source)
-    if fmt != CorpusFormat.IR_DATASETS and not name.startswith('ir_datasets:') and not Path(source).exists():
+    if fmt == 'ir_datasets' or name.startswith(IR_DATASETS):
+        return IrDatasetsCorpus(name.removeprefix(IR_DATASETS), on_error, keep_empty)
+    if not Path(source).exists():
         entry = catalog.find('collections', name)
         if entry is None:
             known = catalog.entries('collections')
@@ -49,6 +54,14 @@ def open_corpus(
     if fmt == LUCENE or (fmt == 'auto' and is_lucene_index(source)):
         return LuceneCorpus(name, on_error, keep_empty)
     return corpus_of_files(source, fmt, fields, on_error=on_error, keep_empty=keep_empty)
+
+
+class IrDatasetsCorpus(Corpus):
+    """The documents of an ir_datasets id ('beir/scifact'), with their default text."""
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        for number, document in enumerate(dataset(self.name).docs_iter(), 1):
+            yield f'{self.name}:{number}', Passage(document.doc_id, document.default_text())
 
 
 def collection_file(entry: catalog.Entry) -> Path:
@@ -66,11 +79,10 @@ def collection_file(entry: catalog.Entry) -> Path:
 def _unpack(archive: Path, member: str, target: Path) -> None:
     try:
         with tarfile.open(archive) as packed:
-            archived = next((item for item in packed if Path(item.name).name == member), None)
-            stream = packed.extractfile(archived) if archived is not None and archived.isreg() else None
+            archived = next((item for item in packed if item.isreg() and Path(item.name).name == member), None)
+            stream = packed.extractfile(archived) if archived else None
             if stream is None:
-                why = 'does not hold' if archived is None else 'holds no content but a link, or a folder, for'
-                raise DamagedFileError(f'{archive} {why} {member}: delete it and fetch it again')
+                raise DamagedFileError(f'{archive} holds no file {member}: delete it and fetch it again')
             with atomic_file(target, 'wb') as unpacked:
                 shutil.copyfileobj(stream, unpacked, 1 << 20)
     except ARCHIVE_ERRORS as error:
