@@ -96,7 +96,7 @@ def encode(
         with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
             staged = encoding(on_progress=bar.update)
             begun = command.picked(options, 'resume', 'overwrite')
-            manifest = build_bundle(corpus, output, staged, **begun, on_progress=bar.update)
+            manifest = build_bundle(corpus, output, staged, **begun)
         if not options.quiet:
             print(stages_text(staged.times, tokenizers), file=sys.stderr)
     record_output(options, str(output), ('corpus',), used_models(encoder))
@@ -136,7 +136,9 @@ def main(arguments: list[str]) -> int:
     parser = command.parser('encode', 'Make an index of vectors from a corpus.')
     encoder, store_text = 'catalog name or checkpoint folder', 'keep the passages, for showing and reranking them'
     add_encoding_arguments(parser, encoder, store_text)
-    parser.add_argument('--vector-dtype', default='float32', help='how vectors are stored: float32 or float16')
+    parser.add_argument(
+        '--vector-dtype', choices=('float32', 'float16'), default='float32', help='how vectors are stored'
+    )
     options = parser.parse_args(arguments)
     check_flags(options)
     from pyserini_repbert.encode.corpus import dense_encoding

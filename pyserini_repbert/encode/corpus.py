@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.dense import DenseShardWriter
 from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.epic_writer import EpicShardWriter, check_storage
+from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.records import EpicSettings, Manifest, Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
 from pyserini_repbert.models.term_vectors import TermVectors, complete, largest
@@ -35,7 +34,6 @@ def encode_corpus(
     *,
     resume: bool = False,
     overwrite: bool = False,
-    on_progress: Callable[[int], object] | None = None,
     **storage: Any,
 ) -> Manifest[Any]:
     """Encode a corpus into the index folder `output`, an EPIC bundle with an EpicEncoder, else a dense bundle.
@@ -48,12 +46,10 @@ def encode_corpus(
     ----------
     resume : go on with an encoding that was begun in `output`, with the same model, settings and corpus
     overwrite : replace the index that is in `output`, once the new one is whole
-    on_progress : called with the number of passages done since the last call
     storage : further arguments of `dense_encoding` or `epic_encoding`: such as store_text and shard_size
     """
     make: Any = epic_encoding if isinstance(encoder, EpicEncoder) else dense_encoding
-    encoding: Encoding[Any] = make(encoder, on_progress=on_progress, **storage)
-    return build_bundle(corpus, output, encoding, resume=resume, overwrite=overwrite, on_progress=on_progress)
+    return build_bundle(corpus, output, make(encoder, **storage), resume, overwrite)
 
 
 def dense_encoding(
@@ -63,16 +59,13 @@ def dense_encoding(
     store_text: bool = False,
     shard_size: int = SHARD_SIZE,
     token_budget: int | None = None,
-    on_progress: Callable[[int], object] | None = None,
+    on_progress: Callable[[int], object] = int,
 ) -> Encoding[Settings]:
-    """How an encoder fills a dense bundle.
+    """How an encoder fills a dense bundle: with vectors in `dtype`, 'float32' or 'float16'.
 
-    Parameters
-    ----------
-    dtype : 'float32' or 'float16', of the stored vectors
-    store_text : store the passages' texts, for showing and reranking them
-    shard_size : passages in a shard
-    token_budget : padded tokens in a batch; default: by device
+    With `store_text`, the passages are stored, for showing and reranking them. A shard has `shard_size` passages, a
+    batch at most `token_budget` padded tokens (default: by device). `on_progress` is called with the number of passages
+    done since the last call.
     """
     if dtype not in ('float32', 'float16'):
         raise InputError(f"vector dtype '{dtype}' was given, expected float32 or float16")
@@ -94,7 +87,7 @@ def dense_encoding(
         texts: Any = ids or [passage.text for passage in passages]
         return encoder.embed(texts, token_budget=token_budget, on_progress=on_progress)
 
-    return Encoding(settings, DenseShardWriter, encode, WINDOW, getattr(encoder, 'tokenizer', None))
+    return Encoding(settings, DenseShardWriter, encode, WINDOW, getattr(encoder, 'tokenizer', None), on_progress)
 
 
 PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
@@ -109,16 +102,14 @@ def epic_encoding(
     store_text: bool = False,
     shard_size: int = SHARD_SIZE,
     token_budget: int | None = None,
-    on_progress: Callable[[int], object] | None = None,
+    on_progress: Callable[[int], object] = int,
 ) -> Encoding[EpicSettings]:
-    """How an encoder fills an EPIC bundle; the other parameters are those of `dense_encoding`.
+    """How an encoder fills an EPIC bundle: with the `prune` largest weights of a passage, 0 for all (EPIC section 3).
 
-    Parameters
-    ----------
-    prune : how many of a passage's largest weights are kept, 0 for all (EPIC section 3)
-    weights : the type of stored weights, 'float16' or 'uint8'
+    `weights` is the type of stored weights, 'float16' or 'uint8'; the other parameters are those of `dense_encoding`.
     """
-    check_storage(prune, weights)
+    if prune < 0 or weights not in ('float16', 'uint8'):
+        raise InputError(f"prune {prune} with weights '{weights}': expected 0 or more, and float16 or uint8")
     settings = EpicSettings(
         encoder=encoder.name,
         weights_sha256=encoder.weights_sha256,
@@ -142,7 +133,7 @@ def epic_encoding(
             return encoder.encode_pruned(texts, prune, token_budget, on_progress)
         return complete(encoder.encode_dense(texts, None, token_budget, on_progress))
 
-    return Encoding(settings, EpicShardWriter, encode, _window(settings), encoder.tokenizer)
+    return Encoding(settings, EpicShardWriter, encode, _window(settings), encoder.tokenizer, on_progress)
 
 
 def _window(settings: EpicSettings) -> int:
@@ -155,24 +146,15 @@ def prune_epic_bundle(
     output: StrPath,
     prune: int,
     weights: str,
-    shard_size: int | None = None,
-    on_progress: Callable[[int], object] | None = None,
+    on_progress: Callable[[int], object] = int,
     *,
     resume: bool = False,
     overwrite: bool = False,
 ) -> EpicBundle:
-    """A copy of a bundle with fewer weights a passage, weights of another type, or shards of another size.
+    """A copy of a bundle with fewer weights a passage, or weights of another type ('float16' or 'uint8').
 
-    With small shards, little is lost when a run is killed; searching is faster with fewer, by about 0.1 ms a shard and
-    query.
-
-    Parameters
-    ----------
-    prune : how many of a passage's largest stored weights are kept, 0 for all that are stored
-    weights : the type of stored weights, 'float16' or 'uint8'
-    shard_size : passages in a shard; default: as in `bundle`
+    `prune` is how many of a passage's largest stored weights are kept, 0 for all that are stored.
     """
-    check_storage(prune, weights)
     if Path(output).resolve() == bundle.folder.resolve():
         raise InputError(f'index {bundle.folder} cannot be copied onto itself: give another output')
     before = bundle.settings
@@ -181,21 +163,16 @@ def prune_epic_bundle(
             f'index {bundle.folder} keeps {before.prune} weights a passage, {prune or "all"} were asked for: '
             'build it again with more'
         )
-    size = shard_size or before.shard_size
-    settings = replace(before, prune=prune, weights=weights, layout='blocks' if prune else 'all', shard_size=size)
-    places = itertools.count()
+    settings = replace(before, prune=prune, weights=weights, layout='blocks' if prune else 'all')
 
     def encode(passages: Sequence[Passage]) -> TermVectors:
-        row = next(place for place in places if bundle.docid(place) == passages[0].docid)
-        vectors = list(bundle.rows_from(row, len(passages)))
-        if on_progress is not None:
-            on_progress(len(vectors))
+        vectors = list(bundle.rows_from(int(bundle.rows([passages[0].docid])[0]), len(passages)))
+        on_progress(len(vectors))
         if prune:
             vectors = [largest(vector.weights, prune, vector.terms) for vector in vectors]
         return TermVectors.of(vectors)
 
     without_text = (Passage(bundle.docid(row), '') for row in range(len(bundle)))
-    encoding = Encoding(settings, EpicShardWriter, encode, _window(before))
-    corpus = bundle.passages() if before.texts else without_text
-    build_bundle(corpus, output, encoding, resume=resume, overwrite=overwrite, on_progress=on_progress)
+    encoding = Encoding(settings, EpicShardWriter, encode, _window(before), on_progress=on_progress)
+    build_bundle(bundle.passages() if before.texts else without_text, output, encoding, resume, overwrite)
     return EpicBundle(output)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from pyserini_repbert.encode.sentence import SentenceDocumentEncoder, SentenceQu
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder, Vectors
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import repbert
-from pyserini_repbert.models.batching import ahead, run_batched
+from pyserini_repbert.models.batching import Progress, ahead, run_batched
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
@@ -55,8 +55,11 @@ class _RepBertEncoder(TextEncoder):
         model_name: str | Path | None = None,
         **_: object,
     ) -> None:
-        if prefix:
-            raise InputError(f'prefix {prefix!r} was given: RepBERT was trained without one, leave it out')
+        if prefix or tokenizer_name:
+            given = f'prefix {prefix!r}' if prefix else f'tokenizer {tokenizer_name!r}'
+            raise InputError(
+                f'{given} was given: RepBERT has no prefix, and the tokenizer of its checkpoint; leave it out'
+            )
         chosen = model_name if encoder_dir is None else encoder_dir
         if chosen is None:
             raise InputError("no checkpoint was given: pass a catalog name ('repbert-demo') or a folder")
@@ -70,8 +73,7 @@ class _RepBertEncoder(TextEncoder):
         self.max_length = config.max_position_embeddings - 2
         usual = int(ranking.get(self.limit_key, self.paper_limit))
         self.limit = self._checked(usual if max_length is None else max_length)
-        self._tokenizer_checkpoint = open_checkpoint(tokenizer_name) if tokenizer_name else opened
-        self.tokenizer = self._tokenizer_checkpoint.tokenizer()
+        self.tokenizer = opened.tokenizer()
         normalised = bool(ranking.get('normalised', False))
         self.pooling = 'mean+normalised' if normalised else 'mean'
         self.token_type = int(ranking.get(self.type_key, self.paper_type))
@@ -87,18 +89,13 @@ class _RepBertEncoder(TextEncoder):
         weights = self.checkpoint.weights_sha256
         return hashlib.sha256(f'{weights}\n{self._settings}'.encode()).hexdigest() if self._settings else weights
 
-    @property
-    def tokenizer_sha256(self) -> str:
-        """Checksum of the tokenizer's files."""
-        return self._tokenizer_checkpoint.tokenizer_sha256
-
     def embed(
         self,
         texts: Sequence[str] | TokenIds,
         max_length: int | None = None,
         fp16: bool = False,
         token_budget: int | None = None,
-        on_progress: Callable[[int], object] | None = None,
+        on_progress: Progress = None,
     ) -> Vectors:
         """Embeddings of texts or of their token ids, float32 (n, d), in their order, as in the base class."""
         limit = self.limit if max_length is None else self._checked(max_length)
@@ -130,8 +127,7 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     ----------
     encoder_dir : catalog name ('repbert', 'repbert-demo') or checkpoint folder
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    tokenizer_name : another checkpoint, whose tokenizer is used
-    prefix : refused unless empty: RepBERT has none
+    tokenizer_name, prefix : refused unless empty
     fp16 : half-precision weights; the same as precision='float16'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else the paper's

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import epic
-from pyserini_repbert.models.batching import collate_chunks, in_batches, length_batches, usual_budget
+from pyserini_repbert.models.batching import Progress, collate_chunks, in_batches, length_batches, usual_budget
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
@@ -22,8 +22,6 @@ from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
 from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.models.tokenizer import TokenChunk
-
-Progress = Callable[[int], object]
 
 
 class TokenWeights(NamedTuple):
@@ -44,15 +42,8 @@ class EpicEncoder:
     Parameters
     ----------
     checkpoint : catalog name ('epic') or checkpoint folder; its `ranking` object names the variant
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    precision : 'float32', 'bfloat16', 'float16', or 'auto'; of BERT and the projection: vectors are always float32
+    precision : of BERT and the projection: vectors are always float32
     max_length : wordpieces kept of a passage; default: the checkpoint's limit, else 2000
-
-    Attributes
-    ----------
-    vocabulary : number of terms |V|
-    limit, query_limit : wordpieces kept of a passage and of a query
-    precision : of BERT and the projection, never 'auto'
     """
 
     def __init__(
@@ -75,7 +66,7 @@ class EpicEncoder:
         if min(self.limit, self.query_limit) < 1:
             raise InputError(f'maximum length {min(self.limit, self.query_limit)} was given, expected 1 or more')
         self.tokenizer = opened.tokenizer()
-        self.vocabulary = config.vocab_size
+        self.vocabulary = config.vocab_size  # the number of terms |V|
         model = load_model(lambda: epic.Epic(config, self.variant), opened, epic.TIED)
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
@@ -129,7 +120,7 @@ class EpicEncoder:
         passages: Sequence[str] | TokenIds,
         terms: Sequence[int] | NDArray[np.int64] | None = None,
         token_budget: int | None = None,
-        on_progress: Progress | None = None,
+        on_progress: Progress = None,
     ) -> NDArray[np.float32]:
         """Passage vectors that are not pruned (EPIC eq. 4): float32 (n, m), m being |V| by default.
 
@@ -145,11 +136,7 @@ class EpicEncoder:
         return dense
 
     def encode_pruned(
-        self,
-        passages: Sequence[str] | TokenIds,
-        r: int,
-        token_budget: int | None = None,
-        on_progress: Progress | None = None,
+        self, passages: Sequence[str] | TokenIds, r: int, token_budget: int | None = None, on_progress: Progress = None
     ) -> TermVectors:
         """Passage vectors pruned to the r largest weights (EPIC section 3, 'pruning').
 
@@ -175,7 +162,7 @@ class EpicEncoder:
         keep: Callable[[list[int], NDArray[np.float32]], None],
         terms: Sequence[int] | NDArray[np.int64] | None,
         token_budget: int | None,
-        on_progress: Progress | None,
+        on_progress: Progress,
     ) -> None:
         texts = self._chunks(self.tokenizer.ids(passages), self.limit, epic.PASSAGE_TYPE)
         wanted = None if terms is None else torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
@@ -194,7 +181,7 @@ class EpicEncoder:
         texts: list[list[TokenChunk]],
         work: Callable[[list[int], Tensor, list[int], Tensor], None],
         token_budget: int | None = None,
-        on_progress: Progress | None = None,
+        on_progress: Progress = None,
     ) -> None:
         """Call `work`, without gradients, for batches of texts that have wordpieces.
 

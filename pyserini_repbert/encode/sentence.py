@@ -7,7 +7,7 @@ scaled to length 1, so that inner products are its scores.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.data.values import has_surrogates, read_object
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder, Vectors
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, folder_of
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.sentence_transformers import BATCH, MODULES, folder_digest, open_model
@@ -37,13 +38,10 @@ def is_sentence_folder(name: AnyCheckpoint) -> bool:
 
 
 class _SentenceEncoder(TextEncoder):
-    """The base of both encoders.
+    """The base of both encoders: a folder of sentence-transformers, or a repository in the hub's cache.
 
-    Parameters
-    ----------
-    encoder_dir : a folder of sentence-transformers, or a repository in the hub's cache
-    device, precision : as of RepBERT's encoders
-    max_length : tokens kept of a text and its prompt, special tokens included; default: as the folder says
+    `max_length` is how many tokens are kept of a text and its prompt, special tokens included (default: as the folder
+    says); the other parameters are those of RepBERT's encoders.
     """
 
     method: str  # of SentenceTransformer
@@ -83,7 +81,7 @@ class _SentenceEncoder(TextEncoder):
         max_length: int | None = None,
         fp16: bool = False,
         token_budget: int | None = None,
-        on_progress: Callable[[int], object] | None = None,
+        on_progress: Progress = None,
     ) -> Vectors:
         """Embeddings of texts, float32 (n, d), in their order, as in the base class; `token_budget` is not used."""
         bad = next((text for text in texts if not isinstance(text, str) or has_surrogates(text)), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
@@ -24,7 +25,7 @@ from pyserini_repbert.index.manifest import (
     write_manifest,
 )
 from pyserini_repbert.index.records import BundleSettings, Manifest, ShardRecord, file_difference, shard_name
-from pyserini_repbert.index.shard_writer import CorpusDigest, ShardWriter
+from pyserini_repbert.index.shard_writer import ShardWriter, digested
 from pyserini_repbert.models.batching import ahead
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 from pyserini_repbert.trace import StageTimes
@@ -35,17 +36,14 @@ _Settings = TypeVar('_Settings', bound=BundleSettings)
 
 @dataclass(frozen=True)
 class Encoding(Generic[_Settings]):
-    """How passages become the shards of a bundle.
-
-    `writer` makes the context that writes a shard, from the shard's folder and the settings. `encode` turns passages
-    into vectors in the form that the writer takes; where `tokenizer` has workers, it gets the passages' token ids, too.
-    """
+    """How passages become the shards of a bundle."""
 
     settings: _Settings
-    writer: Callable[[Path, _Settings], ShardWriter[Any, Any]]
-    encode: Callable[..., Any]
+    writer: Callable[[Path, _Settings], ShardWriter[Any, Any]]  # makes the context that writes a shard into a folder
+    encode: Callable[..., Any]  # passages, and their token ids where `tokenizer` has workers, to what a writer takes
     window: int  # how many passages `encode` gets together
     tokenizer: WordPieceTokenizer | None = None  # None: the encoder has a tokenizer of another package
+    on_progress: Callable[[int], object] = int  # gets the number of passages in a shard that is there already
     times: StageTimes = field(default_factory=StageTimes)
 
 
@@ -53,36 +51,28 @@ def build_bundle(
     corpus: Iterable[Passage],
     output: StrPath,
     encoding: Encoding[_Settings],
-    *,
     resume: bool = False,
     overwrite: bool = False,
-    on_progress: Callable[[int], object] | None = None,
 ) -> Manifest[_Settings]:
     """Write the missing shards of a corpus into the index folder `output`, and then the manifest.
 
     An index that is overwritten stays until the new one is whole, which is made in a folder inside. An error before a
-    shard is whole leaves `output` as it was; whole shards stay, for `resume`, and `on_progress` counts them. Parameters
-    are those of `encode_corpus`.
+    shard is whole leaves `output` as it was; whole shards stay, for `resume`.
     """
     folder = Path(output)
     replacement = EncodingPart().folder(folder)
     if not ((overwrite and (folder / MANIFEST).is_file()) or ((resume or overwrite) and replacement.is_dir())):
-        return _build(corpus, folder, encoding, resume, overwrite, on_progress)
+        return _build(corpus, folder, encoding, resume, overwrite)
     check_place(folder)
     if overwrite or not (replacement / MANIFEST).is_file():
-        _build(corpus, replacement, encoding, resume, overwrite, on_progress)
+        _build(corpus, replacement, encoding, resume, overwrite)
     else:
         check_settings(folder, read_manifest(replacement, type(encoding.settings)).settings, encoding.settings)
     return finish_parts(folder, type(encoding.settings), overwrite=True)
 
 
 def _build(
-    corpus: Iterable[Passage],
-    folder: Path,
-    encoding: Encoding[_Settings],
-    resume: bool,
-    overwrite: bool,
-    on_progress: Callable[[int], object] | None,
+    corpus: Iterable[Passage], folder: Path, encoding: Encoding[_Settings], resume: bool, overwrite: bool
 ) -> Manifest[_Settings]:
     settings, times = encoding.settings, encoding.times
     stream = iter(corpus)
@@ -92,7 +82,7 @@ def _build(
         raise InputError(f'there are no passages for {folder}: {advice}', parameters=('shard_size',))
     total = 0
     with begun_output(folder, settings, resume, overwrite):
-        groups = _groups(itertools.chain(head, stream), folder, encoding, on_progress)
+        groups = _groups(itertools.chain(head, stream), folder, encoding)
         try:
             with closing(_encoded(groups, encoding)) as encoded, times.busy('writing'):
                 coming = times.making('waiting', encoded)
@@ -120,19 +110,14 @@ def _build(
 
 
 def _groups(
-    passages: Iterator[Passage],
-    folder: Path,
-    encoding: Encoding[_Settings],
-    on_progress: Callable[[int], object] | None,
+    passages: Iterator[Passage], folder: Path, encoding: Encoding[_Settings]
 ) -> Iterator[tuple[int, list[Passage]]]:
     """The passages to encode, in groups, each with the number of its shard; an empty group ends a shard."""
     for number, first in enumerate(passages):
         of_shard = itertools.chain([first], itertools.islice(passages, encoding.settings.shard_size - 1))
         target = folder / shard_name(number)
         if (target / SHARD).is_file():
-            count = _compare_shard(target, encoding.settings, of_shard)
-            if on_progress is not None:
-                on_progress(count)
+            encoding.on_progress(_compare_shard(target, encoding.settings, of_shard))
         while group := list(itertools.islice(of_shard, encoding.window)):
             yield number, group
         yield number, []
@@ -165,11 +150,11 @@ def _compare_shard(target: Path, settings: BundleSettings, passages: Iterator[Pa
 
     Raises MismatchError for other passages, and DamagedFileError where a file is not as it was written.
     """
-    path, digest, count = target / SHARD, CorpusDigest(), 0
+    path, digest, count = target / SHARD, hashlib.sha256(), 0
     record = read_record(path, ShardRecord)
     for passage in passages:
         count += 1
-        digest.add(passage)
+        digest.update(digested(passage))
     if digest.hexdigest() != record.corpus_sha256:
         raise MismatchError(
             f'{target} was encoded from other passages: resume with the same corpus, or give another output'

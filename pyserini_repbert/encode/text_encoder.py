@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS, BundleSettings
+from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
 
@@ -59,7 +60,7 @@ class TextEncoder(ABC):
         max_length: int | None = None,
         fp16: bool = False,
         token_budget: int | None = None,
-        on_progress: Callable[[int], object] | None = None,
+        on_progress: Progress = None,
     ) -> Vectors:
         """Embeddings of texts, float32 (n, d), in their order.
 

@@ -25,7 +25,6 @@ from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 BLOCK_BITS = 8
 BLOCK_SIZE = 1 << BLOCK_BITS
 ROWS = 8192  # passages decoded together
-WEIGHT_DTYPES = ('float16', 'uint8')
 
 Array = NDArray[Any]
 

@@ -9,21 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.index.epic import BLOCK_BITS, BLOCK_SIZE, WEIGHT_DTYPES, count_dtype, n_blocks
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.index.epic import BLOCK_BITS, BLOCK_SIZE, count_dtype, n_blocks
 from pyserini_repbert.index.records import BLOCKS, OFFSETS, SCALES, TERMS, WEIGHTS, EpicSettings
 from pyserini_repbert.index.shard_writer import ShardWriter
 from pyserini_repbert.models.term_vectors import TermVectors
 
 QUANTISED_MAX = 255  # of uint8 weights
-
-
-def check_storage(prune: int, weights: str) -> None:
-    """Raises InputError for a negative `prune` or an unknown type of weights."""
-    if prune < 0:
-        raise InputError(f'prune {prune} was given, expected how many weights to keep of a passage, or 0 for all')
-    if weights not in WEIGHT_DTYPES:
-        raise InputError(f"weights '{weights}' were given, expected {' or '.join(WEIGHT_DTYPES)}")
 
 
 class EpicShardWriter(ShardWriter[EpicSettings, TermVectors]):

@@ -26,19 +26,9 @@ Settings = TypeVar('Settings', bound=BundleSettings)
 Vectors = TypeVar('Vectors')
 
 
-class CorpusDigest:
-    """sha256 over passages, so that a resumed run notices another corpus."""
-
-    def __init__(self) -> None:
-        self._sum = hashlib.sha256()
-
-    def add(self, passage: Passage) -> None:
-        """Add a passage."""
-        self._sum.update(json.dumps(passage).encode())
-
-    def hexdigest(self) -> str:
-        """The checksum of all passages so far."""
-        return self._sum.hexdigest()
+def digested(passage: Passage) -> bytes:
+    """The bytes that a passage adds to a corpus' sha256, by which a resumed run notices another corpus."""
+    return json.dumps(passage).encode()
 
 
 class NpyStream:
@@ -82,7 +72,7 @@ class ShardWriter(ABC, Generic[Settings, Vectors]):
 
     def __init__(self, target: Path, settings: Settings) -> None:
         self._target, self._settings = target, settings
-        self._digest = CorpusDigest()
+        self._digest = hashlib.sha256()
         self._count = 0
         self._text_offsets = array('q')  # a list of integers takes five times as much memory
         self._streams: list[NpyStream] = []
@@ -112,7 +102,7 @@ class ShardWriter(ABC, Generic[Settings, Vectors]):
         """Add passages and their vectors."""
         self.write(passages, vectors)
         for passage in passages:
-            self._digest.add(passage)
+            self._digest.update(digested(passage))
             self._docids.write(f'{passage.docid}\n')
             if self._texts is not None:
                 self._text_offsets.append(self._texts.tell())

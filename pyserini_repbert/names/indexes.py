@@ -13,7 +13,7 @@ from pyserini_repbert.errors import InputError, MismatchError, MissingResourceEr
 from pyserini_repbert.files import cache_folder, human_size
 from pyserini_repbert.index.manifest import MANIFEST, read_manifest
 from pyserini_repbert.index.records import Settings
-from pyserini_repbert.index.shard_writer import SHARD_SIZE, CorpusDigest
+from pyserini_repbert.index.shard_writer import SHARD_SIZE, digested
 from pyserini_repbert.names.corpora import open_corpus
 
 _BYTES = {'float32': 4, 'float16': 2}
@@ -58,13 +58,13 @@ class NamedIndex:
     def check_corpus(self, corpus: Corpus) -> None:
         """Raises MismatchError for a corpus that is not the catalog's collection; reads the corpus once."""
         shards: list[str] = []
-        count, seen = 0, CorpusDigest()
+        count, seen = 0, hashlib.sha256()
         for passage in corpus:
             count += 1
-            seen.add(passage)
+            seen.update(digested(passage))
             if count % SHARD_SIZE == 0:
                 shards.append(seen.hexdigest())
-                seen = CorpusDigest()
+                seen = hashlib.sha256()
         digest = over_shards([*shards, seen.hexdigest()] if count % SHARD_SIZE or not count else shards)
         if wrong := self.difference(count, digest):
             raise MismatchError(
@@ -173,7 +173,7 @@ def _build(
         dtype=named.entry.values['vectors'],
         store_text=True,
         resume=named.folder.exists(),
-        on_progress=on_progress,
+        on_progress=on_progress or int,
     )
 
 

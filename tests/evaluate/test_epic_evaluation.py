@@ -20,7 +20,7 @@ def ranked(docids):
 
 @pytest.fixture
 def bundle(tiny_epic, corpus_file, tmp_path):
-    encode_corpus(open_corpus(corpus_file(30)), EpicEncoder(tiny_epic()), tmp_path / 'index', prune=0)
+    encode_corpus(open_corpus(corpus_file(30)), EpicEncoder(tiny_epic()), tmp_path / 'index', prune=0, shard_size=8)
     return EpicBundle(tmp_path / 'index')
 
 
@@ -46,14 +46,14 @@ def test_a_stopped_pruning_goes_on(bundle, tmp_path):
             raise KeyboardInterrupt
 
     done = []
-    expected = prune_epic_bundle(bundle, tmp_path / 'at once', 7, 'float16', 8).folder
+    expected = prune_epic_bundle(bundle, tmp_path / 'at once', 7, 'float16').folder
     with pytest.raises(KeyboardInterrupt):
-        prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', 8, stop)
+        prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', stop)
     with pytest.raises(InputError, match='is not empty: resume it') as refused:
-        prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', 8)
+        prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16')
     assert refused.value.parameters == ('resume', 'overwrite')
     done.clear()
-    again = prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', 8, done.append, resume=True).folder
+    again = prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', done.append, resume=True).folder
     assert sum(done) == 30
     for path in expected.rglob('*.*'):
         assert (again / path.relative_to(expected)).read_bytes() == path.read_bytes()
