@@ -60,7 +60,7 @@ def test_version():
 def test_unknown_names_are_one_line_with_suggestions(capsys):
     assert main(['docter']) == 2
     assert capsys.readouterr().err == (
-        "error: 'docter' is not a command; did you mean doctor? (see python -m pyserini_repbert --help)\n"
+        "error: 'docter' is not a command (did you mean 'doctor'?): see python -m pyserini_repbert --help\n"
     )
     assert main(['pyserini.serach.faiss']) == 2
     assert "did you mean 'pyserini.search.faiss'" in capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import itertools
 import os
@@ -12,6 +11,7 @@ from typing import Any
 from urllib.error import URLError
 
 from pyserini_repbert import __version__
+from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.commands.command import EXIT_ERROR
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError, UnknownNameError
 
@@ -58,16 +58,13 @@ def main(arguments: list[str]) -> int:
         return int(command.main(rest) or 0)
     if name.split('.')[0] == 'pyserini':
         return _run_pyserini(name, rest)
-    close = difflib.get_close_matches(name, list(COMMANDS), n=2, cutoff=0.5)
-    near = f'; did you mean {" or ".join(close)}?' if close else f': there are {", ".join(COMMANDS)}'
-    raise UnknownNameError(f"'{name}' is not a command{near} (see {PROGRAM} --help)")
+    raise UnknownNameError(f"'{name}' is not a command{did_you_mean(name, COMMANDS)}: see {PROGRAM} --help")
 
 
 def _run_pyserini(module: str, arguments: list[str]) -> int:
     """Run a module of Pyserini as `python -m` would. Its failures become one line; its exit status is passed on."""
     import runpy
 
-    from pyserini_repbert.catalog import did_you_mean
     from pyserini_repbert.interop import pyserini
     from pyserini_repbert.lucene import compat, jvm, tables
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import platform
 import re
@@ -151,14 +150,10 @@ def findings() -> Iterator[Finding]:
 def main(arguments: list[str]) -> int:
     """Print the report; status 1 if a required part fails."""
     flags = parser('doctor', 'Check this machine, and say how to mend what is missing.')
-    flags.add_argument('--json', action='store_true', help='print a JSON list instead of lines')
-    options = flags.parse_args(arguments)
-    report = []
+    flags.parse_args(arguments)
+    fails = False
     for finding in findings():
-        report.append(finding._asdict())
-        if not options.json:
-            fix = f'\n{"":<22}  fix: {finding.fix}' if finding.fix else ''
-            print(f'{finding.status:<4}  {finding.check:<16}  {finding.found}{fix}')
-    if options.json:
-        print(json.dumps(report, indent=1, ensure_ascii=False))
-    return int(any(finding['status'] == 'fail' for finding in report))
+        fix = f'\n{"":<22}  fix: {finding.fix}' if finding.fix else ''
+        print(f'{finding.status:<4}  {finding.check:<16}  {finding.found}{fix}')
+        fails |= finding.status == 'fail'
+    return int(fails)

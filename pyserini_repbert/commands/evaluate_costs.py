@@ -71,13 +71,14 @@ def tradeoff(arguments: Sequence[str]) -> None:
         depths = ' '.join(str(k0) for k0 in sorted({setting.k0 for setting in missing}))
         print(f'\n{len(missing)} settings left out, whose pairs were not compared: --replay-k0 {depths}')
     if options.csv:
-        header = ['k0', 'k1', 'method', 'samples', 'nominal_inferences', 'inferences', 'seconds', *fronts]
         lines = []
-        for setting, inferences, seconds, values in points:
-            duo = [setting.k1, setting.method if setting.k1 else '', setting.samples]
-            cost = [sum(setting.inferences()), f'{inferences:.2f}', '' if seconds is None else f'{seconds:.6f}']
-            marks = [int(any(setting == point.setting for point in front)) for front in fronts.values()]
-            lines.append([setting.k0, *duo, *cost, *(f'{values[name]:.6f}' for name in fronts), *marks])
+        for point in points:
+            one = point.setting
+            seconds = '' if point.seconds is None else f'{point.seconds:.6f}'
+            cells = [one.k0, one.k1, one.method if one.k1 else '', one.samples, f'{point.inferences:.2f}', seconds]
+            marks = [int(point in front) for front in fronts.values()]
+            lines.append([*cells, *(f'{value:.6f}' for value in point.values.values()), *marks])
+        header = ['k0', 'k1', 'method', 'samples', 'inferences', 'seconds', *fronts]
         write_csv(options.csv, [*header, *(f'front_{name}' for name in fronts)], lines)
     if options.plot:
         panels: dict[str, dict[str, list[tuple[float, float]]]] = {name: {} for name in fronts}

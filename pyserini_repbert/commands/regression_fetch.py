@@ -10,7 +10,6 @@ from pyserini_repbert.commands.regression import Work, add_work_flags, all_files
 from pyserini_repbert.files import human_size
 from pyserini_repbert.regression.environment import cache_version, fingerprint
 from pyserini_repbert.regression.fetching import fetched
-from pyserini_repbert.regression.layout import Origin
 from pyserini_repbert.regression.needs import cheapest_first, is_of_published_runs, is_out_of_reach, missing_of
 from pyserini_repbert.regression.resources import NeededResource, size_in_bytes
 
@@ -38,18 +37,10 @@ def fetch(arguments: Sequence[str]) -> int:
     for one in wanted:
         source, licence = one.resource.source.replace('\n', ' and '), one.licence or 'not stated'
         print(f'  {one.resource.name}: {one.resource.what}; {one.size or "size unknown"}; {source}; licence: {licence}')
-    headings = {
-        Origin.PAGE: 'to be fetched by hand',
-        Origin.AGREEMENT: 'to be asked for',
-        Origin.RECIPE: 'to be trained, or asked for',
-        Origin.GET: 'to be brought',
-        Origin.UNPUBLISHED: 'not published',
-    }
-    for origin, heading in headings.items():
-        if listed := [one for one in by_hand if one.resource.origin is origin]:
-            print(f'{heading}: {len(listed)}')
-        for one in listed:
-            print(f'  {one.resource.name}: {one.resource.what}: {one.get}')
+    if by_hand:
+        print(f'not to be fetched here: {len(by_hand)}')
+    for one in by_hand:
+        print(f'  {one.resource.name}: {one.resource.what}: {one.get}')
     beyond = [pair for pair in work if pair[0].expected and is_out_of_reach(missing_of(*pair))]
     runnable = counted(len(reached), 'condition')
     print(f'{runnable} can be run then, {len(beyond)} never: something of them was not published')

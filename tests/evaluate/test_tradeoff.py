@@ -120,7 +120,7 @@ def test_the_command(tmp_path, capsys, figures):
     rows = list(csv.DictReader(table.open()))
     assert [row['k0'] + row['k1'] for row in rows] == ['30', '32', '40', '42']
     assert [row['front_MRR@10'] for row in rows] == ['1', '0', '1', '0']
-    assert rows[1]['nominal_inferences'] == '5'
+    assert rows[1]['inferences'] == '5.00'
     assert plot.read_bytes().startswith(b'\x89PNG')
     reciprocal, recall = figures[0].axes
     assert [axis.get_ylabel() for axis in (reciprocal, recall)] == ['MRR@10', 'R@1']

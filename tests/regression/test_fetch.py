@@ -86,8 +86,8 @@ def test_everything_is_fetched_once_and_then_runs(web, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert printed.splitlines()[0] == 'to fetch: 3, 2.0 GB'
     assert 'zipped: a run in an archive; 2 GB packed; https://a.example/zipped.zip; licence: CC0' in printed
-    assert 'to be asked for: 1\n  discs: two disks: by agreement: NIST' in printed
-    assert 'not published: 1\n  never: a run of somebody: not published; it was lost' in printed
+    assert 'not to be fetched here: 2\n' in printed and '\n  discs: two disks: by agreement: NIST' in printed
+    assert '\n  never: a run of somebody: not published; it was lost' in printed
     assert '3 conditions can be run then, 1 never' in printed
     assert web.asked == []
     assert fetch(tmp_path) == 0
@@ -179,7 +179,7 @@ def test_users_folder_counts_first(web, tmp_path, capsys):
     (tmp_path / 'data' / 'zipped.tsv').write_bytes(RUN)
     assert fetch(tmp_path, '--dry-run') == 0
     printed = capsys.readouterr().out
-    assert 'to be asked for' not in printed and 'zipped.zip' not in printed
+    assert 'by agreement' not in printed and 'zipped.zip' not in printed
     assert 'to fetch: 2, 21 B' in printed
 
 
