@@ -31,7 +31,6 @@ def main(arguments: list[str]) -> None:
         one.add_argument('--index', required=True, help='an index folder or a catalog name')
         one.add_argument('--encoder', help='of a catalog index')
     export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
-    export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
 
     ann = action('ann', _ann, 'make an approximate index for a dense index')
     add_flags(ann, 'overwrite')
@@ -92,10 +91,6 @@ def _export(options: argparse.Namespace) -> None:
         export_faiss(bundle, options.to_faiss, bar.update)
     record_output(options, options.to_faiss, ('index',))
     print(f'{options.to_faiss}: {len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}')
-    if options.install:
-        from pyserini_repbert.interop.pyserini import install_index
-
-        print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
 
 
 def _ann(options: argparse.Namespace) -> None:

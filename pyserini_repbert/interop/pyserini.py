@@ -6,35 +6,24 @@ Two names look alike here: an *encoder name* is what a user gives to `--encoder`
 
 from __future__ import annotations
 
-import json
-import logging
-import shutil
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.checksums import digest
-from pyserini_repbert.errors import InputError, MismatchError, PyseriniRepbertError
-from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.lucene import compat
-from pyserini_repbert.lucene.compat import add_index, encoder_maps, prebuilt_tables
+from pyserini_repbert.lucene.compat import add_index, encoder_maps
 from pyserini_repbert.names.rankers import system_of
 
-logger = logging.getLogger(__name__)
-
 KEYWORD = 'repbert'
-MARKER = 'pyserini_repbert.json'  # in an index folder inside Pyserini's cache: the entry for Pyserini's table
-FAISS_FILES = ('index', 'docid')  # Pyserini's FAISS layout
 
 
 def register() -> None:
-    """Make RepBERT's encoders and installed indexes known to Pyserini; further calls change nothing.
+    """Make RepBERT's encoders known to Pyserini; further calls change nothing.
 
     Pyserini takes the first keyword that is part of the encoder's name, so ours goes to the front: a folder
     'ance/repbert' is RepBERT's.
     """
     _put_first(KEYWORD)
-    _register_indexes()
 
 
 def claim(encoder: str) -> None:
@@ -64,65 +53,6 @@ def _put_first(keyword: str) -> None:
         others = {key: value for key, value in table.items() if key != keyword}
         table.clear()
         table.update({keyword: encoder_class, **others})
-
-
-def indexes_folder() -> Path:
-    """The folder where Pyserini unpacks prebuilt indexes."""
-    return Path(compat.import_pyserini('pyserini.util').get_cache_home()) / 'indexes'
-
-
-def install_index(folder: StrPath, name: str) -> Path:
-    """Give an exported index a name in Pyserini, for `FaissSearcher.from_prebuilt_index(name, encoder)`.
-
-    The files are linked into Pyserini's index cache, or copied where they cannot be linked. Returns the folder there.
-    """
-    source = Path(folder)
-    missing = [file for file in FAISS_FILES if not (source / file).is_file()]
-    if missing:
-        raise InputError(f"{source} has no file '{missing[0]}': export the index to FAISS's format first")
-    if not name or Path(name).name != name or len(name.split()) != 1:
-        raise InputError(f"'{name}' cannot name an index: use letters, digits, dots and dashes")
-    md5 = digest(source / 'index', 'md5')
-    target = indexes_folder() / f'{name}.{md5}'
-    if any(name in table and table[name]['md5'] != md5 for table in prebuilt_tables().values()):
-        raise MismatchError(f"Pyserini has another index '{name}' already: choose another name")
-    if not target.exists():
-        with open(source / 'docid', encoding='utf-8') as lines:
-            documents = sum(1 for _ in lines)
-        with atomic_folder(target) as temporary:
-            for file in FAISS_FILES:
-                try:
-                    (temporary / file).hardlink_to(source / file)
-                except OSError:  # the file system has no hard links
-                    shutil.copyfile(source / file, temporary / file)
-            entry = {'name': name, 'md5': md5, 'documents': documents}
-            (temporary / MARKER).write_text(json.dumps(entry) + '\n', encoding='utf-8')
-    _register_indexes()
-    return target
-
-
-def _register_indexes() -> None:
-    """Add the indexes that `install_index` put into Pyserini's cache to Pyserini's table, whose own names win.
-
-    An index that cannot be added is skipped with a warning: Pyserini works without it.
-    """
-    for marker in sorted(indexes_folder().glob(f'*/{MARKER}')):
-        try:
-            values = json.loads(marker.read_text(encoding='utf-8'))
-            name, tables = values['name'], prebuilt_tables()
-            entry = {
-                'description': f'{name}, exported by pyserini_repbert',
-                'filename': f'{name}.tar.gz',
-                'urls': [(marker.parent.parent / f'{name}.tar.gz').as_uri()],  # 1.6 derives the folder's name from it
-                'md5': values['md5'],
-                'documents': values.get('documents'),
-                'downloaded': True,
-                'texts': None,
-            }
-            if not any(name in table for table in tables.values()):
-                add_index(tables['dense'], name, entry)
-        except (PyseriniRepbertError, OSError, ValueError, KeyError, TypeError) as error:
-            logger.warning('the index of %s is not known to Pyserini now (%s): install it again', marker, error)
 
 
 def register_with_server() -> None:

@@ -1,11 +1,10 @@
-"""RepBERT in Pyserini's tables: its place, its idempotence, and indexes installed in Pyserini's cache."""
+"""RepBERT in Pyserini's tables: its place and its idempotence."""
 
 import json
 
 import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.interop import pyserini as plugin
 
 
@@ -14,13 +13,10 @@ class Ance:
 
 
 @pytest.fixture
-def maps(tmp_path, monkeypatch):
+def maps(monkeypatch):
     tables = ({'ance': Ance, 'auto': object}, {'auto': object, 'ance': Ance})
     monkeypatch.setattr(plugin, 'encoder_maps', lambda: tables)
-    indexes = {'sparse': {'msmarco': {'md5': '0'}}, 'impact': {}, 'dense': {}}
-    monkeypatch.setattr(plugin, 'prebuilt_tables', lambda: indexes)
-    monkeypatch.setattr(plugin, 'indexes_folder', lambda: tmp_path / 'cache/indexes')
-    return (*tables, indexes['dense'])
+    return tables
 
 
 def chosen(table, encoder):
@@ -35,7 +31,7 @@ def checkpoint(folder, ranking):
 
 
 def test_repbert_comes_first_once_and_the_rest_keeps_its_order(maps):
-    queries, documents, _ = maps
+    queries, documents = maps
     plugin.register()
     plugin.register()
     assert list(queries) == ['repbert', 'ance', 'auto']
@@ -46,7 +42,7 @@ def test_repbert_comes_first_once_and_the_rest_keeps_its_order(maps):
 
 
 def test_a_folder_is_what_its_config_says(maps, tmp_path):
-    queries, documents, _ = maps
+    queries, documents = maps
     plugin.register()
     ours = checkpoint(tmp_path / 'Ance/Tuned', {'system': 'repbert'})
     plugin.claim(ours)
@@ -58,59 +54,10 @@ def test_a_folder_is_what_its_config_says(maps, tmp_path):
 
 
 def test_another_checkpoint_below_our_name_keeps_its_class(maps, tmp_path):
-    queries, _, _ = maps
+    queries, _ = maps
     plugin.register()
     plugin.claim('repbert-demo')
     assert chosen(queries, 'repbert-demo') is RepBertQueryEncoder
     other = checkpoint(tmp_path / 'pyserini_repbert/ance', None)
     plugin.claim(other)
     assert chosen(queries, other) is Ance
-
-
-@pytest.fixture
-def exported(tmp_path):
-    folder = tmp_path / 'exported'
-    folder.mkdir()
-    (folder / 'index').write_bytes(b'vectors')
-    (folder / 'docid').write_text('a\nb\n')
-    return folder
-
-
-def test_installed_index_is_found_again(maps, exported, tmp_path):
-    target = plugin.install_index(exported, 'demo.repbert')
-    assert target == plugin.install_index(exported, 'demo.repbert')
-    dense = maps[2]
-    entry = dict(dense['demo.repbert'])
-    # where Pyserini looks before it downloads: the file name without .tar.gz, a dot, the MD5
-    assert target == tmp_path / 'cache/indexes' / f'{entry["filename"].removesuffix(".tar.gz")}.{entry["md5"]}'
-    assert (target / 'index').read_bytes() == b'vectors'
-    assert entry['documents'] == 2
-    dense.clear()
-    plugin.register()
-    assert dense == {'demo.repbert': entry}
-
-
-def test_index_that_cannot_be_installed(maps, exported):
-    with pytest.raises(InputError, match='cannot name an index'):
-        plugin.install_index(exported, 'a/b')
-    with pytest.raises(MismatchError, match="another index 'msmarco'"):
-        plugin.install_index(exported, 'msmarco')
-    (exported / 'docid').unlink()
-    with pytest.raises(InputError, match="has no file 'docid'"):
-        plugin.install_index(exported, 'demo.repbert')
-
-
-@pytest.mark.jvm
-def test_an_installed_index_is_found_by_pyserini_itself(exported, tmp_path, monkeypatch):
-    """With the tables of the installed version, which in 2.x take no assignment."""
-    from pyserini_repbert.lucene.compat import import_pyserini, prebuilt_tables
-
-    monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path / 'pyserini'))
-    folder = plugin.install_index(exported, 'demo.own-index')
-    assert plugin.install_index(exported, 'demo.own-index') == folder
-    assert prebuilt_tables()['dense']['demo.own-index']['documents'] == 2
-    util = import_pyserini('pyserini.util')
-    assert util.check_downloaded('demo.own-index')
-    assert util.download_prebuilt_index('demo.own-index', verbose=False) == str(folder)
-    with pytest.raises(MismatchError, match="another index 'msmarco-v1-passage'"):
-        plugin.install_index(exported, 'msmarco-v1-passage')
