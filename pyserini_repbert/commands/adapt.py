@@ -13,12 +13,8 @@ _CONVINCING = 0.05  # the p below which a gain is kept
 
 
 def main(arguments: list[str]) -> None:
-    text = (
-        'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds. The index stays as '
-        'it is. --output is written if the gain, estimated by cross-validation, is more than noise. Then: search '
-        '--adapted.'
-    )
-    parser = command.parser('adapt', text)
+    text = 'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds.'
+    parser = command.parser('adapt', f'{text} --output is written if the gain is more than noise: search --adapted.')
     add_flags(parser, 'index', required=True)
     add_flags(parser, 'encoder', 'sparse')
     add = parser.add_argument

@@ -74,12 +74,6 @@ def _torch() -> Iterator[Finding]:
     yield Finding('torch', 'ok', f'{torch.__version__}, {torch.get_num_threads()} threads, {kernels}, {support}')
 
 
-def _faiss() -> Iterator[Finding]:
-    import faiss
-
-    yield Finding('faiss', 'ok', f'{faiss.__version__}, {faiss.omp_get_max_threads()} threads')
-
-
 def _gpu() -> Iterator[Finding]:
     import torch
 
@@ -104,9 +98,8 @@ def _cache() -> Iterator[Finding]:
         yield Finding('cache', 'fail', f'{folder} is not writable', 'set PYSERINI_REPBERT_CACHE to another folder')
         return
     free = shutil.disk_usage(there).free
-    held = sum(file.stat().st_size for file in folder.rglob('*') if file.is_file())
     fix = f'less than {human_size(_LITTLE_SPACE)}: too little for MS MARCO' if free < _LITTLE_SPACE else ''
-    yield Finding('cache', 'warn' if fix else 'ok', f'{folder}, {human_size(free)} free, holds {human_size(held)}', fix)
+    yield Finding('cache', 'warn' if fix else 'ok', f'{folder}, {human_size(free)} free', fix)
 
 
 def _catalog() -> Iterator[Finding]:
@@ -131,7 +124,7 @@ def _problem(check: str, status: str, error: PyseriniRepbertError, note: str = '
 
 
 # Each comes after those that it depends on.
-CHECKS = (_python, _java, _anserini, _pyserini, _packages, _torch, _faiss, _gpu, _cache, _catalog)
+CHECKS = (_python, _java, _anserini, _pyserini, _packages, _torch, _gpu, _cache, _catalog)
 
 
 def findings() -> Iterator[Finding]:

@@ -42,8 +42,9 @@ def main(arguments: list[str]) -> None:
     add('--json', action='store_true', help='print JSON instead of tables')
     options = parsed(flags, arguments)
     refuse(not options.runs, 'no run files were given: name them before --measures, which takes all words behind it')
-    single = options.compare and len(options.runs) < 2
-    refuse(single, '--compare was given one run: give the baseline first, then the runs to compare with it')
+    refuse(
+        options.compare and len(options.runs) < 2, '--compare takes the baseline first, then runs to compare with it'
+    )
     measures = parse_measures(options.measures)
     paths = named_paths(options.runs)
     qrels = load_qrels(options.qrels)

@@ -27,9 +27,8 @@ def tradeoff(arguments: Sequence[str]) -> None:
     add_flags(flags, 'qrels')
     add_flags(flags, 'measures', default=['MRR@10'])  # the first one decides the front
     add = flags.add_argument
-    k0s, k1s = (f'default: {" ".join(map(str, depths))}, as far as the file goes' for depths in (_K0, _K1))
-    add('--k0', nargs='+', type=positive_int, help=f'candidates of monoBERT; {k0s}')
-    add('--k1', nargs='+', type=zero_or_more, help=f'candidates of duoBERT, 0 for none; {k1s}')
+    add('--k0', nargs='+', type=positive_int, default=_K0, help='candidates of monoBERT, as far as the file goes')
+    add('--k1', nargs='+', type=zero_or_more, default=_K1, help='candidates of duoBERT, 0 for none; likewise')
     methods = ['sum', 'binary', 'min', 'max', 'sample']
     add('--methods', nargs='+', default=methods, choices=methods, help='aggregations')
     add('--samples', nargs='+', type=positive_int, default=_M, help="m of 'sample'")
@@ -46,9 +45,7 @@ def tradeoff(arguments: Sequence[str]) -> None:
     compared = max((len(query.members) for query in saved), default=0)
     if not deepest:
         raise InputError(f'{options.scores} has no scores of a first reranker: keep those of two stages')
-    k0_values = options.k0 or _within(_K0, deepest)
-    k1_values = _within(_K1, min(about.get('k1', compared), compared)) if options.k1 is None else options.k1
-    chosen = study.settings(k0_values, k1_values, options.methods, options.samples)
+    chosen = study.settings(options.k0, options.k1, options.methods, options.samples)
     chosen = [setting for setting in chosen if setting.k0 <= deepest and setting.k1 <= compared]
     if not chosen:
         there = f'scores to k0={deepest}, and pairs of {compared} candidates'
@@ -87,11 +84,6 @@ def tradeoff(arguments: Sequence[str]) -> None:
                 panel.setdefault(point.setting.series, []).append((point.inferences, point.values[name]))
         best = {name: [(str(p.setting), p.inferences, p.values[name]) for p in front] for name, front in fronts.items()}
         plot_points(options.plot, panels, best, 'inferences a query')
-
-
-def _within(defaults: Sequence[int], most: int) -> list[int]:
-    """The defaults below `most`, and `most` itself."""
-    return [*(value for value in defaults if value < most), most]
 
 
 def epic_pruning(arguments: Sequence[str]) -> None:

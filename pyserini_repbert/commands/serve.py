@@ -41,8 +41,8 @@ def main(arguments: list[str]) -> None:
     options = make_parser().parse_args(arguments)
     here = options.index or options.config
     command.refuse(not here, 'there is nothing to serve: give --index demo, say, or --config')
-    for flag in () if options.index else ('encoder', 'ann'):
-        command.refuse(getattr(options, flag), f'--{flag} is for --index: the file of --config has its own')
+    of_indexes = options.encoder or options.ann
+    command.refuse(of_indexes and not options.index, '--encoder and --ann are for --index: --config has its own')
     several = (options.topics or options.qrels) and len(options.index) != 1
     command.refuse(several, '--topics and --qrels are for one --index: a file of --config has those of several')
     command.refuse(options.port > 65535, f'--port {options.port}: expected at most 65535')
