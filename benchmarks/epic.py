@@ -202,7 +202,7 @@ def main() -> None:
             dense[-1][query.terms] = query.weights
         for (rows, query), vector in list(zip(asked, dense, strict=True))[:5]:
             np.testing.assert_allclose(whole.score(rows, query), matrix[rows] @ vector, atol=1e-4)
-        lists = [Ranking(whole.docid(int(row)) for row in rows) for rows, _ in asked]
+        lists = [Ranking(whole.docids(rows)) for rows, _ in asked]
         docids = [own.docids for own in lists]
         for bundle in bundles.values():
             bundle.rows(docids[0])

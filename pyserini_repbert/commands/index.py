@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> None:
     add('--variant', choices=_VARIANTS, default='bm25', help='which words and weights Lucene indexes')
     add('--predictions', nargs='+', metavar='FILE', help='predicted queries, in the order of the corpus')
     add('--topk', type=command.positive_int, help='predicted queries of each passage to append; default: all')
-    add('--weights', nargs='+', metavar='FILE', help="DeepCT's test_results.tsv, or weighted JSON lines")
+    add('--weights', nargs='+', metavar='FILE', help="DeepCT's test_results.tsv, or JSON lines with terms repeated")
     add('--sqrt', action='store_true', help='DeepCT: term frequency round(100 sqrt(y))')
     add('--vectors', metavar='INDEX', help='epic-impact: the EPIC index whose weights become impacts')
     add('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')

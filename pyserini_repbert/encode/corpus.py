@@ -172,7 +172,7 @@ def prune_epic_bundle(
             vectors = [largest(vector.weights, prune, vector.terms) for vector in vectors]
         return TermVectors.of(vectors)
 
-    without_text = (Passage(bundle.docid(row), '') for row in range(len(bundle)))
+    without_text = (Passage(docid, '') for shard in bundle.shards for docid in shard.docids)
     encoding = Encoding(settings, EpicShardWriter, encode, _window(before), on_progress=on_progress)
     build_bundle(bundle.passages() if before.texts else without_text, output, encoding, resume, overwrite)
     return EpicBundle(output)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
@@ -24,7 +24,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, search_parameters
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.manifest import MANIFEST, signed, without_signature
+from pyserini_repbert.index.manifest import MANIFEST, read_record, signed
 from pyserini_repbert.index.records import Count, Length, Name
 from pyserini_repbert.record import Sha256
 
@@ -39,7 +39,7 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 class AnnRecord:
     """The record of an approximate index, `ann.json`."""
 
-    ann: Annotated[str, StringConstraints(pattern=r'^(pq|hnsw|ivf)\z')]
+    ann: AnnKind
     factory: Name  # the description given to FAISS's `index_factory`
     manifest_sha256: Sha256  # of the bundle's
     index_sha256: Sha256  # of `index.faiss`
@@ -54,17 +54,12 @@ class AnnRecord:
     queries: Count  # their number
     format_version: Annotated[int, Field(ge=1, le=1)] = 1
 
-    @property
-    def kind(self) -> AnnKind:
-        """The kind of index."""
-        return AnnKind(self.ann)
-
     def __str__(self) -> str:
         """'pq (PQ192x4fs), 5000 candidates: recall@1000 0.9861 of exact search on 200 queries (…)'"""
-        name = {AnnKind.IVF: ', nprobe ', AnnKind.HNSW: ', efSearch '}.get(self.kind)
+        name = {AnnKind.IVF: ', nprobe ', AnnKind.HNSW: ', efSearch '}.get(self.ann)
         setting = f'{self.candidates} candidates{f"{name}{self.parameter}" if name else ""}'
         measured = f'recall@{self.hits} {self.recall:.4f} of exact search on {self.queries} queries ({self.sample})'
-        return f'{self.kind} ({self.factory}), {setting}: {measured}'
+        return f'{self.ann} ({self.factory}), {setting}: {measured}'
 
 
 class AnnIndex:
@@ -82,16 +77,16 @@ class AnnIndex:
         folder = bundle.folder / ANN
         if not folder.exists():
             raise InputError(f'index {bundle.folder} has no approximate index: build it with `index ann`')
-        self.record = _read(folder / RECORD)
-        if self.record.manifest_sha256 != digest(bundle.folder / MANIFEST):
-            raise MismatchError(f'{folder} belongs to another index, or to what this one was before: {_AGAIN}')
         path = folder / INDEX
-        if verify or not path.is_file():
-            try:
+        try:
+            self.record = read_record(folder / RECORD, AnnRecord, is_signed=True)
+            if self.record.manifest_sha256 != digest(bundle.folder / MANIFEST):
+                raise MismatchError(f'{folder} belongs to another index, or to what this one was before: {_AGAIN}')
+            if verify or not path.is_file():
                 compare_digest(path, self.record.index_sha256, folder / RECORD, remembered)
-            except DamagedFileError as error:
-                raise DamagedFileError(f'{error} with `index ann`') from error
-        self._index = _opened(path, self.record.kind)
+        except DamagedFileError as error:
+            raise DamagedFileError(f'{error} with `index ann`') from error
+        self._index = _opened(path, self.record.ann)
         shape, expected = (self._index.ntotal, self._index.d), (len(bundle), bundle.settings.dimension)
         if shape != expected:
             raise DamagedFileError(f'{path} holds vectors of shape {shape}, its index of {expected}: {_AGAIN}')
@@ -106,7 +101,7 @@ class AnnIndex:
         scale = max(k / record.hits, 1)
         parameter = record.parameter and math.ceil(record.parameter * scale)
         effort = Effort(min(record.count, math.ceil(record.candidates * scale)), parameter)
-        return candidate_rows(self._index, record.kind, queries, effort)
+        return candidate_rows(self._index, record.ann, queries, effort)
 
 
 def candidate_rows(index: Any, kind: AnnKind, queries: NDArray[np.float32], effort: Effort) -> NDArray[np.int64]:
@@ -159,14 +154,3 @@ def _opened(path: Path, kind: AnnKind) -> Any:
         return faiss.read_index(str(path), flags.get(kind, 0))
     except RuntimeError as error:
         raise DamagedFileError(f'{path} is no FAISS index ({str(error).splitlines()[0]}): {_AGAIN}') from error
-
-
-def _read(path: Path) -> AnnRecord:
-    try:
-        if (body := without_signature(path.read_bytes())) is not None:
-            return TypeAdapter(AnnRecord).validate_json(body)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise DamagedFileError(f'{path} is missing: {_AGAIN}') from error
-    except (ValidationError, ValueError, RecursionError) as error:
-        raise DamagedFileError(f'{path} is not of a format that this release reads: {_AGAIN}') from error
-    raise DamagedFileError(f'{path} is not as it was written, its checksum does not fit: {_AGAIN}')

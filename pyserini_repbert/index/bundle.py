@@ -112,18 +112,10 @@ class Bundle(Generic[_Settings, _Shard]):
             if read_manifest(folder, self.settings_kind) != self.manifest:
                 raise InputError(f'index {folder} was replaced while it was being opened: try again') from error
             raise
-        self._starts = np.cumsum([0, *(record.count for record in self.manifest.shards)])
         self._docids = Docids([shard.docids for shard in self.shards])
 
     def __len__(self) -> int:
         return self.manifest.count
-
-    def docid(self, row: int) -> str:
-        """The docid of a row, numbered across all shards. Raises InputError for a row that does not exist."""
-        if not 0 <= row < len(self):
-            raise InputError(f'row {row} was asked for, index {self.folder} has rows 0 to {len(self) - 1}')
-        shard, place = self._docids.column(row)
-        return self.shards[shard].docids[place]
 
     def docids(self, rows: NDArray[np.int64]) -> list[str]:
         """The docids of rows, int64 (n,): faster than one by one. Raises InputError for a row that does not exist."""

@@ -40,17 +40,15 @@ class DenseBundle(Bundle[Settings, DenseShard]):
     def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, NDArray[np.floating]]]:
         """(first row, vectors) of at most `size` rows each, in order, memory-mapped; rows `start` to `stop` - 1."""
         end = len(self) if stop is None else stop
-        for begin, shard in zip(self._starts.tolist(), self.shards, strict=False):
+        for begin, shard in zip(self._docids.starts.tolist(), self.shards, strict=False):
             for first in range(max(start - begin, 0), min(end - begin, len(shard.docids)), size):
                 yield begin + first, shard.vectors[first : min(first + size, end - begin)]
 
     def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors, float32 (n, d), of rows numbered across all shards, int64 (n,)."""
         vectors = np.empty((len(rows), self.settings.dimension), np.float32)
-        of = np.searchsorted(self._starts, rows, side='right') - 1
-        for number in np.unique(of).tolist():
-            here = of == number
-            vectors[here] = self.shards[number].vectors[rows[here] - self._starts[number]]
+        for number, here, places in self._docids.by_column(rows):
+            vectors[here] = self.shards[number].vectors[places]
         return vectors
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -74,20 +74,25 @@ class Docids:
 
     def __init__(self, columns: Sequence[DocidColumn]) -> None:
         self._columns = list(columns)
-        self._starts = np.cumsum([0, *map(len, self._columns)])
+        self.starts = np.cumsum([0, *map(len, self._columns)])  # the first row of each column, and the end
 
     def column(self, row: int) -> tuple[int, int]:
         """The number of the column that holds a row, and the row's number in it."""
-        number = int(np.searchsorted(self._starts, row, side='right')) - 1
-        return number, row - int(self._starts[number])
+        number = int(np.searchsorted(self.starts, row, side='right')) - 1
+        return number, row - int(self.starts[number])
+
+    def by_column(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.bool_], NDArray[np.int64]]]:
+        """For each column with any of `rows`, int64 (n,): its number, which rows they are, and their numbers in it."""
+        numbers = np.searchsorted(self.starts, rows, side='right') - 1
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            yield number, here, rows[here] - self.starts[number]
 
     def many(self, rows: NDArray[np.int64]) -> list[str]:
         """The docids of rows, int64 (n,)."""
         docids = np.empty(len(rows), object)
-        numbers = np.searchsorted(self._starts, rows, side='right') - 1
-        for number in np.unique(numbers).tolist():
-            here = numbers == number
-            docids[here] = self._columns[number].many(rows[here] - self._starts[number])
+        for number, here, places in self.by_column(rows):
+            docids[here] = self._columns[number].many(places)
         return docids.tolist()  # type: ignore[no-any-return]
 
     @cached_property

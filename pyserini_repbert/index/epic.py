@@ -124,13 +124,13 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
 
     def vectors(self, size: int = ROWS) -> Iterator[tuple[int, TermVectors]]:
         """(first row, vectors) of at most `size` rows each, in order."""
-        for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
+        for start, shard in zip(self._docids.starts.tolist(), self.shards, strict=False):
             for first in range(0, len(shard.docids), size):
                 yield start + first, self._decoded(shard, first, min(first + size, len(shard.docids)))
 
     def rows_from(self, first: int, count: int) -> Iterator[TermVector]:
         """The vectors of `count` rows from `first` on, numbered across all shards."""
-        for start, shard in zip(self._starts.tolist(), self.shards, strict=False):
+        for start, shard in zip(self._docids.starts.tolist(), self.shards, strict=False):
             begin, end = max(first - start, 0), min(first + count - start, len(shard.docids))
             if begin < end:
                 yield from self._decoded(shard, begin, end)
@@ -171,9 +171,7 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
             return np.zeros((len(rows), len(terms)), dtype=np.float32)
         if len(self.shards) == 1:
             return self.shards[0].weights_of(rows, terms).T
-        numbers = np.searchsorted(self._starts, rows, side='right') - 1
         weights = np.empty((len(rows), len(terms)), dtype=np.float32)
-        for number in np.unique(numbers).tolist():
-            here = numbers == number
-            weights[here] = self.shards[number].weights_of(rows[here] - self._starts[number], terms).T
+        for number, here, places in self._docids.by_column(rows):
+            weights[here] = self.shards[number].weights_of(places, terms).T
         return weights

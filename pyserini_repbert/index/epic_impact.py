@@ -97,7 +97,7 @@ def build_impact_index(
 
 def _documents(bundle: EpicBundle, tokens: Sequence[str], step: float) -> Iterator[str]:
     for first, vectors in bundle.vectors(BATCH):
-        docids = [bundle.docid(first + row) for row in range(len(vectors))]
+        docids = bundle.docids(np.arange(first, first + len(vectors)))
         texts = bundle.texts(docids)
         for docid, text, vector in zip(docids, texts, vectors, strict=True):
             levels = impacts(vector.weights, step)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -23,10 +22,8 @@ _SPECIAL = ('[CLS]', '[SEP]', '[PAD]', '[UNK]')
 _SAMPLE_FILE = re.compile(r'.*sample(\d+)\.txt(\d+)')  # docTTTTTquery's archive: sample, then part of the corpus
 _SEPARATOR = re.compile(r'\t| / ')  # doc2query writes the queries of a passage as 'one / two'
 
-Numbered = Iterator[tuple[str, int, str]]
 
-
-def lines_of(paths: Sequence[Path], what: str) -> Numbered:
+def lines_of(paths: Sequence[Path], what: str) -> Iterator[tuple[str, int, str]]:
     """(file, line number from 1, line) of several files, one after the other."""
     for path in paths:
         for number, line in numbered_lines(path, what):
@@ -67,19 +64,12 @@ def predicted_queries(
 
 def lines_per_passage(paths: Sequence[Path], what: str, docids: Callable[[], Iterable[str]]) -> int:
     """The number of lines of each passage, at least 1. Raises InputError when it is not a whole number."""
-    path, number, n_lines, n_passages, beyond = paths[-1], 0, 0, 0, ''
-    for name, number, _ in lines_of(paths, what):  # noqa: B007
-        path, n_lines = Path(name), n_lines + 1
-    for docid in docids():
-        if n_passages == n_lines:
-            beyond = docid
-        n_passages += 1
-    if n_lines < n_passages:
-        message = f'the {what} end here, but passage {n_lines + 1} (docid {beyond!r}) of {n_passages} has no line'
-        raise InputError.at(path, number, f'{message}: give the file that was made from this corpus')
-    if n_passages == 0 or n_lines % n_passages:
-        message = f'the {what} have {n_lines} lines for {n_passages} passages, expected a multiple of that'
-        raise InputError.at(path, number, f'{message}: give the file that was made from this corpus')
+    n_lines, n_passages = sum(1 for _ in lines_of(paths, what)), sum(1 for _ in docids())
+    if not n_lines or not n_passages or n_lines % n_passages:
+        raise InputError(
+            f'the {what} in {paths[-1]} have {n_lines} lines for {n_passages} passages, expected as many or a multiple '
+            'of that: give the file that was made from this corpus'
+        )
     return n_lines // n_passages
 
 
@@ -114,9 +104,9 @@ def weighted_texts(
 ) -> Iterator[str]:
     """Each passage as its terms repeated by their weight, in the order of the corpus.
 
-    A line that starts with '{' is JSON: `id`, and `contents` (terms repeated already) or `weights` (a weight for each
-    term). Any other is of DeepCT's test_results.tsv: tab-separated 'wordpiece weight' pairs. A weight y becomes the
-    term frequency round(100 y), with `sqrt` round(100 sqrt(y)).
+    A line that starts with '{' is JSON: `id` and `contents`, with the terms repeated already. Any other is of DeepCT's
+    test_results.tsv: tab-separated 'wordpiece weight' pairs. A weight y becomes the term frequency round(100 y), with
+    `sqrt` round(100 sqrt(y)).
     """
     paths = listed(files)
     if lines_per_passage(paths, 'weights', docids) != 1:
@@ -124,32 +114,22 @@ def weighted_texts(
     for (path, number, line), docid in zip(lines_of(paths, 'weights'), docids(), strict=True):
         try:
             is_json = line.lstrip().startswith('{')
-            yield _from_json(line, docid, sqrt) if is_json else repeated(word_weights(line), sqrt)
+            yield _from_json(line, docid) if is_json else repeated(word_weights(line), sqrt)
         except ValueError as error:
             message = f"expected 'token weight' pairs or JSON ({error}): {line[:60]!r}"
             raise InputError.at(path, number, message) from error
 
 
-def _from_json(line: str, docid: str, sqrt: bool) -> str:
+def _from_json(line: str, docid: str) -> str:
     record = parse_json(line)
     if not isinstance(record, dict):
         raise ValueError('no JSON object')
     if (named_id := identifier_of(record, ('id',))) != docid:
         raise ValueError(f"id '{named_id[:60]}', but the corpus has '{docid}' here")
-    weights, contents = record.get('weights'), record.get('contents')
-    if isinstance(weights, dict):
-        contents = repeated({word: _weight(word, weight) for word, weight in weights.items()}, sqrt)
-    elif weights is not None or not isinstance(contents, str):
-        raise ValueError("no 'weights', a number for each term, and no 'contents', a text")
-    if has_surrogates(contents):
-        raise ValueError('half of a surrogate pair, which is no character')
+    contents = record.get('contents')
+    if not isinstance(contents, str) or has_surrogates(contents):
+        raise ValueError("no 'contents', a text")
     return contents
-
-
-def _weight(word: str, given: object) -> float:
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not abs(given) <= sys.float_info.max:
-        raise ValueError(f"the weight of '{word[:60]}' is not a finite number")
-    return float(given)
 
 
 def word_weights(line: str) -> dict[str, float]:

@@ -96,5 +96,5 @@ def export_faiss(bundle: DenseBundle, output: StrPath, on_progress: Callable[[in
     with atomic_folder(target) as folder:
         faiss.write_index(index, str(folder / INDEX))
         with open(folder / DOCIDS, 'w', encoding='utf-8', newline='\n') as stream:
-            stream.writelines(f'{bundle.docid(row)}\n' for row in range(len(bundle)))
+            stream.writelines(f'{docid}\n' for shard in bundle.shards for docid in shard.docids)
         write_checksums(folder)

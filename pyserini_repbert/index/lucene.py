@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import StrEnum
 from itertools import islice, repeat
 from pathlib import Path
 
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.data.passages import Corpus, Passage
+from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 BATCH = 1000  # documents handed to Java at a time
 
 
-class LuceneVariant(StrEnum):
+class LuceneVariant(Choice, what='variant'):
     """The sparse baselines of RepBERT's section 4.2; they differ in the text that Lucene indexes for a passage."""
 
     BM25 = 'bm25'
@@ -104,10 +104,7 @@ def build_lucene_index(
 
 
 def _checked(variant: str, predictions: object, weights: object, topk: int | None, sqrt: bool) -> LuceneVariant:
-    try:
-        kind = LuceneVariant(variant)
-    except ValueError as error:
-        raise InputError(f"variant '{variant}' is unknown: expected one of {', '.join(LuceneVariant)}") from error
+    kind = LuceneVariant(variant)
     expanding, weighting = kind in (LuceneVariant.DOC2QUERY, LuceneVariant.DOCTTTTTQUERY), kind is LuceneVariant.DEEPCT
     for name, given, fits, what in (
         ('predictions', predictions is not None, expanding, 'predicted queries'),

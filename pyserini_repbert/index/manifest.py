@@ -63,11 +63,14 @@ def signed(record: Any) -> str:
     return f'{body},\n "sha256": "{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'
 
 
-def without_signature(raw: bytes) -> bytes | None:
-    """A signed record without its checksum; None if the checksum does not match."""
+def _unsigned(raw: bytes, path: Path) -> bytes:
+    """A signed record without its checksum. Raises DamagedFileError if the checksum does not match."""
     match = _SIGNED.fullmatch(raw)
-    fits = match is not None and hashlib.sha256(match[1]).hexdigest() == match[2].decode('ascii')
-    return match[1] + b'\n}\n' if match and fits else None
+    if match is None or hashlib.sha256(match[1]).hexdigest() != match[2].decode('ascii'):
+        raise DamagedFileError(
+            f'{path} is not as it was written, its checksum does not fit: restore the file, or build the index again'
+        )
+    return match[1] + b'\n}\n'
 
 
 def write_manifest(folder: Path, manifest: Manifest[Any]) -> None:
@@ -76,9 +79,10 @@ def write_manifest(folder: Path, manifest: Manifest[Any]) -> None:
         stream.write(signed(manifest))
 
 
-def read_record(path: Path, kind: type[_Record]) -> _Record:
-    """Read a record of the given kind."""
-    record: _Record = _parsed(kind, _bytes(path), path)
+def read_record(path: Path, kind: type[_Record], is_signed: bool = False) -> _Record:
+    """Read a record of the given kind; of a signed one, the checksum is compared."""
+    raw = _bytes(path)
+    record: _Record = _parsed(kind, _unsigned(raw, path) if is_signed else raw, path)
     return record
 
 
@@ -110,11 +114,7 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
             f'{path} has format version {_short(version)}, this release reads 1 to {FORMAT_VERSION}: '
             'build the index again, or use the release that built it'
         )
-    body = without_signature(raw) if version > 1 else raw
-    if body is None:
-        raise DamagedFileError(
-            f'{path} is not as it was written, its checksum does not fit: restore the file, or build the index again'
-        )
+    body = _unsigned(raw, path) if version > 1 else raw
     kind = values.get('kind', Settings.kind if version == 1 else None)
     if kind != settings.kind:
         expected = f"one of kind '{settings.kind}' was expected"
@@ -142,8 +142,8 @@ def verify_files(folder: Path, record: ShardRecord, remembered: bool = True) -> 
 def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except FileNotFoundError as error:
-        raise DamagedFileError(f'{path} is missing: build the index again, or restore the file') from error
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise DamagedFileError(f'{path} is missing: restore the file, or build the index again') from error
 
 
 def _load(raw: bytes, path: Path) -> dict[str, Any]:

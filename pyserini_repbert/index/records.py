@@ -14,6 +14,7 @@ from pyserini_repbert.record import Sha256
 FORMAT_VERSION = 3  # 1: manifests without a checksum of themselves; 2: only the weights' checksum, of a model's
 
 DOCIDS, TEXTS, TEXT_OFFSETS = 'docids.txt', 'texts.jsonl', 'texts.offsets.npy'
+_TEXT_FILES = (TEXTS, TEXT_OFFSETS)
 VECTORS = 'vectors.npy'
 TERMS, BLOCKS, WEIGHTS, OFFSETS, SCALES = 'terms.npy', 'blocks.npy', 'weights.npy', 'offsets.npy', 'scales.npy'
 
@@ -73,7 +74,7 @@ class Settings:
 
     def files(self) -> tuple[str, ...]:
         """The names of the files that a shard has."""
-        return (DOCIDS, VECTORS, *_text_files(self.texts))
+        return (DOCIDS, VECTORS, *(_TEXT_FILES if self.texts else ()))
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -101,11 +102,7 @@ class EpicSettings:
         """The names of the files that a shard has."""
         blocks = (TERMS, BLOCKS, OFFSETS) if self.layout == 'blocks' else ()
         scales = (SCALES,) if self.weights == 'uint8' else ()
-        return (DOCIDS, WEIGHTS, *blocks, *scales, *_text_files(self.texts))
-
-
-def _text_files(texts: bool) -> tuple[str, ...]:
-    return (TEXTS, TEXT_OFFSETS) if texts else ()
+        return (DOCIDS, WEIGHTS, *blocks, *scales, *(_TEXT_FILES if self.texts else ()))
 
 
 BundleSettings = Settings | EpicSettings  # of every kind of bundle

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.errors import InputError
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TermVector:
@@ -18,8 +20,10 @@ class TermVector:
 
     @classmethod
     def of(cls, weights: Mapping[int, float]) -> TermVector:
-        """From {term id: weight}."""
+        """From {term id: weight}. Raises InputError for a negative id."""
         terms = np.asarray(sorted(weights), dtype=np.int64)
+        if len(terms) and terms[0] < 0:
+            raise InputError(f'term id {terms[0]} was given, expected 0 or more')
         return cls(terms, np.asarray([weights[term] for term in terms.tolist()], dtype=np.float32))
 
     @classmethod

@@ -105,7 +105,7 @@ def build_ann(
             hits = min(hits, len(bundle))
             effort, reached = _cheapest(bundle, index, chosen, queries, hits, recall)
         record = AnnRecord(
-            ann=str(chosen),
+            ann=chosen,
             factory=factory(chosen, bundle.settings.dimension, len(bundle)),
             manifest_sha256=manifest,
             index_sha256='0' * 64,

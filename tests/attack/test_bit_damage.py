@@ -8,6 +8,7 @@ import os
 import random
 
 import indexes
+import numpy as np
 import pytest
 
 from pyserini_repbert.errors import PyseriniRepbertError
@@ -64,7 +65,7 @@ def unverified(kind, folder):
     if kind != 'faiss':
         list(opened.passages())
         opened.texts(['d0', 'd4', 'nowhere'])
-        [opened.docid(row) for row in range(len(opened))]
+        opened.docids(np.arange(len(opened)))
 
 
 @pytest.mark.parametrize('share', [QUICK, pytest.param(1, marks=pytest.mark.slow)])

@@ -49,9 +49,7 @@ PREDICTIONS = 'what is it / who is it\nwhere\twhen\nwhy\n'
 
 TERM_WEIGHTS = 'cat 0.5\tdog 0.25\t[SEP] 0\nfi 0.1\t##sh 0.9\nbird 1e-1\n'
 
-JSON_WEIGHTS = (
-    '{"id": "d0", "weights": {"cat": 0.5, "dog": 1}}\n{"id": "d1", "contents": "a a b"}\n{"id": "d2", "weights": {}}\n'
-)
+JSON_WEIGHTS = '{"id": "d0", "contents": "cat dog"}\n{"id": "d1", "contents": "a a b"}\n{"id": "d2", "contents": ""}\n'
 
 
 FOLDS = '[["1", 2], ["3"], ["4", "5"]]'

@@ -173,7 +173,7 @@ def test_what_is_no_number(written, text):
 def test_weights_that_are_no_term_frequencies(written, weight):
     """20,000 would make a passage of two million words."""
     with pytest.raises(InputError, match=r'file:1: expected'):
-        list(weighted_texts(written(f'{{"id": "a", "weights": {{"cat": {weight}}}}}\n'), lambda: ['a']))
+        list(weighted_texts(written(f'cat {weight}\n'), lambda: ['a']))
 
 
 # Tracebacks

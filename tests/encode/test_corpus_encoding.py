@@ -27,7 +27,7 @@ def test_a_bundle_holds_the_encoders_vectors_in_corpus_order(encoder, corpus_fil
     assert [shard.count for shard in manifest.shards] == [10, 10, 3]
     bundle = DenseBundle(tmp_path / 'index')
     passages = list(corpus)
-    assert [bundle.docid(row) for row in range(23)] == [passage.docid for passage in passages]
+    assert bundle.docids(np.arange(23)) == [passage.docid for passage in passages]
     stored = np.concatenate([vectors for _, vectors in bundle.blocks(4)])
     np.testing.assert_allclose(stored, encoder.encode([passage.text for passage in passages]), atol=1e-5)
     assert stored.dtype == np.float32

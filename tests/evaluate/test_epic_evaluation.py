@@ -31,7 +31,7 @@ def test_pruning_a_bundle_keeps_its_largest_weights(bundle, tmp_path):
         assert kept.weights.min() >= np.sort(whole.weights)[-7]
         np.testing.assert_array_equal(kept.weights, whole.weights_of(kept.terms))
     again = prune_epic_bundle(pruned, tmp_path / 'again', 3, 'uint8')
-    assert len(again.vector(0)) == 3 and again.docid(29) == 'd29'
+    assert len(again.vector(0)) == 3 and again.docids(np.array([29])) == ['d29']
     for more in (8, 0):
         with pytest.raises(InputError, match='keeps 7 weights'):
             prune_epic_bundle(pruned, tmp_path / 'more', more, 'float16')

@@ -41,15 +41,16 @@ def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
     encoder = searcher.query_encoder.encoder
     step = max(vectors.weights.max() for _, vectors in bundle.vectors()) / LEVELS
     found = searcher.batch_search(QUERIES, ['a', 'b', 'c', 'd'], 20)
+    docids = bundle.docids(np.arange(60))
     for qid, text in zip('abcd', QUERIES, strict=True):
         query = encoder.encode_query(text)
         levels = impacts(bundle.weights_of(np.arange(60), query.terms), step)
         exact = levels @ np.rint(query.weights * QUERY_UNIT) * step / QUERY_UNIT
-        best = sorted((row for row in range(60) if exact[row] > 0), key=lambda row: (-exact[row], bundle.docid(row)))
+        best = sorted((row for row in range(60) if exact[row] > 0), key=lambda row: (-exact[row], docids[row]))
         hits = found[qid]
         np.testing.assert_allclose([hit.score for hit in hits], exact[best[:20]], rtol=1e-5)
         above = [hit.docid for hit in hits if not np.isclose(hit.score, exact[best[:20]][-1])] if hits else []
-        assert above == [bundle.docid(row) for row in best[: len(above)]]
+        assert above == [docids[row] for row in best[: len(above)]]
         plain = np.sort(bundle.score(np.arange(len(bundle)), query))[::-1]
         np.testing.assert_allclose([hit.score for hit in hits], plain[: len(hits)], atol=0.05)
     assert found['d'] == [] and searcher.search(QUERIES[0], 3) == found['a'][:3]

@@ -50,7 +50,7 @@ def test_opening_reads_and_allocates_no_more_for_more_passages(tmp_path, monkeyp
         bundle = DenseBundle(folder)
         costs.append((bytes_read() - before, tracemalloc.get_traced_memory()[1]))
         tracemalloc.stop()
-        assert len(bundle) == count and bundle.docid(count - 1) == f'd{count - 1:09}'
+        assert len(bundle) == count and bundle.docids(np.array([count - 1])) == [f'd{count - 1:09}']
         assert bundle.texts(['d000000007']) == ['7']
     (read, allocated), (read_of_more, allocated_of_more) = costs
     assert abs(read_of_more - read) < 1000  # the digits of counts
@@ -66,7 +66,7 @@ def test_docids_of_another_number_of_lines_are_found_by_the_first_docid_and_by_a
     assert len(bundle) == 5
     expected = 'docids.txt has 4 lines, its manifest says 5: build the index again'
     with pytest.raises(DamagedFileError, match=expected):
-        bundle.docid(0)
+        bundle.docids(np.arange(1))
     with pytest.raises(DamagedFileError, match='docids.txt is damaged: its sha256 is'):
         DenseBundle(folder)
     with pytest.raises(DamagedFileError, match='docids.txt is damaged: its sha256 is'):

@@ -49,7 +49,7 @@ def bundle(built, tmp_path):
 def test_hits_are_those_of_exact_search_to_the_stated_recall(kind, built, vectors):
     exact_hits = RepBertSearcher(built / kind, RowEncoder(vectors))
     searcher = RepBertSearcher(built / kind, RowEncoder(vectors), ann=True)
-    assert searcher.ann.record.recall >= 0.9 and searcher.ann.record.kind == kind
+    assert searcher.ann.record.recall >= 0.9 and searcher.ann.record.ann == kind
     queries = vectors[::15] + 0.2 * clustered(60, seed=9)
     qids = [str(number) for number in range(60)]
     truth, found = (one.batch_search(queries, qids, 20, threads=2) for one in (exact_hits, searcher))
