@@ -116,12 +116,11 @@ class Gate:
                 message['headers'].append((REQUEST_ID.lower().encode(), request_id.encode()))
             await send(message)
 
-        key = headers.get(b'x-api-key', b'').decode('latin-1').strip() or None
         kind, _, token = headers.get(b'authorization', b'').decode('latin-1').strip().partition(' ')
-        if kind.lower() == 'bearer':
-            key = key or token.strip() or None
+        bearer = token if kind.lower() == 'bearer' else ''
+        key = (headers.get(b'x-api-key', b'').decode('latin-1') or bearer).strip()
         try:
-            refused = self._refused(scope, headers, key)
+            refused = self._refused(scope, key)
             if refused is None:
                 await self.app(scope, self._bounded(receive), sending)
             else:
@@ -136,15 +135,15 @@ class Gate:
         finally:
             self._note(scope, status, time.perf_counter() - start, request_id, key)
 
-    def _refused(self, scope: Scope, headers: dict[bytes, bytes], key: str | None) -> tuple[int, str] | None:
+    def _refused(self, scope: Scope, key: str) -> tuple[int, str] | None:
         """The status and message of a request that is not let in."""
         try:
             unquote_to_bytes(scope['raw_path'] + b'?' + scope['query_string']).decode('utf-8')
         except UnicodeDecodeError:
             return 400, 'the address is not valid UTF-8: encode it as UTF-8 with percent codes'
         # every key is compared, in a time that does not depend on the one given
-        accepted = [hmac.compare_digest(_digest(key or ''), digest) for digest in self._keys]
-        if self._keys and scope['path'].startswith(_GUARDED) and not (key and any(accepted)):
+        accepted = [hmac.compare_digest(_digest(key), digest) for digest in self._keys]
+        if self._keys and scope['path'].startswith(_GUARDED) and not any(accepted):
             return 401, f'this service takes a key, {"the one given is not accepted" if key else "none was given"}'
         return None
 
@@ -162,11 +161,9 @@ class Gate:
 
         return receiving
 
-    def _note(self, scope: Scope, status: int, seconds: float, request_id: str, key: str | None) -> None:
+    def _note(self, scope: Scope, status: int, seconds: float, request_id: str, key: str) -> None:
         path = getattr(scope.get('route'), 'path', None) or ('page' if scope.get('endpoint') else 'other')
         self._metrics.request(path, scope['method'], status, seconds)
-        if not access_log.isEnabledFor(logging.INFO):
-            return
         entry: dict[str, Any] = {
             'ts': datetime.now(UTC).isoformat(timespec='milliseconds').replace('+00:00', 'Z'),
             'event': 'request',
@@ -176,7 +173,7 @@ class Gate:
             'path': scope['path'],
             'status': status or 499,  # the client went away before there was an answer
             'latency_ms': round(1000 * seconds, 3),
-            'key_id': None if key is None else _digest(key).hex()[:12],
+            'key_id': _digest(key).hex()[:12] if key else None,
         }
         if self._settings.log_queries:
             entry['query'] = (scope.get('query_string') or b'').decode('latin-1')[:2000]

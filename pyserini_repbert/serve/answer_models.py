@@ -40,16 +40,11 @@ class Part(BaseModel):
     match: bool = Field(description='whether the query has this word')
 
 
-class Document(BaseModel):
-    """A passage."""
+class CandidateResponse(BaseModel):
+    """A hit."""
 
     docid: str = Field(description='of the passage')
     doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
-
-
-class CandidateResponse(Document):
-    """A hit."""
-
     score: float = Field(description='of the last step')
     rank: int = Field(description='from 1')
     display: list[Part] | None = Field(None, description='with display=true: the passage, cleaned up for reading')
@@ -144,8 +139,11 @@ class IndexResponse(Answered, IndexInfo):
     """An index."""
 
 
-class DocumentResponse(Document, OfIndex):
+class DocumentResponse(OfIndex):
     """A document."""
+
+    docid: str = Field(description='of the document')
+    doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
 
 
 class TopicsResponse(OfIndex):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +15,7 @@ from pyserini_repbert.errors import InputError, MismatchError, MissingResourceEr
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
-from pyserini_repbert.names.rankers import names_class
+from pyserini_repbert.names.rankers import names_class, takes_index
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.adapted import with_adapted
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
@@ -50,23 +50,15 @@ def type_of(alias: str, settings: IndexSettings) -> str:
     return kind
 
 
-def sparse_specs(settings: IndexSettings, wanted: Sequence[str] | None, lucene: bool) -> dict[str, PipelineSpec]:
-    """The sparse systems of an index by name: those wanted, or the catalog's techniques that fit its Lucene index.
-
-    `lucene` says whether the settings' place is the Lucene index itself, not a dense index that has one beside it.
-    """
-    place = settings.place
+def sparse_specs(place: str, wanted: Sequence[str] | None) -> dict[str, PipelineSpec]:
+    """The sparse systems by name: those wanted, or the catalog's techniques that fit the Lucene index at a place."""
     if wanted is None:
-        variant = (built_variant(Path(place)) if lucene else None) or 'bm25'
+        variant = built_variant(Path(place)) or 'bm25'
         wanted = [name for name, entry in catalog.entries('sparse').items() if entry.values['variant'] == variant]
-    specs = {}
-    for spec in wanted:
-        name, _, folder = spec.partition('@')
-        is_class = names_class(name)
-        if not folder and lucene and not is_class:
-            spec = f'{name}@{place}'
-        specs[name] = PipelineSpec(sparse=(spec,), index=None if folder or lucene or is_class else place)
-    return specs
+    return {
+        spec.partition('@')[0]: PipelineSpec(sparse=(spec,), index=place if takes_index(spec) else None)
+        for spec in wanted
+    }
 
 
 class ServedIndex:
@@ -82,12 +74,7 @@ class ServedIndex:
     """
 
     def __init__(
-        self,
-        alias: str,
-        settings: IndexSettings,
-        service: ServeSettings,
-        queues: Mapping[str, Queue],
-        base: Self | None,
+        self, alias: str, settings: IndexSettings, service: ServeSettings, queues: dict[str, Queue], base: Self | None
     ) -> None:
         self.alias, self.settings = alias, settings
         self._service, self._queues = service, queues
@@ -97,13 +84,12 @@ class ServedIndex:
         self.index_type = type_of(alias, settings)
         self.encoder: str | None = None
         self.specs: dict[str, PipelineSpec] = {}
-        lucene = settings if self.index_type == 'tf' else base and base.settings
         if self.index_type == 'impact':
             self.specs = {'epic': PipelineSpec(sparse=(settings.place,))}
-        elif lucene:
-            self.specs = sparse_specs(lucene, settings.sparse, lucene=True)
-        elif settings.sparse is not None or catalog.find('indexes', settings.place):
-            self.specs = sparse_specs(settings, settings.sparse, lucene=False)
+        elif base and self.index_type != 'tf':
+            self.specs = sparse_specs(base.settings.place, settings.sparse)
+        elif self.index_type == 'tf' or settings.sparse is not None or catalog.find('indexes', settings.place):
+            self.specs = sparse_specs(settings.place, settings.sparse)
         dense = queues['dense'].call(self._open_dense) if self.index_type in ('dense', 'faiss') else None
         if dense is not None and base is None and not getattr(dense.index, 'has_texts', False):
             raise InputError(f"index '{alias}' stores no passages: name the Lucene index that does as its base_index")

@@ -31,6 +31,7 @@ _Index = Annotated[str, Field(description='name of an index, see list_indexes')]
 _Query = Annotated[str, Field(description='a question')]
 _Hits = Annotated[int, Field(description='how many hits', ge=1)]
 _Scores = Annotated[dict[str, float], Field(description='{docid: score}')]
+_BARE = requests.PipelineRequest()  # the default system, not reranked
 
 
 def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
@@ -54,18 +55,11 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         index: Annotated[str, Field(description='name of an index, see list_indexes; default: the first')] = '',
         hits: requests.Hits = None,
         parse: requests.Parsed = True,
-        system: requests.Systems | None = None,
-        fusion: requests.Fusion = 'interleave',
-        weights: requests.Weights | None = None,
-        normalize: requests.Normalize = 'none',
-        rerank: requests.Stages | None = None,
+        pipeline: requests.PipelineRequest = _BARE,
         provenance: requests.Provenance = False,
     ) -> dict[str, Any]:
         """Search an index: the best passages for a question, with their texts."""
         text = query if isinstance(query, str) else str(query.get('query_txt') or '')
-        pipeline = requests.PipelineRequest(
-            system=system or [], fusion=fusion, weights=weights or [], normalize=normalize, rerank=rerank or []
-        )
         ask = pipeline.ask(text, hits, provenance, service.settings.limits)
 
         def work(trace: RequestTrace) -> dict[str, Any]:
@@ -73,7 +67,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
             (answer,) = service.search(alias, [ask], trace)
             return searched(service.index(alias), answer, Shown(parse, provenance=provenance))
 
-        return await service.run(work, bool(rerank))
+        return await service.run(work, bool(pipeline.rerank))
 
     @tool
     async def get_document(docid: str, index: _Index, parse: bool = True) -> str | dict[str, Any] | list[Any]:

@@ -94,8 +94,6 @@ def add_error_handlers(app: FastAPI) -> None:
         message = str(error.detail)
         if error.status_code == 404 and message == 'Not Found':
             message = 'there is nothing at this address: expected /v1/{index}/search, say; /docs has all of them'
-        if message == 'There was an error parsing the body':
-            message = 'the body is not JSON in UTF-8: send it as it is, not compressed'
         if error.status_code == 405:
             message = f'{request.method} is not for this address: /docs says what is'
         return json_response({'error': message}, error.status_code, dict(error.headers or {}))

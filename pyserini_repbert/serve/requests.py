@@ -24,14 +24,10 @@ def _field(name: str, least: float | None = None, most: float | None = None) -> 
     return Field(ge=least, le=most, description=PipelineSpec.model_fields[name].description)
 
 
-# What HTTP and MCP share.
 _SYSTEMS = "rankings of the index, fused if several: 'dense', 'bm25', …; 'hybrid' is dense and bm25"
 _STAGES = 'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; repeatable'
 Systems = Annotated[list[str], Field(max_length=8, description=_SYSTEMS)]
 Fusion = Annotated[Literal['interleave', 'rrf', 'interpolation'], Field(description='how several rankings become one')]
-Weights = Annotated[list[Annotated[FiniteFloat, Field(ge=0, le=1e6)]], _field('weights')]
-Normalize = Annotated[Literal['none', 'minmax', 'zscore'], _field('normalize')]
-Stages = Annotated[list[str], Field(max_length=4, description=_STAGES)]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
 Parsed = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
@@ -64,10 +60,10 @@ class PipelineRequest(Sent):
     system: Systems = []
     fusion: Fusion = 'interleave'
     alpha: Annotated[FiniteFloat | None, _field('alpha', 0, 1)] = None
-    weights: Weights = []
-    normalize: Normalize = 'none'
+    weights: Annotated[list[Annotated[FiniteFloat, Field(ge=0, le=1e6)]], _field('weights')] = []
+    normalize: Annotated[Literal['none', 'minmax', 'zscore'], _field('normalize')] = 'none'
     rrf_k: Annotated[FiniteFloat | None, _field('rrf_k', 0, 1e6)] = None
-    rerank: Stages = []
+    rerank: Annotated[list[str], Field(max_length=4, description=_STAGES)] = []
     k1: Annotated[FiniteFloat | None, _field('k1', 0, 1e6)] = None
     b: Annotated[FiniteFloat | None, _field('b', 0, 1)] = None
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +33,7 @@ class RememberingDuoBert(DuoBertReranker):
 
     def __init__(self, reranker: DuoBertReranker) -> None:
         vars(self).update(vars(reranker))
-        self.matrices: OrderedDict[str, Matrix] = OrderedDict()  # by a digest of query and passages
+        self.matrices: dict[tuple[str, tuple[str | None, ...]], Matrix] = {}  # by query and texts
 
     def pair_differences(
         self,
@@ -49,14 +47,13 @@ class RememberingDuoBert(DuoBertReranker):
         for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
             pairs = sampled_pairs(len(candidates), self.samples, sample_seed(self.seed, query))
             pairs = wanted[number] if wanted else pairs
-            compared = '\0'.join([query, *map(str, candidates.texts)])
-            key = hashlib.sha256(compared.encode('utf-8', 'replace')).hexdigest()
-            if key not in self.matrices or np.isnan(self.matrices[key][pairs]).any():
-                (self.matrices[key],) = super().pair_differences([query], [candidates], [pairs], on_progress)
-            self.matrices.move_to_end(key)
+            matrix = self.matrices.pop((query, candidates.texts), None)
+            if matrix is None or np.isnan(matrix[pairs]).any():
+                (matrix,) = super().pair_differences([query], [candidates], [pairs], on_progress)
+            self.matrices[query, candidates.texts] = matrix
             if len(self.matrices) > _MATRICES:
-                self.matrices.popitem(last=False)
-            matrices.append(self.matrices[key])
+                del self.matrices[next(iter(self.matrices))]
+            matrices.append(matrix)
         return matrices
 
 

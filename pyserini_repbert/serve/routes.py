@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
@@ -109,9 +108,6 @@ def _add_searching(router: APIRouter, service: Service) -> None:
             raise InputError(f'{len(body.queries)} queries were given, at most {limits.batch_queries} are taken')
         asks = [body.ask(one.text, body.hits, body.provenance, limits) for one in body.queries]
         qids = [str(place) if one.qid is None else one.qid for place, one in enumerate(body.queries)]
-        (qid, times), *_ = Counter(qids).most_common(1)
-        if times > 1:
-            raise InputError(f"qid '{qid[:60]}' was given twice (a query without one has its place, from 0)")
         shown = Shown(body.parse, None, body.provenance, body.display)
 
         def work(trace: RequestTrace) -> Response:

@@ -134,10 +134,7 @@ class Service:
             return list(threads.map(one, asks))
 
     def rerank(self, alias: str, query: str, docids: Sequence[str], spec: StageSpec, trace: Trace) -> Ranking:
-        """Documents of an index in a reranker's order.
-
-        Raises MissingResourceError for a docid that the index lacks, InputError for one given twice.
-        """
+        """Documents of an index in a reranker's order."""
         check_query(query, self.settings.limits)
         self.rerankers.check([spec])
         hits = self._with_texts(self.index(alias), docids)

@@ -153,10 +153,7 @@ def read_settings(path: StrPath) -> FileSettings:
 
 
 def read_keys(path: StrPath) -> list[str]:
-    """The keys of a file, one a line; blank lines and those that begin with # do not count.
-
-    Raises InputError for a file that is missing or has no keys.
-    """
+    """The keys of a file, one a line; blank lines and those that begin with # do not count."""
     text = existing_file(path, 'keys file').read_text(encoding='utf-8-sig', errors='replace')
     keys = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith('#')]
     if not keys:
