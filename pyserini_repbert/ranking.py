@@ -150,12 +150,14 @@ class Ranker(ABC):
     ----------
     name : as the catalog or the user calls it
     reads : how many candidates of a run it reads, `ALL` for all of them; None: a first stage, which takes no run
+    parts : the rankers that it is made of, in their order
     threads : CPU threads, or queries that Lucene answers at a time; 1 leaves the libraries' own settings
     remove_duplicates : of a docid that a ranking has twice, keep the best hit
     """
 
     name: str = ''
     reads: int | None = None
+    parts: tuple[Ranker, ...] = ()
     threads: int = 1
     remove_duplicates: bool = False
 
@@ -192,7 +194,8 @@ class Ranker(ABC):
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
         """The query-document pairs to come for runs of these lengths: they cut batches and size the progress bar."""
-        return [0] * len(lengths)
+        of_parts = [part.planned(lengths) for part in self.parts]
+        return [sum(counts) for counts in zip([0] * len(lengths), *of_parts, strict=True)]
 
     def identity(self) -> Mapping[str, Any]:
         """All that decides its rankings, apart from topics and run: records and resuming compare it."""
@@ -209,8 +212,11 @@ class Ranker(ABC):
         return [None] * len(docids)
 
     def leaves(self) -> Iterator[Ranker]:
-        """The rankers that it is made of, in their order."""
-        yield self
+        """The rankers without parts that it is made of, in their order: itself if it has no parts."""
+        if not self.parts:
+            yield self
+        for part in self.parts:
+            yield from part.leaves()
 
     def close(self) -> None:
         """Release what its parts hold open."""

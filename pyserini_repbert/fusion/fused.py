@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization, combiner, fuse
@@ -55,11 +55,6 @@ class Fusion(Ranker):
         """Passage texts from the first part that stores any."""
         stored = (part.texts(docids) for part in self.parts)
         return next(filter(any, stored), [None] * len(docids))
-
-    def leaves(self) -> Iterator[Ranker]:
-        """The leaves of its parts, in their order."""
-        for part in self.parts:
-            yield from part.leaves()
 
 
 def fused_depth(method: str, k: int | None) -> int | None:

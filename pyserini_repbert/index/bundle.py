@@ -97,9 +97,9 @@ class Bundle(Generic[_Settings, _Shard]):
     settings_kind: type[_Settings]
     shard_kind: type[_Shard]
 
-    def __init__(self, folder: StrPath, verify: bool = True) -> None:
+    def __init__(self, folder: StrPath, verify: bool = True, part: Manifest[_Settings] | None = None) -> None:
         self.folder = Path(folder)
-        self.manifest: Manifest[_Settings] = read_manifest(folder, self.settings_kind)
+        self.manifest: Manifest[_Settings] = part or read_manifest(folder, self.settings_kind)
         self.settings = self.manifest.settings
         self.shards: list[_Shard] = []
         try:
@@ -109,7 +109,7 @@ class Bundle(Generic[_Settings, _Shard]):
                     verify_files(place, record)
                 self.shards.append(self.shard_kind(place, record, self.settings))
         except DamagedFileError as error:
-            if read_manifest(folder, self.settings_kind) != self.manifest:
+            if part is None and read_manifest(folder, self.settings_kind) != self.manifest:
                 raise InputError(f'index {folder} was replaced while it was being opened: try again') from error
             raise
         self._docids = Docids([shard.docids for shard in self.shards])

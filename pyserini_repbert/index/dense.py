@@ -32,6 +32,7 @@ class DenseBundle(Bundle[Settings, DenseShard]):
     ----------
     folder : the index folder
     verify : compare all files with their sha256 (the first time; then only what has changed)
+    part : a manifest of some of its shards, which alone are opened
     """
 
     settings_kind = Settings

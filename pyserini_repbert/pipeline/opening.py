@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,7 +104,7 @@ def _dense(spec: PipelineSpec, machine: Machine, device: str, on_build: Building
     if machine.ray is not None:
         from pyserini_repbert.pipeline.ray_shards import ShardSearch
 
-        spread = lambda bundle: ShardSearch(machine.ray, bundle, device)  # noqa: E731
+        spread = partial(ShardSearch, machine.ray, device=device)
     settings = spec.model_dump(include={'ann', 'device_dtype', 'precision', 'max_length'})
     return RepBertSearcher(folder, spec.encoder, device, spread=spread, **settings), folder
 

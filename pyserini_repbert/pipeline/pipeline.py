@@ -29,7 +29,7 @@ class Chain(Ranker):
 
     def __init__(self, stages: Sequence[Ranker]) -> None:
         check_depths([stage.label for stage in stages], [stage.reads or 0 for stage in stages])
-        self.stages, self.reads = tuple(stages), stages[0].reads
+        self.parts, self.reads = tuple(stages), stages[0].reads
         self.name = '+'.join(stage.label for stage in stages)
         encoders = [getattr(leaf, 'encoder', leaf) for leaf in self.leaves()]
         self.tokenizers = [encoder.tokenizer for encoder in encoders if hasattr(encoder, 'tokenizer')]
@@ -59,19 +59,12 @@ class Chain(Ranker):
         return batch
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        for place, stage in enumerate(self.stages):
+        for place, stage in enumerate(self.parts):
             run = stage.rank(topics, run, None, trace.at(place, stage.label))
         return run or {}
 
     def identity(self) -> Mapping[str, Any]:
-        return {'stages': [stage.identity() for stage in self.stages]}
-
-    def planned(self, lengths: Sequence[int]) -> list[int]:
-        return [sum(counts) for counts in zip(*(stage.planned(lengths) for stage in self.stages), strict=True)]
-
-    def leaves(self) -> Iterator[Ranker]:
-        for stage in self.stages:
-            yield from stage.leaves()
+        return {'stages': [stage.identity() for stage in self.parts]}
 
 
 class Pipeline(Ranker):
@@ -94,7 +87,8 @@ class Pipeline(Ranker):
         self.rerankers = opened[0] if len(opened) == 1 else Chain(opened) if opened else None
         self.source = texts or self.first
         self.reads = None if self.first or not self.rerankers else self.rerankers.reads
-        self.name = '+'.join(part.label for part in (self.first, self.rerankers) if part)
+        self.parts = tuple(part for part in (self.first, self.rerankers) if part)
+        self.name = '+'.join(part.label for part in self.parts)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         return run_pipeline(self, topics, run, k, trace, keep_runs=isinstance(trace, Notes))
@@ -103,16 +97,9 @@ class Pipeline(Ranker):
         stages = self.rerankers.identity() if self.rerankers else {}
         return {'first': self.first.identity() if self.first else None, **stages}
 
-    def planned(self, lengths: Sequence[int]) -> list[int]:
-        return self.rerankers.planned(lengths) if self.rerankers else super().planned(lengths)
-
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         texts = _texts(self.source, docids)
         return super().texts(docids) if texts is None else list(texts.texts(docids))
-
-    def leaves(self) -> Iterator[Ranker]:
-        for part in (self.first, self.rerankers):
-            yield from part.leaves() if part else ()
 
 
 def _opened(stage: Stage, drop_rest: bool) -> Ranker:

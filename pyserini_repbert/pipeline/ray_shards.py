@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 from pyserini_repbert.encode.output import clear_parts
 from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
 from pyserini_repbert.errors import MismatchError
-from pyserini_repbert.index.dense import DenseBundle, DenseShard
-from pyserini_repbert.index.manifest import verify_files
+from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.records import (
     BundleSettings,
     EpicSettings,
     Manifest,
     Settings,
-    ShardRecord,
     setting_difference,
 )
 from pyserini_repbert.pipeline.ray_jobs import Crew, Job
@@ -39,13 +37,14 @@ class ShardSearch:
 
     def __init__(self, crew: Crew, bundle: DenseBundle, device: str = 'cpu') -> None:
         self._crew = crew
-        records, folder = bundle.manifest.shards, str(bundle.folder.absolute())
-        counts = [record.count for record in records]
-        places = groups(counts, crew.room())
-        self._starts = [sum(counts[: group.start]) for group in places]
-        self._works = [
-            SearchShards(folder, bundle.settings, tuple(records[group.start : group.stop]), device) for group in places
-        ]
+        manifest, folder = bundle.manifest, str(bundle.folder.absolute())
+        counts = [record.count for record in manifest.shards]
+        self._starts, self._works = [], []
+        for group in groups(counts, crew.room()):
+            places = slice(group.start, group.stop)
+            part = replace(manifest, shards=manifest.shards[places], count=sum(counts[places]))
+            self._works.append(SearchShards(folder, part, device))
+            self._starts.append(sum(counts[: group.start]))
 
     def __call__(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
         """The k best rows of each query, float32 (n, d), and all that tie with the last of them."""
@@ -56,17 +55,16 @@ class ShardSearch:
 
 @dataclass(frozen=True)
 class SearchShards:
-    """The work of searching consecutive shards of a bundle; `index` is its folder, an absolute path."""
+    """The work of searching the shards of a bundle that `part` has; `index` is its folder, an absolute path."""
 
     index: str
-    settings: Settings
-    records: tuple[ShardRecord, ...]
+    part: Manifest[Settings]
     device: str = 'cpu'
 
     @property
     def name(self) -> str:
         """'shard-00000 to shard-00003 of /data/index'"""
-        first, last = self.records[0].folder, self.records[-1].folder
+        first, last = self.part.shards[0].folder, self.part.shards[-1].folder
         return f'{first if first == last else f"{first} to {last}"} of {self.index}'
 
     def opened(self, threads: int) -> Callable[[_Question], list[TopRows]]:
@@ -76,30 +74,8 @@ class SearchShards:
         from pyserini_repbert.models.precision import usable_device
 
         torch.set_num_threads(threads)
-        index = ExactIndex(_Opened(self), usable_device(self.device))
+        index = ExactIndex(DenseBundle(self.index, part=self.part), usable_device(self.device))
         return lambda question: index.search(*question)
-
-
-class _Opened:
-    """The vectors of consecutive shards."""
-
-    def __init__(self, work: SearchShards) -> None:
-        self._shards = []
-        for record in work.records:
-            place = Path(work.index) / record.folder
-            verify_files(place, record)
-            self._shards.append(DenseShard(place, record, work.settings))
-
-    def __len__(self) -> int:
-        return sum(len(shard.vectors) for shard in self._shards)
-
-    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
-        """(first row, vectors) of at most `size` rows of one shard each, in order."""
-        start = 0
-        for shard in self._shards:
-            for first in range(0, len(shard.vectors), size):
-                yield start + first, shard.vectors[first : first + size]
-            start += len(shard.vectors)
 
 
 def groups(counts: Sequence[int], most: int) -> list[range]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,24 +31,34 @@ class Facts(NamedTuple):
     models: tuple[Model, ...]
 
 
-class ChainWorker:
-    """The rerankers of a spec on one device, opened by the first call, so that errors are those of a call."""
+@dataclass(frozen=True)
+class RerankBatches:
+    """The work of reranking batches with the rerankers of a spec; a checkpoint folder has to be on every machine."""
 
-    def __init__(self, open_chain: OpenChain, spec: PipelineSpec, machine: Machine, device: str) -> None:
-        self._open = partial(open_chain, spec, machine, device)
+    open_chain: OpenChain
+    spec: PipelineSpec
+    machine: Machine
 
-    @cached_property
-    def _chain(self) -> Ranker:
-        return self._open()
+    def opened(self, threads: int, device: str | None = None) -> Callable[[Batch | Sequence[int]], Any]:
+        """The answers of a worker on a device, by default the machine's first.
 
-    def __call__(self, asked: Batch | Sequence[int]) -> Any:
-        """The number, run and notes of a batch; or the `Facts`, for lengths of candidate lists."""
-        if not isinstance(asked, Batch):
-            return Facts(self._chain.identity(), self._chain.planned(asked), models_of(self._chain))
-        ((number, run, notes),) = self._chain.stream([asked])
-        for part in notes.walk():
-            part.progress, part.run = SILENT, {}
-        return number, {qid: ranking.without_texts() for qid, ranking in run.items()}, notes
+        The answer to a batch is its number, run and notes; that to lengths of candidate lists the `Facts`. The first
+        call opens the rerankers, so that errors are those of a call.
+        """
+        import torch
+
+        torch.set_num_threads(threads)
+        opened = cache(lambda: self.open_chain(self.spec, self.machine, device or self.machine.devices[0]))
+        return lambda asked: _answer(opened(), asked)
+
+
+def _answer(chain: Ranker, asked: Batch | Sequence[int]) -> Any:
+    if not isinstance(asked, Batch):
+        return Facts(chain.identity(), chain.planned(asked), models_of(chain))
+    ((number, run, notes),) = chain.stream([asked])
+    for part in notes.walk():
+        part.progress, part.run = SILENT, {}
+    return number, {qid: ranking.without_texts() for qid, ranking in run.items()}, notes
 
 
 class Spread(Ranker):
@@ -60,7 +70,7 @@ class Spread(Ranker):
 
     def __init__(self, open_chain: OpenChain, spec: PipelineSpec, machine: Machine) -> None:
         places = DevicePlaces if machine.ray is None else RayPlaces
-        self._places: DevicePlaces | RayPlaces = places(open_chain, spec, machine)
+        self._places: DevicePlaces | RayPlaces = places(RerankBatches(open_chain, spec, machine))
         self.name, self.reads = '+'.join(stage.label for stage in spec.stages), spec.stages[0].k
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
@@ -98,18 +108,17 @@ class Spread(Ranker):
 class DevicePlaces:
     """One process for each device: ('cuda:0', 'cuda:1'); a device may come twice."""
 
-    def __init__(self, open_chain: OpenChain, spec: PipelineSpec, machine: Machine) -> None:
+    def __init__(self, work: RerankBatches) -> None:
         import torch
         from torch import multiprocessing
 
         context = multiprocessing.get_context('spawn')  # CUDA does not survive a fork
         devices = context.Queue()
-        for device in machine.devices:
+        for device in work.machine.devices:
             devices.put(device)
-        self._n = len(machine.devices)
+        self._n = len(work.machine.devices)
         threads = max(1, torch.get_num_threads() // self._n)
-        settings = open_chain, spec, machine, devices, threads
-        self._pool = ProcessPoolExecutor(self._n, context, _Process.start, settings)
+        self._pool = ProcessPoolExecutor(self._n, context, _Process.start, (work, threads, devices))
 
     def answers(self, asked: Iterable[Batch | Sequence[int]]) -> Iterator[Any]:
         """The answer to each batch, in the order in which they are finished."""
@@ -141,41 +150,21 @@ class _Process:
     worker: Callable[[Any], Any]
 
     @classmethod
-    def start(cls, open_chain: OpenChain, spec: PipelineSpec, machine: Machine, devices: Any, threads: int) -> None:
-        import torch
-
-        torch.set_num_threads(threads)
-        cls.worker = ChainWorker(open_chain, spec, machine, devices.get())
+    def start(cls, work: RerankBatches, threads: int, devices: Any) -> None:
+        cls.worker = work.opened(threads, devices.get())
 
     @classmethod
     def answer(cls, asked: Batch | Sequence[int]) -> Any:
         return cls.worker(asked)
 
 
-@dataclass(frozen=True)
-class RerankBatches:
-    """The work of a `ChainWorker`; a checkpoint folder has to be on every machine."""
-
-    open_chain: OpenChain
-    spec: PipelineSpec
-    machine: Machine
-
-    def opened(self, threads: int) -> Callable[[Any], Any]:
-        """The worker's answers."""
-        import torch
-
-        torch.set_num_threads(threads)
-        return ChainWorker(self.open_chain, self.spec, self.machine, self.machine.devices[0])
-
-
 class RayPlaces:
     """The workers of a crew; each computes on the machine's first device, and starts with its first batch."""
 
-    def __init__(self, open_chain: OpenChain, spec: PipelineSpec, machine: Machine) -> None:
-        self._crew: Crew = machine.ray
-        stages = tuple(_absolute(stage) for stage in spec.stages)
-        alone = machine.model_copy(update={'ray': None})
-        self._work = RerankBatches(open_chain, spec.model_copy(update={'stages': stages}), alone)
+    def __init__(self, work: RerankBatches) -> None:
+        self._crew: Crew = work.machine.ray
+        spec = work.spec.model_copy(update={'stages': tuple(map(_absolute, work.spec.stages))})
+        self._work = replace(work, spec=spec, machine=work.machine.model_copy(update={'ray': None}))
 
     def answers(self, asked: Iterable[Batch | Sequence[int]]) -> Iterator[Any]:
         """The answer to each batch, in the order in which they are finished."""

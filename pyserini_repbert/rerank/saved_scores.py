@@ -182,7 +182,7 @@ class Saving(Ranker):
         if before and self.pairwise is None:
             raise InputError('scores are saved of one stage, or of two whose last is duoBERT')
         self.pointwise = before[-1] if before else None if self.pairwise else last
-        self.stages, self.depths = tuple(stages), tuple(depths)
+        self.parts, self.depths = tuple(stages), tuple(depths)
         self.name, self.reads = '+'.join(stage.name for stage in stages), stages[0].reads
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
@@ -223,10 +223,4 @@ class Saving(Ranker):
         return compared, duo.reordered(run, scores)
 
     def identity(self) -> Mapping[str, Any]:
-        return {'replay_k0': list(self.depths), 'of': [stage.identity() for stage in self.stages]}
-
-    def planned(self, lengths: Sequence[int]) -> list[int]:
-        return [sum(counts) for counts in zip(*(stage.planned(lengths) for stage in self.stages), strict=True)]
-
-    def leaves(self) -> Iterator[Ranker]:
-        yield from self.stages
+        return {'replay_k0': list(self.depths), 'of': [stage.identity() for stage in self.parts]}
