@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output
@@ -123,7 +122,7 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
         for topic in topics:
             hits = run[topic.qid]
             hits = hits.with_texts(dict(zip(hits.docids, pipeline.texts(hits.docids), strict=True)))
-            reasons: Sequence[Any] = ()
+            reasons: Sequence[Sequence[str]] = ()
             if options.explain or options.interactive:
                 searchers = watcher.parts[0].parts.values()
                 names, inputs = [part.name for part in searchers], [part.run[topic.qid] for part in searchers]

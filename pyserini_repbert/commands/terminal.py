@@ -19,7 +19,6 @@ from pyserini_repbert.trace import Notes, StageCost, StageTimes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyserini_repbert.explain.explaining import HitReasons
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
     from pyserini_repbert.names.indexes import NamedIndex
 
@@ -28,7 +27,7 @@ _INDENT = '      '
 _LINES = 4
 
 
-def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) -> str:
+def shown_hits(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ()) -> str:
     """The query and its hits as lines of text, each hit's reasons below it; a passage is cut to a few lines."""
     from pyserini_repbert.data.passages import mended
 
@@ -41,9 +40,7 @@ def shown_hits(query: str, hits: Ranking, reasons: Sequence[HitReasons] = ()) ->
             wrapped = textwrap.wrap(text, width - len(_INDENT), max_lines=_LINES, placeholder=' …')
             lines += [_INDENT + line for line in wrapped]
         if reasons:
-            why = reasons[rank - 1]
-            lines.append(f'{_INDENT}ranks: {", ".join(f"{name} {place}" for name, place in why.ranks)}')
-            lines += [f'{_INDENT}why: {why.reranker}'] if why.reranker else []
+            lines += [_INDENT + reason for reason in reasons[rank - 1]]
     return '\n'.join(lines)
 
 

@@ -6,7 +6,6 @@ from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.explain.evidence import (
-        Explanation as Explanation,
         explain_indexed as explain_indexed,
         explain_text as explain_text,
         similarity_maps as similarity_maps,
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.explain.explaining import explanation as explanation
 
 _NAMES = {
-    'pyserini_repbert.explain.evidence': ('Explanation', 'explain_indexed', 'explain_text', 'similarity_maps'),
+    'pyserini_repbert.explain.evidence': ('explain_indexed', 'explain_text', 'similarity_maps'),
     'pyserini_repbert.explain.explaining': ('explanation',),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

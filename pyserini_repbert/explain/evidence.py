@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,54 +17,30 @@ from pyserini_repbert.rerank.cedr import CedrReranker
 from pyserini_repbert.rerank.epic import check_fits
 
 
-class Weighted(NamedTuple):
-    """A wordpiece and its weight."""
+def explain_text(encoder: EpicEncoder, query: str, passage: str, top: int = 10, prune: int = 0) -> dict[str, Any]:
+    """EPIC's score of a passage that is given as a text, taken apart into values of JSON.
 
-    term: str
-    weight: float
+    Of the passage's weights, the `prune` largest count (0: all). Every term has a 'term' and its weights.
 
-
-class Contribution(NamedTuple):
-    """A query term, its weights in the vectors of query and passage, and their product: its share of the score."""
-
-    term: str
-    query_weight: float
-    passage_weight: float
-    contribution: float
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A score of EPIC, taken apart; without a text, there are no wordpieces and no quality of the passage."""
-
-    query: tuple[Weighted, ...]  # its wordpieces in order, with their importances (EPIC eq. 1, Figure 3)
-    passage: tuple[Weighted, ...]  # its wordpieces in order, with their weights in its vector (EPIC eq. 4, Figure 4)
-    expansions: tuple[Weighted, ...]  # the strongest terms that the text lacks, strongest first (EPIC Figure 4)
-    contributions: tuple[Contribution, ...]  # of distinct query terms, greatest first; they sum to the score (eq. 5)
-    score: float  # the inner product of the vectors of query and passage
-    quality: float | None  # of the passage, 0 to 1 (EPIC eq. 3)
-    precision: str
-
-    def as_json(self) -> dict[str, Any]:
-        """The explanation as values of JSON."""
-        parts = {'query_terms': self.query, 'passage_terms': self.passage, 'expansions': self.expansions}
-        listed = {name: [term._asdict() for term in terms] for name, terms in parts.items()}
-        listed['contributions'] = [part._asdict() for part in self.contributions]
-        return {'score': self.score, 'quality': self.quality, 'precision': self.precision, **listed}
-
-
-def explain_text(encoder: EpicEncoder, query: str, passage: str, top: int = 10, prune: int = 0) -> Explanation:
-    """Explain the score of a passage that is given as a text, of whose weights the `prune` largest count (0: all)."""
+    - 'query_terms': the query's wordpieces in order, with their importances (EPIC eq. 1, Figure 3)
+    - 'passage_terms': the passage's wordpieces in order, with their weights in its vector (EPIC eq. 4, Figure 4)
+    - 'expansions': the `top` strongest terms that the text lacks, strongest first (EPIC Figure 4)
+    - 'contributions': for distinct query terms, greatest first, the weights in the vectors of query and passage, and
+      their product 'contribution'; the products sum to 'score' (EPIC eq. 5)
+    - 'quality': of the passage, 0 to 1 (EPIC eq. 3)
+    - 'precision': what the model ran in
+    """
     vector = largest(encoder.encode_dense([passage])[0], prune)
     return _explained(encoder, query, vector, passage, top)
 
 
 def explain_indexed(
     encoder: EpicEncoder, index: EpicBundle, query: str, docid: str, text: str | None = None, top: int = 10
-) -> Explanation:
-    """Explain the score of a passage in an index, from its stored vector, pruned and quantised as it is.
+) -> dict[str, Any]:
+    """`explain_text` for a passage in an index, from its stored vector, pruned and quantised as it is.
 
-    The text is that of the index, if it stores texts and none is given.
+    The text is that of the index, if it stores texts and none is given; without one, there are no wordpieces of the
+    passage, and its quality is None.
     """
     check_fits(index, encoder)
     row = int(index.rows([docid])[0])
@@ -76,7 +51,7 @@ def explain_indexed(
     return _explained(encoder, query, index.vector(row), text or index.texts([docid])[0], top)
 
 
-def _explained(encoder: EpicEncoder, query: str, vector: TermVector, text: str | None, top: int) -> Explanation:
+def _explained(encoder: EpicEncoder, query: str, vector: TermVector, text: str | None, top: int) -> dict[str, Any]:
     if top < 0:
         raise InputError(f'{top} expansions were asked for, expected 0 or more')
     (query_tokens,) = encoder.query_weights([query])
@@ -87,21 +62,25 @@ def _explained(encoder: EpicEncoder, query: str, vector: TermVector, text: str |
     summed = TermVector.summed(query_tokens.ids, query_tokens.weights)
     terms = encoder.tokenizer.tokens(summed.terms.tolist())
     pairs = zip(summed.weights.tolist(), vector.weights_of(summed.terms).tolist(), strict=True)
-    shares = [Contribution(term, one, other, one * other) for term, (one, other) in zip(terms, pairs, strict=True)]
-    contributions = tuple(sorted(shares, key=lambda part: (-part.contribution, part.term)))
-    return Explanation(
-        _named(encoder, query_tokens.ids, query_tokens.weights.tolist()),
-        _named(encoder, ids, [weights.get(term, 0.0) for term in ids]),
-        _named(encoder, others, [weights[term] for term in others]),
-        contributions,
-        sum(part.contribution for part in contributions),
-        passage.quality if passage else None,
-        encoder.precision,
-    )
+    shares = [
+        {'term': term, 'query_weight': one, 'passage_weight': other, 'contribution': one * other}
+        for term, (one, other) in zip(terms, pairs, strict=True)
+    ]
+    shares.sort(key=lambda share: (-share['contribution'], share['term']))
+    return {
+        'score': sum(share['contribution'] for share in shares),
+        'quality': passage.quality if passage else None,
+        'precision': encoder.precision,
+        'query_terms': _weighted(encoder, query_tokens.ids, query_tokens.weights.tolist()),
+        'passage_terms': _weighted(encoder, ids, [weights.get(term, 0.0) for term in ids]),
+        'expansions': _weighted(encoder, others, [weights[term] for term in others]),
+        'contributions': shares,
+    }
 
 
-def _named(encoder: EpicEncoder, ids: Sequence[int], weights: Sequence[float]) -> tuple[Weighted, ...]:
-    return tuple(map(Weighted, encoder.tokenizer.tokens(ids), weights))
+def _weighted(encoder: EpicEncoder, ids: Sequence[int], weights: Sequence[float]) -> list[dict[str, Any]]:
+    terms = encoder.tokenizer.tokens(ids)
+    return [{'term': term, 'weight': weight} for term, weight in zip(terms, weights, strict=True)]
 
 
 class SimilarityMap(NamedTuple):
@@ -111,12 +90,6 @@ class SimilarityMap(NamedTuple):
     query: list[str]  # q wordpieces, as the model read them
     passage: list[str]  # d wordpieces
     values: NDArray[np.float32]  # (q, d), cosines (CEDR eq. 1)
-
-    def best_window(self, width: int) -> int:
-        """The start of the `width` consecutive passage tokens with the greatest sum of similarities; 0 if all fit."""
-        if len(self.passage) <= width:
-            return 0
-        return int(np.argmax(np.convolve(self.values.sum(axis=0, dtype=np.float64), np.ones(width), 'valid')))
 
     def best_matches(self, k: int) -> list[list[tuple[str, int, float]]]:
         """The `k` best passage tokens for each query token, ties by position: (token, position from 0, cosine)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import exp
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def _weights(reranker: EpicReranker, query: str, hit: Candidate, top: int) -> di
         explained = explain_indexed(reranker.encoder, index, query, hit.docid, hit.text, top)
     else:
         explained = explain_text(reranker.encoder, query, hit.text or '', top, reranker.prune)
-    return {'docid': hit.docid, **explained.as_json()}
+    return {'docid': hit.docid, **explained}
 
 
 def _maps(reranker: CedrReranker, query: str, hit: Candidate, layers: Sequence[int]) -> dict[str, Any]:
@@ -129,13 +129,6 @@ def _rounded(values: Any) -> list[float]:
     return rounded
 
 
-class HitReasons(NamedTuple):
-    """The reasons for one hit."""
-
-    ranks: tuple[tuple[str, str], ...]  # (name, rank from 1) of each first stage; '-' where it lacks the hit
-    reranker: str = ''  # the last reranker's reason, in a line; '' without one, and for a hit that it did not read
-
-
 def hit_reasons(
     query: str,
     hits: Ranking,
@@ -144,15 +137,16 @@ def hit_reasons(
     reason: Reason | None = None,  # from `reranker_reason`, for hits with texts
     reranked: int = 0,  # how many of the first hits the last reranker read
     depth: int | None = None,
-) -> list[HitReasons]:
-    """The reasons for each hit, in order."""
+) -> list[list[str]]:
+    """The reasons for each hit, as lines: its rank in each first stage, '-' where it lacks the hit; and `reason`."""
     origins = provenance([ranking.docids for ranking in inputs], hits.docids)
     absent = ['-' if depth is None or len(ranking) < depth else f'>{depth}' for ranking in inputs]
     reasons = []
     for place, (hit, known) in enumerate(zip(hits, origins, strict=True)):
-        ranks = [other if rank is None else str(rank) for rank, other in zip(known, absent, strict=True)]
-        why = reason(query, hit) if reason and place < reranked and hit.text is not None else ''
-        reasons.append(HitReasons(tuple(zip(names, ranks, strict=True)), why))
+        ranks = [f'{name} {rank or other}' for name, rank, other in zip(names, known, absent, strict=True)]
+        reasons.append([f'ranks: {", ".join(ranks)}'])
+        if reason and place < reranked and hit.text is not None and (why := reason(query, hit)):
+            reasons[-1].append(f'why: {why}')
     return reasons
 
 
@@ -170,8 +164,8 @@ def reranker_reason(reranker: Reranker) -> Reason:
 
 
 def _contributions(encoder: EpicEncoder, query: str, text: str) -> str:
-    parts = explain_text(encoder, query, text).contributions[:_WORDS]
-    return ' + '.join(f'{part.term} {part.contribution:.2f}' for part in parts if part.contribution > 0)
+    shares = explain_text(encoder, query, text)['contributions'][:_WORDS]
+    return ' + '.join(f'{share["term"]} {share["contribution"]:.2f}' for share in shares if share['contribution'] > 0)
 
 
 def _matches(reranker: CedrReranker, query: str, text: str) -> str:

@@ -30,9 +30,10 @@ class Panel(NamedTuple):
 
     def excerpt(self) -> Panel:
         """The part of a long passage that matches best."""
-        start, n = self.map.best_window(_WIDTH), len(self.map.passage)
+        n = len(self.map.passage)
         if n <= _WIDTH:
             return self
+        start = int(np.argmax(np.convolve(self.map.values.sum(axis=0), np.ones(_WIDTH), 'valid')))
         title, shown = f'{self.title}, tokens {start} to {start + _WIDTH - 1} of {n}', slice(start, start + _WIDTH)
         excerpt = self.map._replace(passage=self.map.passage[shown], values=self.map.values[:, shown])
         return self._replace(title=title, map=excerpt)

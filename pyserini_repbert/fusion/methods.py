@@ -7,8 +7,8 @@ time and memory, and sort the queries. Scores and orders are the same as Pyserin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from itertools import chain
+from functools import partial
+from itertools import chain, repeat
 from math import fsum, inf
 from typing import Any
 
@@ -135,24 +135,15 @@ def _interleaved(rankings: Sequence[Ranking], k: int | None) -> Ranking:
 
 
 def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -> Ranking:
-    gains, numbers = _gains(1 << max(map(len, rankings)).bit_length(), rrf_k)
-    lengths = [len(ranking) for ranking in rankings]
-    return ranked(*_added([(one.docids, gains[:n], numbers[:n]) for one, n in zip(rankings, lengths, strict=True)]), k)
-
-
-@lru_cache(maxsize=1)
-def _gains(n: int, rrf_k: float) -> tuple[Array, list[float]]:
-    """The RRF scores of ranks 1 to n, as an array and as a list; the queries of a run share them."""
-    gains = 1.0 / (rrf_k + np.arange(1, n + 1))
-    return gains, gains.tolist()
+    gains = 1.0 / (rrf_k + np.arange(1, max(map(len, rankings)) + 1))
+    return _summed(rankings, [gains[: len(ranking)] for ranking in rankings], k)
 
 
 def _interpolated(
     rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization
 ) -> Ranking:
     columns = [w * scaled(ranking.scores, scale) for ranking, w in zip(rankings, weights, strict=True)]
-    added = _added([(one.docids, column, column.tolist()) for one, column in zip(rankings, columns, strict=True)])
-    return ranked(*added, k)
+    return _summed(rankings, columns, k)
 
 
 def scaled(scores: Sequence[float], scale: Normalization) -> Array:
@@ -180,24 +171,24 @@ def ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
     return Ranking(ordered[:k].tolist(), totals[:k].tolist())
 
 
-def _added(columns: Sequence[tuple[Sequence[str], Array, Sequence[float]]]) -> tuple[Array, Array]:
-    """The union of rankings' docids, an object array, and the sums of their scores, given as an array and a sequence.
+def _summed(rankings: Sequence[Ranking], columns: Sequence[Array], k: int | None) -> Ranking:
+    """The k best by the sum of their scores in `columns`, float64 (n,) for each ranking.
 
     A sum is rounded once, whatever the order of the rankings.
     """
-    if len(columns) == 2:
-        (first, first_scores, _), (second, _, second_scores) = columns
-        rest = dict(zip(second, second_scores, strict=True))
-        shared = [rest.pop(docid, -0.0) for docid in first]  # x + -0.0 is x, also for -0.0
+    if len(rankings) == 2:
+        first, second = (ranking.docids for ranking in rankings)
+        rest = dict(zip(second, columns[1].tolist(), strict=True))
+        shared = list(map(rest.pop, first, repeat(-0.0)))  # x + -0.0 is x, also for -0.0
         totals = np.fromiter(chain(shared, rest.values()), np.float64, len(shared) + len(rest))
-        totals[: len(first)] += first_scores
-        return np.fromiter(chain(first, rest), object, len(totals)), totals
+        totals[: len(first)] += columns[0]
+        return ranked(np.fromiter(chain(first, rest), object, len(totals)), totals, k)
     terms: dict[str, list[float]] = {}
-    for docids, _, scores in columns:
-        for docid, score in zip(docids, scores, strict=True):
+    for ranking, scores in zip(rankings, columns, strict=True):
+        for docid, score in zip(ranking.docids, scores.tolist(), strict=True):
             terms.setdefault(docid, []).append(score)
-    totals = np.array([fsum(scores_of_docid) for scores_of_docid in terms.values()], dtype=np.float64)
-    return np.fromiter(terms, object, len(terms)), totals
+    totals = np.fromiter(map(fsum, terms.values()), np.float64, len(terms))
+    return ranked(np.fromiter(terms, object, len(terms)), totals, k)
 
 
 def _order_ties(docids: Array, totals: Array) -> None:

@@ -23,25 +23,25 @@ def encoder(tiny_epic):
 def test_contributions_sum_to_the_rerankers_score(prune, encoder):
     found = explain_text(encoder, QUERY, PASSAGE, prune=prune)
     (reranked,) = EpicReranker(encoder, prune=prune).rerank(QUERY, [Candidate('d', text=PASSAGE)])
-    assert found.score == pytest.approx(reranked.score, abs=1e-5)
-    assert sum(part.contribution for part in found.contributions) == found.score
-    assert [part.term for part in found.contributions].count('the') == 1
-    products = [part.contribution for part in found.contributions]
+    assert found['score'] == pytest.approx(reranked.score, abs=1e-5)
+    assert sum(part['contribution'] for part in found['contributions']) == found['score']
+    assert [part['term'] for part in found['contributions']].count('the') == 1
+    products = [part['contribution'] for part in found['contributions']]
     assert products == sorted(products, reverse=True)
 
 
 def test_terms_and_expansions(encoder):
     found = explain_text(encoder, QUERY, PASSAGE, top=5)
-    assert [term.term for term in found.query] == QUERY.split()
-    assert [term.term for term in found.passage] == PASSAGE.split()
-    assert len({term.weight for term in found.passage if term.term == 'fish'}) == 1
+    assert [term['term'] for term in found['query_terms']] == QUERY.split()
+    assert [term['term'] for term in found['passage_terms']] == PASSAGE.split()
+    assert len({term['weight'] for term in found['passage_terms'] if term['term'] == 'fish'}) == 1
     dense = encoder.encode_dense([PASSAGE])[0]
     absent = [term for term in range(40) if encoder.tokenizer.tokens([term])[0] not in PASSAGE.split()]
     strongest = sorted(absent, key=lambda term: -dense[term])[:5]
-    assert [term.term for term in found.expansions] == encoder.tokenizer.tokens(strongest)
-    assert 0 < found.quality < 1
-    assert explain_text(encoder, '', PASSAGE).score == 0
-    assert explain_text(encoder, QUERY, '').score == 0
+    assert [term['term'] for term in found['expansions']] == encoder.tokenizer.tokens(strongest)
+    assert 0 < found['quality'] < 1
+    assert explain_text(encoder, '', PASSAGE)['score'] == 0
+    assert explain_text(encoder, QUERY, '')['score'] == 0
 
 
 def test_a_stored_vector_is_explained_as_it_is(encoder, corpus_file, tmp_path, tiny_epic):
@@ -50,12 +50,12 @@ def test_a_stored_vector_is_explained_as_it_is(encoder, corpus_file, tmp_path, t
     index = EpicBundle(tmp_path / 'index')
     (reranked,) = EpicReranker(encoder, index=index).rerank(QUERY, [Candidate('d5')])
     found = explain_indexed(encoder, index, QUERY, 'd5')
-    assert found.score == pytest.approx(reranked.score, abs=1e-5)
-    assert found.passage == () and found.quality is None and len(found.expansions) == 10
+    assert found['score'] == pytest.approx(reranked.score, abs=1e-5)
+    assert found['passage_terms'] == [] and found['quality'] is None and len(found['expansions']) == 10
     text = list(corpus)[5].text
     known = explain_indexed(encoder, index, QUERY, 'd5', text)
-    assert [term.term for term in known.passage] == text.split()
-    assert known.score == found.score
+    assert [term['term'] for term in known['passage_terms']] == text.split()
+    assert known['score'] == found['score']
     with pytest.raises(MissingResourceError, match="no passage 'd99'"):
         explain_indexed(encoder, index, QUERY, 'd99')
     with pytest.raises(MismatchError, match='other weights'):

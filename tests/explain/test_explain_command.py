@@ -85,7 +85,7 @@ def test_epics_stored_vectors(explain, tiny_epic, corpus_file, figures, tmp_path
     explained = json.loads(explain(0, *flags, '--top', '4', '--json'))
     assert [passage['docid'] for passage in explained['passages']] == ['d3', 'd5']
     expected = explain_indexed(EpicEncoder(model), EpicBundle(index), QUERY, 'd5', top=4)
-    assert explained['passages'][1] == {'docid': 'd5', **expected.as_json()}
+    assert explained['passages'][1] == {'docid': 'd5', **expected}
     assert 'd5: score' in explain(0, *flags, '--output', tmp_path / 'a.png')
     assert len(figures[0].axes) == 2
     text = explain(0, *flags[:3], 'd3', '--corpus', corpus, '--top', '0')

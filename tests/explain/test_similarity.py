@@ -1,4 +1,4 @@
-"""CEDR's similarity maps: best matches, windows, and what a model sees."""
+"""CEDR's similarity maps: best matches, and what a model sees."""
 
 import numpy as np
 import pytest
@@ -11,12 +11,10 @@ VALUES = np.array([[0.1, 0.9, -0.2, 0.9], [0.0, 0.5, 0.4, -1.0]], dtype=np.float
 MAP = SimilarityMap(2, ['<b>', '##ing'], ['a', '&', '</td>', '$x$'], VALUES)
 
 
-def test_matches_and_windows_by_hand():
+def test_matches_by_hand():
     first, second = MAP.best_matches(2)
     assert first == [('&', 1, pytest.approx(0.9)), ('$x$', 3, pytest.approx(0.9))]
     assert [place for _, place, _ in second] == [1, 2]
-    assert MAP.best_window(2) == 1
-    assert MAP.best_window(4) == MAP.best_window(9) == 0
 
 
 def test_maps_of_a_layer_share_a_scale():
