@@ -39,15 +39,16 @@ def main(arguments: list[str]) -> None:
     options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.fusion.interleaving import write_provenance
-    from pyserini_repbert.fusion.methods import combiner, fuse_by
+    from pyserini_repbert.fusion.methods import combiner, fuse
 
     check_scores(options.method, options.runs)
-    combine = combiner(len(options.runs), k=options.hits or None, **formula(options.method, options))
+    settings = {'k': options.hits or None, **formula(options.method, options)}
+    combine = combiner(len(options.runs), **settings)
     pipes = filter(_is_pipe, (*options.runs, options.output))  # a pipe is read and written once
     n_queries = None if options.provenance or any(pipes) else _in_step(options, combine)
     if not n_queries:
         runs = [run for _, run in read_named(dict(enumerate(options.runs)), options.quiet, options.depth)]
-        fused = fuse_by(combine, runs)
+        fused = fuse(runs, **settings)
         n_queries = len(fused)
         write_run(options.output, fused, options.output_format, options.tag)
         if options.provenance:

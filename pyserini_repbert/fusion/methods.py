@@ -70,14 +70,9 @@ def fuse(
     rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0; not to be confused with `k`
     normalize : a Normalization, for `interpolation`: what is done to each ranking's scores first
 
-    Equal scores are ordered by docid. Raises InputError for an unknown method or normalisation, a negative `k` or
-    `rrf_k`, an `alpha` out of range, or another number of runs than of weights.
+    Equal scores are ordered by docid.
     """
-    return fuse_by(combiner(len(runs), method, k, alpha, rrf_k, normalize), runs)
-
-
-def fuse_by(combine: Callable[[Sequence[Ranking]], Ranking], runs: Sequence[Run]) -> Run:
-    """Fuse runs query by query as `fuse` does, with a function from `combiner`."""
+    combine = combiner(len(runs), method, k, alpha, rrf_k, normalize)
     rankings = [
         {qid: hits if isinstance(hits, Ranking) else Ranking.of(hits).distinct() for qid, hits in run.items()}
         for run in runs
