@@ -23,7 +23,8 @@ class Linear(nn.Linear):
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W' + b: (…, m) from x (…, n), weight (m, n) and bias (m,)."""
     on_cpu = x.dtype == weight.dtype == torch.float32 and x.device.type == 'cpu' and x.numel() > 0
-    if on_cpu and _onednn_is_faster() and not torch.is_grad_enabled() and not torch.compiler.is_compiling():
+    learns = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
+    if on_cpu and _onednn_is_faster() and not learns and not torch.compiler.is_compiling():
         return torch.ops.mkldnn._linear_pointwise(x, weight, bias, 'none', [], '')  # type: ignore[no-any-return]
     return functional.linear(x, weight, bias)
 

@@ -21,14 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.models.precision import has_native_bfloat16
-from pyserini_repbert.search.products import (
-    SAMPLE_ROWS,
-    Blocks,
-    Float32Products,
-    RoundedProducts,
-    RoundedVectors,
-    scores,
-)
+from pyserini_repbert.search.products import SAMPLE_ROWS, Blocks, Float32Products, scores
+from pyserini_repbert.search.rounded import ByteProducts, ByteVectors, RoundedProducts, RoundedVectors
 
 QUERY_GROUP = 1024  # queries multiplied with a block together
 _SAMPLED_FROM = 16  # queries at least, for the sample to be worth its cost
@@ -60,14 +54,15 @@ class ExactIndex:
     """Search of an index's vectors by exact inner products (RepBERT eq. 3), on the CPU or one device.
 
     On CUDA, `GpuIndex` is faster. From the second search on, or the first of many queries, a CPU with native bfloat16
-    multiplies vectors rounded to bfloat16, which takes 2 bytes of memory a dimension, at most a quarter of what is
-    available. Scores are computed from the vectors themselves: hits and scores are the same.
+    multiplies vectors rounded to bfloat16, or to int8 for a query alone: each takes at most a quarter of the available
+    memory, 2 bytes and 1 byte a dimension. Scores are computed from the vectors themselves: hits and scores are the
+    same.
     """
 
     def __init__(self, index: Blocks, device: str | torch.device = 'cpu') -> None:
         self._index, self._device = index, torch.device(device)
         self._largest: dict[int, float] = {}
-        self._rounded: RoundedVectors | None = None
+        self._copies: dict[type, RoundedVectors | ByteVectors] = {}
         self._searches = 0
         self._lock = threading.Lock()
 
@@ -101,7 +96,7 @@ class ExactIndex:
         self,
         queries: NDArray[np.float32],
         k: int,
-        products: Float32Products | RoundedProducts,
+        products: Float32Products | RoundedProducts | ByteProducts,
         thresholds: Tensor,
     ) -> list[TopRows]:
         """Each query's rows with scores >= its threshold, the k best of them and those that tie with the last."""
@@ -111,20 +106,22 @@ class ExactIndex:
             best.add(first + rows, owners, scores(queries, vectors, rows, owners))
         return best.results()
 
-    def _rounded_products(self, queries: NDArray[np.float32], k: int) -> RoundedProducts | None:
+    def _rounded_products(self, queries: NDArray[np.float32], k: int) -> RoundedProducts | ByteProducts | None:
         """Products with rounded vectors; None where products in float32 serve better."""
         count, dimension = len(self._index), queries.shape[1]
         if count < max(_ROUNDED_ROWS, 8 * k) or self._device.type != 'cpu' or not has_native_bfloat16(self._device):
             return None
+        kind = ByteVectors if len(queries) == 1 else RoundedVectors
         with self._lock:
             self._searches += 1
-            if self._rounded is None and (self._searches > 1 or len(queries) >= _ROUNDED_FROM):
-                if 2 * count * RoundedVectors.width(dimension) > _ROUNDED_SHARE * _available_memory():
+            if kind not in self._copies and (self._searches > 1 or len(queries) >= _ROUNDED_FROM):
+                if count * kind.size(dimension) > _ROUNDED_SHARE * _available_memory():
                     return None
-                self._rounded = RoundedVectors(self._index, dimension)
-        if self._rounded is None or not self._rounded.usable:
+                self._copies[kind] = kind(self._index, dimension)
+        copy = self._copies.get(kind)
+        if copy is None or not copy.usable:
             return None
-        products = RoundedProducts(self._rounded, queries)
+        products = copy.products(queries)
         return products if products.usable else None
 
 

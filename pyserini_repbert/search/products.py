@@ -2,10 +2,8 @@
 
 A score is FAISS's float32 inner product of the pair. It depends on nothing else: not on other rows or queries, nor on
 the number of threads. Matrix products are many times faster and round otherwise, so they only tell which pairs to
-score. A bound of the difference makes sure that no pair is missed. With g = d 2^-24:
-
-- a sum of d products in float32, in any order, errs by at most g times the sum of all |q_i x_i|, thus by g |q| |x|
-- with q' and x' for q and x in bfloat16, q.x and q'.x' differ by at most |q - q'| |x| + |q'| |x - x'|
+score. A bound of the difference makes sure that no pair is missed: a sum of d products in float32, in any order, errs
+by at most g = d 2^-24 times the sum of all |q_i x_i|, thus by g |q| |x|.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.index.ann import faiss_threads
+from pyserini_repbert.models.linear import linear
 
 BLOCK_ROWS = 16384
 SAMPLE_ROWS = 2048  # from which thresholds are estimated
@@ -27,10 +26,6 @@ _FEW = 16384  # pairs that one thread scores in about the time that others take 
 _CONVERTED = 16384  # pairs whose float16 rows are converted to float32 together
 _TINY = 2.0**-125  # more than any product or summand that a processor may take for zero
 _OVERFLOWS = 2.0**120  # sums below it are finite however they are rounded
-_WEIGHTS = 4  # columns of a rounded vector beside its values
-_UP = 1 + 2**-7  # a factor that outweighs rounding to bfloat16, and g times a bound
-_SHORTEST, _LONGEST = 2.0**-40, 2.0**60  # norms whose products neither underflow nor overflow
-_SLACK = 2.0**-55  # is added to norms: more than they lose where squares and products underflow
 
 
 class Blocks(Protocol):
@@ -119,7 +114,7 @@ class Float32Products:
 
     def _products(self, vectors: NDArray[np.floating]) -> Tensor:
         """float32 (n queries, n rows); in memory rows come first, which is faster with BLAS."""
-        return (torch.from_numpy(vectors).to(self._queries.device).float() @ self._queries.T).T
+        return linear(torch.from_numpy(vectors).to(self._queries.device).float(), self._queries).T
 
     def _errors(self, first: int, vectors: NDArray[np.floating]) -> Tensor:
         """How far a block's products may be from scores, float32 (n queries,); inf where sums may overflow."""
@@ -130,83 +125,3 @@ class Float32Products:
         totals = self._sums * largest  # no less than the sum of all |q_i x_i|
         errors = (dimension + 8) * 2.0**-23 * totals + _TINY * (self._sums + dimension * largest + dimension)
         return torch.where(totals < _OVERFLOWS, errors, math.inf)
-
-
-class RoundedVectors:
-    """An index's vectors in bfloat16, in memory, with the norms that bound the errors of products with them.
-
-    Each vector x' has four weights beside it: |x - x'|, |x|, 1 and 1. A query q' has |q'|, |q - q'| + 2 g |q| and the
-    threshold, negative, in two summands. If the product of both is negative, the score is below the threshold. The
-    weights are rounded up; that exceeds all errors in the sum of the weights' products.
-
-    Attributes
-    ----------
-    vectors : bfloat16 (n, d and the weights, and zeros to a multiple of 16)
-    sample : some of them, evenly spaced
-    usable : whether all norms are finite and their products cannot overflow
-    """
-
-    def __init__(self, index: Blocks, dimension: int) -> None:
-        self.vectors = torch.zeros(len(index), self.width(dimension), dtype=torch.bfloat16)
-        longest = torch.zeros(())
-        for first, vectors in index.blocks(BLOCK_ROWS // 8):  # they stay in cache
-            exact = torch.from_numpy(vectors).float()
-            rounded, weights = self.vectors[first : first + len(exact)].split_with_sizes(
-                [dimension, self.vectors.shape[1] - dimension], dim=1
-            )
-            rounded[:] = exact
-            norms = torch.linalg.vector_norm(torch.stack([exact - rounded, exact], dim=1), dim=2)
-            weights[:, :2] = norms * _UP + _SLACK
-            weights[:, 2:_WEIGHTS] = 1
-            longest = torch.maximum(longest, norms.max())  # NaN stays
-        self.usable = bool(longest <= _LONGEST)
-        self.sample = self.vectors[:: max(1, len(index) // min(16384, max(4096, len(index) // 64)))].contiguous()
-
-    @staticmethod
-    def width(dimension: int) -> int:
-        """The length of a rounded vector with its weights."""
-        return -(-(dimension + _WEIGHTS) // 16) * 16
-
-
-class RoundedProducts:
-    """Products of queries, float32 (n, d), with rounded vectors, summed in float32 on the CPU."""
-
-    def __init__(self, rounded: RoundedVectors, queries: NDArray[np.float32]) -> None:
-        exact = torch.from_numpy(queries).double()
-        count, dimension = exact.shape
-        # With AMX, vectors first and at least two queries are fastest (the second may be zero); else, queries first.
-        self._vectors_first = torch.cpu._is_amx_tile_supported()
-        columns = max(2 if self._vectors_first else 1, count)
-        self._queries = torch.zeros(columns, rounded.vectors.shape[1], dtype=torch.bfloat16)
-        self._queries[:count, :dimension] = exact.float()
-        nearest = self._queries[:count, :dimension].double()
-        norms = torch.linalg.vector_norm(torch.stack([nearest, exact - nearest, exact]), dim=2)
-        self._g = (dimension + 8) * 2.0**-24
-        self._weights = torch.stack([norms[0], norms[1] + 2 * self._g * norms[2]], dim=1) * _UP
-        self._rounded, self._dimension, self._count = rounded, dimension, count
-        self.usable = bool(((norms[2] >= _SHORTEST) & (norms[2] <= _LONGEST)).all())
-        self.block_rows = max(BLOCK_ROWS, 256 * BLOCK_ROWS // count)
-
-    def sample(self) -> Tensor:
-        """Products with a sample of the vectors, bfloat16 (n queries, m)."""
-        self._queries[:, self._dimension :] = 0
-        return (self._rounded.sample @ self._queries.T).T[: self._count]
-
-    def reaching(
-        self, first: int, vectors: NDArray[np.floating], thresholds: Tensor
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """As of `Float32Products`."""
-        limits = thresholds.double()
-        limits -= (2 * self._g + 2.0**-15) * limits.abs()  # for the errors of its sum, and of its two summands
-        weights = self._queries[: self._count, self._dimension :]
-        weights[:, :2] = self._weights
-        weights[:, 2] = -limits
-        weights[:, 3] = -limits - weights[:, 2]
-        rounded = self._rounded.vectors[first : first + len(vectors)]
-        if self._vectors_first:
-            signs = (rounded @ self._queries.T).view(torch.int16).numpy()[:, : self._count]
-            rows, owners = np.divmod(np.flatnonzero(signs >= 0), self._count)
-        else:
-            signs = (self._queries @ rounded.T).view(torch.int16).numpy()
-            owners, rows = np.divmod(np.flatnonzero(signs >= 0), len(vectors))
-        return rows, owners

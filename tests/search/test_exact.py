@@ -3,9 +3,12 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from pyserini_repbert.search import exact, products
+from pyserini_repbert.models.precision import has_native_bfloat16
+from pyserini_repbert.search import exact, products, rounded
 from pyserini_repbert.search.exact import ExactIndex
 from pyserini_repbert.search.products import Float32Products
+
+BYTES = has_native_bfloat16(torch.device('cpu'))  # such CPUs multiply int8 without saturating
 
 
 class Vectors:
@@ -137,17 +140,23 @@ def test_no_pair_that_reaches_a_threshold_is_missed(hard):
     vectors, queries, random = hard
     index, scores, numbers = Vectors(vectors), _all_scores(vectors, queries), np.arange(len(queries))
     ways = [Float32Products(index, queries, torch.device('cpu'), {})]
-    rounded = products.RoundedVectors(index, vectors.shape[1])
+    copy = rounded.RoundedVectors(index, vectors.shape[1])
     for amx in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(torch.cpu, '_is_amx_tile_supported', lambda amx=amx: amx)
-            if rounded.usable and (way := products.RoundedProducts(rounded, queries)).usable:
+            if copy.usable and (way := copy.products(queries)).usable:
                 ways.append(way)
+    in_bytes = rounded.ByteVectors(index, vectors.shape[1])
+    singles = [in_bytes.products(query[None]) for query in queries] if in_bytes.usable and BYTES else []
     for _ in range(30):
         thresholds = scores[random.integers(len(vectors), size=len(queries)), numbers]
         expected = set(zip(*np.nonzero(scores >= thresholds), strict=True))
         for way in ways:
             assert expected <= set(zip(*way.reaching(0, vectors, torch.from_numpy(thresholds)), strict=True))
+        for number, single in enumerate(singles):
+            if single.usable:
+                reach, _ = single.reaching(0, vectors, torch.from_numpy(thresholds[number : number + 1]))
+                assert {row for row, owner in expected if owner == number} <= set(reach)
 
 
 @settings(deadline=None)
@@ -163,10 +172,12 @@ def test_rounded_vectors_change_no_hit_and_no_digit(hard):
         patch.setattr(exact, '_available_memory', lambda: 1 << 30)
         patch.setattr(exact, '_ROUNDED_ROWS', 0)
         patch.setattr(exact, '_DEVIATIONS', 0)
-        patch.setattr(products, 'BLOCK_ROWS', 16)
+        patch.setattr(rounded, 'BLOCK_ROWS', 128)
         patch.setattr(Float32Products, 'block_rows', int(random.integers(1, 150)))
         searches = [index.search(queries, k) for _ in range(2)]
-    assert index._rounded is not None
+        if BYTES:
+            searches.append([index.search(query[None], k)[0] for query in queries])
+    assert index._copies
     for scores, *tops in zip(_all_scores(vectors, queries).T, *searches, strict=True):
         kth = np.sort(scores[~np.isnan(scores)])[::-1][:k][-1:]
         best = {row: score.tobytes() for row, score in enumerate(scores) if (score >= kth).any()}
