@@ -117,7 +117,7 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -> Any:
     passages = (corpus.count_hint() if len(paths) > 1 else None) or sum(1 for _ in corpus)
     parts = len(paths) if len(paths) > 1 else max(1, -(-passages // options.shard_size))
     work = EncodeParts(
-        output=shared(options.output),
+        output=str(Path(options.output).absolute()),
         parts=parts,
         corpus=shared(options.corpus),
         fields=tuple(options.fields or ()),

@@ -8,15 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
-from pyserini_repbert.commands.command import (
-    finite_number,
-    positive_int,
-    progress,
-    refuse,
-    threads,
-    utf8_text,
-    zero_or_more,
-)
+from pyserini_repbert.commands import command
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +26,7 @@ _FLAGS: dict[str, dict[str, Any]] = {  # those that need no import of a spec
         'nargs': '+', 'default': ('nDCG@10', 'MRR@10', 'R@1000'), 'help': "as AP(rel=2)@1000, or by trec_eval's names"
     },
     'measure': {'help': "as AP(rel=2)@1000, or by trec_eval's name"},
-    'hits': {'type': zero_or_more, 'default': 1000, 'help': 'hits to keep for each query, 0 for all'},
+    'hits': {'type': command.zero_or_more, 'default': 1000, 'help': 'hits to keep for each query, 0 for all'},
     'csv': {'metavar': 'FILE', 'help': 'write the values as CSV'},
     'plot': {'metavar': 'FILE', 'help': 'write a plot, .png, .pdf or .svg (needs matplotlib)'},
     'output_format': {'default': 'trec', 'choices': ('trec', 'msmarco'), 'help': 'format of the run file'},
@@ -44,11 +36,11 @@ _FLAGS: dict[str, dict[str, Any]] = {  # those that need no import of a spec
     },
     'fields': {'nargs': '+', 'default': [], 'help': 'text fields of JSON lines, to be joined by a space'},
     'on_error': {'default': 'refuse', 'choices': ('refuse', 'skip'), 'help': 'what to do with bad lines'},
-    'query': {'required': True, 'type': utf8_text, 'metavar': 'TEXT', 'help': 'the query'},
+    'query': {'required': True, 'type': command.utf8_text, 'metavar': 'TEXT', 'help': 'the query'},
     'device': {'default': 'auto', 'help': 'auto (a GPU if there is one), cpu, cuda, cuda:N or mps'},
-    'threads': {'type': threads, 'help': 'most CPU threads to use; default: $OMP_NUM_THREADS'},
+    'threads': {'type': command.threads, 'help': 'most CPU threads to use; default: $OMP_NUM_THREADS'},
     'workers': {
-        'type': zero_or_more,
+        'type': command.zero_or_more,
         'help': 'processes that tokenise, 0 for none; default: 0, with a GPU the number of cores less one, at most 8',
     },
     'offline': {**_STORE, 'help': 'never download'},
@@ -103,7 +95,7 @@ def _of_field(name: str, of: Any) -> dict[str, Any]:
     if get_origin(field.annotation) is Literal:
         return {'choices': get_args(field.annotation)} | said
     kinds = get_args(field.annotation) or [field.annotation]
-    number = positive_int if int in kinds else finite_number if float in kinds else None
+    number = command.positive_int if int in kinds else command.finite_number if float in kinds else None
     if get_origin(field.annotation) is not tuple:
         return {'type': number or str} | said
     if number is None:
@@ -130,7 +122,7 @@ def read_named(paths: Mapping[_Name, str], quiet: bool, depth: int | None = None
     """(name, run) of each run file, with a progress bar; of each query the best `depth` hits, None: all."""
     from pyserini_repbert.data.runs import read_run
 
-    with progress(len(paths), 'runs', 'run', quiet) as bar:
+    with command.progress(len(paths), 'runs', 'run', quiet) as bar:
         for name, path in paths.items():
             yield name, read_run(path, depth)
             bar.update()
@@ -163,16 +155,16 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
                 raise InputError(f"provenance file '{path}': a name that ends in .tsv or .jsonl was expected")
             if path.exists() and not path.is_file():
                 continue  # a pipe or a device
-            refuse(path.resolve() in inputs, f'{flag} {path} is an input, too: give another output')
+            command.refuse(path.resolve() in inputs, f'{flag} {path} is an input, too: give another output')
             other = written.setdefault(path.resolve(), flag)
-            refuse(other != flag, f'{other} and {flag} are one file, {path}: give two')
+            command.refuse(other != flag, f'{other} and {flag} are one file, {path}: give two')
     return options
 
 
 def check_outside(output: str, corpus: str | None) -> None:
     """Raises InputError for an output folder inside the corpus folder, where it would be read as part of the corpus."""
     inside = corpus and Path(corpus).is_dir() and Path(corpus).resolve() in Path(output).resolve().parents
-    refuse(inside, f'--output {output} lies in the corpus folder {corpus}, and would be read with it: give another')
+    command.refuse(inside, f'--output {output} lies in the corpus folder {corpus}: give another')
 
 
 def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:

@@ -54,11 +54,10 @@ def main(arguments: list[str]) -> int:
     command.use_threads(options.threads)
     asks = options.topics is None
     options.hits = options.hits or (_SHOWN_HITS if asks else _RUN_HITS)
-    spec, machine = spec_of(options, ray=None)
-    if spec.adapted:
-        from pyserini_repbert.pipeline.adapted import with_adapted
+    from pyserini_repbert.pipeline.adapted import with_adapted
 
-        spec = with_adapted(spec)
+    spec, machine = spec_of(options, ray=None)
+    spec = with_adapted(spec)
     one = len(spec.sparse) + spec.is_dense < 2
     fuses = options.fusion or options.depth
     formula = spec.formula  # refuses a setting of another method
@@ -71,10 +70,7 @@ def main(arguments: list[str]) -> int:
     for unfit, message in (
         (asks == bool(options.output), '--output is for --topics: give both, or ask a --query'),
         (asks and of_runs, '--provenance, --cost and --pairs are for --topics'),
-        (
-            options.explain and not asks,
-            '--explain is for --query or --interactive: --provenance has the ranks of a run',
-        ),
+        (options.explain and not asks, '--explain is for --query or --interactive: a run has --provenance'),
         (fuses and one, '--fusion and --depth need two rankings: give --encoder with --sparse, or --sparse twice'),
         ((spec.k1, spec.b) != (None, None) and not spec.sparse, '--k1 and --b are for --sparse'),
         (spec.ann and not dense, '--ann is for dense search: give --encoder with --sparse'),
