@@ -52,7 +52,6 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.names.texts import open_texts
     from pyserini_repbert.pipeline.opening import open_reranker
     from pyserini_repbert.rerank.duobert import DuoBertReranker
-    from pyserini_repbert.rerank.epic import EpicReranker
 
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')
@@ -62,9 +61,9 @@ def main(arguments: list[str]) -> None:
     bundle = EpicBundle(folder) if is_epic else None
     model = options.model or (bundle.settings.encoder if bundle else '')
     refuse(not model, '--model names the reranker: monobert-demo, say')
-    reranker = open_reranker(model, options.device, precision=options.precision)
-    if bundle is not None and isinstance(reranker, EpicReranker):
-        reranker = EpicReranker(reranker.encoder, index=bundle)
+    reranker = open_reranker(
+        model, options.device, precision=options.precision, index=bundle
+    )  # which only EPIC's reads
     docids = options.docid or [str(place) for place, _ in enumerate(options.passage, 1)]
     texts = options.passage or [None] * len(docids)
     if options.docid and (options.corpus or bundle is None or bundle.has_texts):
