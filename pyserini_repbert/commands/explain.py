@@ -61,9 +61,7 @@ def main(arguments: list[str]) -> None:
     bundle = EpicBundle(folder) if is_epic else None
     model = options.model or (bundle.settings.encoder if bundle else '')
     refuse(not model, '--model names the reranker: monobert-demo, say')
-    reranker = open_reranker(
-        model, options.device, precision=options.precision, index=bundle
-    )  # which only EPIC's reads
+    reranker = open_reranker(model, options.device, precision=options.precision, index=bundle)
     docids = options.docid or [str(place) for place, _ in enumerate(options.passage, 1)]
     texts = options.passage or [None] * len(docids)
     if options.docid and (options.corpus or bundle is None or bundle.has_texts):
