@@ -249,7 +249,7 @@ def sparse(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
             'an index of its own: --python names one that has it'
         )
         return []
-    folder = options.lucene or str(find_sparse('bm25', 'demo').folder)
+    folder = options.lucene or str(find_sparse('bm25', 'demo')[0])
     rates: dict[str, list[float]] = {'ours': [], "Pyserini's": []}
     with tempfile.TemporaryDirectory() as place:
         settings = Path(place) / 'serve.yaml'

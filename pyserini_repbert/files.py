@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import gzip
 import io
 import lzma
@@ -23,7 +22,6 @@ from pyserini_repbert.errors import BusyError, InputError, within_limits
 
 StrPath = str | os.PathLike[str]
 
-_NO_RENAME = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.EPERM)
 _TEMPORARY = r'\.{}\.[a-z0-9_]{{8}}'  # the names of a target's temporary files
 
 # Raised by tarfile and the decompressors for a damaged archive.
@@ -107,8 +105,7 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
 
     Text is UTF-8 with '\\n' line ends; a name that ends in .gz is compressed (without a time stamp: the same content
     gives the same bytes). Of a symbolic link, the target is replaced. A device, a pipe and an open file (/dev/stdout)
-    are written to directly. Temporary files that killed processes left are removed. Where the file system
-    cannot rename, the file is copied. Raises InputError for a folder.
+    are written to directly. Temporary files that killed processes left are removed. Raises InputError for a folder.
     """
     target = Path(path)
     if target.is_dir():
@@ -131,37 +128,24 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
 
 
 @contextmanager
-def atomic_folder(path: StrPath, last: str | None = None) -> Iterator[Path]:
+def atomic_folder(path: StrPath) -> Iterator[Path]:
     """A temporary neighbouring folder, renamed to `path` at the end (replacing nothing), removed on an error.
 
-    Temporary folders that killed processes left are removed. Where the file system cannot rename, the files are copied,
-    at the end the file `last`, without which the folder counts as incomplete.
+    Temporary folders that killed processes left are removed.
     """
     target = Path(path)
     with _temporary(target, folder=True) as temporary, within_limits(target):
         yield temporary
-        _rename(temporary, target, last)
+        _rename(temporary, target)
 
 
-def _rename(temporary: Path, target: Path, last: str | None = None) -> None:
-    """Give a file or a folder its name once it is on the disk, or copy it there: object stores cannot rename."""
+def _rename(temporary: Path, target: Path) -> None:
+    """Give a file or a folder its name once all of it is on the disk."""
     for file in temporary.rglob('*') if temporary.is_dir() else [temporary]:
         if file.is_file():
             with open(file, 'rb') as stream:
                 os.fsync(stream.fileno())
-    try:
-        temporary.rename(target) if temporary.is_dir() else temporary.replace(target)
-    except OSError as error:
-        if error.errno not in _NO_RENAME:
-            raise
-        if temporary.is_dir():
-            target.mkdir(exist_ok=True)
-            for name in sorted(os.listdir(temporary), key=lambda name: (name == last, name)):
-                shutil.copyfile(temporary / name, target / name)
-            shutil.rmtree(temporary)
-        else:
-            shutil.copyfile(temporary, target)
-            temporary.unlink()
+    temporary.replace(target)
 
 
 def remove_leftovers(folder: Path, name: str) -> None:

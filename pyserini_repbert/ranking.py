@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -166,10 +167,9 @@ class Ranker(ABC):
 
         Raises InputError for a qid that comes twice, a k out of range, a first stage with a run, or a reranker without.
         """
-        if len({topic.qid for topic in topics}) < len(topics):
-            qids = [topic.qid for topic in topics]
-            twice = next(qid for place, qid in enumerate(qids) if qid in qids[:place])
-            raise InputError(f"qid '{twice}' was given twice: give every query a qid of its own")
+        for qid, count in Counter(topic.qid for topic in topics).most_common(1):
+            if count > 1:
+                raise InputError(f"qid '{qid}' was given twice: give every query a qid of its own")
         if self.threads < 1 or (k is not None and k < (1 if self.reads is None else 0)):
             raise InputError(f'k={k}, threads={self.threads}: expected at least 1')
         if (self.reads is None) != (run is None):

@@ -142,9 +142,7 @@ def read_record(output: StrPath) -> Record | None:
     try:
         record: Record = TypeAdapter(Record).validate_json(path.read_bytes())
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        why = f'{".".join(map(str, first["loc"]))}: {first["msg"]}'.removeprefix(': ')
-        raise DamagedFileError(f'{path} is no record of a command ({why}): remove it') from error
+        raise DamagedFileError(f'{path} is no record of a command: remove it') from error
     return record if checksum(output) == record.output else None
 
 

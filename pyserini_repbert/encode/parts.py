@@ -151,11 +151,7 @@ def _put_together(folder: Path, sources: Sequence[Path], manifest: Manifest[_Set
             target = folder / record.folder
             if _is_here(source):
                 remove_shard(target)
-                try:
-                    source.rename(target)
-                except OSError:  # a file system that cannot rename folders
-                    shutil.copytree(source, target)
-                    remove_shard(source)
+                source.rename(target)
             if source.name != record.folder:
                 write_json(target / SHARD, record)
         for path in folder.glob(f'{SHARD_PREFIX}*'):

@@ -91,7 +91,7 @@ class ShardWriter(ABC, Generic[Settings, Vectors]):
         return self._streams[-1]
 
     def __enter__(self) -> Self:
-        self._context = atomic_folder(self._target, last=SHARD)
+        self._context = atomic_folder(self._target)
         self._folder = self._context.__enter__()
         self._docids: IO[str] = open(self._folder / DOCIDS, 'w', encoding='utf-8', newline='\n')
         self._texts: IO[bytes] | None = open(self._folder / TEXTS, 'wb') if self._settings.texts else None

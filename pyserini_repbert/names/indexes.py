@@ -17,6 +17,7 @@ from pyserini_repbert.index.shard_writer import SHARD_SIZE, digested
 from pyserini_repbert.names.corpora import open_corpus
 
 _BYTES = {'float32': 4, 'float16': 2}
+_USUAL_DIMENSION = 768  # of BERT-base
 
 
 @dataclass(frozen=True)
@@ -131,22 +132,13 @@ def existing_folder(index: str, encoder: str | None = None) -> Path:
 
 def _requirements(named: NamedIndex) -> str:
     """What building the index takes, in words: downloads and disk."""
-    encoder = catalog.find('encoders', named.encoder)
-    collection = named.collection
-    from pyserini_repbert.models.bert_config import BertConfig
-
-    hidden, parts = BertConfig().hidden_size, []
-    if encoder is not None and not {'package', 'resource'}.isdisjoint(encoder.values):
-        from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-
-        hidden = BertConfig.from_dict(open_checkpoint(encoder.name).config).hidden_size
-    elif encoder is not None:
-        parts.append(f'checkpoint {encoder.name} ({encoder.values["download"]["size"]})')
-    if 'download' in collection.values:
-        parts.append(f'collection {collection.name} ({collection.values["download"]["size"]} packed)')
+    encoder, collection = catalog.find('encoders', named.encoder), named.collection
+    sources = [entry for entry in (encoder, collection) if entry and 'download' in entry.values]
+    parts = [f'the download of {entry.name} ({entry.values["download"]["size"]})' for entry in sources]
     passages, dtype = collection.values['passages'], named.entry.values['vectors']
-    disk = human_size(passages * hidden * _BYTES[dtype])
-    return '; '.join([*parts, f'{disk} of disk for {passages:,} x {hidden} {dtype} vectors'])
+    dimension = encoder.values['dimension'] if encoder else _USUAL_DIMENSION
+    disk = human_size(passages * dimension * _BYTES[dtype])
+    return '; '.join([*parts, f'{disk} of disk for {passages:,} x {dimension} {dtype} vectors'])
 
 
 def _build(

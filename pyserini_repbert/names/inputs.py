@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert import catalog
-from pyserini_repbert.index.manifest import MANIFEST, manifest_kind, read_manifest
-from pyserini_repbert.index.records import EpicSettings, Settings
+from pyserini_repbert.index.records import TEXTS
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.names.corpora import collection_file
 from pyserini_repbert.names.indexes import NamedIndex, locate
@@ -71,10 +70,7 @@ def _stored(record: Record) -> Passages | None:
         return Passages(str(entry.values['collection']), None)
     if catalog.find('collections', index.name):
         return Passages(index.name, None)
-    if (Path(index.name) / MANIFEST).is_file():
-        kind = EpicSettings if manifest_kind(index.name) == EpicSettings.kind else Settings
-        return Passages(None, index.name) if read_manifest(index.name, kind).settings.texts else None
-    return None
+    return Passages(None, index.name) if any(Path(index.name).glob(f'shard-*/{TEXTS}')) else None
 
 
 def _lucene(record: Record) -> Passages | None:

@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.values import parse_json
@@ -67,28 +67,13 @@ def arguments_of(kind: Any, name: str, options: Mapping[str, Any], settings: Map
 _BUILT_HERE = 'bm25'  # the variant that needs nothing but the collection
 
 
-class SparseIndex(NamedTuple):
-    """A Lucene index, and how it is searched.
-
-    Attributes
-    ----------
-    folder : the index folder
-    settings : None: those that the index was built for
-    of_impacts : whether it holds EPIC's impacts, which take queries from EPIC's encoder
-    """
-
-    folder: Path
-    settings: SparseSettings | None
-    of_impacts: bool = False
-
-
 def find_sparse(
     spec: str,
     index: str | None = None,
     on_build: Callable[[Path], object] | None = None,
     download: bool = False,
-) -> SparseIndex:
-    """The index and the settings that a sparse technique means.
+) -> tuple[Path, SparseSettings | None]:
+    """The Lucene index that a sparse technique means, and how it is searched; None: as the index was built for.
 
     Parameters
     ----------
@@ -107,15 +92,14 @@ def find_sparse(
 
     technique, _, named = spec.partition('@')
     if catalog.find('sparse', technique) is None and Path(spec).exists():
-        folder = index_folder(spec)
-        return SparseIndex(folder, None, built_variant(folder) == EPIC_IMPACT)
+        return index_folder(spec), None
     entry = catalog.get('sparse', technique)
     folder = index_folder(named or _index_for(entry, index, on_build), download)
     if built_variant(folder) == EPIC_IMPACT:
         raise MismatchError(
             f"index {folder} holds EPIC's impacts, which '{technique}' cannot score: name the folder alone, {folder}"
         )
-    return SparseIndex(folder, SparseSettings(**entry.values['settings']))
+    return folder, SparseSettings(**entry.values['settings'])
 
 
 def takes_index(spec: str) -> bool:

@@ -44,7 +44,7 @@ _FORM = TypeAdapter(Adapted)
 
 def write_adapted(folder: StrPath, query_map: NDArray[np.float32], **values: Any) -> None:
     """Write the folder, which must not exist; `values` are those of `Adapted`."""
-    with atomic_folder(folder, ADAPTED) as written:
+    with atomic_folder(folder) as written:
         np.save(written / QUERY_MAP, query_map)
         adapted = Adapted(query_map=digest(written / QUERY_MAP), **values)
         (written / ADAPTED).write_bytes(_FORM.dump_json(adapted, indent=1) + b'\n')

@@ -13,7 +13,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
-from pyserini_repbert.lucene.sparse_settings import default_settings, record_of
+from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant, default_settings, record_of
 from pyserini_repbert.names.rankers import arguments_of, find_sparse, names_class, ranker_class
 from pyserini_repbert.ranking import Query, Ranker, Run, by_score
 from pyserini_repbert.trace import Trace
@@ -43,16 +43,16 @@ def open_sparse(
         kind = ranker_class(name, True)
         ranker = kind(**arguments_of(kind, name, {'index': place} if at else {}, {'device': device}))
         return ranker.with_settings(name=name)
-    location = find_sparse(spec, index, on_build, download)
-    if changes and (location.of_impacts or (location.settings is not None and location.settings.model != 'bm25')):
+    folder, settings = find_sparse(spec, index, on_build, download)
+    of_impacts = built_variant(folder) == EPIC_IMPACT
+    if changes and (of_impacts or (settings is not None and settings.model != 'bm25')):
         raise InputError(f"'{spec}' has no {' and '.join(changes)}: they are BM25's", parameters=tuple(changes))
-    if location.of_impacts:
-        return EpicImpactSearcher(location.folder, device=device)
-    settings = location.settings
+    if of_impacts:
+        return EpicImpactSearcher(folder, device=device)
     if changes:
-        known = settings or default_settings(location.folder)
+        known = settings or default_settings(folder)
         settings = replace(known, k1=known.k1 if k1 is None else k1, b=known.b if b is None else b)
-    return LuceneSparseSearcher(location.folder, settings)
+    return LuceneSparseSearcher(folder, settings)
 
 
 QUERY_UNIT = 100  # query weights are sent in hundredths: Anserini takes whole numbers
