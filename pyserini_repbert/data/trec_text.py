@@ -36,15 +36,11 @@ def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Do
     """(number of the first line, (docid, text)) of each document, or an error message in place of (docid, text).
 
     Outside the documents there may be tags (an element around all of them, say), but no text.
-
-    Parameters
-    ----------
-    lines : (number, line); a document begins at the start of a line
     """
     parts: list[bytes] = []
-    start, inside, spoilt, stray = 0, False, False, False
+    start, inside, stray = 0, False, False
     for number, raw in lines:
-        position, indent = 0, len(raw) - len(raw.lstrip())
+        position = 0
         for tag in [*_DOC.finditer(raw), None]:
             before = raw[position : tag.start() if tag else len(raw)]
             position = tag.end() if tag else len(raw)
@@ -54,20 +50,16 @@ def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Do
             if tag is None:
                 parts += [before] if inside else []
             elif tag[1]:
-                if inside and not spoilt:
+                if inside:
                     yield start, _document(b''.join([*parts, before]))
-                elif not inside and not stray:
+                elif not stray:
                     yield number, '</DOC> without <DOC>'
-                inside, spoilt, parts = False, False, []
-            elif tag.start() > indent:
-                if not spoilt:
-                    yield number, '<DOC> inside a line: start a line with it'
-                inside, spoilt, stray = True, True, False
+                inside = False
             else:
-                if inside and not spoilt:
+                if inside:
                     yield start, 'a <DOC> without </DOC>'
-                start, inside, spoilt, stray, parts = number, True, False, False, []
-    if inside and not spoilt:
+                start, inside, stray, parts = number, True, False, []
+    if inside:
         yield start, 'a <DOC> without </DOC>'
 
 

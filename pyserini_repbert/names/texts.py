@@ -8,6 +8,12 @@ from pathlib import Path
 from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import CorpusTexts, PassageTexts
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.names.indexes import ready_folder
 
 
 def open_texts(
@@ -48,25 +54,16 @@ def texts_opener(
     if corpus is None:
         opened = _index_texts(str(index), download)
         return lambda wanted: opened
-    from pyserini_repbert.names.corpora import open_corpus
-
     passages = open_corpus(corpus, corpus_format, fields, keep_empty=True)
     return lambda wanted: CorpusTexts(passages, wanted)
 
 
 def _index_texts(index: str, download: bool) -> PassageTexts:
-    from pyserini_repbert.index.dense import DenseBundle
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
-    from pyserini_repbert.index.records import EpicSettings
-
     folder = Path(index)
     if not folder.exists() and catalog.find('indexes', index):
-        from pyserini_repbert.names.indexes import ready_folder
-
         folder = ready_folder(index, None)
     if (folder / MANIFEST).is_file():
-        kind = EpicBundle if manifest_kind(folder) == EpicSettings.kind else DenseBundle
+        kind = EpicBundle if manifest_kind(folder) == EpicBundle.settings_kind.kind else DenseBundle
         bundle: DenseBundle | EpicBundle = kind(folder, verify=False)
         if not bundle.has_texts:
             raise InputError(
@@ -74,6 +71,4 @@ def _index_texts(index: str, download: bool) -> PassageTexts:
                 parameters=('store_text', 'corpus'),
             )
         return bundle
-    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-
     return LuceneSparseSearcher(index, download=download)
