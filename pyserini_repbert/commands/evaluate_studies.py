@@ -54,7 +54,7 @@ def consistency(arguments: Sequence[str]) -> None:
     from pyserini_repbert.evaluate.studies.depths import consistency_factors
 
     reference = read_run(options.reference, options.reference_depth)
-    _show_by_depth(options, 'consistency factor', lambda run: consistency_factors(run, reference, options.depths, None))
+    _show_by_depth(options, 'consistency factor', lambda run: consistency_factors(run, reference, options.depths))
 
 
 def recall_depth(arguments: Sequence[str]) -> None:

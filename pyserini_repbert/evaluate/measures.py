@@ -11,7 +11,6 @@ from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownNameError
 from pyserini_repbert.ranking import Ranking, Run
 
-_LONGEST_NAME = 1000  # Python's parser gives up on names that nest deeper
 # Outside of these, trec_eval's code in C aborts, reads memory that is not its own, or computes another measure: it
 # sorts cut-offs by 32-bit differences, and rounds levels of recall.
 _RANGES = {
@@ -55,8 +54,6 @@ def outside_program(named: NamedMeasure) -> str | None:
 def _parse(name: str) -> NamedMeasure:
     import ir_measures
 
-    if len(name) > _LONGEST_NAME:
-        raise InputError(f"measure '{name[:40]}…' has {len(name)} characters, expected at most {_LONGEST_NAME}")
     try:
         measure = _of_trec_eval(name) or ir_measures.parse_measure(name)
         able = [provider for provider in ir_measures.DefaultPipeline.providers if provider.supports(measure)]
@@ -111,19 +108,6 @@ def _of_trec_eval(name: str) -> Any:
     except ValueError:
         return None
     return measures[0] if len(measures) == 1 else None
-
-
-def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> dict[str, Ranking]:
-    """The run without hits that are not judged for their topic: Sakai's condensed lists (SIGIR 2007).
-
-    Judgments that were pooled from other systems then do less harm to a new one.
-    """
-    condensed = {}
-    for qid, ranking in run.items():
-        known = qrels.get(qid, {})
-        hits = [hit for hit in ranking if hit.docid in known]
-        condensed[qid] = Ranking((hit.docid for hit in hits), (hit.score for hit in hits))
-    return condensed
 
 
 def by_rank(run: Mapping[str, Ranking]) -> Run:

@@ -68,10 +68,6 @@ def test_consistency():
     assert consistency_factors(A, A, [1, 10]) == {1: 1.0, 10: 1.0}
 
 
-def test_consistency_with_fewer_candidates():
-    assert consistency_factors({'2': ranked('a t')}, B, [2], reference_depth=1) == {2: 0.5}
-
-
 def test_recall_at_depths():
     assert recall_at_depths(A, QRELS, [1, 2, 4]) == pytest.approx({1: 0, 2: 1 / 4, 4: 1 / 2})
     assert recall_at_depths(A, QRELS, [1, 4], rel=2) == pytest.approx({1: 0, 4: 1 / 2})

@@ -112,7 +112,7 @@ def test_any_qid_is_a_qid(qid):
         *('AP(rel=128)', 'Bpref(rel=100000000)', 'P(rel=True)@1', 'IPrec@0.101', 'IPrec@1.5', 'IPrec@1e999'),
         *('SetF(beta=1e-5)', 'SetF(beta=1e999)', 'Compat(p=1.5)', 'Compat(p=1e999)', 'Compat(p=1e300)'),
         *('nDCG(gains={1:99999999999999999999})@5', 'nDCG(gains={1:1.5})@5', 'nDCG(gains={"a":1,2:2})@5'),
-        *('nDCG(gains={1:None})@5', 'nDCG(gains={1:True})', 'P@' + '-' * 99999 + '1'),
+        *('nDCG(gains={1:None})@5', 'nDCG(gains={1:True})'),
     ],
 )
 def test_parameters_that_no_measure_takes(name):

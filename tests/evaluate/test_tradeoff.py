@@ -10,7 +10,6 @@ from pyserini_repbert.evaluate.studies.tradeoff import (
     Point,
     Setting,
     pareto_front,
-    replayed_order,
     seconds_an_inference,
     settings,
     trade_off,
@@ -29,10 +28,6 @@ def one_query(qid='q1'):
     return SavedScores(qid, 'text', ('b', 'a', 'c', 'd'), scores, np.array([3, 1, 0, 2]), differences)
 
 
-def docids(kept, order):
-    return ''.join(kept.docids[position] for position in order)
-
-
 @pytest.mark.parametrize(
     ('setting', 'expected'),
     [
@@ -49,11 +44,11 @@ def docids(kept, order):
 )
 def test_one_query_replayed(setting, expected):
     kept = one_query()
-    order = replayed_order(kept, setting)
-    assert (None if order is None else docids(kept, order)) == expected
-    if expected is not None:
-        found = replay(kept, setting.k0, setting.k1, setting.method)
-        assert ''.join(item.docid for item in found) == expected
+    if expected is None:
+        with pytest.raises(InputError, match='not all pairs of'):
+            replay(kept, setting.k0, setting.k1, setting.method)
+    else:
+        assert ''.join(replay(kept, setting.k0, setting.k1, setting.method).docids) == expected
 
 
 def test_inferences_are_counted_as_in_the_paper():
@@ -98,7 +93,7 @@ def test_sampling_is_averaged_over_trials():
     np.fill_diagonal(differences, NAN)
     kept = SavedScores('q', 't', tuple('abcdefgh'), -np.arange(n, dtype=float), np.arange(n), differences)
     chosen = [Setting(n, n, 'sample', 2)]
-    replays = [replayed_order(kept, chosen[0], seed).tolist().index(3) for seed in range(10)]
+    replays = [replay(kept, n, n, 'sample', 2, seed).docids.index('d') for seed in range(10)]
     assert len(set(replays)) > 1
     points, _ = trade_off([kept], {'q': {'d': 1}}, chosen, parse_measures(['MRR@10']))
     assert points[0].values['MRR@10'] == pytest.approx(np.mean([1 / (1 + place) for place in replays]))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.evaluate.studies.tradeoff import Setting, replayed_order
 from pyserini_repbert.pipeline import Machine
 from pyserini_repbert.pipeline.part_file import finished
 from pyserini_repbert.pipeline.pipeline import cut_batches
@@ -137,8 +136,6 @@ def test_replayed_ties_keep_the_order_of_the_stage_before():
     saved = replace(saved_scores(), members=np.array([3, 1, 2]), differences=differences)
     for k1, expected in ((0, 'acbd'), (2, 'acbd'), (3, 'acbd')):
         assert ''.join(item.docid for item in replay(saved, 4, k1, 'binary')) == expected
-        order = replayed_order(saved, Setting(4, k1, 'binary'))
-        assert ''.join(saved.docids[position] for position in order) == expected
 
 
 @pytest.mark.parametrize('keep', [None, (6,)])

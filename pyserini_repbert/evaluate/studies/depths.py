@@ -11,25 +11,19 @@ from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate, parse_mea
 from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 
-def consistency_factors(
-    run: Run, reference: Run, depths: Sequence[int], reference_depth: int | None = 1000
-) -> dict[int, float]:
+def consistency_factors(run: Run, reference: Run, depths: Sequence[int]) -> dict[int, float]:
     """Depth -> the mean proportion of the top n hits that are also among the reference's candidates (RepBERT eq. 5).
 
     The mean is over the queries for which `run` has hits (the proportion is not defined for others); a query that the
     reference lacks has the proportion 0. Where a query has fewer than n hits, the proportion is that of its hits.
-
-    Parameters
-    ----------
-    depths : each n, at least 1
-    reference_depth : how many of the reference's hits count as candidates (1000 in the paper); None for all
+    `depths` are each n, at least 1. All hits of the reference are candidates, of which the paper takes 1000.
     """
     totals = dict.fromkeys(depths, 0.0)
     rankings = {qid: ranking.docids for qid, ranking in run.items() if ranking.docids}
     if not rankings:
         raise InputError('a run without hits has no consistency factor')
     for qid, docids in rankings.items():
-        candidates = set(reference.get(qid, NO_HITS).docids[:reference_depth])
+        candidates = set(reference.get(qid, NO_HITS).docids)
         shared = [docid in candidates for docid in docids[: max(depths)]]
         for depth in totals:
             totals[depth] += sum(shared[:depth]) / len(shared[:depth])

@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
-from pyserini_repbert.ranking import Ranking, Run
-from pyserini_repbert.rerank.aggregation import aggregate_differences
-from pyserini_repbert.rerank.duobert import sample_seed
-from pyserini_repbert.rerank.saved_scores import SavedScores, submatrix
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.evaluate.measures import NamedMeasure, by_rank, evaluate
+from pyserini_repbert.ranking import Run
+from pyserini_repbert.rerank.saved_scores import SavedScores, replay
 
 _TRIALS = 10  # drawings of 'sample' that are averaged (Multi-Stage section 5.2)
 
@@ -79,26 +76,6 @@ def settings(
     return chosen
 
 
-def replayed_order(saved: SavedScores, setting: Setting, seed: int = 0) -> NDArray[np.int64] | None:
-    """Positions of a query's candidates, int64 (n,), best first; None if a score or pair that it needs was not saved.
-
-    As `rerank.saved_scores.replay`, but in arrays.
-    """
-    n = len(saved.docids)
-    if min(setting.k0, n) > len(saved.scores):
-        return None
-    scores = saved.scores[: setting.k0]
-    order = np.concatenate([np.argsort(-scores, kind='stable'), np.arange(len(scores), n)])
-    head = order[: setting.k1]
-    if len(head) < 2:
-        return order
-    differences = submatrix(saved, [saved.docids[position] for position in head.tolist()])
-    if np.isnan(differences[~np.eye(len(head), dtype=bool)]).any():
-        return None
-    new = aggregate_differences(differences, setting.method, setting.samples, sample_seed(seed, saved.query))
-    return np.concatenate([head[np.argsort(-new, kind='stable')], order[setting.k1 :]])
-
-
 def trade_off(
     saved: Sequence[SavedScores],
     qrels: Qrels,
@@ -115,10 +92,8 @@ def trade_off(
     """
     points, missing = [], []
     for setting in chosen:
-        values = []
-        for seed in range(_TRIALS if setting.samples is not None else 1):
-            if (run := _replayed_run(saved, setting, seed, hits)) is not None:
-                values.append(evaluate(run, qrels, measures).means)
+        runs = (_replayed(saved, setting, seed, hits) for seed in range(_TRIALS if setting.samples is not None else 1))
+        values = [evaluate(run, qrels, measures).means for run in runs if run]
         if values:
             means = {named.name: float(np.mean([topic[named.name] for topic in values])) for named in measures}
             mono, duo = np.mean([setting.inferences(len(topic.docids)) for topic in saved], axis=0).tolist()
@@ -130,14 +105,13 @@ def trade_off(
     return points, missing
 
 
-def _replayed_run(saved: Sequence[SavedScores], setting: Setting, seed: int, hits: int) -> Run | None:
-    run: Run = {}
-    for topic in saved:
-        if (order := replayed_order(topic, setting, seed)) is None:
-            return None
-        docids = [topic.docids[position] for position in order[:hits].tolist()]
-        run[topic.qid] = Ranking(docids, reciprocal_scores(len(docids)))
-    return run
+def _replayed(saved: Sequence[SavedScores], setting: Setting, seed: int, hits: int) -> Run:
+    """The run of a setting; empty if a score or a pair that it needs was not saved."""
+    k0, k1, method, samples = setting.k0, setting.k1, setting.method, setting.samples
+    try:
+        return by_rank({topic.qid: replay(topic, k0, k1, method, samples, seed)[:hits] for topic in saved})
+    except InputError:
+        return {}
 
 
 def seconds_an_inference(about: Mapping[str, Any]) -> list[float]:
