@@ -112,12 +112,13 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
                 if last != _ENDING:
                     unpacked.write(_ENDING)
     elif word == 'members':
-        with atomic_folder(target) as folder, _members(downloads[0], pattern) as members:
-            for name, stream in members:
+        with atomic_folder(target) as folder, _whole_archive(downloads[0]):
+            for name, stream in _members(downloads[0], pattern):
                 with open(folder / Path(name).name, 'wb') as copy:
                     shutil.copyfileobj(stream, copy, 1 << 20)
     else:
-        with _members(downloads[0], pattern) as members, atomic_file(target, 'wb') as unpacked:
+        with atomic_file(target, 'wb') as unpacked, _whole_archive(downloads[0]):
+            members = _members(downloads[0], pattern)  # which closes the archive when it goes
             _, stream = next(members)
             if word == 'candidates':
                 unpacked.writelines(_candidates(stream, downloads[0]))
@@ -128,52 +129,43 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
 
 
 @contextmanager
-def _members(archive: Path, pattern: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
-    """(name, stream) of the files of an archive that fit, in its order; at least one."""
+def _whole_archive(archive: Path) -> Iterator[None]:
+    """Turn what reading a damaged archive raises into one DamagedFileError."""
     try:
-        if zipfile.is_zipfile(archive):
-            with zipfile.ZipFile(archive) as packed:
-                names = [item.filename for item in packed.infolist() if not item.is_dir()]
-                matching = [name for name in names if fnmatch.fnmatchcase(Path(name).name, pattern)]
-                if not matching:
-                    raise _other_layout(archive, pattern, names)
-                yield ((name, _opened(packed, name, archive)) for name in matching)
-        else:
-            with tarfile.open(archive) as tar:
-                yield _tar_members(tar, archive, pattern)
+        yield
     except (*ARCHIVE_ERRORS, zipfile.BadZipFile) as error:
         problem, *_ = str(error).splitlines() or [type(error).__name__]  # tarfile's other lines: each kind tried
         damaged = f'{archive} is not a whole archive ({problem.rstrip(":")})'
         raise DamagedFileError(f'{damaged}: delete it and fetch it again') from error
 
 
-def _opened(packed: zipfile.ZipFile, name: str, archive: Path) -> IO[bytes]:
-    try:
-        return packed.open(name)
-    except RuntimeError as error:  # a password is wanted, or it is packed in a way that Python does not know
-        remedy = 'its packing has changed; unpack it by hand, see its source'
-        raise DamagedFileError(f'{archive}: {error}: {remedy}') from error
-
-
-def _tar_members(tar: tarfile.TarFile, archive: Path, pattern: str) -> Iterator[tuple[str, IO[bytes]]]:
+def _members(archive: Path, pattern: str) -> Iterator[tuple[str, IO[bytes]]]:
+    """(name, stream) of the files of an archive that fit, in its order; DamagedFileError if none does."""
     names = []
     fits = False
-    for member in tar:
-        names.append(member.name)
-        matches = member.isreg() and fnmatch.fnmatchcase(Path(member.name).name, pattern)
-        stream = tar.extractfile(member) if matches else None
-        if stream is not None:
+    for name, stream in _files(archive):
+        names.append(name)
+        if fnmatch.fnmatchcase(Path(name).name, pattern):
             fits = True
-            yield member.name, stream
+            yield name, stream
     if not fits:
-        raise _other_layout(archive, pattern, names)
+        listed = f'{", ".join(names[:_SHOWN])}{" …" if len(names) > _SHOWN else ""}' or 'nothing'
+        changed = 'its layout has changed; unpack it by hand, see its source'
+        raise DamagedFileError(f'{archive} holds {listed}, expected {pattern}: {changed}')
 
 
-def _other_layout(archive: Path, pattern: str, names: Sequence[str]) -> DamagedFileError:
-    listed = f'{", ".join(names[:_SHOWN])}{" …" if len(names) > _SHOWN else ""}' or 'nothing'
-    return DamagedFileError(
-        f'{archive} holds {listed}, expected {pattern}: its layout has changed; unpack it by hand, see its source'
-    )
+def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            for item in packed.infolist():
+                if not item.is_dir():
+                    yield item.filename, packed.open(item)
+    else:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                stream = tar.extractfile(member) if member.isreg() else None
+                if stream is not None:
+                    yield member.name, stream
 
 
 def _candidates(lines: IO[bytes], archive: Path) -> Iterator[bytes]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.evaluate.tables import page
 from pyserini_repbert.regression import grids
 from pyserini_repbert.regression.runner import Outcome, Score, Status
@@ -18,7 +17,6 @@ _COMMANDS = ('curl ', 'pip ', 'hf ', 'python ')  # what a way to get a resource 
 _UNMEASURED = (Status.NOT_RUN.value, Status.REHEARSED.value)
 HEADER = ['condition', 'measure', 'expected', 'measured', 'status', 'source']
 _OF_MODELS = (' weights', ' tokenizer', ' config', ' precision')
-COUNTED = (Status.PASS, Status.WITHIN, Status.FAIL, Status.REHEARSED, Status.NOT_RUN, Status.RECORDED)
 REHEARSED = 'rehearsed.json'  # beside the regression files: what `make rehearsal` ran
 
 
@@ -86,12 +84,7 @@ def _score(score: Score, condition: Status) -> dict[str, Any]:
 
 def rehearsed_conditions(path: Path) -> frozenset[str]:
     """'FILE CONDITION' of the conditions that a rehearsal ran to their scores; empty without a record of one."""
-    if not path.is_file():
-        return frozenset()
-    try:
-        return frozenset(map(str, json.loads(path.read_text(encoding='utf-8'))['rehearsed']))
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedFileError(f'{path} is no record of a rehearsal ({error}): make rehearsal writes it') from error
+    return frozenset(json.loads(path.read_text(encoding='utf-8'))['rehearsed'] if path.is_file() else ())
 
 
 def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -113,7 +106,7 @@ def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def totals(files: Sequence[dict[str, Any]]) -> dict[str, int]:
     """Scores by status, in the report's order."""
     counts = Counter(score['status'] for file in files for entry in file['conditions'] for score in entry['scores'])
-    return {status.value: counts[status.value] for status in COUNTED}
+    return {status.value: counts[status.value] for status in Status}
 
 
 def measure_text(expected: Expected) -> str:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression.environment import condition_fingerprint
@@ -63,13 +63,6 @@ class Outcome:
     fingerprint: Mapping[str, str] = field(default_factory=dict)  # `environment.condition_fingerprint`
 
 
-class _Measured(NamedTuple):
-    scores: Sequence[float | None]  # in the order of the expected ones
-    seconds: float
-    fingerprint: Mapping[str, str]
-    remembered: bool
-
-
 def judge(expected: Expected, measured: float | None) -> Status:
     """PASS if all published digits agree, WITHIN the tolerance, else FAIL: a gain beyond the tolerance is one, too."""
     if measured is None or math.isnan(measured):
@@ -83,8 +76,7 @@ def judge(expected: Expected, measured: float | None) -> Status:
 
 def commands_of(condition: Condition, workspace: Workspace) -> list[str]:
     """Every command of a condition, as a user would type it: its builds', its own, and the evaluation."""
-    evaluation = [_evaluation(condition)] if condition.run else []
-    return [workspace.shown(command) for command in [*workspace.commands(condition), *evaluation]]
+    return [workspace.shown(command) for command in [*workspace.commands(condition), *_evaluation(condition)]]
 
 
 def run_condition(condition: Condition, workspace: Workspace, heavy_too: bool = False) -> Outcome:
@@ -103,18 +95,16 @@ def run_condition(condition: Condition, workspace: Workspace, heavy_too: bool = 
     if condition.heavy and not heavy_too:
         return without_scores(Status.NOT_RUN, f'takes {condition.heavy}: --all runs it')
     try:
-        measured = _measured(condition, workspace)
+        result, is_remembered = _measured(condition, workspace)
     except PyseriniRepbertError as error:
         return without_scores(Status.FAIL, str(error))
-    pairs = zip(condition.expected, measured.scores, strict=True)
+    pairs = zip(condition.expected, result['measured'], strict=True)
     scores = [Score(expected, judge(expected, value), value) for expected, value in pairs]
     worst_first = (Status.FAIL, Status.WITHIN, Status.PASS)
     status = min((score.status for score in scores), key=worst_first.index)
-    why = 'no score was measured' if None in measured.scores else ''
-    return Outcome(
-        condition, status, [*scores, *recorded_scores], commands, (), why, measured.seconds, measured.remembered,
-        measured.fingerprint,
-    )  # fmt: skip
+    why = 'no score was measured' if None in result['measured'] else ''
+    all_scores, seconds, depends_on = [*scores, *recorded_scores], result['seconds'], result['fingerprint']
+    return Outcome(condition, status, all_scores, commands, (), why, seconds, is_remembered, depends_on)
 
 
 def run_all(
@@ -134,30 +124,36 @@ def run_all(
         return list(pool.map(one, work))
 
 
-def _evaluation(condition: Condition) -> str:
-    measures = dict.fromkeys(expected.measure for expected in condition.expected)
-    return (
-        f'python -m pyserini_repbert.evaluate --qrels {condition.qrels} {condition.run} '
-        f'--json --quiet --measures {shlex.join(measures)}'
-    )
+def _evaluation(condition: Condition) -> list[str]:
+    """The command that evaluates the run; none for a condition with a table."""
+    if not condition.run:
+        return []
+    measures = shlex.join(dict.fromkeys(expected.measure for expected in condition.expected))
+    files = f'--qrels {condition.qrels} {condition.run}'
+    return [f'python -m pyserini_repbert.evaluate {files} --json --quiet --measures {measures}']
 
 
-def _measured(condition: Condition, workspace: Workspace) -> _Measured:
-    """Run the commands and the evaluation, unless a result of the same ones is remembered."""
+def _measured(condition: Condition, workspace: Workspace) -> tuple[dict[str, Any], bool]:
+    """Run the commands and the evaluation, unless a result of the same ones is remembered, which is then True.
+
+    The result has 'measured', the scores in the order of the expected ones, None for one that there is not; 'seconds';
+    and 'fingerprint'.
+    """
     wanted = [[expected.measure, sorted(expected.where.items())] for expected in condition.expected]
-    evaluation = [_evaluation(condition)] if condition.run else []
+    evaluation = _evaluation(condition)
     key = workspace.key([*condition.commands, *evaluation, condition.table, json.dumps(wanted)], condition.needs)
     note = workspace.folder / '.results' / f'{re.sub(r"[^A-Za-z0-9.+_-]", "_", condition.name)}.json'
     known = remembered(note)
-    if known and known.get('key') == key and 'fingerprint' in known:
-        return _Measured(known['measured'], known['seconds'], known['fingerprint'], True)
+    if known and known['key'] == key:
+        return known, True
     start = time.perf_counter()
     for name in condition.needs:
         if name in workspace.regression.builds:
             workspace.build(name)
     for command in condition.commands:
         workspace.run(command)
-    if condition.run:
+    scores: list[float | None]
+    if evaluation:
         means = json.loads(workspace.run(evaluation[0]))['runs'][0]['measures']
         scores = [means.get(expected.measure) for expected in condition.expected]
     else:
@@ -165,9 +161,10 @@ def _measured(condition: Condition, workspace: Workspace) -> _Measured:
         scores = [_looked_up(table, expected) for expected in condition.expected]
     seconds = time.perf_counter() - start
     fingerprint = condition_fingerprint(map(workspace.words, workspace.commands(condition)))
+    result = {'key': key, 'measured': scores, 'seconds': seconds, 'fingerprint': fingerprint}
     if None not in scores:
-        remember(note, {'key': key, 'measured': scores, 'seconds': seconds, 'fingerprint': fingerprint})
-    return _Measured(scores, seconds, fingerprint, False)
+        remember(note, result)
+    return result, False
 
 
 def _looked_up(table: Path, expected: Expected) -> float | None:
