@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from pyserini_repbert.catalog import package_folder
 from pyserini_repbert.checksums import digest
-from pyserini_repbert.download import downloads_folder, fetch
-from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError, exhausted, needs
-from pyserini_repbert.files import ARCHIVE_ERRORS, atomic_file, atomic_folder, cache_folder
+from pyserini_repbert.download import downloads_folder, fetch, fetch_entry
+from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError, needs
+from pyserini_repbert.files import ARCHIVE_ERRORS, atomic_file, atomic_folder
 from pyserini_repbert.regression.resources import RECORD, NeededResource, entry_of
 
 
@@ -32,8 +31,7 @@ def fetched(missing: NeededResource, on_progress: Callable[[int], object]) -> st
     except PyseriniRepbertError as error:
         return str(error)
     except OSError as error:
-        limit = exhausted(error, missing.target or cache_folder())
-        return str(limit or f'{error.filename or missing.resource.name}: {error.strerror or error}')
+        return f'{error.filename or missing.resource.name}: {error.strerror or error}'
     return ''
 
 
@@ -71,21 +69,16 @@ def _record(target: Path, source: str) -> None:
 
 
 def _fetch_entry(missing: NeededResource, on_progress: Callable[[int], object]) -> None:
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+    from pyserini_repbert.names.corpora import collection_file
+
     entry = entry_of(missing.resource)
+    if 'download' in entry.values:
+        fetch_entry(entry, on_progress)
     if entry.kind == 'collections':
-        from pyserini_repbert.names.corpora import collection_file
-
         collection_file(entry)
-    elif 'hub' in entry.values:
-        from pyserini_repbert.models.checkpoints.hub import hub_checkpoint
-
-        hub_checkpoint(entry)
-    elif 'download' in entry.values:
-        from pyserini_repbert.models.checkpoints.hub import downloaded_checkpoint
-
-        downloaded_checkpoint(entry, on_progress)
     else:
-        package_folder(entry)  # says what to install
+        open_checkpoint(entry.name, entry.kind)  # converts it, or says what to install
 
 
 _SHOWN = 5  # members that an error lists

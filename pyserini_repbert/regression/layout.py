@@ -143,8 +143,6 @@ class Resource(LayoutEntry):
     def _one_origin(self) -> Self:
         if sum(origin in self.model_fields_set for origin in Origin) != 1:
             raise PydanticCustomError('origin', f'expected one of {", ".join(Origin)}: how is it come by?')
-        if self.catalog and self.path:
-            raise PydanticCustomError('path', 'path and catalog: expected one of them')
         kind, _, known = self.catalog.partition('/')
         if self.origin is Origin.CATALOG and (kind not in catalog.KINDS or catalog.find(kind, known) is None):
             message = f"'{self.catalog}' is not in the catalog: expected KIND/NAME"

@@ -83,8 +83,6 @@ def read_regression(path: StrPath) -> Regression:
 def _read_layout(path: StrPath, kind: type[_File]) -> tuple[KeyPath, _File]:
     """A file's root and its content."""
     file = read_yaml(path, 'regression file')
-    if file.node is None:
-        raise file.error('the file is empty: expected name, title and conditions')
     try:
         return KeyPath(file), kind.model_validate(_plain(file, file.node))
     except ValidationError as error:
@@ -96,6 +94,8 @@ def _read_layout(path: StrPath, kind: type[_File]) -> tuple[KeyPath, _File]:
 
 def _plain(file: YamlFile, node: Any) -> Any:
     """A node as dicts, lists, None, and texts as they are written, but on one line."""
+    if node is None:
+        return None
     if node.id == 'mapping':
         plain = {}
         for key, value in node.value:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.evaluate.tables import page
+from pyserini_repbert.evaluate import tables
 from pyserini_repbert.regression import grids
 from pyserini_repbert.regression.runner import Outcome, Score, Status
 from pyserini_repbert.regression.schema import Expected, Regression
@@ -126,15 +126,13 @@ def source_text(expected: Expected) -> str:
 
 def markdown(data: dict[str, Any]) -> str:
     """The report as Markdown: the papers' tables, totals, a table for each file, failures, and what is missing."""
-    from pyserini_repbert.evaluate.tables import markdown as table
-
     names = list(data['totals'])
     rows = [[file['file'], *(str(value) for value in totals([file]).values())] for file in data['files']]
     rows.append(['**all**', *(f'**{value}**' for value in data['totals'].values())])
     parts = ['# Regressions', _INTRODUCTION]
-    if tables := grids.markdown(data):
-        parts += ["## The papers' tables", grids.LEGEND, *tables]
-    parts += ['## All scores', table(['scores', *names], rows)]
+    if of_papers := grids.markdown(data):
+        parts += ["## The papers' tables", grids.LEGEND, *of_papers]
+    parts += ['## All scores', tables.markdown(['scores', *names], rows)]
     for file in data['files']:
         cells = [[one['name'], *_cells(score, one)] for one in file['conditions'] for score in one['scores']]
         parts += [f'## {file["file"]}', file['title'] + '.', _left_aligned(HEADER, cells), *_reasons(file)]
@@ -147,7 +145,7 @@ def markdown(data: dict[str, Any]) -> str:
 def as_html(data: dict[str, Any]) -> str:
     """The report as one HTML page that loads nothing else; the commands unfold."""
     environment = [*data['environment'].items(), *_checkpoints(data)]
-    return page(
+    return tables.page(
         'regressions', header=HEADER, totals=data['totals'], files=data['files'], environment=environment,
         tables=grids.grids(data), legend=grids.LEGEND, cells=_cells, reasons=_reasons,
     )  # fmt: skip

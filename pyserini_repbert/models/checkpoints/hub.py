@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +46,8 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
     return converted
 
 
-def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], object] | None = None) -> Path:
-    """The checkpoint folder of a catalog entry in the cache; on first use it is downloaded, verified and converted.
-
-    `on_progress` is called with the number of bytes downloaded since the last call.
-    """
+def downloaded_checkpoint(entry: catalog.Entry) -> Path:
+    """The checkpoint folder of a catalog entry in the cache; on first use it is downloaded, verified and converted."""
     folder = cache_folder() / 'checkpoints' / entry.name
     if not folder.is_dir():
         from pyserini_repbert.download import fetch_entry
@@ -59,7 +55,7 @@ def downloaded_checkpoint(entry: catalog.Entry, on_progress: Callable[[int], obj
         from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
 
         converters: Any = {'tensorflow': convert_tensorflow, 'epic': convert_epic, 'repbert': convert_repbert}
-        converters[entry.values['convert']](fetch_entry(entry, on_progress), folder, entry.values['ranking'])
+        converters[entry.values['convert']](fetch_entry(entry), folder, entry.values['ranking'])
     return folder
 
 
