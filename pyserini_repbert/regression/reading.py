@@ -101,7 +101,7 @@ def _plain(file: YamlFile, node: Any) -> Any:
         for key, value in node.value:
             if key.id != 'scalar':
                 raise InputError.at(file.path, key.start_mark.line + 1, 'expected a text')
-            plain[key.value] = _plain(file, value)
+            plain[key.value.replace('\n', ' ')] = _plain(file, value)
         return plain
     if node.id == 'sequence':
         return [_plain(file, item) for item in node.value]
