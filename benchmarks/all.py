@@ -1,6 +1,6 @@
 """The benchmarks of RESULTS.md in one go, on a quiet machine: medians and spread of several runs, also for README.md.
 
-python benchmarks/all.py [--runs 3] [--only fusion exact_search] [--output benchmarks/RESULTS.md] [--readme]
+python benchmarks/all.py [--runs 5] [--only fusion exact_search] [--output benchmarks/RESULTS.md] [--readme]
 
 Each benchmark runs in a process of its own, `--runs` times. One that lacks a package or a GPU is named before anything
 starts, and left out; one that fails is named in the results, which are written anew after each benchmark. `--readme`
@@ -127,7 +127,7 @@ def into_readme(rows: list[str], machine_line: str) -> None:
 def main() -> None:
     """Run what can be run, and write the results."""
     parser = figures.parser(__doc__)
-    parser.add_argument('--runs', type=int, default=3)
+    parser.add_argument('--runs', type=int, default=5)
     parser.add_argument('--only', nargs='+', choices=tuple(BENCHMARKS), default=tuple(BENCHMARKS))
     parser.add_argument('--output', type=Path, default=HERE / 'RESULTS.md')
     parser.add_argument('--readme', action='store_true')

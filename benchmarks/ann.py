@@ -64,7 +64,7 @@ def clustered(count: int, dimension: int, seed: int = 0) -> NDArray[np.float32]:
 
 def main() -> None:
     """Build each kind, time it against exact search, print ratios."""
-    parser = figures.parser(__doc__, vectors=100_000, dimension=384, queries=200, hits=1000, rounds=5)
+    parser = figures.parser(__doc__, vectors=100_000, dimension=384, queries=200, hits=1000, rounds=3)
     parser.add_argument('--recall', type=float, default=0.98)
     parser.add_argument('--kinds', nargs='+', default=['pq'], choices=('pq', 'hnsw', 'ivf'))
     parser.add_argument('--threads', type=threads, default=os.cpu_count())

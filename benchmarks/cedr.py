@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument('--documents', type=int, default=4, help='in a batch')
     parser.add_argument('--hidden', type=int, default=768, help="BERT's hidden size; 64 a head")
     parser.add_argument('--layers', type=int, default=12)
-    parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--rounds', type=int, default=2)
     parser.add_argument('--threads', type=threads, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

@@ -41,7 +41,7 @@ def main() -> None:
     parser = figures.parser(__doc__, ['sentence_transformers'])
     parser.add_argument('--passages', type=int, default=600)
     parser.add_argument('--threads', type=threads, default=os.cpu_count())
-    parser.add_argument('--rounds', type=int, default=4)
+    parser.add_argument('--rounds', type=int, default=2)
     options = parser.parse_args()
     from sentence_transformers import SentenceTransformer
 

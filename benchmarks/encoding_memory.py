@@ -1,6 +1,6 @@
-"""Peak memory of the encode command on corpora of 100,000 and 300,000 passages: it should not grow with the corpus.
+"""Peak memory of the encode command on corpora of 50,000 and 150,000 passages: it should not grow with the corpus.
 
-    python benchmarks/encoding_memory.py [--small 100000] [--large 300000]
+    python benchmarks/encoding_memory.py [--small 50000] [--large 150000]
 
 For Linux. A tiny model keeps the run short; reading, bucketing, writing and checking are the same for any model. From
 10,000 to 100,000 passages the peak grows by 4%: fewer passages do not have batches of all lengths.
@@ -56,8 +56,8 @@ def peak_megabytes(arguments: list[str]) -> float:
 def main() -> None:
     """Encode both corpora and print the ratio of their peaks."""
     parser = figures.parser(__doc__)
-    parser.add_argument('--small', type=int, default=100_000)
-    parser.add_argument('--large', type=int, default=300_000)
+    parser.add_argument('--small', type=int, default=50_000)
+    parser.add_argument('--large', type=int, default=150_000)
     options = parser.parse_args()
     texts = texts_of_msmarco_lengths(2000)
     peaks = {}

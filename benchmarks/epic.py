@@ -5,7 +5,7 @@ weights from a gamma distribution; the package's own writer writes it. A query h
 have 7.5 on average), drawn from the vectors of its candidates, so that they match. Methods take turns query by query,
 on one core, timed by the processor's clock, so that other load affects all alike. The last lines are the ratios.
 
-    OMP_NUM_THREADS=1 python benchmarks/epic.py [--passages 200000] [--folder FOLDER]
+    OMP_NUM_THREADS=1 python benchmarks/epic.py [--passages 100000] [--folder FOLDER]
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def encoding_rate(dtype: torch.dtype) -> dict[str, float]:
 def main() -> None:
     """Run all and print."""
     parser = figures.parser(__doc__)
-    parser.add_argument('--passages', type=int, default=200_000)
+    parser.add_argument('--passages', type=int, default=100_000)
     parser.add_argument('--terms', type=int, default=1000)
     parser.add_argument('--shard-size', type=int, default=1 << 18, help='passages in a shard')
     parser.add_argument('--queries', type=int, default=100)

@@ -112,7 +112,7 @@ def measured(count: int, options: argparse.Namespace, folder: Path) -> list[Figu
 
 def main() -> None:
     """Measure each size, print ratios."""
-    parser = figures.parser(__doc__, queries=200, hits=1000, rounds=7)
+    parser = figures.parser(__doc__, queries=200, hits=1000, rounds=5)
     parser.add_argument('--sizes', type=int, nargs='+', default=list(GOALS))
     parser.add_argument('--threads', type=threads, default=os.cpu_count())
     options = parser.parse_args()

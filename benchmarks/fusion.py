@@ -103,7 +103,7 @@ READERS = {
     'Pyserini': ('from pyserini.trectools import TrecRun', 'TrecRun(path)'),
     'ranx': ('import ranx', "ranx.Run.from_file(path, kind='trec')"),
 }
-_READ_ROUNDS = 3
+_READ_ROUNDS = 2
 _READ = """
 import sys, time
 path = sys.argv[1]

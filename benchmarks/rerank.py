@@ -1,7 +1,7 @@
 """Reranking: ours against CrossEncoder.predict and against one pair at a time; duoBERT, ONNX Runtime, half precision.
 
 pip install sentence-transformers onnx onnxscript
-python benchmarks/rerank.py [--queries 4] [--candidates 60] [--threads 2] [--rounds 3]
+python benchmarks/rerank.py [--queries 4] [--candidates 60] [--threads 2] [--rounds 2] [--budgets 1024 2048 4096]
 
 The weights are those of MiniLM (6 layers, 384) under a random classifier: speed does not depend on what it learned, and
 orders are compared on real text.
@@ -69,8 +69,8 @@ def main() -> None:
     parser.add_argument('--queries', type=int, default=4)
     parser.add_argument('--candidates', type=int, default=60)
     parser.add_argument('--threads', type=threads, default=os.cpu_count())
-    parser.add_argument('--rounds', type=int, default=3)
-    parser.add_argument('--budgets', type=int, nargs='*', default=[1024, 2048, 4096, 8192])
+    parser.add_argument('--rounds', type=int, default=2)
+    parser.add_argument('--budgets', type=int, nargs='*', default=[], help='tokens in a batch, 1024 2048 4096 say')
     options = parser.parse_args()
     from sentence_transformers import CrossEncoder
 

@@ -36,7 +36,7 @@ from figures import Figure
 from pyserini_repbert.names.rankers import find_sparse
 from pyserini_repbert.names.topics import load_topics
 
-_ROUNDS = 3
+_ROUNDS = 1
 _NEAR = 1e-4
 _LONGEST = 600.0  # seconds that any part may take
 GOAL_TOGETHER = 4  # times the throughput of one client

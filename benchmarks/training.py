@@ -1,7 +1,7 @@
 """Training: steps a second of ours and of sentence-transformers, with the same pairs, batches, lengths and optimizer.
 
 pip install sentence-transformers datasets peft
-python benchmarks/training.py [--steps 8] [--batch 16] [--rounds 5] [--threads 2] [--kinds full lora]
+python benchmarks/training.py [--steps 6] [--batch 16] [--rounds 2] [--threads 2] [--kinds full lora]
 
 Both train all-MiniLM-L6-v2 on questions of demo-train and their passages, in the same order, in float32, with AdamW,
 clipped gradients and dropout; ours with RepBERT's margin over in-batch negatives (eq. 4), theirs with
@@ -150,9 +150,9 @@ def theirs(
 def main() -> None:
     """Time both in turn and print steps a second and the median ratio."""
     parser = figures.parser(__doc__)
-    parser.add_argument('--steps', type=int, default=8, help='of a round')
+    parser.add_argument('--steps', type=int, default=6, help='of a round')
     parser.add_argument('--batch', type=int, default=16)
-    parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--rounds', type=int, default=2)
     parser.add_argument('--threads', type=threads, default=os.cpu_count())
     parser.add_argument('--kinds', nargs='+', default=['full', 'lora'], choices=('full', 'lora'))
     options = parser.parse_args()
