@@ -22,7 +22,7 @@ from pyserini_repbert.models.linear import linear
 
 BLOCK_ROWS = 16384
 SAMPLE_ROWS = 2048  # from which thresholds are estimated
-_FEW = 16384  # pairs that one thread scores in about the time that others take to wake
+_FEW = 2048  # pairs that one thread scores in about the time that others take to wake
 _CONVERTED = 16384  # pairs whose float16 rows are converted to float32 together
 _TINY = 2.0**-125  # more than any product or summand that a processor may take for zero
 _OVERFLOWS = 2.0**120  # sums below it are finite however they are rounded
