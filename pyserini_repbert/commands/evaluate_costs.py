@@ -21,11 +21,11 @@ _M = [10, 20, 30, 40]
 
 
 def tradeoff(arguments: Sequence[str]) -> None:
-    """Print quality and cost of each setting; CSV and a plot on request (Multi-Stage Figures 2 to 4)."""
+    """Print quality and cost of each setting; CSV, a plot and the best one on request (Multi-Stage Figures 2 to 4)."""
     flags = parser('evaluate tradeoff', 'Quality against inferences a query, replayed from one reranking.')
     flags.add_argument('scores', metavar='FILE.npz', help='what `rerank --pairs` kept')
     add_flags(flags, 'qrels')
-    add_flags(flags, 'measures', default=['MRR@10'])  # the first one decides the front
+    add_flags(flags, 'measures', default=['MRR@10'])  # the first one decides what is best
     add = flags.add_argument
     add('--k0', nargs='+', type=positive_int, default=_K0, help='candidates of monoBERT, as far as the file goes')
     add('--k1', nargs='+', type=zero_or_more, default=_K1, help='candidates of duoBERT, 0 for none; likewise')
@@ -34,6 +34,7 @@ def tradeoff(arguments: Sequence[str]) -> None:
     add('--samples', nargs='+', type=positive_int, default=_M, help="m of 'sample'")
     add_flags(flags, 'hits', type=positive_int, help='hits of a query that are evaluated')
     add_flags(flags, 'csv', 'plot')
+    add('--budget', type=positive_int, metavar='N', help='inferences that a query may take')
     options = parsed(flags, arguments)
     from pyserini_repbert.evaluate.studies import tradeoff as study
     from pyserini_repbert.rerank.saved_scores import read_saved_scores
@@ -84,6 +85,15 @@ def tradeoff(arguments: Sequence[str]) -> None:
                 panel.setdefault(point.setting.series, []).append((point.inferences, point.values[name]))
         best = {name: [(str(p.setting), p.inferences, p.values[name]) for p in front] for name, front in fronts.items()}
         plot_points(options.plot, panels, best, 'inferences a query')
+    if options.budget:
+        point = study.best_within(points, first, options.budget)
+        setting = point.setting
+        method = setting.method if setting.samples is None else f'sample={setting.samples}'
+        stages = f'MONO@{setting.k0}' + (f' --reranker DUO@{setting.k1}:{method}' if setting.k1 else '')
+        took = '' if point.seconds is None else f', {point.seconds:.3f} s'
+        print(f'\nbest {first} within {options.budget} inferences a query: {point.values[first]:.4f} with {setting}')
+        print(f'run it with: --reranker {stages}')
+        print(f'predicted: {point.inferences:.1f} inferences{took} a query')
 
 
 def epic_pruning(arguments: Sequence[str]) -> None:

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyserini_repbert.commands.command import counted, parser, progress
+from pyserini_repbert.commands.command import argument_type, counted, parser, progress
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.commands.regression import Work, add_work_flags, all_files, read_work, run_work
 from pyserini_repbert.files import human_size
 from pyserini_repbert.regression.environment import cache_version, fingerprint
 from pyserini_repbert.regression.fetching import fetched
 from pyserini_repbert.regression.needs import cheapest_first, is_of_published_runs, is_out_of_reach, missing_of
-from pyserini_repbert.regression.resources import NeededResource
+from pyserini_repbert.regression.resources import NeededResource, size_in_bytes
 
 
 def fetch(arguments: Sequence[str]) -> int:
     """Run the command: status 0 if everything listed was fetched, 1 if something failed."""
     text = 'Download, verify and unpack what the conditions need, those of the smallest downloads first.'
     flags = parser('regression fetch', text)
+    size = argument_type(size_in_bytes)
+    flags.add_argument('--budget', type=size, metavar='SIZE', help='fetch at most this much, as 10GB')
     flags.add_argument('--dry-run', action='store_true', help='only show sizes, sources and licences')
     add_flags(flags, 'offline', help='download nothing: unpack what is here')
     add_work_flags(flags, 'files', '--condition')
     options = flags.parse_args(arguments)
     work = [pair for _, pairs in read_work(options.files or all_files(), options) for pair in pairs]
     everything = {need.key: need for pair in work if pair[0].expected for need in missing_of(*pair)}
-    reached = cheapest_first(work)
+    reached = cheapest_first(work, options.budget)
     wanted = [*{need.key: need for _, needs in reached for need in needs if need.is_fetched}.values()]
     by_hand = [need for need in everything.values() if not need.is_fetched]
     total = sum(one.n_bytes or 0 for one in wanted)
     unknown = sum(one.n_bytes is None for one in wanted)
     more = f' and {unknown} of unknown size' if unknown else ''
-    print(f'to fetch: {len(wanted)}, {human_size(total)}{more}')
+    within = f', within {human_size(options.budget)}' if options.budget is not None else ''
+    print(f'to fetch: {len(wanted)}, {human_size(total)}{more}{within}')
     for one in wanted:
         source, licence = one.resource.source.replace('\n', ' and '), one.licence or 'not stated'
         print(f'  {one.resource.name}: {one.resource.what}; {one.size or "size unknown"}; {source}; licence: {licence}')

@@ -36,20 +36,26 @@ def is_of_published_runs(condition: Condition, workspace: Workspace) -> bool:
     )
 
 
-def cheapest_first(work: Sequence[Pair]) -> list[tuple[Pair, list[NeededResource]]]:
+def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tuple[Pair, list[NeededResource]]]:
     """Conditions whose needs can be had, each with what it lacks beyond those before it.
 
     The next one is always the one that needs the least then: the fewest downloads of unknown size, then the fewest
-    resources brought by hand, then the fewest bytes.
+    resources brought by hand, then the fewest bytes. With a `budget`, in bytes, a condition that would exceed it, or is
+    of unknown size, is left out.
     """
     left = [(pair, missing_of(*pair)) for pair in work if pair[0].expected]
     left = [(pair, absent) for pair, absent in left if not is_out_of_reach(absent)]
     taken: set[str] = set()
+    spent = 0
     chosen: list[tuple[Pair, list[NeededResource]]] = []
     while left:
         costs = [_cost(absent, taken) for _, absent in left]
         best = min(range(len(left)), key=costs.__getitem__)
         pair, absent = left.pop(best)
+        unknown, _, n_bytes = costs[best]
+        if budget is not None and (unknown or spent + n_bytes > budget):
+            continue
+        spent += n_bytes
         chosen.append((pair, [one for one in absent if one.key not in taken]))
         taken |= {one.key for one in absent}
     return chosen

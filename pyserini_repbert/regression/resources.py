@@ -53,6 +53,14 @@ class NeededResource:
         return round(float(size[1]) * _UNITS[size[2]]) if size else None
 
 
+def size_in_bytes(text: str) -> int:
+    """'10GB' -> 10,000,000,000. Raises ValueError for a text that is not a size."""
+    size = _SIZE.fullmatch(text.strip())
+    if size is None:
+        raise ValueError(f"'{text[:40]}' is not a size: expected a number with B, kB, MB, GB or TB, such as 10GB")
+    return round(float(size[1]) * _UNITS[size[2]])
+
+
 def folders(data: str) -> dict[str, str]:
     """What `{data}`, `{downloads}` and `{pyserini}` stand for."""
     from pyserini_repbert.download import downloads_folder

@@ -9,6 +9,7 @@ from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.studies.tradeoff import (
     Point,
     Setting,
+    best_within,
     pareto_front,
     seconds_an_inference,
     settings,
@@ -76,6 +77,9 @@ def test_quality_and_cost_of_settings():
     assert [point.inferences for point in points] == [4, 3, 6]
     assert [point.seconds for point in points] == [2.0, 1.5, 2.5]
     assert [point.setting for point in pareto_front(points, 'MRR@10')] == [Setting(3), Setting(4)]
+    assert best_within(points, 'MRR@10', 3.9).setting == Setting(3)
+    with pytest.raises(InputError, match='the cheapest setting takes 3'):
+        best_within(points, 'MRR@10', 2)
 
 
 def test_the_front_leaves_out_what_is_no_better():
@@ -108,10 +112,13 @@ def test_the_command(tmp_path, capsys, figures):
     table, plot = tmp_path / 'points.csv', tmp_path / 'points.png'
     given = [str(scores), '--qrels', str(qrels), *'--k0 3 4 9 --k1 0 2 4 --methods sum --quiet'.split()]
     files = ['--csv', str(table), '--plot', str(plot)]
-    main(['tradeoff', *given, *files, '--measures', 'MRR@10', 'R@1'])
+    main(['tradeoff', *given, *files, '--budget', '5', '--measures', 'MRR@10', 'R@1'])
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].split('|')[1].strip() == 'k0=3'
     assert '1 settings left out, whose pairs were not compared: --replay-k0 4' in lines
+    assert lines[-3] == 'best MRR@10 within 5 inferences a query: 0.7500 with k0=4'
+    assert lines[-2] == 'run it with: --reranker MONO@4'
+    assert lines[-1] == 'predicted: 4.0 inferences, 2.000 s a query'
     rows = list(csv.DictReader(table.open()))
     assert [row['k0'] + row['k1'] for row in rows] == ['30', '32', '40', '42']
     assert [row['front_MRR@10'] for row in rows] == ['1', '0', '1', '0']
@@ -124,6 +131,6 @@ def test_the_command(tmp_path, capsys, figures):
     assert shown['monoBERT'] == [values['30'], values['40']] == shown['Pareto front']
     assert shown['sum'] == [values['32'], values['42']] == [[5, 0.625], [6, 0.75]]
     with pytest.raises(InputError, match="'much'"):
-        main(['tradeoff', *given, '--hits', 'much'])
+        main(['tradeoff', *given, '--budget', 'much'])
     with pytest.raises(InputError, match='has scores to k0=4, and pairs of 4 candidates'):
         main(['tradeoff', str(scores), '--qrels', str(qrels), '--k0', '100'])

@@ -106,10 +106,12 @@ def test_everything_is_fetched_once_and_then_runs(web, tmp_path, capsys):
     assert statuses == ['PASS', 'PASS', 'NOT RUN', 'NOT RUN']
 
 
-def test_what_one_condition_needs(web, tmp_path, capsys):
-    assert fetch(tmp_path, '--condition', 'plain') == 0
-    assert 'to fetch: 2, 21 B' in capsys.readouterr().out
+def test_the_cheapest_within_the_budget(web, tmp_path, capsys):
+    assert fetch(tmp_path, '--budget', '1GB') == 0
+    assert 'to fetch: 2, 21 B, within 1.0 GB' in capsys.readouterr().out
     assert [path for path, _ in web.asked] == ['a.example/plain?dl=1', 'b.example/qrels.txt']
+    assert fetch(tmp_path, '--budget', 'much') == 2
+    assert "'much' is not a size: expected a number with B, kB, MB" in capsys.readouterr().err
     assert fetch(tmp_path, '--condition', 'plane') == 2
     assert "'plane' is no condition of these files (did you mean 'plain'?)" in capsys.readouterr().err
 

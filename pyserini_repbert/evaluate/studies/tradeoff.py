@@ -126,3 +126,12 @@ def pareto_front(points: Sequence[Point], measure: str) -> list[Point]:
         if not front or point.values[measure] > front[-1].values[measure]:
             front.append(point)
     return front
+
+
+def best_within(points: Sequence[Point], measure: str, budget: float) -> Point:
+    """The best point, the cheapest of equal ones, that takes at most `budget` inferences a query."""
+    affordable = [point for point in points if point.inferences <= budget]
+    if not affordable:
+        least = min(point.inferences for point in points)
+        raise InputError(f'a budget of {budget:g} inferences a query was given, the cheapest setting takes {least:.3g}')
+    return max(affordable, key=lambda point: (point.values[measure], -point.inferences))
