@@ -136,9 +136,7 @@ def main(arguments: list[str]) -> int:
     parser = command.parser('encode', 'Make an index of vectors from a corpus.')
     encoder, store_text = 'catalog name or checkpoint folder', 'keep the passages, for showing and reranking them'
     add_encoding_arguments(parser, encoder, store_text)
-    parser.add_argument(
-        '--vector-dtype', choices=('float32', 'float16'), default='float32', help='how vectors are stored'
-    )
+    parser.add_argument('--vector-dtype', choices=('float32', 'float16'), default='float32', help='of stored vectors')
     options = parser.parse_args(arguments)
     check_flags(options)
     from pyserini_repbert.encode.corpus import dense_encoding

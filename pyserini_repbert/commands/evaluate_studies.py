@@ -18,8 +18,7 @@ from pyserini_repbert.ranking import Run
 
 def fusion_table(arguments: Sequence[str]) -> None:
     """Print the measures of each pair of runs, fused (RepBERT Tables 3 and 4)."""
-    text = 'Fuse every ordered pair of runs: measures, and the change against the row alone.'
-    flags = parser('evaluate fusion-table', text)
+    flags = parser('evaluate fusion-table', 'Fuse every ordered pair of runs: measures, and the change by it.')
     add_flags(flags, 'csv', 'plot', 'runs', 'qrels', 'measures')
     flags.add_argument('--method', default=METHODS[0], choices=METHODS, help='how pairs are fused')
     add_flags(flags, *FORMULA, 'depth', 'hits')
@@ -43,8 +42,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
 
 def consistency(arguments: Sequence[str]) -> None:
     """Print consistency factors by depth (RepBERT eq. 5 and Figure 2)."""
-    text = "The share of each run's hits that are among the candidates of a reference run."
-    flags = parser('evaluate consistency', text)
+    flags = parser('evaluate consistency', "The share of each run's hits that a reference run has, too.")
     add_flags(flags, 'csv', 'plot', 'runs')
     flags.add_argument('--reference', required=True, metavar='RUN', help='the run that gives the candidates')
     flags.add_argument('--reference-depth', type=positive_int, default=1000, help='how many of its hits count')
@@ -83,8 +81,7 @@ def _show_by_depth(options: argparse.Namespace, what: str, measured: Callable[[R
 
 def rerank_depth(arguments: Sequence[str]) -> None:
     """Print measures by reranking depth (RepBERT Table 2 and Figure 1b)."""
-    text = 'Score runs whose best hits are reranked by given scores, to growing depths.'
-    flags = parser('evaluate rerank-depth', text)
+    flags = parser('evaluate rerank-depth', 'Score runs whose best hits are reranked by given scores, ever deeper.')
     add_flags(flags, 'csv', 'plot', 'runs', 'qrels', 'measures')
     flags.add_argument('--reranked', nargs='+', required=True, metavar='RUN', help="each run's hits, with new scores")
     depths = [0, 5, 10, 50, 500, 1000]

@@ -18,11 +18,7 @@ _MATCHES = 3  # closest passage tokens shown of each query token
 
 
 def main(arguments: list[str]) -> None:
-    text = (
-        "Why a reranker scores passages as it does: EPIC's term weights, CEDR's similarity of words, duoBERT's pairs "
-        "and what each aggregation makes of them, monoBERT's probabilities."
-    )
-    flags = parser('explain', text)
+    flags = parser('explain', 'Why a reranker scores passages as it does, by what EPIC, CEDR, duoBERT or monoBERT saw.')
     flags.add_argument('--model', help='a reranker: catalog name or folder; default: the EPIC model that --index names')
     add_flags(flags, 'query')
     what = flags.add_mutually_exclusive_group(required=True)

@@ -26,10 +26,7 @@ def main(arguments: list[str]) -> None:
     text = 'Fuse run files, in TREC or MS MARCO format, plain or .gz.'
     flags = parser('fusion', f'{text} `fusion tune` chooses how by judged topics (it has its own --help).')
     add_flags(flags, 'runs', help='run files; the first one leads')
-    text = (
-        "interleave: alternate, as RepBERT's paper does; rrf: add reciprocal ranks; interpolation: add scores, which "
-        'usually ranks better'
-    )
+    text = 'interleave: alternate; rrf: add reciprocal ranks; interpolation: add scores, which usually ranks better'
     add = flags.add_argument
     add('--method', '--fusion', default='interleave', choices=METHODS, help=text)
     add_flags(flags, *FORMULA, 'depth', 'hits')
@@ -109,8 +106,7 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
 
 def _tune(arguments: Sequence[str]) -> None:
     text = (
-        'Choose how to fuse run files by judged topics: which of up to four runs, their order, method and settings. '
-        'Each fold is scored under what the other folds choose, with t-tests against single runs and untuned fusion.'
+        'Choose by judged topics which of up to four runs to fuse, and how. Each fold is scored by what others choose.'
     )
     flags = parser('fusion tune', text)
     add_flags(flags, 'runs', 'qrels')

@@ -16,8 +16,7 @@ from pyserini_repbert.regression.resources import NeededResource, size_in_bytes
 
 def fetch(arguments: Sequence[str]) -> int:
     """Run the command: status 0 if everything listed was fetched, 1 if something failed."""
-    text = 'Download, verify and unpack what the conditions need, those of the smallest downloads first.'
-    flags = parser('regression fetch', text)
+    flags = parser('regression fetch', 'Download, verify and unpack what conditions need, the smallest first.')
     size = argument_type(size_in_bytes)
     flags.add_argument('--budget', type=size, metavar='SIZE', help='fetch at most this much, as 10GB')
     flags.add_argument('--dry-run', action='store_true', help='only show sizes, sources and licences')

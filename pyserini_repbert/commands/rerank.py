@@ -22,8 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def main(arguments: list[str]) -> int:
-    text = 'Rerank the hits of a run file, in one stage or several, and report what it cost.'
-    parser = command.parser('rerank', text)
+    parser = command.parser('rerank', 'Rerank the hits of a run file, in one stage or several; report what it cost.')
     add = parser.add_argument
     add('--run', help='the run file of the first stage')
     add_flags(parser, 'topics')
@@ -33,9 +32,8 @@ def main(arguments: list[str]) -> int:
     add_stage_arguments(parser, '--reranker')
     add_flags(parser, 'device', 'precision', 'threads', 'ray')
     passages = parser.add_mutually_exclusive_group()
-    corpus = "where the passages are: a file, a folder, ir_datasets:ID, a collection; default: by the run's record"
-    passages.add_argument('--corpus', help=corpus)
-    passages.add_argument('--index', help='where the passages are: an index that stores text')
+    passages.add_argument('--corpus', help="the passages: file, folder or name; default: by the run's record")
+    passages.add_argument('--index', help='the passages: an index that stores text')
     add('--download', action='store_true', help='fetch a prebuilt --index that is missing')
     add_flags(parser, 'corpus_format', 'fields')
     add('--from-pairs', metavar='FILE.npz', help='rerank by the scores that --pairs saved, without a model')

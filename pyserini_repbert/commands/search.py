@@ -34,16 +34,13 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(parser, 'index', 'encoder', 'ann', 'adapted', 'ray', 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
     add_flags(parser, 'sparse_first', *FORMULA, 'depth')
-    reasons = 'below each hit: its rank in each ranking, and what the last reranker saw in it'
-    add('--explain', action='store_true', help=reasons)
+    add('--explain', action='store_true', help="show each hit's rank in each ranking, and what the reranker saw in it")
     add('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
     add('--output', help='with --topics: the run file to write')
     add_flags(parser, 'output_format', 'tag', 'remove_duplicates')
-    defaults = f'default: {_RUN_HITS}, with --query {_SHOWN_HITS}'
-    add('--hits', type=command.positive_int, help=f'hits of each topic or question; {defaults}')
+    add('--hits', type=command.positive_int, help=f'hits of each; default: {_RUN_HITS}, of a question {_SHOWN_HITS}')
     add_flags(parser, 'threads', 'batch_size', 'max_length', 'build')
-    corpus = "with --build: where the catalog's collection is; with --rerank: where the passages are"
-    add('--corpus', help=corpus)
+    add('--corpus', help="the catalog's collection, for --build; the passages, for --rerank")
     add_flags(parser, 'device', 'precision', 'offline', 'device_dtype')
     add_stage_arguments(parser.add_argument_group('reranking'), '--rerank')
     return parser

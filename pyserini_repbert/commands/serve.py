@@ -18,8 +18,7 @@ def make_parser() -> argparse.ArgumentParser:
     text = "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at /, the API at /docs."
     parser = command.parser('serve', text)
     add = parser.add_argument
-    several = 'ALIAS=DENSE+LUCENE is one index with dense and sparse systems'
-    text = f'an index folder or a catalog name; repeatable; {several}'
+    text = 'a folder or a catalog name; repeatable; ALIAS=DENSE+LUCENE is one index with dense and sparse systems'
     add('--index', action='append', default=[], metavar='[ALIAS=]INDEX[+LUCENE]', help=text)
     add_flags(parser, 'topics', 'qrels', of=IndexSettings, metavar='NAME|FILE')
     add('--config', metavar='FILE.yaml', help="indexes, keys, rerankers and limits, in Pyserini's form")
@@ -27,8 +26,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(parser, 'rerankers', of=ServeSettings, nargs='*', metavar='NAME')
     add('--host', default='127.0.0.1', help='the address to listen at; 0.0.0.0 is open to the network')
     add('--port', type=command.zero_or_more, default=_PORT, help='0: any free port')
-    text = 'offer MCP tools: over stdin and stdout instead of HTTP, or at /mcp beside the page'
-    add('--mcp', nargs='?', const='stdio', choices=('stdio', 'http'), help=text)
+    add('--mcp', nargs='?', const='stdio', choices=('stdio', 'http'), help='MCP tools, instead of HTTP or at /mcp')
     add('--api-keys', metavar='FILE', help='keys to accept, one a line; default: none is needed')
     add('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
     add_flags(parser, 'log_queries', of=ServeSettings)

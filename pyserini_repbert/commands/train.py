@@ -11,8 +11,7 @@ from pyserini_repbert.commands.flags import add_flags, record_output
 
 
 def main(arguments: list[str]) -> None:
-    text = 'Train a model by a recipe. For several GPUs, start it with torchrun or accelerate.'
-    parser = command.parser('train', text)
+    parser = command.parser('train', 'Train a model by a recipe; on several GPUs with torchrun or accelerate.')
     add = parser.add_argument
     add('recipe', help='a YAML file, or the name of a recipe that ships')
     add('--set', action='append', default=[], metavar='KEY=VALUE', help='replace a value, as in training.steps=100')
