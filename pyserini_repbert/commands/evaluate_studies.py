@@ -18,7 +18,7 @@ from pyserini_repbert.ranking import Run
 
 def fusion_table(arguments: Sequence[str]) -> None:
     """Print the measures of each pair of runs, fused (RepBERT Tables 3 and 4)."""
-    flags = parser('evaluate fusion-table', 'Fuse every ordered pair of runs: measures, and the change by it.')
+    flags = parser('evaluate fusion-table', 'Fuse every ordered pair of runs: measures, and what fusing changes.')
     add_flags(flags, 'csv', 'plot', 'runs', 'qrels', 'measures')
     flags.add_argument('--method', default=METHODS[0], choices=METHODS, help='how pairs are fused')
     add_flags(flags, *FORMULA, 'depth', 'hits')
