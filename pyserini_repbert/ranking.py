@@ -199,7 +199,8 @@ class Ranker(ABC):
 
     def identity(self) -> Mapping[str, Any]:
         """All that decides its rankings, apart from topics and run: records and resuming compare it."""
-        return {'ranker': type(self).__name__, 'name': self.name}
+        parts = {'parts': [part.identity() for part in self.parts]} if self.parts else {}
+        return {'ranker': type(self).__name__, 'name': self.name, **parts}
 
     def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[tuple[int, Run, Notes]]:
         """The number, run (all hits) and notes of each batch, as it is done."""

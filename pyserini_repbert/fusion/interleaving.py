@@ -66,8 +66,7 @@ def write_provenance(path: StrPath, run_paths: Sequence[StrPath], runs: Sequence
                     hit = {'qid': qid, 'docid': docid, 'rank': rank, 'ranks': known}
                     line = json.dumps(hit, ensure_ascii=False)
                 else:
-                    columns = ('' if place is None else str(place) for place in ranks)
-                    line = '\t'.join([qid, docid, str(rank), *columns])
+                    line = '\t'.join([qid, docid, str(rank), *(str(place or '') for place in ranks)])
                 stream.write(line + '\n')
 
 

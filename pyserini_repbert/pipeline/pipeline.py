@@ -93,10 +93,6 @@ class Pipeline(Ranker):
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         return run_pipeline(self, topics, run, k, trace, keep_runs=isinstance(trace, Notes))
 
-    def identity(self) -> Mapping[str, Any]:
-        stages = self.rerankers.identity() if self.rerankers else {}
-        return {'first': self.first.identity() if self.first else None, **stages}
-
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         texts = _texts(self.source, docids)
         return super().texts(docids) if texts is None else list(texts.texts(docids))

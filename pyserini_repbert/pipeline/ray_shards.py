@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,13 +37,13 @@ class ShardSearch:
     def __init__(self, crew: Crew, bundle: DenseBundle, device: str = 'cpu') -> None:
         self._crew = crew
         manifest, folder = bundle.manifest, str(bundle.folder.absolute())
-        counts = [record.count for record in manifest.shards]
-        self._starts, self._works = [], []
-        for group in groups(counts, crew.room()):
-            places = slice(group.start, group.stop)
-            part = replace(manifest, shards=manifest.shards[places], count=sum(counts[places]))
+        self._starts, self._works, start = [], [], 0
+        for places in np.array_split(range(len(manifest.shards)), max(1, min(crew.room(), len(manifest.shards)))):
+            shards = manifest.shards[places[0] : places[-1] + 1]
+            part = replace(manifest, shards=shards, count=sum(shard.count for shard in shards))
             self._works.append(SearchShards(folder, part, device))
-            self._starts.append(sum(counts[: group.start]))
+            self._starts.append(start)
+            start += part.count
 
     def __call__(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
         """The k best rows of each query, float32 (n, d), and all that tie with the last of them."""
@@ -76,15 +75,6 @@ class SearchShards:
         torch.set_num_threads(threads)
         index = ExactIndex(DenseBundle(self.index, part=self.part), usable_device(self.device))
         return lambda question: index.search(*question)
-
-
-def groups(counts: Sequence[int], most: int) -> list[range]:
-    """At most `most` groups, at least one, of consecutive shards with about as many passages each."""
-    wanted = max(1, min(most, len(counts)))
-    middles = np.cumsum(counts) - np.asarray(counts) / 2
-    owners = np.minimum((middles * wanted / sum(counts)).astype(int), wanted - 1)
-    cuts = [0, *(np.flatnonzero(np.diff(owners)) + 1).tolist(), len(counts)]
-    return [range(first, last) for first, last in itertools.pairwise(cuts)]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import platform
 import socket
@@ -74,7 +75,7 @@ class RayCrew(Crew):
         self._places: dict[str, tuple[str, str]] = {}  # node and name of its machine
         self._pending: dict[Any, str] = {}
         self._alive: set[str] = set()
-        self._made = 0
+        self._names = (f'worker-{number}' for number in itertools.count())
 
     def room(self) -> int:
         import ray
@@ -107,7 +108,7 @@ class RayCrew(Crew):
         there = NodeAffinitySchedulingStrategy(node['NodeID'], soft=False)
         options = {'num_cpus': cores, 'num_gpus': int(self._gpu), 'max_restarts': 0, 'scheduling_strategy': there}
         handle = ray.remote(**options)(Host).remote(cores)
-        name, self._made = f'worker-{self._made}', self._made + 1
+        name = next(self._names)
         self._places[name] = node['NodeID'], f'machine {node["NodeManagerAddress"]} ({node["NodeID"][:6]})'
         self._actors[name] = handle
         self._pending[handle.versions.remote()] = name

@@ -83,10 +83,8 @@ def build_ann(
     Raises InputError where no setting reaches `recall`; nothing is written then.
     """
     chosen = AnnKind(kind)
-    if not 0 < recall <= 1:
-        raise InputError(f'recall {recall} was asked for, expected more than 0 and at most 1')
-    if hits < 1:
-        raise InputError(f'recall at {hits} hits was asked for, expected at least 1')
+    if not 0 < recall <= 1 or hits < 1:
+        raise InputError(f'recall {recall} at {hits} hits was asked for, expected above 0 to 1, at 1 hit or more')
     if queries is not None and not len(queries):
         raise InputError('there are no queries to measure recall on: give some, or none of your own')
     if len(bundle) < MIN_VECTORS:
@@ -99,10 +97,9 @@ def build_ann(
             raise InputError(f'index {bundle.folder} has an approximate index: replace it', parameters=('overwrite',))
         manifest = digest(bundle.folder / MANIFEST)
         with faiss_threads(threads):
-            index = _filled(bundle, chosen, threads, on_progress)
+            hits, index = min(hits, len(bundle)), _filled(bundle, chosen, threads, on_progress)
             if queries is None:
                 queries, sample = _sample_queries(bundle), f'passages with noise, seed {_SEED}'
-            hits = min(hits, len(bundle))
             effort, reached = _cheapest(bundle, index, chosen, queries, hits, recall)
         record = AnnRecord(
             ann=chosen,

@@ -5,7 +5,8 @@ All calls to CUDA are made here, so that tests can replace them on a machine wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -55,29 +56,25 @@ class Gpu:
         finite in this dtype.
         """
         rows = max(1, min(stop - start, STAGE_BYTES // (dimension * dtype.itemsize)))
-        slots = [_Slot(self, rows, dimension, dtype) for _ in range(_BUFFERS)]
+        slots = itertools.cycle([_Slot(self, rows, dimension, dtype) for _ in range(_BUFFERS)])
         finite = torch.ones((), dtype=torch.bool, device=self.device)
-        waiting: tuple[int, _Slot, int] | None = None
-        for number, (first, vectors) in enumerate(index.blocks(rows, start, stop)):
-            slot = slots[number % len(slots)]
-            slot.fill(vectors)
+        blocks: Iterable[tuple[int, NDArray[np.floating]] | None] = index.blocks(rows, start, stop)
+        waiting: tuple[int, _Slot, Tensor] | None = None
+        for block in itertools.chain(blocks, [None]):
+            copying = next(slots).filled(*block) if block else None
             if waiting is not None:
-                yield from self._given(*waiting, finite)
-            waiting = first, slot, len(vectors)
-        if waiting is not None:
-            yield from self._given(*waiting, finite)
+                first, slot, vectors = waiting
+                self.wait(slot.copied)
+                finite &= torch.isfinite(vectors).all()
+                yield first, vectors
+                slot.used = self.mark()
+            waiting = copying
         if not finite.item():
             name = str(dtype).removeprefix('torch.')
             raise InputError(
                 f'the index holds vectors that are not finite in {name}: search it in float32, or see `index check`',
                 parameters=('device_dtype',),
             )
-
-    def _given(self, first: int, slot: _Slot, count: int, finite: Tensor) -> Iterator[tuple[int, Tensor]]:
-        slot.arrive()
-        finite &= torch.isfinite(slot.block[:count]).all()
-        yield first, slot.block[:count]
-        slot.release()
 
     def pinned(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Host memory that the device can read directly."""
@@ -104,26 +101,24 @@ class Gpu:
 
 
 class _Slot:
-    """A pinned buffer on the host, and the buffer on the device to which it is copied."""
+    """A pinned buffer on the host, and the buffer on the device to which it is copied.
+
+    Attributes
+    ----------
+    copied : the event of the last copy's end
+    used : the event after which the device no longer reads the last vectors
+    """
 
     def __init__(self, gpu: Gpu, rows: int, dimension: int, dtype: torch.dtype) -> None:
         self._gpu = gpu
         self._host = gpu.pinned((rows, dimension), dtype)
-        self.block = torch.empty((rows, dimension), dtype=dtype, device=gpu.device)
-        self._used = gpu.mark()
-        self._copied: Any = None
+        self._block = torch.empty((rows, dimension), dtype=dtype, device=gpu.device)
+        self.copied = self.used = gpu.mark()
 
-    def fill(self, vectors: NDArray[np.floating]) -> None:
-        """Start copying vectors, once the previous ones have been copied and used."""
-        if self._copied is not None:
-            self._copied.synchronize()
-        self._host[: len(vectors)].copy_(torch.from_numpy(vectors))
-        self._copied = self._gpu.copy(self._host[: len(vectors)], self.block[: len(vectors)], self._used)
-
-    def arrive(self) -> None:
-        """Make the device wait for the copy."""
-        self._gpu.wait(self._copied)
-
-    def release(self) -> None:
-        """Free the block for the next copy, once the device has completed the work submitted so far."""
-        self._used = self._gpu.mark()
+    def filled(self, first: int, vectors: NDArray[np.floating]) -> tuple[int, _Slot, Tensor]:
+        """Start copying vectors, from row `first` on, once the previous ones have been copied and used."""
+        self.copied.synchronize()
+        host, block = self._host[: len(vectors)], self._block[: len(vectors)]
+        host.copy_(torch.from_numpy(vectors))
+        self.copied = self._gpu.copy(host, block, self.used)
+        return first, self, block

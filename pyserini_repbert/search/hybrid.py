@@ -22,8 +22,8 @@ class Searcher(Protocol):
 class PyseriniRanker(Ranker):
     """Ranks with a searcher of Pyserini's, whose hits have no text unless it has a method `texts`."""
 
-    def __init__(self, searcher: Searcher, name: str = '') -> None:
-        self.searcher, self.name = searcher, name or type(searcher).__name__
+    def __init__(self, searcher: Searcher) -> None:
+        self.searcher, self.name = searcher, type(searcher).__name__
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         texts, qids = [topic.text for topic in topics], [topic.qid for topic in topics]

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from pyserini_repbert.commands import command, encode, search
 from pyserini_repbert.errors import ClusterError, DamagedFileError
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.pipeline.ray_shards import ShardSearch, groups
+from pyserini_repbert.pipeline.ray_shards import ShardSearch
 from pyserini_repbert.search import exact
 from pyserini_repbert.search.exact import TopRows, merged
 from pyserini_repbert.serve.app import create_app
@@ -21,14 +21,6 @@ def bundle(tiny_checkpoint, corpus_file, tmp_path):
     made = ['--corpus', corpus_file(600), '--encoder', tiny_checkpoint(), '--shard-size', 70, '--quiet', '--output']
     assert command.run(encode.main, [*map(str, made), str(tmp_path / 'bundle')]) == 0
     return DenseBundle(tmp_path / 'bundle')
-
-
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=30), st.integers(0, 40))
-def test_groups_are_neighbours_of_about_one_size(counts, most):
-    made = groups(counts, most)
-    assert [number for group in made for number in group] == list(range(len(counts)))
-    assert 1 <= len(made) <= max(1, most) and all(made)
-    assert max(sum(counts[number] for number in group) for group in made) <= sum(counts) / max(1, most) + 2 * 50
 
 
 @settings(deadline=None)
