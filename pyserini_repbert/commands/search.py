@@ -98,15 +98,14 @@ def main(arguments: list[str]) -> int:
 
 def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
     """Show the hits of each question; with --explain also what the last reranker saw in them."""
-    from pyserini_repbert.explain.explaining import hit_reasons, reranker_reason
+    from pyserini_repbert.explain.explaining import hit_reasons
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.rerank.base import Reranker
 
     with Bars(options) as watcher:
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
     rerankers = [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)] if options.explain else []
-    reason = reranker_reason(rerankers[-1]) if rerankers else None
-    reads = rerankers[-1].reads if rerankers else 0
+    last = rerankers[-1] if rerankers else None
 
     def answers(texts: Sequence[str]) -> Iterator[str]:
         topics = [Query(str(number), text) for number, text in enumerate(texts)]
@@ -119,7 +118,7 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
             if options.explain or options.interactive:
                 searchers = watcher.parts[0].parts.values()
                 names, inputs = [part.name for part in searchers], [part.run[topic.qid] for part in searchers]
-                reasons = hit_reasons(topic.text, hits, names, inputs, reason, reads, spec.depth)
+                reasons = hit_reasons(topic.text, hits, names, inputs, last, spec.depth)
             yield shown_hits(topic.text, hits, reasons)
 
     with contextlib.closing(pipeline):

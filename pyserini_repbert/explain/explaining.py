@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import exp
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.explain.evidence import explain_indexed, explain_text, similarity_maps
 from pyserini_repbert.fusion.interleaving import provenance
@@ -26,8 +25,6 @@ from pyserini_repbert.trace import SILENT, Notes, Trace
 _DIGITS = 6
 _WORDS = 5  # query terms in a line
 SAMPLES = 3  # m of the method 'sample' in a pair matrix
-
-Reason = Callable[[str, Candidate], str]
 
 
 def explanation(
@@ -133,45 +130,41 @@ def hit_reasons(
     query: str,
     hits: Ranking,
     names: Sequence[str],
-    inputs: Sequence[Ranking],  # of the first stages, each with at most `depth` hits
-    reason: Reason | None = None,  # from `reranker_reason`, for hits with texts
-    reranked: int = 0,  # how many of the first hits the last reranker read
+    inputs: Sequence[Ranking],
+    reranker: Reranker | None = None,
     depth: int | None = None,
 ) -> list[list[str]]:
-    """The reasons for each hit, as lines: its rank in each first stage, '-' where it lacks the hit; and `reason`."""
+    """The reasons for each hit, as lines: its rank in each first stage, '-' where it lacks the hit; and a reranker's.
+
+    `inputs` are the rankings of the first stages, each with at most `depth` hits. `reranker` is the last one, which
+    read its first hits.
+    """
     origins = provenance([ranking.docids for ranking in inputs], hits.docids)
     absent = ['-' if depth is None or len(ranking) < depth else f'>{depth}' for ranking in inputs]
     reasons = []
     for place, (hit, known) in enumerate(zip(hits, origins, strict=True)):
         ranks = [f'{name} {rank or other}' for name, rank, other in zip(names, known, absent, strict=True)]
         reasons.append([f'ranks: {", ".join(ranks)}'])
-        if reason and place < reranked and hit.text is not None and (why := reason(query, hit)):
+        if reranker and place < reranker.reads and hit.text is not None and (why := reason_of(reranker, query, hit)):
             reasons[-1].append(f'why: {why}')
     return reasons
 
 
-def reranker_reason(reranker: Reranker) -> Reason:
-    """The reason of an open reranker for a hit's score, in a line, from the query and the hit."""
+def reason_of(reranker: Reranker, query: str, hit: Candidate) -> str:
+    """Why a reranker gives a hit with a text its score, in a line."""
     if isinstance(reranker, EpicReranker):
-        return lambda query, hit: _contributions(reranker.encoder, query, str(hit.text))
+        shares = explain_text(reranker.encoder, query, str(hit.text))['contributions'][:_WORDS]
+        positive = [share for share in shares if share['contribution'] > 0]
+        return ' + '.join(f'{share["term"]} {share["contribution"]:.2f}' for share in positive)
     if isinstance(reranker, CedrReranker):
-        return lambda query, hit: _matches(reranker, query, str(hit.text))
+        if not all(reranker.tokenizer.ids([query, str(hit.text)])):
+            return ''
+        (last,) = similarity_maps(reranker, query, str(hit.text), [reranker.n_layers])
+        best = [matches[0] for matches in last.best_matches(1)]
+        pairs = sorted(zip(last.query, best, strict=True), key=lambda pair: -pair[1][2])[:_WORDS]
+        return ', '.join(f'{word}~{match} {value:.2f}' for word, (match, _, value) in pairs)
     if isinstance(reranker, SentenceCrossEncoderReranker):
-        return lambda query, hit: f'scored {hit.score:.4f} by the model, which is no probability'
+        return f'scored {hit.score:.4f} by the model, which is no probability'
     if isinstance(reranker, MonoBertReranker):
-        return lambda query, hit: f'relevant with p = {exp(min(hit.score, 0.0)):.4f}'
-    return lambda query, hit: f'{hit.score:.4f} from comparisons with the others'
-
-
-def _contributions(encoder: EpicEncoder, query: str, text: str) -> str:
-    shares = explain_text(encoder, query, text)['contributions'][:_WORDS]
-    return ' + '.join(f'{share["term"]} {share["contribution"]:.2f}' for share in shares if share['contribution'] > 0)
-
-
-def _matches(reranker: CedrReranker, query: str, text: str) -> str:
-    if not all(reranker.tokenizer.ids([query, text])):
-        return ''
-    (last,) = similarity_maps(reranker, query, text, [reranker.n_layers])
-    best = [matches[0] for matches in last.best_matches(1)]
-    pairs = sorted(zip(last.query, best, strict=True), key=lambda pair: -pair[1][2])[:_WORDS]
-    return ', '.join(f'{word}~{match} {value:.2f}' for word, (match, _, value) in pairs)
+        return f'relevant with p = {exp(min(hit.score, 0.0)):.4f}'
+    return f'{hit.score:.4f} from comparisons with the others'

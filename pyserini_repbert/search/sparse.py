@@ -37,7 +37,7 @@ def open_sparse(
     device : where queries are encoded for an index of EPIC's impacts
     k1, b : of BM25, instead of those of the technique or of the index's own record
     """
-    changes = [name for name, value in (('k1', k1), ('b', b)) if value is not None]
+    changes: dict[str, Any] = {name: value for name, value in (('k1', k1), ('b', b)) if value is not None}
     name, at, place = spec.partition('@')
     if names_class(name) and not changes:
         kind = ranker_class(name, True)
@@ -50,8 +50,7 @@ def open_sparse(
     if of_impacts:
         return EpicImpactSearcher(folder, device=device)
     if changes:
-        known = settings or default_settings(folder)
-        settings = replace(known, k1=known.k1 if k1 is None else k1, b=known.b if b is None else b)
+        settings = replace(settings or default_settings(folder), **changes)
     return LuceneSparseSearcher(folder, settings)
 
 

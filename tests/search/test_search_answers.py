@@ -9,7 +9,7 @@ from pyserini_repbert.commands.terminal import shown_hits
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_text
-from pyserini_repbert.explain.explaining import hit_reasons, reranker_reason
+from pyserini_repbert.explain.explaining import hit_reasons, reason_of
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import open_reranker
 from pyserini_repbert.ranking import Candidate, Ranking
@@ -34,7 +34,7 @@ def test_ranks_in_each_input():
 
 def test_epics_reason_is_its_greatest_contributions(tiny_epic):
     folder = tiny_epic()
-    said = reranker_reason(open_reranker(folder))('red cat', Candidate('d', 1.0, 'the cat sat on the red mat'))
+    said = reason_of(open_reranker(folder), 'red cat', Candidate('d', 1.0, 'the cat sat on the red mat'))
     parts = explain_text(EpicEncoder(folder), 'red cat', 'the cat sat on the red mat')['contributions']
     said_parts = [f'{own["term"]} {own["contribution"]:.2f}' for own in parts[:5] if own['contribution'] > 0]
     assert said == ' + '.join(said_parts)
@@ -42,7 +42,7 @@ def test_epics_reason_is_its_greatest_contributions(tiny_epic):
 
 
 def test_cedrs_reason_is_its_best_matches(tiny_cedr):
-    said = reranker_reason(open_reranker(tiny_cedr('knrm')))('red cat', Candidate('d', 1.0, 'the cat sat'))
+    said = reason_of(open_reranker(tiny_cedr('knrm')), 'red cat', Candidate('d', 1.0, 'the cat sat'))
     words = [pair.partition('~')[0] for pair in said.split(', ')]
     assert sorted(words) == ['cat', 'red']
     values = [float(pair.rpartition(' ')[2]) for pair in said.split(', ')]
