@@ -106,6 +106,17 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         loss: Tensor = model(inputs)
         return (loss, {}) if return_outputs else loss
 
+    def floating_point_ops(self, inputs: Batch) -> float:
+        """Operations of a step's matrix products, by the usual estimate: 6 a token and weight of the layers.
+
+        4 where the weight is frozen: the batch goes forward and gradients go back through it. Padding counts.
+        """
+        parts = [inputs, *inputs.get('groups', ())]
+        tokens = sum(ids.numel() for part in parts for name, ids in part.items() if name.endswith('input_ids'))
+        weights = dict(self.model.named_parameters()).items()
+        used = [weight for name, weight in weights if weight.ndim == 2 and 'embeddings' not in name]
+        return float(tokens * sum(weight.numel() * (6.0 if weight.requires_grad else 4.0) for weight in used))
+
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Rank and measure the validation topics."""
         assert self.validator is not None
@@ -119,17 +130,17 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
     """Writes losses, learning rates and validation results to a CSV file, and logs how fast training is.
 
     A line is written before each checkpoint, so that a resumed training logs the same losses as one never stopped.
-    `pairs` are the query-passage pairs of a step, on all devices.
+    `pairs` are the query-passage pairs of a step, on all devices. Validating and saving do not count as training.
     """
 
     def __init__(self, path: Path, pairs: int) -> None:
         self.path, self.pairs = path, pairs
-        self.first_step, self.begin = 0, time.perf_counter()
+        self.steps, self.seconds, self.since, self.operations = 0, 0.0, time.perf_counter(), 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write the lines of the steps already done, and find the best model so far in the present folder."""
         self._write(state)
-        self.first_step, self.begin = state.global_step, time.perf_counter()
+        self.since, self.operations = time.perf_counter(), state.total_flos
         if state.best_global_step:
             best = Path(args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}'
             if not best.is_dir():
@@ -138,6 +149,8 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Log before each checkpoint, and so the last step in any case."""
+        now = time.perf_counter()
+        self.steps, self.seconds, self.since = self.steps + 1, self.seconds + now - self.since, now
         control.should_log = control.should_log or control.should_save
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
@@ -147,9 +160,17 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
             remedy = 'give a smaller training.learning_rate, or training.precision float32'
             raise InputError(f'the loss is not finite at step {state.global_step}: {remedy}')
         self._write(state)
-        if is_first() and loss is not None:
-            rate = (state.global_step - self.first_step) / (time.perf_counter() - self.begin)
-            logger.info('step %d: %.2f steps/s, %.0f pairs/s', state.global_step, rate, rate * self.pairs)
+        if is_first() and self.steps and loss is not None:
+            rate = self.steps / self.seconds
+            tera = (state.total_flos - self.operations) / self.seconds / 1e12
+            speed = f'{rate:.2f} steps/s, {rate * self.pairs:.0f} pairs/s, {tera:.3g} TFLOP/s'
+            logger.info('step %d: %s', state.global_step, speed)
+
+    def on_evaluate(self, *args: Any, **kwargs: Any) -> None:
+        """Leave the time since the last step out."""
+        self.since = time.perf_counter()
+
+    on_save = on_evaluate
 
     def _write(self, state: Any) -> None:
         if is_first():

@@ -1,9 +1,12 @@
 """The logs of a training: what is written, where it stays, and what a resumed training hides."""
 
+from types import SimpleNamespace
+
 import pytest
+import torch
 
 from pyserini_repbert.train.output import Trained, read_log
-from pyserini_repbert.train.trainer import CsvLog
+from pyserini_repbert.train.trainer import CsvLog, RankingTrainer
 
 
 def test_a_log_has_what_the_state_has_logged(tmp_path):
@@ -18,6 +21,15 @@ def test_a_log_has_what_the_state_has_logged(tmp_path):
     log.on_log(None, state, TrainerControl(), {'loss': 3.2})
     assert log.path.read_text().splitlines()[1:] == ['1,0.1,,,', '1,,,,0.5', '12,3.2,,,']
     assert read_log(tmp_path / 'none.csv') == []
+
+
+def test_operations_are_counted_by_token_and_weight():
+    """Three rows of 3 tokens; 4 x 5 weights learn, 5 x 2 are frozen, an embedding is looked up: 9 (6 · 20 + 4 · 10)."""
+    model = torch.nn.ModuleDict({'embeddings': torch.nn.Embedding(7, 4), 'a': torch.nn.Linear(4, 5)})
+    model['b'] = torch.nn.Linear(5, 2).requires_grad_(False)
+    batch = {'query_input_ids': torch.zeros(2, 2), 'input_ids': torch.zeros(2, 1), 'attention_mask': torch.ones(9)}
+    batch['groups'] = [{'input_ids': torch.zeros(1, 3), 'attention_mask': None}]
+    assert RankingTrainer.floating_point_ops(SimpleNamespace(model=model), batch) == 9 * (6 * 20 + 4 * 10)
 
 
 def test_what_came_of_a_training_is_told_by_its_log(tmp_path):

@@ -51,7 +51,7 @@ def test_batches_from_workers_train_the_same_bytes(system, tiny_recipe, tmp_path
     assert losses(tmp_path / '0') == losses(tmp_path / '2')
     weights = [(tmp_path / name / 'model.safetensors').read_bytes() for name in ('0', '2')]
     assert weights[0] == weights[1]
-    assert 'steps/s' in caplog.text and 'pairs/s' in caplog.text
+    assert 'steps/s' in caplog.text and 'pairs/s' in caplog.text and 'TFLOP/s' in caplog.text
 
 
 def test_one_seed_gives_the_same_losses_and_another_does_not(tiny_recipe, tmp_path):
