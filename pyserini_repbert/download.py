@@ -56,12 +56,8 @@ def fetch(
     size, name : for messages: '386 MB', and what the file is for
     on_progress : called with the number of bytes received since the last call
 
-    Raises
-    ------
-    MissingResourceError
-        offline, or when the address cannot be reached: names file, size, address and the place to put it by hand
-    DamagedFileError
-        when the file's checksum is not the expected one
+    Raises MissingResourceError, with what to fetch by hand and where to put it, if downloads are off or the address
+    cannot be reached; DamagedFileError for another checksum than the expected one.
     """
     if target.is_file():
         md5_here = remembered_digest(target, 'md5')

@@ -22,7 +22,6 @@ from pyserini_repbert.errors import BusyError, InputError, within_limits
 
 StrPath = str | os.PathLike[str]
 
-_TEMPORARY = r'\.{}\.[a-z0-9_]{{8}}'  # the names of a target's temporary files
 
 # Raised by tarfile and the decompressors for a damaged archive.
 ARCHIVE_ERRORS = (tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
@@ -150,12 +149,14 @@ def _rename(temporary: Path, target: Path) -> None:
 
 def remove_leftovers(folder: Path, name: str) -> None:
     """Remove the temporary files and folders of `name` that killed processes left; those of live processes stay."""
-    pattern = re.compile(_TEMPORARY.format(re.escape(name)))
+    from filelock import lock_descriptor
+
+    pattern = re.compile(rf'\.{re.escape(name)}\.[a-z0-9_]{{8}}')
     for entry in [Path(entry) for entry in os.scandir(folder) if pattern.fullmatch(entry.name)]:
         with contextlib.suppress(OSError):
             handle = os.open(entry, os.O_RDONLY)
             try:
-                if _hold(handle):
+                if lock_descriptor(handle, blocking=False):
                     shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
             finally:
                 os.close(handle)
@@ -164,6 +165,8 @@ def remove_leftovers(folder: Path, name: str) -> None:
 @contextmanager
 def _temporary(target: Path, folder: bool) -> Iterator[Path]:
     """A new file or folder beside `target`, removed on an error; its lock tells it from what a killed process left."""
+    from filelock import lock_descriptor
+
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(target.parent, target.name)
     temporary = Path()
@@ -174,7 +177,7 @@ def _temporary(target: Path, folder: bool) -> Iterator[Path]:
             with contextlib.suppress(OSError):  # folders cannot be opened, or nothing can be locked
                 handle = os.open(temporary, os.O_RDONLY)
                 locks.callback(os.close, handle)
-                _hold(handle)
+                lock_descriptor(handle, blocking=False)
         try:
             yield temporary
         except BaseException:
@@ -182,25 +185,12 @@ def _temporary(target: Path, folder: bool) -> Iterator[Path]:
             raise
 
 
-def _hold(handle: int) -> bool:
-    """Lock an open file or folder until it is closed; False where another process holds it.
-
-    Raises OSError where the file system has no locks.
-    """
-    from filelock import lock_descriptor
-
-    return lock_descriptor(handle, blocking=False)
-
-
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
     """Hold the lock file `path`, which is removed at the end; the lock file of a dead process is taken over.
 
-    On a file system without locks, two processes are not kept apart.
-
-    Parameters
-    ----------
-    what : what is locked, for the BusyError where another process holds it: 'output FOLDER'
+    Raises BusyError about `what` ('output FOLDER') where another process holds it. On a file system without locks, two
+    processes are not kept apart.
     """
     from filelock import FileLock, Timeout
 

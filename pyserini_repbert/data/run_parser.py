@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -64,12 +63,7 @@ def stretches(path: StrPath) -> Iterator[Stretch]:
                 start, stop = stop, stop + lines
                 yield Stretch(columns, qid, docids[start:stop], keys[start:stop])
     if not columns:
-        _warn_of_no_lines(str(path))
-
-
-@cache  # commands may read a file twice
-def _warn_of_no_lines(path: str) -> None:
-    logger.warning('run file %s is empty: it counts as a run without hits', path)
+        logger.warning('run file %s is empty: it counts as a run without hits', path)
 
 
 def line_blocks(path: StrPath, size: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
