@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 from pyserini_repbert import catalog
-from pyserini_repbert.commands.command import Parser, run, usage
+from pyserini_repbert.commands.command import Parser, refuse, run
 
 _QUERY_LIMITS = {'monobert': 64, 'duobert': 62}  # wordpieces of a query
 
@@ -35,8 +35,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument('--base', help='cedr: the BERT that training began with, a catalog name or a folder')
     options = parser.parse_args(arguments)
     system, source, output = options.system, options.source, options.output
-    if (system == 'cedr') != bool(options.base):
-        raise usage('--base goes with cedr, and cedr needs it')
+    refuse((system == 'cedr') != bool(options.base), '--base goes with cedr, and cedr needs it')
     if system in ('repbert', 'epic'):
         from pyserini_repbert.models.convert.pytorch import convert_epic, convert_repbert
 

@@ -41,8 +41,8 @@ def main(arguments: list[str]) -> int | None:
     parser.add_argument('--overwrite', action='store_true', help='replace checkpoints of these names')
     options = parser.parse_args(arguments)
     replacements = [pair.partition('=') for pair in options.replace]
-    if bad := [text for text, equals, _ in replacements if not (text and equals)]:
-        raise command.usage(f"--replace '{bad[0]}': TEXT=WITH was expected")
+    for text, equals, _ in replacements:
+        command.refuse(not (text and equals), f"--replace '{text}': TEXT=WITH was expected")
     for folder in options.folders:
         made = ship(Path(folder), {old: new for old, _, new in replacements}, options.overwrite, options.half)
         print(entry_text(made))
