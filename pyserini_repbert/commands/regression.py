@@ -9,6 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,8 @@ from pyserini_repbert.regression.needs import Pair, missing_of
 from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.report import as_data, as_html, markdown, measure_text, merged
 from pyserini_repbert.regression.runner import Outcome, Status, commands_of, run_all
-from pyserini_repbert.regression.schema import Regression
 from pyserini_repbert.regression.workspace import Workspace
 
-Work = list[tuple[Regression, list[Pair]]]
 DATA = 'PYSERINI_REPBERT_DATA'  # the variable that sets the default of --data
 _FOLDER = 'regressions'  # whose files commands take if none is named
 _OTHERS = {'fetch': 'regression_fetch', 'quick': 'regression_fetch', 'report': 'regression'}  # word -> its module
@@ -60,14 +59,14 @@ def main(arguments: list[str]) -> int:
     only_shows = options.list or options.dry_run
     refuse(options.report and only_shows, '--report is for a run: leave out --list and --dry-run')
     paths = options.files or (all_files() if options.all else [])
-    refuse(not paths, f'no files were given: name them, or --all for those in {_FOLDER}/')
     environment = {} if options.list else fingerprint()
     work = read_work(paths, options, cache_version(environment))
     if only_shows:
-        for regression, pairs in work:
+        for workspace, pairs in groupby(work, key=lambda pair: pair[1]):
+            regression = workspace.regression
             if options.list:
                 print(f'{regression.path}: {regression.title}')
-            for condition, workspace in pairs:
+            for condition, _ in pairs:
                 if options.list:
                     figures = [*condition.expected, *condition.recorded]
                     scores = ', '.join(f'{one.measure} {one.text}' for one in figures)
@@ -102,27 +101,24 @@ def all_files() -> list[str]:
     return sorted(str(path) for path in Path(_FOLDER).glob('*.yaml'))
 
 
-def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = '') -> Work:
-    """The regressions of these files with the conditions that `options.condition` chooses, all for an empty list.
+def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = '') -> list[Pair]:
+    """The conditions of these files that `options.condition` chooses, all for an empty list.
 
     `version` is of code and packages: cached results of other versions are not used.
     """
-    refuse(not paths, f'no files were given, and {_FOLDER}/ is not here: name them')
-    regressions = [read_regression(path) for path in paths]
-    work: Work = []
-    for regression in regressions:
-        workspace = Workspace(regression, Path(options.work), options.data, version)
-        chosen = [one for one in regression.conditions if not options.condition or one.name in options.condition]
-        if chosen:
-            work.append((regression, [(condition, workspace) for condition in chosen]))
-    names = [condition.name for regression in regressions for condition in regression.conditions]
+    refuse(not paths, f'no regression files: name them, or take all of {_FOLDER}/ (--all) in the folder that has it')
+    work: list[Pair] = []
+    for path in paths:
+        workspace = Workspace(read_regression(path), Path(options.work), options.data, version)
+        work += [(condition, workspace) for condition in workspace.regression.conditions]
+    names = [condition.name for condition, _ in work]
     for name in options.condition:
         if name not in names:
             raise UnknownNameError(f"'{name}' is no condition of these files{did_you_mean(name, names)}: see --list")
-    return work
+    return [pair for pair in work if not options.condition or pair[0].name in options.condition]
 
 
-def run_work(work: Work, options: argparse.Namespace, environment: dict[str, str]) -> int:
+def run_work(work: Sequence[Pair], options: argparse.Namespace, environment: dict[str, str]) -> int:
     """Run conditions, print their outcomes, and write the report if one is asked for; status 1 with a FAIL."""
 
     def show(workspace: Workspace, outcome: Outcome) -> None:
@@ -140,12 +136,13 @@ def run_work(work: Work, options: argparse.Namespace, environment: dict[str, str
                 lines.append(f'  {score.status} {expected}')
         print('\n'.join(lines), flush=True)
 
-    outcomes = iter(run_all([pair for _, pairs in work for pair in pairs], options.jobs, options.all, show))
-    by_file = [(regression, [next(outcomes) for _ in pairs]) for regression, pairs in work]
+    outcomes = run_all(work, options.jobs, options.all, show)
+    by_workspace = groupby(zip(work, outcomes, strict=True), key=lambda one: one[0][1])
+    by_file = [(workspace.regression, [outcome for _, outcome in of_file]) for workspace, of_file in by_workspace]
     data = as_data(by_file, environment, {str(options.data): '$DATA', str(Path.home()): '~'})
     if options.report:
         _write_report(data, options.report)
-    conditions = Counter(outcome.status for _, of_file in by_file for outcome in of_file)
+    conditions = Counter(outcome.status for outcome in outcomes)
     print(f'conditions: {", ".join(f"{conditions[status]} {status}" for status in Status if conditions[status])}')
     print(f'scores: {", ".join(f"{count} {status}" for status, count in data["totals"].items() if count)}')
     return int(conditions[Status.FAIL] > 0)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from pyserini_repbert.commands.command import argument_type, counted, parser, progress
 from pyserini_repbert.commands.flags import add_flags
-from pyserini_repbert.commands.regression import Work, add_work_flags, all_files, read_work, run_work
+from pyserini_repbert.commands.regression import add_work_flags, all_files, read_work, run_work
 from pyserini_repbert.files import human_size
 from pyserini_repbert.regression.environment import cache_version, fingerprint
 from pyserini_repbert.regression.fetching import fetched
-from pyserini_repbert.regression.needs import cheapest_first, is_of_published_runs, is_out_of_reach, missing_of
+from pyserini_repbert.regression.needs import Pair, cheapest_first, is_of_published_runs, is_out_of_reach, missing_of
 from pyserini_repbert.regression.resources import NeededResource, size_in_bytes
 
 
@@ -23,7 +23,7 @@ def fetch(arguments: Sequence[str]) -> int:
     add_flags(flags, 'offline', help='download nothing: unpack what is here')
     add_work_flags(flags, 'files', '--condition')
     options = flags.parse_args(arguments)
-    work = [pair for _, pairs in read_work(options.files or all_files(), options) for pair in pairs]
+    work = read_work(options.files or all_files(), options)
     everything = {need.key: need for pair in work if pair[0].expected for need in missing_of(*pair)}
     reached = cheapest_first(work, options.budget)
     wanted = [*{need.key: need for _, needs in reached for need in needs if need.is_fetched}.values()]
@@ -55,13 +55,12 @@ def quick(arguments: Sequence[str]) -> int:
     options.condition, options.jobs, options.all = [], 1, False
     environment = fingerprint()
 
-    def of_published_runs() -> Work:
-        read = read_work(all_files(), options, cache_version(environment))
-        work = [(regression, [pair for pair in pairs if is_of_published_runs(*pair)]) for regression, pairs in read]
-        return [(regression, pairs) for regression, pairs in work if pairs]
+    def of_published_runs() -> list[Pair]:
+        work = read_work(all_files(), options, cache_version(environment))
+        return [pair for pair in work if is_of_published_runs(*pair)]
 
-    pairs = [pair for _, pairs in of_published_runs() for pair in pairs]
-    wanted = {need.key: need for _, needs in cheapest_first(pairs) for need in needs if need.is_fetched}
+    needed = cheapest_first(of_published_runs())
+    wanted = {need.key: need for _, needs in needed for need in needs if need.is_fetched}
     failed = 0 if options.offline else _fetch(list(wanted.values()), options.quiet)
     return run_work(of_published_runs(), options, environment) or int(failed > 0)  # paths depend on what was fetched
 
