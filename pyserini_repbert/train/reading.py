@@ -75,8 +75,6 @@ class RecipeFile:
 
     def recipe(self, content: dict[str, Any], text: str) -> Recipe:
         """The recipe with these values and this `text`. Raises InputError for the first entry that is wrong."""
-        if 'text' in content:
-            raise self._unknown(('text',))
         try:
             return _VALIDATOR.validate_json(json.dumps({**content, 'text': text}))
         except ValidationError as error:
@@ -166,8 +164,6 @@ def _fault(recipe: Recipe) -> tuple[str, Keys] | None:
     if system is System.MLM and (validation or recipe.adapter):
         part = 'validation' if validation else 'adapter'
         return 'pre-training takes neither a validation nor an adapter: leave them out', (part,)
-    if validation and validation.run is None and system is not System.REPBERT:
-        return 'validation.run is missing: a reranker is validated on the hits of a run', ('validation',)
     for number, source in enumerate(recipe.data):
         if fault := _source_fault(recipe, source):
             return f'data.{number}: {fault}', ('data', number)
