@@ -2,14 +2,14 @@
 
 import { keep, stored } from './dom.js';
 
-const LOOK_AFTER = 600; // ms before the first request for progress, and between two
+const LOOK_EVERY = 600; // ms between two requests for progress
 const KEPT = 60; // answers
 
-/** Why there is no answer: `kind` is offline, busy, key, starting, late, failed or refused. */
+/** Why there is no answer: `kind` is offline, busy, key, starting, late, failed or refused; seconds: when to try again. */
 export class Refusal extends Error {
-  constructor(message, kind, retryAfter = null) {
+  constructor(message, kind, seconds = 2) {
     super(message);
-    Object.assign(this, { kind, retryAfter });
+    Object.assign(this, { kind, seconds });
   }
 }
 
@@ -18,13 +18,9 @@ const answers = new Map();
 
 /** The address of a route: parts of the path, then parameters as [name, value] pairs. */
 export function address(parts, parameters = []) {
-  const path = parts.map((part) => encodeURIComponent(part.toWellFormed?.() ?? part)).join('/');
-  const text = new URLSearchParams(parameters.map(([name, value]) => [name, String(value)])).toString();
+  const path = parts.map(encodeURIComponent).join('/');
+  const text = new URLSearchParams(parameters).toString();
   return new URL(`v1/${path}${text ? `?${text}` : ''}`, document.baseURI).href;
-}
-
-function requestId() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(12)), (own) => own.toString(16).padStart(2, '0')).join('');
 }
 
 function headers(extra) {
@@ -44,20 +40,15 @@ async function refusal(response) {
   } catch {
     // Not JSON: something between the page and the service has answered.
   }
-  const wait = Number(response.headers.get('Retry-After'));
-  return new Refusal(message, KINDS[response.status] ?? 'refused', Number.isFinite(wait) && wait > 0 ? wait : null);
+  return new Refusal(message, KINDS[response.status] ?? 'refused', Number(response.headers.get('Retry-After')) || undefined);
 }
 
-async function lookAt(id, tell, signal) {
-  while (!signal.aborted) {
-    await new Promise((resolve) => setTimeout(resolve, LOOK_AFTER));
-    if (signal.aborted) return;
-    try {
-      const response = await fetch(address(['progress', id]), { headers: headers(), signal });
-      if (response.ok) tell(await response.json());
-    } catch {
-      return;
-    }
+async function lookAt(id, tell) {
+  try {
+    const response = await fetch(address(['progress', id]), { headers: headers() });
+    if (response.ok) tell(await response.json());
+  } catch {
+    // The request itself says why.
   }
 }
 
@@ -70,23 +61,21 @@ async function lookAt(id, tell, signal) {
 export async function ask(url, { body, tell, signal } = {}) {
   const key = body === undefined ? url : `${url} ${JSON.stringify(body)}`;
   if (answers.has(key)) return answers.get(key);
-  const id = requestId();
-  const ended = new AbortController();
+  const id = `page-${Math.random()}`;
   const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
   const extra = { 'X-Request-ID': id, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) };
-  if (tell) lookAt(id, tell, ended.signal);
-  let response;
+  const timer = tell && setInterval(lookAt, LOOK_EVERY, id, tell);
   try {
-    response = await fetch(url, { ...sent, headers: headers(extra), signal });
+    const response = await fetch(url, { ...sent, headers: headers(extra), signal });
     if (!response.ok) throw await refusal(response);
     const found = await response.json();
-    if (key.length < 20_000) answers.set(key, found);
+    answers.set(key, found);
     if (answers.size > KEPT) answers.delete(answers.keys().next().value);
     return found;
   } catch (error) {
     if (error instanceof Refusal || error.name === 'AbortError') throw error;
     throw new Refusal('the service cannot be reached', 'offline');
   } finally {
-    ended.abort();
+    clearInterval(timer);
   }
 }

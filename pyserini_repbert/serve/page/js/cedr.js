@@ -1,6 +1,6 @@
 // CEDR: how similar each word of the question is to each word of the passage, in a layer of the model, as a heat map.
 
-import { freshId, h, svg } from './dom.js';
+import { field, h, select, svg } from './dom.js';
 import { joined, score } from './words.js';
 
 const WIDE = 15, HIGH = 22, HEAD = 74;
@@ -17,11 +17,8 @@ function map({ rows, columns, values }) {
   const flat = values.flat();
   const low = Math.min(...flat), high = Math.max(...flat), span = high - low || 1;
   const readout = h('p', { class: 'readout', 'aria-hidden': 'true' }, `cosine from ${score(low)} (light) to ${score(high)} (dark)`);
-  const cells = values.flatMap((row, i) => row.map((value, j) => {
-    const cell = svg('rect', { class: 'cell', x: j * WIDE, y: HEAD + i * HIGH, width: WIDE - 1, height: HIGH - 1,
-      'fill-opacity': (0.03 + (0.97 * ((value - low) / span) ** 2)).toFixed(3), 'data-i': i, 'data-j': j });
-    return cell;
-  }));
+  const cells = values.flatMap((row, i) => row.map((value, j) => svg('rect', { class: 'cell', x: j * WIDE, y: HEAD + i * HIGH,
+    width: WIDE - 1, height: HIGH - 1, 'fill-opacity': (0.03 + (0.97 * ((value - low) / span) ** 2)).toFixed(3), 'data-i': i, 'data-j': j })));
   const heads = columns.map((token, j) => svg('text', { class: 'token', transform: `translate(${j * WIDE + WIDE / 2 + 4} ${HEAD - 5}) rotate(-90)` }, token));
   const over = (event) => {
     const { i, j } = event.target.dataset ?? {};
@@ -50,25 +47,20 @@ function strongest({ rows, columns, values }) {
 /** Show the similarity map of one passage, with a choice of CEDR model and layer. */
 export function cedrView({ hit, models, explain, load }) {
   let model = models.find((own) => own.includes('knrm')) ?? models[0];
-  let layer = null;
 
-  function show() {
+  function show(layer) {
     load('CEDR reads the passage', async (how) => {
-      const found = (await explain(model, [hit.docid], layer === null ? [] : [['layer', layer]], { signal: how.signal })).passages[0];
+      const found = (await explain(model, [hit.docid], layer === undefined ? [] : [['layer', layer]], { signal: how.signal })).passages[0];
       const [now, words] = [found.maps[0].layer, byWords(found)];
-      const [ofModel, ofLayer] = [freshId('model'), freshId('layer')];
-      const label = h('output', { htmlFor: ofLayer }, `${now} of ${found.n_layers}`);
+      const label = h('output', null, `${now} of ${found.n_layers}`);
       return [
         h('p', { class: 'lead' }, 'Cosine similarity of the words as the model sees them, in one of its layers: layer 0 knows the '
           + 'words alone, the last one their context. CEDR counts what is similar, and how much.'),
         h('div', { class: 'choices' },
-          h('label', { htmlFor: ofModel }, 'Model'),
-          h('select', { id: ofModel, onchange: (event) => { model = event.target.value; layer = null; show(); } },
-            models.map((own) => h('option', { value: own, selected: own === model }, own))),
-          h('label', { htmlFor: ofLayer }, 'Layer'),
-          h('input', { id: ofLayer, type: 'range', min: 0, max: found.n_layers, value: String(now), step: 1,
+          field('Model', select(models.map((own) => [own, own]), model, (event) => { model = event.target.value; show(); })),
+          field('Layer', h('input', { type: 'range', min: 0, max: found.n_layers, value: String(now),
             oninput: (event) => { label.textContent = `${event.target.value} of ${found.n_layers}`; },
-            onchange: (event) => { layer = Number(event.target.value); show(); } }), label),
+            onchange: (event) => show(event.target.value) })), label),
         map(words), h('h3', null, 'The most similar words'), strongest(words),
       ].flat();
     });

@@ -1,10 +1,9 @@
 // Two rankings of one question side by side, with a line from each passage's rank on the left to its rank on the right.
 
-import { h, passage, svg } from './dom.js';
-import { journey } from './journey.js';
-import { button } from './messages.js';
+import { h, marked, openDialog, svg } from './dom.js';
+import { deepestRank, journey } from './journey.js';
 import { gradeBadge, partsOf, stepsStrip } from './results.js';
-import { measure, percent, pipelineName, score, signed } from './words.js';
+import { measure, move, percent, pipelineName, score, signed } from './words.js';
 
 const ROW = 92; // px, as in compare.css
 const WIDE = 72;
@@ -16,9 +15,7 @@ const WIDE = 72;
  */
 function moveMark(rank, other, side, far) {
   if (other === undefined) return { text: far ? `${'BA'[side]}: ${far}` : `only in ${'AB'[side]}`, kind: 'alone' };
-  if (!side) return null;
-  if (rank === other) return { text: '=', kind: 'same' };
-  return rank < other ? { text: `▲ ${other - rank}`, kind: 'up' } : { text: `▼ ${rank - other}`, kind: 'down' };
+  return side ? move(other, rank) : null;
 }
 
 function row(hit, rank, mark, side, onopen) {
@@ -33,10 +30,9 @@ function row(hit, rank, mark, side, onopen) {
 /** The parts of a passage from shortly before its first word of the question, as a row has little room. */
 function extract(parts) {
   const first = parts.findIndex((own) => own.match);
-  if (first < 1) return parts.map((own) => (own.match ? h('mark', null, own.text) : own.text));
+  if (first < 1) return marked(parts);
   const before = parts.slice(0, first).map((own) => own.text).join('');
-  const short = before.length > 50 ? `…${before.slice(-40).replace(/^\S*\s/, '')}` : before;
-  return [short, ...parts.slice(first).map((own) => (own.match ? h('mark', null, own.text) : own.text))];
+  return [before.length > 50 ? `…${before.slice(-40).replace(/^\S*\s/, '')}` : before, ...marked(parts.slice(first))];
 }
 
 /**
@@ -57,7 +53,7 @@ function sideBySide(left, right, { moves, depths }, names, onopen) {
   const lines = left.flatMap((hit, place) => {
     const to = ranks[1].get(hit.docid);
     if (to === undefined) return [line(hit.docid, 'alone', place + 1, place + 1, 2, WIDE / 5)];
-    const kind = to < place + 1 ? 'up' : to > place + 1 ? 'down' : 'same';
+    const { kind } = move(place + 1, to);
     return [line(hit.docid, kind, place + 1, to, 2, WIDE - 10),
       svg('path', { class: `end ${kind}`, d: `M ${WIDE - 2} ${y(to)} l -10 -5 v 10 z` })];
   });
@@ -77,13 +73,10 @@ function sideBySide(left, right, { moves, depths }, names, onopen) {
 }
 
 /** Show a hit's whole passage in the dialog; places: [label, hit] of each side, without a hit where it lacks it. */
-function openPassage(dialog, hit, places, fusions) {
-  const origins = places.filter(([, own]) => own?.provenance).flatMap(([label, own]) => [h('h3', null, label),
-    h('div', { class: 'journey-place' }, journey(own.provenance, fusions,
-      Math.max(...own.provenance.map((place) => place.rank ?? 1))))]);
-  dialog.replaceChildren(h('header', null, h('h2', { id: 'dialog-title' }, hit.docid), gradeBadge(hit.grade),
-    button('Close', () => dialog.close(), { class: 'quiet' })), passage(partsOf(hit), { class: 'passage' }), ...origins);
-  dialog.showModal();
+function openPassage(hit, places, fusions) {
+  const origins = places.filter(([, own]) => own).flatMap(([label, own]) => [h('h3', null, label),
+    h('div', { class: 'journey-place' }, journey(own.provenance, fusions, deepestRank([own])))]);
+  openDialog(hit.docid, gradeBadge(hit.grade), h('p', { class: 'passage' }, marked(partsOf(hit))), ...origins);
 }
 
 function figures(found) {
@@ -100,10 +93,10 @@ function figures(found) {
 }
 
 /** The elements of a comparison of two pipelines. */
-export function comparison({ about, found, dialog }) {
+export function comparison({ about, found }) {
   const sides = ['a', 'b'].map((own) => found[own]);
   const names = sides.map((own, place) => `${'AB'[place]}: ${pipelineName({ ...own, fusion: own.fusion ?? 'interleave' })}`);
-  const open = (hit) => openPassage(dialog, hit, sides.map((own, place) => [names[place],
+  const open = (hit) => openPassage(hit, sides.map((own, place) => [names[place],
     own.candidates.find((other) => other.docid === hit.docid)]), about.fusions);
   return [figures(found),
     h('div', { class: 'pair-heads' }, sides.map((own, place) => h('div', null, h('h2', null, names[place]), stepsStrip(own, about.fusions)))),

@@ -1,9 +1,8 @@
 // The search on the page as a command to copy: for curl, and for this package's command line.
 
 import { address } from './api.js';
-import { h } from './dom.js';
-import { button } from './messages.js';
-import { comparisonBody, fusionSettings, pipelineParameters } from './state.js';
+import { button, h, openDialog } from './dom.js';
+import { comparisonBody, pipelineParameters, pipelinesOf, settingsOf, systemsOf } from './state.js';
 
 /** A text as one word of a shell command, quoted if it has to be. */
 export function quoted(text) {
@@ -21,9 +20,8 @@ export function asCurl(state) {
 }
 
 /** The command of this package; null if its flags cannot give the order of the systems. */
-export function asCommand(state, about, pipeline = state.a) {
-  const systems = (pipeline.system.length ? pipeline.system : about.systems.slice(0, 1))
-    .flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own]));
+export function asCommand(state, about, pipeline) {
+  const systems = systemsOf(about, pipeline);
   const dense = systems.filter((own) => own === 'dense' || own === 'ann');
   const place = systems.indexOf(dense[0]);
   if (dense.length > 1 || (place > 0 && place < systems.length - 1)) return null;
@@ -33,9 +31,8 @@ export function asCommand(state, about, pipeline = state.a) {
   const beside = about.base_index ? `@${about.base_index}` : '';
   words.push(...systems.filter((own) => !dense.includes(own)).map((own) => `--sparse ${quoted(own + beside)}`));
   if (place > 0) words.push('--sparse-first');
-  if (systems.length > 1) {
-    words.push(...Object.entries(fusionSettings(pipeline)).map(([name, value]) => `--${name.replace('_', '-')} ${[value].flat().join(' ')}`));
-  }
+  const fusion = settingsOf(pipeline).filter(([name]) => name !== 'system' && name !== 'rerank');
+  words.push(...fusion.map(([name, value]) => `--${name.replace('_', '-')} ${[value].flat().join(' ')}`));
   words.push(...pipeline.rerank.map((own) => `--rerank ${quoted(own)}`), `--hits ${state.hits}`, `--query ${quoted(state.q)}`);
   return words.join(' \\\n  ');
 }
@@ -55,12 +52,10 @@ function block(title, text) {
 }
 
 /** Show the commands for a state in the dialog. */
-export function openCommands(dialog, state, about) {
-  const commands = state.view === 'compare' ? ['a', 'b'].map((own) => asCommand(state, about, state[own])) : [asCommand(state, about)];
-  const line = commands.every(Boolean) ? commands.join('\n\n') : null;
-  dialog.replaceChildren(h('header', null, h('h2', { id: 'dialog-title' }, 'The same elsewhere'),
-    button('Close', () => dialog.close(), { class: 'quiet' })), block('curl', asCurl(state)),
-  line ? block('Command line', line) : h('p', { class: 'note' }, 'No command line fuses the systems in this order.'),
-  h('p', { class: 'note' }, `The command line takes ${about.name} as an index folder or a catalog name where it runs.`));
-  dialog.showModal();
+export function openCommands(state, about) {
+  const commands = pipelinesOf(state).map((own) => asCommand(state, about, own));
+  openDialog('The same elsewhere', block('curl', asCurl(state)),
+    commands.every(Boolean) ? block('Command line', commands.join('\n\n'))
+      : h('p', { class: 'note' }, 'No command line fuses the systems in this order.'),
+    h('p', { class: 'note' }, `The command line takes ${about.name} as an index folder or a catalog name where it runs.`));
 }

@@ -8,6 +8,7 @@ function filled(element, properties, children) {
   for (const [name, value] of Object.entries(properties ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (typeof value === 'function' && name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name === 'css') Object.entries(value).forEach((pair) => element.style.setProperty(...pair));
     else if (AS_PROPERTY.has(name)) element[name] = value;
     else if (FORBIDDEN.test(name)) throw new TypeError(`attribute ${name}`);
     else element.setAttribute(name, value === true ? '' : String(value));
@@ -18,7 +19,7 @@ function filled(element, properties, children) {
   return element;
 }
 
-/** An HTML element; functions named on… are listeners, children are elements or texts, empty ones are left out. */
+/** An HTML element; functions named on… are listeners, css is {property: value}; empty children are left out. */
 export function h(name, properties, ...children) {
   return filled(document.createElement(name), properties, children);
 }
@@ -33,9 +34,38 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
-/** A paragraph with a passage's parts {text, match}, matches marked. */
-export function passage(parts, properties) {
-  return h('p', properties, parts.map((part) => (part.match ? h('mark', null, part.text) : part.text)));
+/** A passage's parts {text, match}, matches marked. */
+export function marked(parts) {
+  return parts.map((part) => (part.match ? h('mark', null, part.text) : part.text));
+}
+
+/** A button. */
+export function button(text, onclick, properties) {
+  return h('button', { type: 'button', onclick, ...properties }, text);
+}
+
+/** A labelled control. */
+export function field(label, control, properties) {
+  control.id = freshId('field');
+  return h('div', { class: 'field', ...properties }, h('label', { htmlFor: control.id }, label), control);
+}
+
+/** A choice among values [value, text]. */
+export function select(values, chosen, onchange) {
+  return h('select', { onchange }, values.map(([value, text]) => h('option', { value, selected: value === chosen }, text)));
+}
+
+/** A bar of a table, as long as a share of its cell. */
+export function bar(share, kind) {
+  return h('td', { class: 'wide' }, h('span', { class: `bar ${kind}`, css: { width: `${100 * Math.max(0, share)}%` }, 'aria-hidden': 'true' }));
+}
+
+/** Show elements in the dialog. */
+export function openDialog(title, ...elements) {
+  const dialog = byId('dialog');
+  const header = h('header', null, h('h2', { id: 'dialog-title' }, title), button('Close', () => dialog.close(), { class: 'quiet' }));
+  dialog.replaceChildren(header, ...elements.flat().filter(Boolean));
+  dialog.showModal();
 }
 
 /** Announce a text to screen readers. */

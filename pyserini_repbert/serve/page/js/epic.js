@@ -1,23 +1,17 @@
 // EPIC: the terms that make a passage's score, and the terms that it lacks but is expanded by.
 
-import { h } from './dom.js';
+import { bar, h } from './dom.js';
 import { joined, score } from './words.js';
 
 const EXPANSIONS = 15;
 
-function bar(value, most, kind) {
-  const inner = h('span', { class: `bar ${kind}` });
-  inner.style.width = `${(100 * Math.max(0, value)) / (most || 1)}%`;
-  return h('span', { class: 'bar-place', 'aria-hidden': 'true' }, inner);
-}
+const share = (weight, most) => ({ '--share': (weight / most).toFixed(3) });
 
 function shaded(terms) {
   const most = Math.max(...terms.map((own) => own.weight), 1e-9);
   return h('p', { class: 'shaded' }, joined(terms.map((own) => own.term)).flatMap(({ text, pieces }) => {
     const weight = Math.max(...pieces.map((place) => terms[place].weight));
-    const word = h('span', { title: `weight ${score(weight)}` }, text);
-    word.style.setProperty('--share', (weight / most).toFixed(3));
-    return [word, ' '];
+    return [h('span', { title: `weight ${score(weight)}`, css: share(weight, most) }, text), ' '];
   }));
 }
 
@@ -27,7 +21,7 @@ export function epicView({ hit, models, explain, load }) {
     const found = (await explain(models[0], [hit.docid], [['top', EXPANSIONS]], { signal: how.signal })).passages[0];
     const most = Math.max(...found.contributions.map((own) => own.contribution), 1e-9);
     const rows = found.contributions.map((own) => h('tr', null, h('th', { scope: 'row' }, own.term),
-      h('td', { class: 'wide' }, bar(own.contribution, most, 'dense')), h('td', null, score(own.contribution)),
+      bar(own.contribution / most, 'dense'), h('td', null, score(own.contribution)),
       h('td', { class: 'soft' }, `${score(own.query_weight)} × ${score(own.passage_weight)}`)));
     const known = new Set(found.query_terms.map((own) => own.term));
     const strongest = Math.max(...found.expansions.map((own) => own.weight), 1e-9);
@@ -38,11 +32,8 @@ export function epicView({ hit, models, explain, load }) {
         ['word', '', 'adds', 'question × passage'].map((own) => (own ? h('th', { scope: 'col' }, own) : h('td'))))),
       h('tbody', null, rows.length ? rows : h('tr', null, h('td', { colspan: '4' }, 'No word of the question has a weight here.')))),
       h('h3', null, 'Expansions: words that the passage does not have, and is found by'),
-      h('ul', { class: 'chips' }, found.expansions.map((own) => {
-        const chip = h('li', { class: known.has(own.term) ? 'asked' : '' }, own.term, ' ', h('small', null, score(own.weight)));
-        chip.style.setProperty('--share', (own.weight / strongest).toFixed(3));
-        return chip;
-      })),
+      h('ul', { class: 'chips' }, found.expansions.map((own) => h('li', { class: known.has(own.term) ? 'asked' : '',
+        css: share(own.weight, strongest) }, own.term, ' ', h('small', null, score(own.weight))))),
       h('h3', null, 'The passage, shaded by weight'), shaded(found.passage_terms),
     ];
   });

@@ -2,11 +2,11 @@
 
 import { h, svg } from './dom.js';
 
-const STEP = { wide: 86, narrow: 74 }; // px between two rankings
+const STEP = 80; // px between two rankings
 const TOP = 16, HEIGHT = 28, BELOW = 16;
 const BOW = 28; // px that a line bends upwards to pass another ranking
 const DOT = 10;
-const LABEL = { wide: 14, narrow: 11 }; // characters of a ranking's name
+const LABEL = 13; // characters of a ranking's name
 
 /** The kind of a ranking: 'dense', 'sparse', 'fused' or 'rerank'. */
 export function kindOf(name, fusions) {
@@ -15,10 +15,10 @@ export function kindOf(name, fusions) {
   return name === 'dense' || name === 'ann' ? 'dense' : 'sparse';
 }
 
-/** A ranking's name without options and '-demo', cut to `most` characters. */
-export function shortName(name, most) {
-  const short = name.replace(/:.*$/, '').replace(/-demo@/, '@');
-  return short.length > most ? `${short.slice(0, most - 1)}…` : short;
+/** A ranking's name without options and '-demo', cut to fit. */
+function shortName(name) {
+  const short = name.replace(/:.*$/, '').replace('-demo@', '@');
+  return short.length > LABEL ? `${short.slice(0, LABEL - 1)}…` : short;
 }
 
 /** Pairs of rankings that a line joins: each system and the ranking after them, then each and the next. */
@@ -35,6 +35,15 @@ export function inWords(places) {
   return places.map((own) => `${own.ranking} ${own.rank ?? (own.below ? `below ${own.below}` : 'not in it')}`).join(', ');
 }
 
+/** The greatest rank that any hit has in any ranking. */
+export function deepestRank(hits) {
+  return Math.max(...hits.flatMap((hit) => hit.provenance.map((own) => own.rank ?? 1)));
+}
+
+function rankOf(place) {
+  return String(place.rank ?? (place.below ? `>${place.below}` : '–'));
+}
+
 /** Whether a reranker gives a hit another rank. */
 export function moves(places, fusions) {
   return places.some((own, at) => at > 0 && kindOf(own.ranking, fusions) === 'rerank' && own.rank !== places[at - 1].rank);
@@ -43,8 +52,7 @@ export function moves(places, fusions) {
 /** The ranks in a line: 'dense 3 · bm25 12 → rrf 4'. */
 function inLine(places, fusions) {
   const sign = (own) => (['dense', 'sparse'].includes(kindOf(own.ranking, fusions)) ? ' · ' : ' → ');
-  const rank = (own) => own.rank ?? (own.below ? `>${own.below}` : '–');
-  return places.map((own, at) => `${at ? sign(own) : ''}${own.ranking} ${rank(own)}`).join('');
+  return places.map((own, at) => `${at ? sign(own) : ''}${own.ranking} ${rankOf(own)}`).join('');
 }
 
 /**
@@ -57,11 +65,9 @@ export function journey(places, fusions, deepest) {
   if (!moves(places, fusions)) return h('p', { class: 'journey' }, inLine(places, fusions));
   const kinds = places.map((own) => kindOf(own.ranking, fusions));
   const scale = Math.log2(Math.max(deepest, 10));
-  const size = window.matchMedia('(max-width: 40rem)').matches ? 'narrow' : 'wide';
-  const step = STEP[size];
-  const x = (place) => step / 2 + place * step;
+  const x = (place) => (place + 0.5) * STEP;
   const y = (rank) => TOP + (rank === null ? 1 : Math.log2(rank) / scale) * HEIGHT;
-  const width = places.length * step, height = TOP + HEIGHT + DOT + BELOW + 2;
+  const width = places.length * STEP, height = TOP + HEIGHT + DOT + BELOW + 2;
   const shown = edges(kinds).filter(([from, to]) => places[from].rank !== null || kinds[to] === 'rerank');
   const lines = shown.map(([from, to]) => {
     const [start, end] = [places[from].rank, places[to].rank];
@@ -71,11 +77,10 @@ export function journey(places, fusions, deepest) {
     return svg('path', { class: `slope ${kinds[from]}${missing ? ' missing' : ''}`, d: `M ${x(from)} ${y(start)} ${path}` });
   });
   const dots = places.map((own, place) => svg('g', { class: `dot ${kinds[place]}${own.rank === null ? ' missing' : ''}` },
-    svg('title', null, own.rank === null ? `${own.ranking}: ${own.below ? `below rank ${own.below}` : 'not among its hits'}`
-      : `${own.ranking}: rank ${own.rank}, score ${own.score}`),
+    svg('title', null, inWords([own]) + (own.rank === null ? '' : `, score ${own.score}`)),
     svg('circle', { cx: x(place), cy: y(own.rank), r: DOT }),
-    svg('text', { class: 'rank', x: x(place), y: y(own.rank), dy: '0.36em' }, String(own.rank ?? (own.below ? `>${own.below}` : '–'))),
-    svg('text', { class: 'label', x: x(place), y: height - 5 }, shortName(own.ranking, LABEL[size]))));
+    svg('text', { class: 'rank', x: x(place), y: y(own.rank), dy: '0.36em' }, rankOf(own)),
+    svg('text', { class: 'label', x: x(place), y: height - 5 }, shortName(own.ranking))));
   return svg('svg', { class: 'journey', role: 'img', 'aria-label': `Ranks: ${inWords(places)}`, width, height,
     viewBox: `0 0 ${width} ${height}` }, lines, dots);
 }

@@ -1,7 +1,6 @@
 // Keys: / to the question, j and k through the hits, ? for the list. They can be switched off, as WCAG 2.1.4 demands.
 
-import { byId, h, keep, stored } from './dom.js';
-import { button } from './messages.js';
+import { byId, h, keep, openDialog, stored } from './dom.js';
 
 const KEYS = [['/', 'to the question'], ['j, k', 'next and previous hit'], ['Enter', 'on a hit: why it is there'],
   ['Esc', 'leaves the question, closes'], ['?', 'this list']];
@@ -11,13 +10,11 @@ function on() {
 }
 
 /** Show the keys, and the switch that turns them off. */
-export function openKeys(dialog) {
+export function openKeys() {
   const check = h('input', { type: 'checkbox', checked: on(),
     onchange: (event) => keep('localStorage', 'keys', event.target.checked ? null : 'off') });
-  dialog.replaceChildren(h('header', null, h('h2', { id: 'dialog-title' }, 'Keys'), button('Close', () => dialog.close(), { class: 'quiet' })),
-    h('dl', { class: 'keys' }, KEYS.flatMap(([key, text]) => [h('dt', null, h('kbd', null, key)), h('dd', null, text)])),
+  openDialog('Keys', h('dl', { class: 'keys' }, KEYS.flatMap(([key, text]) => [h('dt', null, h('kbd', null, key)), h('dd', null, text)])),
     h('label', { class: 'switch' }, check, ' Single keys do this'));
-  dialog.showModal();
 }
 
 function move(step) {
@@ -30,12 +27,12 @@ function move(step) {
 }
 
 /** Handle the keys, on the whole page. */
-export function listen(dialog) {
+export function listen() {
   document.addEventListener('keydown', (event) => {
     const typing = /^(?:input|textarea|select)$/i.test(event.target.tagName) && !/^(?:checkbox|radio|range|button)$/.test(event.target.type);
     if (event.key === 'Escape' && event.target.id === 'q') event.target.blur();
-    if (typing || dialog.open || event.ctrlKey || event.metaKey || event.altKey || !on()) return;
-    const act = { '/': () => { byId('q').focus(); byId('q').select(); }, j: () => move(1), k: () => move(-1), '?': () => openKeys(dialog) }[event.key];
+    if (typing || byId('dialog').open || event.ctrlKey || event.metaKey || event.altKey || !on()) return;
+    const act = { '/': () => { byId('q').focus(); byId('q').select(); }, j: () => move(1), k: () => move(-1), '?': openKeys }[event.key];
     if (!act) return;
     event.preventDefault();
     act();

@@ -3,19 +3,19 @@
 import { address, ask } from './api.js';
 import { comparison } from './compare.js';
 import { openCommands } from './copying.js';
-import { byId, freshId, h, keep, stored } from './dom.js';
+import { button, byId, field, h, keep, select } from './dom.js';
 import { listen, openKeys } from './keys.js';
-import { button, during, message } from './messages.js';
+import { during, message } from './messages.js';
 import { picker } from './picker.js';
 import { results } from './results.js';
-import { BARE, addressOf, comparisonBody, pipelineParameters, stateOf } from './state.js';
+import { BARE, addressOf, comparisonBody, pipelineParameters, pipelinesOf, stateOf } from './state.js';
 import { count, pipelineName, whole } from './words.js';
 
 const TITLES = { search: 'Search', compare: 'Compare' };
 const HITS = [5, 10, 20, 50, 100];
 const EXAMPLES = 6, EXAMPLE_LENGTH = 60;
 
-const found = byId('found'), dialog = byId('dialog'), field = byId('q');
+const found = byId('found'), question = byId('q');
 let indexes = [];
 let about = null;
 let state = stateOf(location.search);
@@ -59,10 +59,9 @@ function drawHead() {
 }
 
 function hitsField() {
-  const id = freshId('hits');
-  const offered = [...new Set([...HITS, state.hits])].filter((own) => own === state.hits || own <= about.limits.hits).sort((a, b) => a - b);
-  return h('div', { class: 'field' }, h('label', { htmlFor: id }, 'Hits'), h('select', { id, onchange: (event) => go({ ...state,
-    hits: Number(event.target.value) }, { controls: false }) }, offered.map((own) => h('option', { value: own, selected: own === state.hits }, whole(own)))));
+  const offered = [...new Set([...HITS.filter((own) => own <= about.limits.hits), state.hits])].sort((a, b) => a - b);
+  return field('Hits', select(offered.map((own) => [own, whole(own)]), state.hits,
+    (event) => go({ ...state, hits: Number(event.target.value) }, { controls: false })));
 }
 
 function drawControls() {
@@ -74,7 +73,7 @@ function drawControls() {
   const pickers = sides.map((own) => picker({ about, pipeline: state[own],
     label: state.view === 'compare' ? own.toUpperCase() : null,
     onchange: (pipeline) => {
-      go({ ...state, q: field.value.trim() || state.q, [own]: pipeline, open: '', why: '' }, { controls: false });
+      go({ ...state, q: question.value.trim() || state.q, [own]: pipeline, open: '', why: '' }, { controls: false });
       told();
     } }));
   told();
@@ -91,7 +90,7 @@ function draw({ controls = true } = {}) {
   giveUp = () => {};
   found.removeAttribute('aria-busy');
   if (controls) {
-    field.value = state.q;
+    question.value = state.q;
     drawControls();
   }
   if (!state.q.trim()) {
@@ -102,11 +101,11 @@ function draw({ controls = true } = {}) {
   const url = compares ? address([about.name, 'compare']) : address([about.name, 'search'], [['query', state.q], ['hits', state.hits],
     ...pipelineParameters(state.a), ['provenance', 'true'], ['display', 'true']]);
   const body = compares ? comparisonBody(state) : undefined;
-  const stages = (compares ? [state.a, state.b] : [state.a]).some((own) => own.rerank.length);
+  const stages = pipelinesOf(state).some((own) => own.rerank.length);
   let answer = null;
   giveUp = during(found, compares ? 'Comparing' : 'Searching', async ({ tell, signal }) => {
     answer = await ask(url, { body, signal, tell: stages ? tell : undefined });
-    return compares ? comparison({ about, found: answer, dialog })
+    return compares ? comparison({ about, found: answer })
       : results({ about, answer, state, onopen: (open, why) => go({ ...state, open, why }, { replace: true, quiet: true }),
         onsystem: (name) => go({ ...state, a: { ...state.a, system: [name], rerank: [] } }) });
   }, { retry: () => draw({ controls: false }), announce: () => (compares ? 'Compared' : count(answer.candidates.length, 'hit')) });
@@ -115,12 +114,11 @@ function draw({ controls = true } = {}) {
 /** Show the introduction and examples, before a question is asked. */
 function start() {
   const list = h('ul', { class: 'examples' });
-  const sentences = state.view === 'compare'
-    ? ['Two ways to answer one question, side by side: choose them as A and B, and ask.']
-    : [`${count(about.passages, 'passage')} in ${about.name}. Ask in your own words; each hit shows its rank in every ranking it `
-      + 'came through, and “Why here?” opens what the models saw in it.'];
-  found.replaceChildren(h('div', { class: 'start' }, h('h2', null, state.view === 'compare' ? 'Which of two is better?' : 'Search, and see why'),
-    sentences.map((own) => h('p', null, own)), list));
+  const [title, text] = state.view === 'compare'
+    ? ['Which of two is better?', 'Two ways to answer one question, side by side: choose them as A and B, and ask.']
+    : ['Search, and see why', `${count(about.passages, 'passage')} in ${about.name}. Ask in your own words; each hit shows its rank in `
+      + 'every ranking it came through, and “Why here?” opens what the models saw in it.'];
+  found.replaceChildren(h('div', { class: 'start' }, h('h2', null, title), h('p', null, text), list));
   if (!about.topics) return;
   ask(address([about.name, 'topics'], [['limit', 12]])).then(({ topics }) => {
     const short = topics.filter((own) => own.text.length <= EXAMPLE_LENGTH).slice(0, EXAMPLES);
@@ -130,13 +128,13 @@ function start() {
 }
 
 function chooseIndex() {
-  const select = byId('index');
+  const choice = byId('index');
   about = indexes.find((own) => own.name === state.index) ?? null;
   const helpers = new Set(indexes.map((own) => own.base_index)); // each is a part of another index
   const offered = indexes.filter((own) => own === about || !helpers.has(own.name));
-  select.replaceChildren(...offered.map((own) => h('option', { value: own.name }, own.name)));
-  select.disabled = false;
-  select.parentElement.hidden = offered.length < 2;
+  choice.replaceChildren(...offered.map((own) => h('option', { value: own.name }, own.name)));
+  choice.disabled = false;
+  choice.parentElement.hidden = offered.length < 2;
   if (!about && state.index) {
     drawHead();
     found.replaceChildren(message('bad', `There is no index “${state.index}” here`, ['This service has:'],
@@ -150,8 +148,8 @@ function chooseIndex() {
     state = { ...state, a: { ...state.a, system } };
   }
   if (state.view === 'compare' && !state.b.system.length) state = { ...state, b: { ...rival(state.a), rerank: state.b.rerank } };
-  select.value = about.name;
-  field.maxLength = about.limits.query_characters;
+  choice.value = about.name;
+  question.maxLength = about.limits.query_characters;
   return true;
 }
 
@@ -173,18 +171,17 @@ function load() {
   }, { retry: load });
 }
 
-function drawTheme() {
-  byId('theme').textContent = `Theme: ${document.documentElement.dataset.theme ?? 'auto'}`;
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  byId('theme').textContent = `Theme: ${theme}`;
 }
 
 byId('theme').addEventListener('click', () => {
-  const next = { auto: 'light', light: 'dark', dark: null }[document.documentElement.dataset.theme ?? 'auto'];
-  if (next) document.documentElement.dataset.theme = next;
-  else delete document.documentElement.dataset.theme;
+  const next = { auto: 'light', light: 'dark', dark: 'auto' }[document.documentElement.dataset.theme];
   keep('localStorage', 'theme', next);
-  drawTheme();
+  setTheme(next);
 });
-for (const [id, open] of [['copy', () => openCommands(dialog, state, about)], ['help', () => openKeys(dialog)]]) {
+for (const [id, open] of [['copy', () => openCommands(state, about)], ['help', openKeys]]) {
   byId(id).addEventListener('click', () => {
     const menu = document.querySelector('.menu');
     menu.open = false;
@@ -196,25 +193,23 @@ byId('index').addEventListener('change', (event) => take(event.target.value));
 byId('ask').addEventListener('submit', (event) => {
   event.preventDefault();
   if (!about) return;
-  go({ ...state, q: field.value.trim(), open: '', why: '' }, { controls: state.view === 'compare' });
+  go({ ...state, q: question.value.trim(), open: '', why: '' }, { controls: state.view === 'compare' });
   found.focus({ preventScroll: true });
 });
 for (const link of document.querySelectorAll('[data-view]')) {
   link.addEventListener('click', (event) => {
     if (!about || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
-    const next = stateOf(new URL(link.href).search);
-    go({ ...next, q: field.value.trim() });
+    go({ ...stateOf(new URL(link.href).search), q: question.value.trim() });
   });
 }
-dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
+byId('dialog').addEventListener('click', (event) => { if (event.target.id === 'dialog') event.target.close(); });
 window.addEventListener('popstate', () => {
   state = stateOf(location.search);
   if (!indexes.length || !chooseIndex()) return;
   drawHead();
   draw();
 });
-if (stored('localStorage', 'theme') === null) delete document.documentElement.dataset.theme;
-drawTheme();
-listen(dialog);
+setTheme(document.documentElement.dataset.theme ?? 'auto');
+listen();
 load();

@@ -1,7 +1,7 @@
 // Messages in place of results: progress, and each way in which a request can fail, with what to do about it.
 
 import { Refusal, useKey } from './api.js';
-import { freshId, h, say } from './dom.js';
+import { button, field, h, say } from './dom.js';
 import { duration, whole } from './words.js';
 
 const SHOWN_AFTER = 300; // ms before progress is shown
@@ -12,18 +12,13 @@ export function message(kind, title, paragraphs = [], ...more) {
   return h('div', { class: `message ${kind}` }, h('h2', null, title), paragraphs.map((own) => h('p', null, own)), more);
 }
 
-/** A button. */
-export function button(text, onclick, properties) {
-  return h('button', { type: 'button', onclick, ...properties }, text);
-}
-
 /**
  * Do some work, with progress shown in `place` until the result or an error replaces it.
  *
  * work({tell, signal}) -> a promise of elements; total: its model inputs, if known; retry() does it again;
  * announce() -> what screen readers are told at the end. Returns a function that gives the work up.
  */
-export function during(place, label, work, { total = null, retry = null, announce = null } = {}) {
+export function during(place, label, work, { retry, total = null, announce = null }) {
   const stop = new AbortController();
   const start = performance.now();
   const bar = h('progress', { 'aria-label': label, max: 1 });
@@ -66,7 +61,7 @@ export function during(place, label, work, { total = null, retry = null, announc
 
 /** The message for an error; `retry` does the work again. */
 export function failure(error, retry) {
-  const again = retry ? button('Try again', retry) : null;
+  const again = button('Try again', retry);
   if (error.name === 'AbortError') return message('info', 'Stopped', [], again);
   if (!(error instanceof Refusal)) {
     console.error(error);
@@ -74,58 +69,41 @@ export function failure(error, retry) {
   }
   say(error.message);
   const sentence = `${error.message.replace(/^[a-z](?=[a-z]* )/, (own) => own.toUpperCase())}.`; // not the first letter of a file's name
-  switch (error.kind) {
-    case 'offline':
-      return whenBack(retry, message('bad', 'The service cannot be reached',
-        ['It was stopped, or the network is gone. This page goes on by itself when it is back.'], again));
-    case 'starting':
-      return whenBack(retry, message('info', 'The service is starting', [sentence], again));
-    case 'busy':
-      return whenBack(retry, message('info', 'The service is busy', ['Too many requests wait.', `Trying again in ${error.retryAfter ?? 2} s.`], again), error.retryAfter);
-    case 'key':
-      return keyForm(sentence, retry);
-    case 'late':
-    case 'failed':
-      return message('bad', error.kind === 'late' ? 'It took too long' : 'The service failed', [sentence], again);
-    default:
-      return message('bad', 'That cannot be answered', [sentence]);
-  }
+  const { kind, seconds } = error;
+  if (kind === 'key') return keyForm(sentence, retry);
+  if (kind === 'late') return message('bad', 'It took too long', [sentence], again);
+  if (kind === 'failed') return message('bad', 'The service failed', [sentence], again);
+  if (kind === 'refused') return message('bad', 'That cannot be answered', [sentence]);
+  const [title, text] = {
+    offline: ['The service cannot be reached', 'It was stopped, or the network is gone. This page goes on by itself when it is back.'],
+    starting: ['The service is starting', sentence],
+    busy: ['The service is busy', `Too many requests wait. Trying again in ${seconds} s.`],
+  }[kind];
+  return whenBack(retry, message(kind === 'offline' ? 'bad' : 'info', title, [text], again), seconds);
 }
 
 /** Ask after so many seconds and again every two, while the box is shown, whether the service is ready; then try again. */
-function whenBack(retry, box, seconds = 2) {
-  if (!retry) return box;
+function whenBack(retry, box, seconds) {
   const look = async () => {
-    if (!box.isConnected) return;
-    try {
-      const response = await fetch(new URL('readyz', document.baseURI), { cache: 'no-store' });
-      if (response.ok) {
-        retry();
-        return;
-      }
-    } catch {
-      // The service cannot be reached yet.
-    }
-    setTimeout(look, 2000);
+    const isReady = await fetch('readyz', { cache: 'no-store' }).then((response) => response.ok, () => false);
+    if (box.isConnected) isReady ? retry() : setTimeout(look, 2000);
   };
-  setTimeout(look, 1000 * (seconds ?? 2));
+  setTimeout(look, 1000 * seconds);
   return box;
 }
 
 /** A form that asks for a key of the service. */
 function keyForm(sentence, retry) {
-  const id = freshId('key');
-  const field = h('input', { id, type: 'password', autocomplete: 'off' });
+  const input = h('input', { type: 'password', autocomplete: 'off' });
   const take = (event) => {
     event.preventDefault();
-    if (!/^[!-~]+$/.test(field.value.trim())) { // a header cannot hold it
-      field.setAttribute('aria-invalid', 'true');
+    if (!/^[!-~]+$/.test(input.value.trim())) { // a header cannot hold it
+      input.setAttribute('aria-invalid', 'true');
       return;
     }
-    useKey(field.value);
-    retry?.();
+    useKey(input.value);
+    retry();
   };
-  const form = h('form', { class: 'key', onsubmit: take }, h('label', { htmlFor: id }, 'Key'), field,
-    h('button', { type: 'submit', class: 'strong' }, 'Use it'));
+  const form = h('form', { class: 'key', onsubmit: take }, field('Key', input, { class: 'key' }), h('button', { type: 'submit', class: 'strong' }, 'Use it'));
   return message('info', 'A key is needed', [sentence, 'It is kept for this tab only.'], form);
 }

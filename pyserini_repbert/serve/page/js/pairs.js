@@ -1,9 +1,8 @@
 // duoBERT: the matrix of probabilities that one passage is more relevant than another, and the ranking that each of the
 // five aggregations makes of it. The matrix is computed once; another aggregation only sorts again.
 
-import { freshId, h } from './dom.js';
-import { button } from './messages.js';
-import { count, score } from './words.js';
+import { button, freshId, h } from './dom.js';
+import { count, move, score } from './words.js';
 
 const MEANING = {
   sum: 'adds up how likely it beats each other passage',
@@ -14,24 +13,13 @@ const MEANING = {
 };
 const COMPARED = 5;
 
-/** The docids that are compared: the best n, and the hit itself. */
-function compared(answer, hit, n) {
-  const best = answer.candidates.slice(0, n).map((own) => own.docid);
-  return best.includes(hit.docid) ? best : [...best.slice(0, n - 1), hit.docid];
-}
-
 function matrix(found, hit, ranks) {
-  const name = (docid) => `${ranks.get(docid)}. ${docid}`;
   const head = h('tr', null, h('td'), found.docids.map((own) => h('th', { scope: 'col', title: own }, String(ranks.get(own)))));
   const rows = found.docids.map((docid, i) => h('tr', { class: docid === hit.docid ? 'own' : '' },
-    h('th', { scope: 'row', title: docid }, name(docid)),
-    found.probabilities[i].map((value, j) => {
-      if (value === null) return h('td', { class: 'none', 'aria-label': 'itself' });
-      const cell = h('td', { class: value >= 0.5 ? 'wins' : 'loses', title: `${docid} over ${found.docids[j]}: ${score(value)}` },
-        String(Math.round(100 * value)));
-      cell.style.setProperty('--share', (Math.abs(value - 0.5) * 2).toFixed(3));
-      return cell;
-    })));
+    h('th', { scope: 'row', title: docid }, `${ranks.get(docid)}. ${docid}`),
+    found.probabilities[i].map((value, j) => (value === null ? h('td', { class: 'none', 'aria-label': 'itself' })
+      : h('td', { class: value >= 0.5 ? 'wins' : 'loses', title: `${docid} over ${found.docids[j]}: ${score(value)}`,
+        css: { '--share': (Math.abs(value - 0.5) * 2).toFixed(3) } }, String(Math.round(100 * value)))))));
   return h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Pair matrix, scrolls to the side' },
     h('table', { class: 'matrix' }, h('caption', null, 'How likely, in percent, the passage of the row is more relevant than that of the column'),
       h('thead', null, head), h('tbody', null, rows)));
@@ -41,20 +29,18 @@ function ranking(found, method, hit, ranks) {
   const { scores, order } = found.methods[method];
   const before = [...found.docids].sort((one, other) => ranks.get(one) - ranks.get(other));
   return h('ol', { class: 'order' }, order.map((docid, place) => {
-    const moved = before.indexOf(docid) - place;
-    const mark = moved > 0 ? `▲ ${moved}` : moved < 0 ? `▼ ${-moved}` : '=';
+    const { text, kind } = move(before.indexOf(docid), place);
     return h('li', { class: docid === hit.docid ? 'own' : '' }, h('span', { class: 'rank' }, String(place + 1)), h('span', { class: 'docid' }, docid),
       h('span', { class: 'soft' }, score(scores[found.docids.indexOf(docid)])),
-      h('span', { class: moved > 0 ? 'up' : moved < 0 ? 'down' : 'soft', title: 'against the ranking above' }, mark));
+      h('span', { class: kind, title: 'against the ranking above' }, text));
   }));
 }
 
 /** Show the pair matrix of the best hits and this one; its cost is shown before it is computed. */
-export function pairsView({ about, answer, hit, models, explain, load, panel }) {
+export function pairsView({ answer, hit, models, explain, load, best, panel }) {
   const model = models[0];
   const ranks = new Map(answer.candidates.map((own) => [own.docid, own.rank]));
-  const n = Math.min(COMPARED, answer.candidates.length, about.limits.rerank_depth);
-  const docids = compared(answer, hit, n);
+  const docids = best(COMPARED), n = docids.length;
   panel.replaceChildren(...(n < 2 ? [h('p', null, 'One hit alone has nothing to be compared with.')]
     : [h('p', { class: 'lead' }, `${model} compares each two of ${n} hits: which of them answers the question better?`),
       h('p', { class: 'pair-count' }, `${n} × ${n - 1} = ${count(n * (n - 1), 'inference')}.`), button('Compare', show, { class: 'strong' })]));
@@ -75,6 +61,6 @@ export function pairsView({ about, answer, hit, models, explain, load, panel }) 
       return [h('div', { class: 'pairs' }, matrix(found, hit, ranks),
         h('div', null, h('fieldset', { class: 'systems' }, h('legend', null, 'Aggregation'), radios), note, list)),
       h('p', { class: 'note' }, found.inferences ? `It took ${count(found.inferences, 'inference')}.` : 'The matrix was there already.')];
-    }, { total: n * (n - 1), retry: show, announce: () => `${n} passages compared` });
+    }, { total: n * (n - 1), announce: () => `${n} passages compared` });
   }
 }

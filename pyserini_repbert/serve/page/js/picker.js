@@ -1,24 +1,12 @@
 // The controls of a pipeline: systems, fusion, rerankers.
 
-import { freshId, h } from './dom.js';
-import { button } from './messages.js';
+import { button, field, h, select } from './dom.js';
 import { METHODS, parseStage, stageText, systemOf } from './stages.js';
+import { systemsOf } from './state.js';
 
 const FUSIONS = { interleave: 'interleave', rrf: 'reciprocal ranks (rrf)', interpolation: 'interpolation of scores' };
 const NORMALIZED = { none: 'as they are', minmax: '0 to 1 (minmax)', zscore: 'z-scores (zscore)' };
-const DEPTHS = { duobert: 5 };
-const DEPTH = 20;
-
-function field(label, control, properties) {
-  const id = freshId('field');
-  control.id = id;
-  return h('div', { class: 'field', ...properties }, h('label', { htmlFor: id }, label), control);
-}
-
-function select(values, chosen, onchange) {
-  const options = values.map(([value, text]) => h('option', { value, selected: value === chosen }, text));
-  return h('select', { onchange }, options);
-}
+const MOST_READ = 20, MOST_COMPARED = 5; // hits at first: duoBERT takes k (k − 1) inferences
 
 function number(value, { min, max, step = 1 }, onchange) {
   return h('input', { type: 'number', value: String(value), min, max, step, onchange, inputmode: 'decimal' });
@@ -31,7 +19,7 @@ function number(value, { min, max, step = 1 }, onchange) {
  * null. Returns an element.
  */
 export function picker({ about, pipeline, onchange, label }) {
-  let now = { ...pipeline, system: [...pipeline.system], rerank: [...pipeline.rerank] };
+  let now = pipeline;
   const box = h('div', { class: 'picker' });
   const changed = (change) => {
     now = { ...now, ...change };
@@ -39,10 +27,8 @@ export function picker({ about, pipeline, onchange, label }) {
     onchange(now);
   };
 
-  const chosen = () => (now.system.length ? now.system.flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own])) : about.systems.slice(0, 1));
-
   function systems() {
-    const effective = chosen();
+    const effective = systemsOf(about, now);
     const known = [...about.systems, ...effective.filter((own) => !about.systems.includes(own))];
     const toggle = (name, on) => {
       const wanted = new Set(on ? [...effective, name] : effective.filter((own) => own !== name));
@@ -55,19 +41,21 @@ export function picker({ about, pipeline, onchange, label }) {
   }
 
   function fusion() {
-    const fused = chosen();
+    const fused = systemsOf(about, now);
     if (fused.length < 2) return null;
     const method = field('Fusion', select(Object.entries(FUSIONS).filter(([own]) => about.fusions.includes(own)), now.fusion,
       (event) => changed({ fusion: event.target.value, weights: [], normalize: 'none', rrf_k: null })));
     const weights = now.weights.length === fused.length ? now.weights : fused.map(() => Number((1 / fused.length).toFixed(2)));
     const weighted = now.fusion === 'interpolation' && fused.map((name, place) => field(`Weight of ${name}`, number(weights[place],
       { min: 0, step: 0.05 }, (event) => changed({ weights: weights.map((own, at) => (at === place ? Number(event.target.value) : own)) }))));
-    const k = now.fusion !== 'rrf' ? null : field('RRF constant k',
+    const k = now.fusion === 'rrf' && field('RRF constant k',
       number(now.rrf_k ?? 60, { min: 0, max: 1e6 }, (event) => changed({ rrf_k: Number(event.target.value) })));
-    const normalize = now.fusion !== 'interpolation' ? null : field('Scores',
+    const normalize = now.fusion === 'interpolation' && field('Scores',
       select(Object.entries(NORMALIZED), now.normalize, (event) => changed({ normalize: event.target.value })));
     return [method, weighted, normalize, k];
   }
+
+  const mostOf = (name) => (systemOf(about, name) === 'duobert' ? MOST_COMPARED : Infinity);
 
   function stageRow(text, place) {
     const stage = parseStage(text);
@@ -78,18 +66,17 @@ export function picker({ about, pipeline, onchange, label }) {
     const offered = about.rerankers.map((own) => [own.name, own.name]);
     if (!system) offered.push([stage.name, stage.name]);
     const renamed = (event) => {
-      const other = systemOf(about, event.target.value);
-      const k = other === 'duobert' ? Math.min(stage.k, 10) : stage.k;
-      put({ name: event.target.value, k, method: undefined, samples: undefined });
+      const name = event.target.value;
+      put({ name, k: Math.min(stage.k, mostOf(name)), options: '' });
     };
     return h('li', { class: 'stage' },
       field('Reranker', select(offered, stage.name, renamed)),
       field('of the best', number(stage.k, { min: 1, max: about.limits.rerank_depth },
-        (event) => put({ k: Math.max(1, Math.round(Number(event.target.value)) || 1) })), { class: 'field short' }),
-      system === 'duobert' && field('aggregated by', select(METHODS.map((own) => [own, own]), stage.method ?? 'sum',
-        (event) => put({ method: event.target.value })), { class: 'field short' }),
+        (event) => put({ k: Math.max(1, Math.round(Number(event.target.value)) || 1) }))),
+      system === 'duobert' && field('aggregated by', select([...new Set([...METHODS, stage.options])].map((own) => [own, own || 'sum']),
+        stage.options, (event) => put({ options: event.target.value }))),
       button('Remove', () => changed({ rerank: now.rerank.filter((_, other) => other !== place) }),
-        { class: 'quiet remove', 'aria-label': `Remove ${stage.name}` }));
+        { class: 'quiet', 'aria-label': `Remove ${stage.name}` }));
   }
 
   function stages() {
@@ -97,8 +84,8 @@ export function picker({ about, pipeline, onchange, label }) {
       const used = now.rerank.map((own) => parseStage(own));
       const name = (about.rerankers.find((own) => own.system === (used.length ? 'duobert' : 'monobert'))
         ?? about.rerankers[0]).name;
-      const k = Math.min(DEPTHS[systemOf(about, name)] ?? DEPTH, ...used.map((own) => own.k));
-      changed({ rerank: [...now.rerank, stageText({ name, k })] });
+      const k = Math.min(MOST_READ, mostOf(name), ...used.map((own) => own.k));
+      changed({ rerank: [...now.rerank, stageText({ name, k, options: '' })] });
     };
     if (!about.rerankers.length) return h('p', { class: 'note' }, 'This service has no rerankers.');
     return h('fieldset', { class: 'stages' }, h('legend', null, 'Rerankers'),

@@ -1,8 +1,8 @@
 // The answer to a search: what it cost, and its hits.
 
-import { h, passage } from './dom.js';
-import { inWords, journey, kindOf, moves } from './journey.js';
-import { button, message } from './messages.js';
+import { button, h, marked } from './dom.js';
+import { deepestRank, inWords, journey, kindOf, moves } from './journey.js';
+import { message } from './messages.js';
 import { whyPanel } from './why.js';
 import { count, duration, measure, score } from './words.js';
 
@@ -12,12 +12,8 @@ const LONG = { wide: 620, narrow: 300 }; // characters of a passage; longer ones
 export function stepsStrip(answer, fusions) {
   const place = (own) => (answer.system.includes(own.step) ? answer.system.indexOf(own.step) : answer.system.length);
   const steps = [...answer.steps].sort((one, other) => place(one) - place(other));
-  const all = steps.reduce((sum, own) => sum + own.ms, 0) || 1;
-  const bar = h('div', { class: 'steps-bar', 'aria-hidden': 'true' }, steps.map((own) => {
-    const part = h('span', { class: `part ${kindOf(own.step, fusions)}` });
-    part.style.flexGrow = String(Math.max(own.ms / all, 0.004));
-    return part;
-  }));
+  const bar = h('div', { class: 'steps-bar', 'aria-hidden': 'true' }, steps.map((own) => h('span', {
+    class: `part ${kindOf(own.step, fusions)}`, css: { 'flex-grow': own.ms } })));
   const items = steps.map((own) => h('li', null, h('span', { class: `key ${kindOf(own.step, fusions)}`, 'aria-hidden': 'true' }),
     h('b', null, own.step), ` ${duration(own.ms)}`,
     own.inferences > 0 && h('span', { class: 'soft' }, `, ${count(own.inferences, 'inference')}`),
@@ -26,7 +22,7 @@ export function stepsStrip(answer, fusions) {
 }
 
 /** The measures of an answer; null unless the question is a judged topic. */
-export function judgedNote(judged) {
+function judgedNote(judged) {
   if (!judged) return null;
   const values = Object.entries(judged.measures).map(([name, value]) => `${name} ${measure(value)}`).join(', ');
   return h('p', { class: 'judged' }, h('span', { class: 'badge good' }, 'judged'), ` Topic ${judged.qid}: ${values}. `,
@@ -47,7 +43,7 @@ export function partsOf(hit) {
 }
 
 function shownPassage(parts) {
-  const whole = passage(parts, { class: 'passage' });
+  const whole = h('p', { class: 'passage' }, marked(parts));
   const most = window.matchMedia('(max-width: 40rem)').matches ? LONG.narrow : LONG.wide;
   if (parts.reduce((sum, own) => sum + own.text.length, 0) <= most) return whole;
   whole.classList.add('cut');
@@ -59,19 +55,17 @@ function shownPassage(parts) {
   return [whole, more];
 }
 
-function card(hit, context) {
-  const { about, answer, state, deepest, onopen } = context;
+function card(hit, { about, answer, state, deepest, onopen }) {
   const place = h('div', { class: 'why-place' });
   const toggle = button('Why here?', () => setOpen(toggle.getAttribute('aria-expanded') !== 'true'),
     { class: 'why-toggle', 'aria-expanded': 'false' });
   function setOpen(open, told = true) {
     toggle.setAttribute('aria-expanded', String(open));
-    place.replaceChildren(...(open ? [whyPanel({ about, answer, hit, chosen: state.why,
-      onchoose: (why) => onopen(hit.docid, why) })] : []));
-    if (told && !open) onopen('', '');
-    if (told && open) onopen(hit.docid, place.querySelector('[aria-selected="true"]')?.dataset.why ?? '');
+    const onchoose = (why) => onopen(hit.docid, why);
+    place.replaceChildren(...(open ? [whyPanel({ about, answer, hit, chosen: state.why, onchoose })] : []));
+    if (told) onopen(open ? hit.docid : '', place.querySelector('[aria-selected="true"]')?.dataset.why ?? '');
   }
-  const moved = moves(hit.provenance ?? [], about.fusions); // a chart can be wider than a phone, a line of text wraps
+  const moved = moves(hit.provenance, about.fusions); // a chart can be wider than a phone, a line of text wraps
   const scrolled = { class: 'journey-place', ...(moved ? { role: 'group', 'aria-label': 'Where it comes from', tabindex: '0' } : {}) };
   const article = h('article', { class: `hit${hit.grade > 0 ? ' relevant' : ''}`, tabindex: '-1',
     'aria-label': `Hit ${hit.rank}: ${hit.docid}`,
@@ -83,7 +77,7 @@ function card(hit, context) {
   h('header', null, h('span', { class: 'rank' }, String(hit.rank)), h('span', { class: 'docid-label' }, 'docid'), h('h2', null, hit.docid), gradeBadge(hit.grade),
     h('span', { class: 'score', title: 'score in the last ranking' }, `score ${score(hit.score)}`)),
   shownPassage(partsOf(hit)),
-  h('div', { class: 'origin' }, hit.provenance && h('div', scrolled, journey(hit.provenance, about.fusions, deepest)),
+  h('div', { class: 'origin' }, h('div', scrolled, journey(hit.provenance, about.fusions, deepest)),
     about.rerankers.length > 0 && toggle),
   moved && h('p', { class: 'unseen' }, inWords(hit.provenance)), place);
   if (state.open === hit.docid && about.rerankers.length) setOpen(true, false);
@@ -94,10 +88,10 @@ function card(hit, context) {
 export function results({ about, answer, state, onopen, onsystem }) {
   const strip = stepsStrip(answer, about.fusions);
   if (!answer.candidates.length) return [strip, noHits(about, answer, onsystem)];
-  const deepest = Math.max(...answer.candidates.flatMap((hit) => (hit.provenance ?? []).map((own) => own.rank ?? 1)));
+  const deepest = deepestRank(answer.candidates);
   const cards = answer.candidates.map((hit) => card(hit, { about, answer, state, deepest, onopen }));
   return [h('div', { class: 'summary' }, judgedNote(answer.judged), strip,
-    answer.candidates.some((hit) => moves(hit.provenance ?? [], about.fusions))
+    answer.candidates.some((hit) => moves(hit.provenance, about.fusions))
       && h('p', { class: 'note' }, 'Each line shows the hit’s rank at every stage.')), h('div', { class: 'hits' }, cards)];
 }
 

@@ -1,27 +1,17 @@
-// Reranking stages: NAME@K or NAME@K:METHOD.
+// Reranking stages: NAME@K or NAME@K:OPTIONS.
 
-export const METHODS = ['sum', 'binary', 'min', 'max', 'sample'];
-const SAMPLES = 3;
+/** The options of duoBERT's aggregations; the first is its default, 'sum'. */
+export const METHODS = ['', 'binary', 'min', 'max', 'sample=3'];
 
-/** {name, k, method, samples} of a stage such as 'duobert-demo@5:sample=2'; a malformed part is left to the service. */
+/** {name, k, options} of a stage such as 'duobert-demo@5:sample=2'; a malformed one is left to the service. */
 export function parseStage(text) {
-  const [head, options = ''] = text.split(/:(.*)/s, 2);
-  const at = head.lastIndexOf('@');
-  const stage = { name: at < 0 ? head : head.slice(0, at), k: Number(at < 0 ? 10 : head.slice(at + 1)) };
-  for (const option of options.split(',').filter(Boolean)) {
-    const [key, value] = option.split('=');
-    if (key === 'sample') Object.assign(stage, { method: 'sample', samples: Number(value) || SAMPLES });
-    else if (key === 'method') stage.method = value;
-    else if (METHODS.includes(key)) stage.method = key;
-  }
-  return stage;
+  const [, name, k, options = ''] = /^(.*)@(\d+)(?::(.*))?$/s.exec(text) ?? [text, text, 10];
+  return { name, k: Number(k), options };
 }
 
 /** The text of a stage. */
-export function stageText(stage) {
-  const method = stage.method && stage.method !== 'sum' ? stage.method : '';
-  const option = method === 'sample' ? `sample=${stage.samples ?? SAMPLES}` : method;
-  return `${stage.name}@${stage.k}${option ? `:${option}` : ''}`;
+export function stageText({ name, k, options }) {
+  return `${name}@${k}${options && `:${options}`}`;
 }
 
 /** The system of a reranker; undefined for one that the service lacks. */

@@ -1,82 +1,70 @@
 // The state of the page, to its address and back.
 
-const SIDES = { a: '', b: 'b.' };
-export const VIEWS = ['search', 'compare'];
-export const HITS = 10;
+const OF_B = 'b.'; // begins the parameters of the right side
+const HITS = 10;
 
 /** A pipeline of the index's default system. */
 export const BARE = { system: [], fusion: 'interleave', weights: [], normalize: 'none', rrf_k: null, rerank: [] };
 
 function pipelineOf(parameters, prefix) {
-  const listed = parameters.getAll(`${prefix}system`).flatMap((own) => own.split(','));
-  const number = (name) => {
-    const given = parameters.get(prefix + name);
-    return given === null || given === '' || Number.isNaN(Number(given)) ? null : Number(given);
-  };
+  const all = (name) => parameters.getAll(prefix + name).filter(Boolean);
   return {
-    system: listed.map((own) => own.trim()).filter(Boolean),
-    fusion: parameters.get(`${prefix}fusion`) || 'interleave',
-    weights: parameters.getAll(`${prefix}weights`).map(Number).filter(Number.isFinite),
-    normalize: parameters.get(`${prefix}normalize`) || 'none',
-    rrf_k: number('rrf_k'),
-    rerank: parameters.getAll(`${prefix}rerank`).filter(Boolean),
+    system: all('system').flatMap((own) => own.split(/\s*,\s*/)),
+    fusion: all('fusion')[0] ?? 'interleave',
+    weights: all('weights').map(Number),
+    normalize: all('normalize')[0] ?? 'none',
+    rrf_k: all('rrf_k').map(Number)[0] ?? null,
+    rerank: all('rerank'),
   };
+}
+
+/** The pipelines that a state's view shows. */
+export function pipelinesOf(state) {
+  return state.view === 'compare' ? [state.a, state.b] : [state.a];
+}
+
+/** The systems of a pipeline: the index's default for none, dense and BM25 for 'hybrid'. */
+export function systemsOf(about, { system }) {
+  return (system.length ? system : about.systems.slice(0, 1)).flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own]));
 }
 
 /** The state in an address's query string. */
 export function stateOf(search) {
   const parameters = new URLSearchParams(search);
-  const view = parameters.get('view');
   const hits = Number(parameters.get('hits') ?? HITS);
   return {
-    view: VIEWS.includes(view) ? view : 'search',
+    view: parameters.get('view') === 'compare' ? 'compare' : 'search',
     index: parameters.get('index') ?? '',
     q: parameters.get('q') ?? '',
     hits: Number.isInteger(hits) ? hits : HITS,
-    a: pipelineOf(parameters, SIDES.a),
-    b: pipelineOf(parameters, SIDES.b),
+    a: pipelineOf(parameters, ''),
+    b: pipelineOf(parameters, OF_B),
     open: parameters.get('open') ?? '',
     why: parameters.get('why') ?? '',
   };
 }
 
-/** The fusion of several systems {fusion, weights, normalize, rrf_k}, without settings that have no effect. */
-export function fusionSettings({ fusion, weights, normalize, rrf_k }) {
-  const settings = { fusion };
-  if (fusion === 'interpolation' && weights.length) settings.weights = weights;
-  if (fusion === 'interpolation' && normalize !== 'none') settings.normalize = normalize;
-  if (fusion === 'rrf' && rrf_k !== null) settings.rrf_k = rrf_k;
-  return settings;
+/** What a pipeline has that `BARE` has not, as [name, value] pairs: of one system, nothing about fusion. */
+export function settingsOf(pipeline) {
+  const { system, rerank } = pipeline;
+  return Object.entries(system.length > 1 ? pipeline : { system, rerank }).filter(([name, value]) => String(value) !== String(BARE[name]));
 }
 
-/** A pipeline as [name, value] pairs, without settings that have no effect. */
+/** The settings of a pipeline as parameters of an address. */
 export function pipelineParameters(pipeline, prefix = '') {
-  const pairs = pipeline.system.map((own) => [`${prefix}system`, own]);
-  if (pipeline.system.length > 1) {
-    pairs.push(...Object.entries(fusionSettings(pipeline)).flatMap(([name, value]) => [value].flat().map((own) => [`${prefix}${name}`, own])));
-  }
-  return [...pairs, ...pipeline.rerank.map((own) => [`${prefix}rerank`, own])];
+  return settingsOf(pipeline).flatMap(([name, values]) => [values].flat().map((own) => [prefix + name, own]));
 }
 
 /** The body of a request for a comparison. */
-export function comparisonBody(state) {
-  const side = ({ system, rerank, ...fusion }) => ({ system, rerank, ...(system.length > 1 ? fusionSettings(fusion) : {}) });
-  return { query: state.q, hits: state.hits, a: side(state.a), b: side(state.b), display: true };
+export function comparisonBody({ q, hits, ...state }) {
+  const [a, b] = [state.a, state.b].map((own) => Object.fromEntries(settingsOf(own)));
+  return { query: q, hits, a, b, display: true };
 }
 
 /** The address of a state, relative to the page. */
-export function addressOf(state) {
-  const pairs = [];
-  if (state.view !== 'search') pairs.push(['view', state.view]);
-  if (state.index) pairs.push(['index', state.index]);
-  if (state.q) pairs.push(['q', state.q.toWellFormed?.() ?? state.q]);
-  if (state.hits !== HITS) pairs.push(['hits', state.hits]);
-  pairs.push(...pipelineParameters(state.a));
-  if (state.view === 'compare') pairs.push(...pipelineParameters(state.b, SIDES.b));
-  if (state.view === 'search' && state.open) {
-    pairs.push(['open', state.open]);
-    if (state.why) pairs.push(['why', state.why]);
-  }
-  const text = new URLSearchParams(pairs).toString();
-  return text ? `./?${text}` : './';
+export function addressOf({ view, index, q, hits, a, b, open, why }) {
+  const isSearch = view === 'search';
+  const pairs = [['view', isSearch ? '' : view], ['index', index], ['q', q], ['hits', hits === HITS ? '' : hits], ...pipelineParameters(a),
+    ...(isSearch ? [['open', open], ['why', open && why]] : pipelineParameters(b, OF_B))].filter(([, value]) => value !== '');
+  return pairs.length ? `./?${new URLSearchParams(pairs)}` : './';
 }

@@ -16,14 +16,6 @@ const VIEWS = {
   monobert: { title: 'Scores', view: scoresView },
 };
 
-/** A function that asks the service to explain passages of an answer. */
-export function explainer(about, query) {
-  return (model, docids, more, how) => {
-    const parameters = [['query', query], ['model', model], ...docids.map((own) => ['docid', own]), ...more];
-    return ask(address([about.name, 'explain'], parameters), how);
-  };
-}
-
 /**
  * The panel of a hit.
  *
@@ -32,8 +24,19 @@ export function explainer(about, query) {
 export function whyPanel({ about, answer, hit, chosen, onchoose }) {
   const offered = Object.keys(VIEWS).filter((system) => about.rerankers.some((own) => own.system === system));
   const panel = h('div', { role: 'tabpanel', id: freshId('panel'), class: 'why-panel', tabindex: '0' });
-  const explain = explainer(about, answer.query.text);
+  const explain = (model, docids, more, how) => ask(address([about.name, 'explain'],
+    [['query', answer.query.text], ['model', model], ...docids.map((own) => ['docid', own]), ...more]), how);
   let stop = () => {};
+
+  /** The docids of the best n hits, this one among them. */
+  function best(n) {
+    const docids = answer.candidates.slice(0, Math.min(n, about.limits.rerank_depth)).map((own) => own.docid);
+    return docids.includes(hit.docid) ? docids : [...docids.slice(0, -1), hit.docid];
+  }
+
+  function load(label, work, options) {
+    stop = during(panel, label, work, { retry: () => load(label, work, options), ...options });
+  }
 
   function show(system) {
     stop();
@@ -44,9 +47,8 @@ export function whyPanel({ about, answer, hit, chosen, onchoose }) {
       if (now) panel.setAttribute('aria-labelledby', own.id);
     });
     const models = about.rerankers.filter((own) => own.system === system).map((own) => own.name);
-    const load = (label, work, options) => { stop = during(panel, label, work, options); };
     panel.replaceChildren();
-    VIEWS[system].view({ about, answer, hit, models, explain, load, panel });
+    VIEWS[system].view({ answer, hit, models, explain, load, best, panel });
   }
 
   const tabs = offered.map((system) => h('button', { type: 'button', role: 'tab', id: freshId('tab'), 'data-why': system,

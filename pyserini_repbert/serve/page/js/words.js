@@ -10,7 +10,7 @@ export function whole(number) {
 
 /** A number of things: '1 passage', '2 passages'. */
 export function count(number, noun) {
-  return `${whole(number)} ${noun}${number === 1 ? '' : noun.endsWith('s') ? 'es' : 's'}`;
+  return `${whole(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 /** A duration of so many milliseconds: '12 ms', '1.4 s', '3 min'. */
@@ -23,20 +23,25 @@ export function duration(ms) {
 
 /** A score with four significant digits; below 1e-4 with three and an exponent. */
 export function score(value) {
-  if (value === null || value === undefined) return '–';
   const size = Math.abs(value);
   return size !== 0 && size < 1e-4 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
 }
 
 /** A measure's value with four decimals. */
 export function measure(value) {
-  return value === null || value === undefined ? '–' : value.toFixed(4);
+  return value.toFixed(4);
 }
 
-/** A difference with its sign: '+0.1250', '−0.5000', '±0'. */
-export function signed(value, digits = 4) {
-  if (Math.abs(value) < 10 ** -digits / 2) return '±0';
-  return (value > 0 ? '+' : '−') + Math.abs(value).toFixed(digits);
+/** A difference of measures with its sign: '+0.1250', '−0.5000', '±0'. */
+export function signed(value) {
+  const size = measure(Math.abs(value));
+  return Number(size) ? (value > 0 ? '+' : '−') + size : '±0';
+}
+
+/** A move from one rank to another {text, kind}: '▲ 2' and up, '▼ 1' and down, '=' and same. */
+export function move(from, to) {
+  if (from === to) return { text: '=', kind: 'same' };
+  return to < from ? { text: `▲ ${from - to}`, kind: 'up' } : { text: `▼ ${to - from}`, kind: 'down' };
 }
 
 /** A share of 1 in percent: '74 %'. */
