@@ -44,7 +44,6 @@ SECURITY = (
     (b'cache-control', b'no-cache'),  # browsers check each script for changes, so that two releases do not mix
 )
 _GUARDED = ('/v1/', '/mcp', '/metrics')  # addresses that need a key, if the service has keys
-_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')
@@ -86,7 +85,7 @@ class Metrics:
         """All counters, and the lengths of the queues, in Prometheus's format."""
         for queue in queues:
             self._waiting.labels(queue.name).set(queue.length)
-        return Response(generate_latest(self.registry), headers={'content-type': _CONTENT_TYPE})
+        return Response(generate_latest(self.registry), media_type='text/plain; version=0.0.4')
 
 
 class Gate:

@@ -118,8 +118,7 @@ async def _opened(service: Service, app: FastAPI) -> None:
     try:
         await service.open()
     except Exception as error:
-        kind = '' if isinstance(error, PyseriniRepbertError) else f'{type(error).__name__}: '
-        service.failure = f'{kind}{error}'
+        service.failure = str(error) if isinstance(error, PyseriniRepbertError) else repr(error)
         logger.debug('the indexes cannot be opened', exc_info=True)
         getattr(app.state, 'stop', lambda: None)()
 

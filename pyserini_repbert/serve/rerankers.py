@@ -82,12 +82,9 @@ class Rerankers:
                 known, near = ', '.join(self.systems) or 'none', catalog.did_you_mean(spec.name, self.systems)
                 raise UnknownNameError(f"there is no reranker '{spec.name[:80]}' here{near}: there are {known}")
             is_duo, options = self.systems[spec.name] == 'duobert', dict(spec.options)
-            allowed = _DUO_OPTIONS if is_duo else ()
-            if others := [key for key in options if key not in allowed]:
-                known = ', '.join(allowed) or 'none'
-                raise InputError(
-                    f"reranker '{spec.name}': option '{others[0]}' is not open to clients, expected {known}"
-                )
+            if others := [key for key in options if not (is_duo and key in _DUO_OPTIONS)]:
+                only = f"only duoBERT's {', '.join(_DUO_OPTIONS)}"
+                raise InputError(f"reranker '{spec.name}': option '{others[0]}' is not open to clients, {only}")
             inferences = spec.k
             if is_duo:  # n(n - 1), or n times the samples if fewer
                 inferences *= min(spec.k - 1, options.get('samples') or spec.k)

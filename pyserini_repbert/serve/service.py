@@ -151,16 +151,15 @@ class Service:
 
     def explain(
         self, alias: str, model: str, query: str, docids: Sequence[str], options: Mapping[str, Any], trace: Trace
-    ) -> dict[str, Any]:
+    ) -> Any:
         """Explain passages by a reranker, or by the first one of a system; the form is `explain.explanation`'s."""
         index, name = self.index(alias), self.rerankers.named(model)
         check_query(query, self.settings.limits)
         self.rerankers.check([StageSpec(name, len(docids))])
         hits = self._with_texts(index, docids)
-        explained: dict[str, Any] = self.rerankers.queue.call(
+        return self.rerankers.queue.call(
             lambda: explanation(self.rerankers.opened(name), query, hits, **options, trace=trace), trace
         )
-        return explained
 
 
 async def _trimmed() -> None:

@@ -126,9 +126,7 @@ class FileSettings(_Settings):
     indexes: dict[Annotated[str, AfterValidator(_alias)], IndexSettings] = Field(default_factory=dict)
     api_keys: list[Annotated[str, AfterValidator(_key)]] = Field(default_factory=list)
     rerankers: list[Annotated[str, _named('rerankers')]] | None = Field(
-        default=None,
-        description='rerankers to offer: catalog names, checkpoint folders, MODULE:CLASS; default: those in the '
-        'package',
+        default=None, description='rerankers: catalog names, folders, MODULE:CLASS; default: those in the package'
     )
     limits: Limits = Limits()
 

@@ -1,6 +1,6 @@
 // All requests to the service; whatever fails becomes a Refusal.
 
-import { keep, stored } from './dom.js';
+import { stored } from './dom.js';
 
 const LOOK_EVERY = 600; // ms between two requests for progress
 const KEPT = 60; // answers
@@ -28,42 +28,27 @@ function headers(extra) {
   return { Accept: 'application/json', ...(key ? { 'X-API-Key': key } : {}), ...extra };
 }
 
-/** Keep the key for this tab. */
-export function useKey(key) {
-  keep('sessionStorage', 'key', key.trim() || null);
-}
-
 async function refusal(response) {
-  let message = `the service answered ${response.status}`;
-  try {
-    message = (await response.json()).error ?? message;
-  } catch {
-    // Not JSON: something between the page and the service has answered.
-  }
-  return new Refusal(message, KINDS[response.status] ?? 'refused', Number(response.headers.get('Retry-After')) || undefined);
+  const { error } = await response.json().catch(() => ({})); // not JSON: something in between has answered
+  return new Refusal(error ?? `the service answered ${response.status}`, KINDS[response.status] ?? 'refused', Number(response.headers.get('Retry-After')) || undefined);
 }
 
 async function lookAt(id, tell) {
-  try {
-    const response = await fetch(address(['progress', id]), { headers: headers() });
-    if (response.ok) tell(await response.json());
-  } catch {
-    // The request itself says why.
-  }
+  const response = await fetch(address(['progress', id]), { headers: headers() }).catch(() => null);
+  if (response?.ok) tell(await response.json());
 }
 
 /**
  * The JSON answer of a route.
- *
  * body: sent by POST, as JSON; tell: called with {stage, done, total} while stages run; signal: aborts the request.
  * The last answers are kept, so that going back asks nothing again. Throws Refusal, or AbortError.
  */
 export async function ask(url, { body, tell, signal } = {}) {
-  const key = body === undefined ? url : `${url} ${JSON.stringify(body)}`;
+  const sent = body ? { method: 'POST', body: JSON.stringify(body) } : {};
+  const key = `${url} ${sent.body}`;
   if (answers.has(key)) return answers.get(key);
   const id = `page-${Math.random()}`;
-  const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
-  const extra = { 'X-Request-ID': id, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) };
+  const extra = { 'X-Request-ID': id, ...(body && { 'Content-Type': 'application/json' }) };
   const timer = tell && setInterval(lookAt, LOOK_EVERY, id, tell);
   try {
     const response = await fetch(url, { ...sent, headers: headers(extra), signal });

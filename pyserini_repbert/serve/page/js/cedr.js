@@ -57,7 +57,7 @@ export function cedrView({ hit, models, explain, load }) {
         h('p', { class: 'lead' }, 'Cosine similarity of the words as the model sees them, in one of its layers: layer 0 knows the '
           + 'words alone, the last one their context. CEDR counts what is similar, and how much.'),
         h('div', { class: 'choices' },
-          field('Model', select(models.map((own) => [own, own]), model, (event) => { model = event.target.value; show(); })),
+          field('Model', select(models, model, (event) => { model = event.target.value; show(); })),
           field('Layer', h('input', { type: 'range', min: 0, max: found.n_layers, value: String(now),
             oninput: (event) => { label.textContent = `${event.target.value} of ${found.n_layers}`; },
             onchange: (event) => show(event.target.value) })), label),

@@ -2,7 +2,7 @@
 
 import { h, marked, openDialog, svg } from './dom.js';
 import { deepestRank, journey } from './journey.js';
-import { gradeBadge, partsOf, stepsStrip } from './results.js';
+import { gradeBadge, stepsStrip } from './results.js';
 import { measure, move, percent, pipelineName, score, signed } from './words.js';
 
 const ROW = 92; // px, as in compare.css
@@ -10,7 +10,6 @@ const WIDE = 72;
 
 /**
  * The mark of a hit: its move from A to B, or where the other side has it; null for a hit of A that B shows.
- *
  * other: its rank among the hits that the other side shows; far: in words, its rank below them.
  */
 function moveMark(rank, other, side, far) {
@@ -24,7 +23,7 @@ function row(hit, rank, mark, side, onopen) {
       h('span', { class: 'row-head' }, h('span', { class: 'rank' }, String(rank)), h('span', { class: 'docid-label wide-only' }, 'docid'), h('span', { class: 'docid' }, hit.docid),
         hit.grade > 0 && h('span', { class: 'badge good' }, '✓', h('span', { class: 'wide-only' }, ' relevant')),
         mark && h('span', { class: `move ${mark.kind}` }, mark.text)),
-      h('span', { class: 'extract' }, extract(partsOf(hit)))));
+      h('span', { class: 'extract' }, extract(hit.display))));
 }
 
 /** The parts of a passage from shortly before its first word of the question, as a row has little room. */
@@ -36,8 +35,7 @@ function extract(parts) {
 }
 
 /**
- * Two rankings as lists with lines between them; hits are {docid, display or doc, grade, provenance}.
- *
+ * Two rankings as lists with lines between them; hits are {docid, display, grade, provenance}.
  * moves: the hits' ranks on both sides {docid, a, b}; depths: how many ranks of each side {a, b} are known, null for all.
  */
 function sideBySide(left, right, { moves, depths }, names, onopen) {
@@ -62,13 +60,11 @@ function sideBySide(left, right, { moves, depths }, names, onopen) {
   const drawing = svg('svg', { class: 'links', width: WIDE, height, viewBox: `0 0 ${WIDE} ${height}`, preserveAspectRatio: 'none',
     'aria-hidden': 'true' }, lines, alone);
   const box = h('div', { class: 'pair' }, lists[0], drawing, lists[1]);
-  const light = (event, on) => {
-    const docid = event.target.closest?.('[data-docid]')?.dataset.docid;
-    if (docid === undefined) return;
-    for (const own of box.querySelectorAll('[data-docid]')) own.classList.toggle('lit', on && own.dataset.docid === docid);
+  const light = (event) => {
+    const docid = event.target.closest('[data-docid]')?.dataset.docid;
+    for (const own of box.querySelectorAll('[data-docid]')) own.classList.toggle('lit', own.dataset.docid === docid);
   };
-  for (const name of ['pointerover', 'focusin']) box.addEventListener(name, (event) => light(event, true));
-  for (const name of ['pointerout', 'focusout']) box.addEventListener(name, (event) => light(event, false));
+  for (const name of ['pointerover', 'pointerleave', 'focusin']) box.addEventListener(name, light);
   return box;
 }
 
@@ -76,7 +72,7 @@ function sideBySide(left, right, { moves, depths }, names, onopen) {
 function openPassage(hit, places, fusions) {
   const origins = places.filter(([, own]) => own).flatMap(([label, own]) => [h('h3', null, label),
     h('div', { class: 'journey-place' }, journey(own.provenance, fusions, deepestRank([own])))]);
-  openDialog(hit.docid, gradeBadge(hit.grade), h('p', { class: 'passage' }, marked(partsOf(hit))), ...origins);
+  openDialog(hit.docid, gradeBadge(hit.grade), h('p', { class: 'passage' }, marked(hit.display)), ...origins);
 }
 
 function figures(found) {

@@ -50,9 +50,10 @@ export function field(label, control, properties) {
   return h('div', { class: 'field', ...properties }, h('label', { htmlFor: control.id }, label), control);
 }
 
-/** A choice among values [value, text]. */
+/** A choice among values, each a text or [value, text]. */
 export function select(values, chosen, onchange) {
-  return h('select', { onchange }, values.map(([value, text]) => h('option', { value, selected: value === chosen }, text)));
+  const options = values.map((own) => [own].flat()).map(([value, text = value]) => h('option', { value, selected: value === chosen }, text));
+  return h('select', { onchange }, options);
 }
 
 /** A bar of a table, as long as a share of its cell. */
@@ -90,11 +91,10 @@ export function stored(storage, name) {
   }
 }
 
-/** Store a value, or remove it for null; does nothing where storage is forbidden. */
+/** Store a value; does nothing where storage is forbidden. */
 export function keep(storage, name, value) {
   try {
-    if (value === null) window[storage].removeItem(name);
-    else window[storage].setItem(name, value);
+    window[storage].setItem(name, value);
   } catch {
     // The page works without storage.
   }

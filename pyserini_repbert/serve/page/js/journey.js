@@ -57,7 +57,6 @@ function inLine(places, fusions) {
 
 /**
  * The ranks of a hit: a slope chart where a reranker moves it, a line of text otherwise.
- *
  * places: [{ranking, rank, score, below}] in the order of the rankings; fusions: names of fusion methods; deepest: the greatest
  * rank that any hit has, so that the lines of all hits have one scale.
  */

@@ -12,7 +12,7 @@ function on() {
 /** Show the keys, and the switch that turns them off. */
 export function openKeys() {
   const check = h('input', { type: 'checkbox', checked: on(),
-    onchange: (event) => keep('localStorage', 'keys', event.target.checked ? null : 'off') });
+    onchange: (event) => keep('localStorage', 'keys', event.target.checked ? 'on' : 'off') });
   openDialog('Keys', h('dl', { class: 'keys' }, KEYS.flatMap(([key, text]) => [h('dt', null, h('kbd', null, key)), h('dd', null, text)])),
     h('label', { class: 'switch' }, check, ' Single keys do this'));
 }

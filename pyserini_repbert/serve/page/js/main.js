@@ -36,7 +36,6 @@ function rival(pipeline) {
 
 /**
  * Make a state the page's: put it into the address, and draw it.
- *
  * replace: replace the history's last entry; quiet: do not draw results; controls: draw the controls, too.
  */
 function go(next, { replace = false, quiet = false, controls = true } = {}) {
@@ -51,8 +50,7 @@ function drawHead() {
   byId('title').textContent = TITLES[state.view];
   for (const link of document.querySelectorAll('[data-view]')) {
     const { view } = link.dataset;
-    if (view === state.view) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+    link.ariaCurrent = view === state.view ? 'page' : null;
     link.href = addressOf({ ...state, view, b: view === 'compare' && about && !state.b.system.length ? rival(state.a) : state.b });
   }
   byId('copy').hidden = !about || !state.q.trim();
@@ -118,7 +116,7 @@ function start() {
     ? ['Which of two is better?', 'Two ways to answer one question, side by side: choose them as A and B, and ask.']
     : ['Search, and see why', `${count(about.passages, 'passage')} in ${about.name}. Ask in your own words; each hit shows its rank in `
       + 'every ranking it came through, and “Why here?” opens what the models saw in it.'];
-  found.replaceChildren(h('div', { class: 'start' }, h('h2', null, title), h('p', null, text), list));
+  found.replaceChildren(h('div', { class: 'start' }, h('h2', null, title), h('p', { class: 'soft' }, text), list));
   if (!about.topics) return;
   ask(address([about.name, 'topics'], [['limit', 12]])).then(({ topics }) => {
     const short = topics.filter((own) => own.text.length <= EXAMPLE_LENGTH).slice(0, EXAMPLES);
@@ -158,15 +156,14 @@ function take(name) {
   if (chooseIndex()) go(state);
 }
 
+function drawAll() {
+  if (chooseIndex()) go(state, { replace: true });
+}
+
 function load() {
   giveUp = during(found, 'Opening', async (how) => {
     indexes = (await ask(address(['indexes']), how)).indexes;
-    setTimeout(() => {
-      if (!chooseIndex()) return;
-      history.replaceState(null, '', addressOf(state));
-      drawHead();
-      draw();
-    });
+    setTimeout(drawAll);
     return [];
   }, { retry: load });
 }
@@ -206,9 +203,7 @@ for (const link of document.querySelectorAll('[data-view]')) {
 byId('dialog').addEventListener('click', (event) => { if (event.target.id === 'dialog') event.target.close(); });
 window.addEventListener('popstate', () => {
   state = stateOf(location.search);
-  if (!indexes.length || !chooseIndex()) return;
-  drawHead();
-  draw();
+  if (indexes.length) drawAll();
 });
 setTheme(document.documentElement.dataset.theme ?? 'auto');
 listen();

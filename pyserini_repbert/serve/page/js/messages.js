@@ -1,7 +1,7 @@
 // Messages in place of results: progress, and each way in which a request can fail, with what to do about it.
 
-import { Refusal, useKey } from './api.js';
-import { button, field, h, say } from './dom.js';
+import { Refusal } from './api.js';
+import { button, field, h, keep, say } from './dom.js';
 import { duration, whole } from './words.js';
 
 const SHOWN_AFTER = 300; // ms before progress is shown
@@ -14,7 +14,6 @@ export function message(kind, title, paragraphs = [], ...more) {
 
 /**
  * Do some work, with progress shown in `place` until the result or an error replaces it.
- *
  * work({tell, signal}) -> a promise of elements; total: its model inputs, if known; retry() does it again;
  * announce() -> what screen readers are told at the end. Returns a function that gives the work up.
  */
@@ -22,12 +21,10 @@ export function during(place, label, work, { retry, total = null, announce = nul
   const stop = new AbortController();
   const start = performance.now();
   const bar = h('progress', { 'aria-label': label, max: 1 });
-  const told = h('span', { class: 'told' }, label);
-  const halt = button('Stop', () => stop.abort(), { class: 'quiet' });
-  const box = h('div', { class: 'waiting', hidden: true }, bar, told, halt);
+  const told = h('span', { class: 'told note' }, label);
+  const box = h('div', { class: 'waiting', hidden: true }, bar, told, button('Stop', () => stop.abort(), { class: 'quiet' }));
   place.setAttribute('aria-busy', 'true');
-  const old = [...place.children];
-  old.forEach((own) => own.classList.add('stale'));
+  for (const own of place.children) own.classList.add('stale');
   place.prepend(box);
   let stage = null;
   const draw = () => {
@@ -97,11 +94,11 @@ function keyForm(sentence, retry) {
   const input = h('input', { type: 'password', autocomplete: 'off' });
   const take = (event) => {
     event.preventDefault();
-    if (!/^[!-~]+$/.test(input.value.trim())) { // a header cannot hold it
-      input.setAttribute('aria-invalid', 'true');
-      return;
-    }
-    useKey(input.value);
+    const key = input.value.trim();
+    const isKey = /^[!-~]+$/.test(key); // a header can hold nothing else
+    input.setAttribute('aria-invalid', String(!isKey));
+    if (!isKey) return;
+    keep('sessionStorage', 'key', key);
     retry();
   };
   const form = h('form', { class: 'key', onsubmit: take }, field('Key', input, { class: 'key' }), h('button', { type: 'submit', class: 'strong' }, 'Use it'));

@@ -43,7 +43,7 @@ export function pairsView({ answer, hit, models, explain, load, best, panel }) {
   const docids = best(COMPARED), n = docids.length;
   panel.replaceChildren(...(n < 2 ? [h('p', null, 'One hit alone has nothing to be compared with.')]
     : [h('p', { class: 'lead' }, `${model} compares each two of ${n} hits: which of them answers the question better?`),
-      h('p', { class: 'pair-count' }, `${n} × ${n - 1} = ${count(n * (n - 1), 'inference')}.`), button('Compare', show, { class: 'strong' })]));
+      h('p', { class: 'pair-count note' }, `${n} × ${n - 1} = ${count(n * (n - 1), 'inference')}.`), button('Compare', show, { class: 'strong' })]));
 
   function show() {
     load('duoBERT compares', async (how) => {

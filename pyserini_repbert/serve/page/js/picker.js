@@ -1,23 +1,34 @@
 // The controls of a pipeline: systems, fusion, rerankers.
 
 import { button, field, h, select } from './dom.js';
-import { METHODS, parseStage, stageText, systemOf } from './stages.js';
 import { systemsOf } from './state.js';
 
 const FUSIONS = { interleave: 'interleave', rrf: 'reciprocal ranks (rrf)', interpolation: 'interpolation of scores' };
 const NORMALIZED = { none: 'as they are', minmax: '0 to 1 (minmax)', zscore: 'z-scores (zscore)' };
 const MOST_READ = 20, MOST_COMPARED = 5; // hits at first: duoBERT takes k (k − 1) inferences
+const METHODS = ['', 'binary', 'min', 'max', 'sample=3']; // options of duoBERT; the first is its default, 'sum'
+
+/** {name, k, options} of a stage such as 'duobert-demo@5:sample=2'; a malformed one is left to the service. */
+function parseStage(text) {
+  const [, name, k, options = ''] = /^(.*)@(\d+)(?::(.*))?$/s.exec(text) ?? [text, text, 10];
+  return { name, k: Number(k), options };
+}
+
+/** The text of a stage. */
+function stageText({ name, k, options }) {
+  return `${name}@${k}${options && `:${options}`}`;
+}
+
+/** The system of a reranker; undefined for one that the service lacks. */
+function systemOf(about, name) {
+  return about.rerankers.find((own) => own.name === name)?.system;
+}
 
 function number(value, { min, max, step = 1 }, onchange) {
   return h('input', { type: 'number', value: String(value), min, max, step, onchange, inputmode: 'decimal' });
 }
 
-/**
- * The controls of one pipeline.
- *
- * about: the index; pipeline: the choice at first; onchange(pipeline) is called at each change; label: a heading, or
- * null. Returns an element.
- */
+/** The controls of a pipeline of an index; onchange(pipeline) is called at each change; label: a heading, or null. */
 export function picker({ about, pipeline, onchange, label }) {
   let now = pipeline;
   const box = h('div', { class: 'picker' });
@@ -63,8 +74,7 @@ export function picker({ about, pipeline, onchange, label }) {
     const put = (change) => changed({
       rerank: now.rerank.map((own, other) => (other === place ? stageText({ ...stage, ...change }) : own)),
     });
-    const offered = about.rerankers.map((own) => [own.name, own.name]);
-    if (!system) offered.push([stage.name, stage.name]);
+    const offered = [...new Set([...about.rerankers.map((own) => own.name), stage.name])];
     const renamed = (event) => {
       const name = event.target.value;
       put({ name, k: Math.min(stage.k, mostOf(name)), options: '' });

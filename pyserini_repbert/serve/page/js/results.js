@@ -8,10 +8,8 @@ import { count, duration, measure, score } from './words.js';
 
 const LONG = { wide: 620, narrow: 300 }; // characters of a passage; longer ones are cut
 
-/** The steps of an answer {system, steps} with their times, and a bar divided in proportion. */
-export function stepsStrip(answer, fusions) {
-  const place = (own) => (answer.system.includes(own.step) ? answer.system.indexOf(own.step) : answer.system.length);
-  const steps = [...answer.steps].sort((one, other) => place(one) - place(other));
+/** The steps of an answer with their times, and a bar divided in proportion. */
+export function stepsStrip({ steps }, fusions) {
   const bar = h('div', { class: 'steps-bar', 'aria-hidden': 'true' }, steps.map((own) => h('span', {
     class: `part ${kindOf(own.step, fusions)}`, css: { 'flex-grow': own.ms } })));
   const items = steps.map((own) => h('li', null, h('span', { class: `key ${kindOf(own.step, fusions)}`, 'aria-hidden': 'true' }),
@@ -34,12 +32,6 @@ export function gradeBadge(grade) {
   if (grade === null || grade === undefined) return null;
   return grade > 0 ? h('span', { class: 'badge good', title: `grade ${grade}` }, `✓ relevant${grade > 1 ? ` (${grade})` : ''}`)
     : h('span', { class: 'badge', title: `grade ${grade}` }, '✗ judged, not relevant');
-}
-
-/** A passage's parts, one if the service did not mend it for reading. */
-export function partsOf(hit) {
-  if (hit.display) return hit.display;
-  return [{ text: typeof hit.doc === 'string' ? hit.doc : JSON.stringify(hit.doc), match: false }];
 }
 
 function shownPassage(parts) {
@@ -76,7 +68,7 @@ function card(hit, { about, answer, state, deepest, onopen }) {
     } },
   h('header', null, h('span', { class: 'rank' }, String(hit.rank)), h('span', { class: 'docid-label' }, 'docid'), h('h2', null, hit.docid), gradeBadge(hit.grade),
     h('span', { class: 'score', title: 'score in the last ranking' }, `score ${score(hit.score)}`)),
-  shownPassage(partsOf(hit)),
+  shownPassage(hit.display),
   h('div', { class: 'origin' }, h('div', scrolled, journey(hit.provenance, about.fusions, deepest)),
     about.rerankers.length > 0 && toggle),
   moved && h('p', { class: 'unseen' }, inWords(hit.provenance)), place);

@@ -7,20 +7,15 @@ import { epicView } from './epic.js';
 import { during } from './messages.js';
 import { pairsView } from './pairs.js';
 import { scoresView } from './scores.js';
-import { systemName } from './words.js';
 
 const VIEWS = {
-  epic: { title: 'Terms', view: epicView },
-  cedr: { title: 'Similarities', view: cedrView },
-  duobert: { title: 'Pairs', view: pairsView },
-  monobert: { title: 'Scores', view: scoresView },
+  epic: { title: 'Terms', name: 'EPIC', view: epicView },
+  cedr: { title: 'Similarities', name: 'CEDR', view: cedrView },
+  duobert: { title: 'Pairs', name: 'duoBERT', view: pairsView },
+  monobert: { title: 'Scores', name: 'monoBERT', view: scoresView },
 };
 
-/**
- * The panel of a hit.
- *
- * chosen: the tab that is open at first; onchoose(name) is called when another is chosen.
- */
+/** The panel of a hit; chosen: the tab that is open at first; onchoose(name) is called when another is chosen. */
 export function whyPanel({ about, answer, hit, chosen, onchoose }) {
   const offered = Object.keys(VIEWS).filter((system) => about.rerankers.some((own) => own.system === system));
   const panel = h('div', { role: 'tabpanel', id: freshId('panel'), class: 'why-panel', tabindex: '0' });
@@ -61,7 +56,7 @@ export function whyPanel({ about, answer, hit, chosen, onchoose }) {
       const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
       next.focus();
       next.click();
-    } }, VIEWS[system].title, h('span', { class: 'soft' }, ` ${systemName(system)}`)));
+    } }, VIEWS[system].title, h('span', { class: 'soft' }, ` ${VIEWS[system].name}`)));
   show(offered.includes(chosen) ? chosen : offered[0]);
   return h('div', { class: 'why' }, h('div', { role: 'tablist', 'aria-label': `Why ${hit.docid} is here` }, tabs), panel);
 }

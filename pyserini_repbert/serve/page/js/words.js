@@ -60,13 +60,6 @@ export function joined(tokens) {
   return words;
 }
 
-const NAMES = { epic: 'EPIC', cedr: 'CEDR', monobert: 'monoBERT', duobert: 'duoBERT' };
-
-/** The name of a reranking system, spelt as in its paper. */
-export function systemName(system) {
-  return NAMES[system] ?? system;
-}
-
 /** A pipeline in words: 'dense + bm25, interleave → monobert-demo@20'. */
 export function pipelineName(pipeline) {
   const systems = pipeline.system.join(' + ') || 'the default system';
