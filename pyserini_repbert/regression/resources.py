@@ -84,18 +84,10 @@ def location(resource: Resource, places: Mapping[str, str]) -> str:
         return resource.catalog.partition('/')[2]
     if not resource.path:
         return resource.name
-    for place in ('{data}/', '{downloads}/'):
-        if resource.path.startswith(('{data}/', '{downloads}/')):
-            path = filled(f'{place}{resource.path.partition("/")[2]}', places)
-            if Path(path).exists():
-                return path
-    return filled(resource.path, places)
-
-
-def target(resource: Resource, places: Mapping[str, str]) -> Path:
-    """Where a resource is put when it is fetched: below `{downloads}`, never below the user's `{data}`."""
-    path = resource.path.replace('{data}/', '{downloads}/', 1) if resource.path.startswith('{data}/') else resource.path
-    return Path(filled(path, places))
+    folder, _, below = resource.path.partition('/')
+    both = ('{data}', '{downloads}')
+    paths = [filled(f'{place}/{below}', places) for place in both] if folder in both else []
+    return next((path for path in paths if Path(path).exists()), filled(resource.path, places))
 
 
 def missing(resource: Resource, places: Mapping[str, str]) -> NeededResource | None:
@@ -105,7 +97,8 @@ def missing(resource: Resource, places: Mapping[str, str]) -> NeededResource | N
     path = location(resource, places)
     if resource.path and Path(path).exists():
         return None
-    place = target(resource, places) if resource.path else None
+    target = re.sub(r'^\{data\}', '{downloads}', resource.path)  # never below the user's `{data}`
+    place = Path(filled(target, places)) if target else None
     return NeededResource(resource, resource.size, _how(resource, path, places), resource.licence, place)
 
 
