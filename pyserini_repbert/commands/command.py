@@ -99,12 +99,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:  # argparse declares NoReturn
         known = {flag for flag in self._option_string_actions if flag.startswith('--')}
-        hints = []
-        for flag in dict.fromkeys(word.partition('=')[0] for word in self._given if word.startswith('--')):
-            ours = _OTHER_NAMES.get(flag.lower(), '')
-            near = [ours] if ours.partition(' ')[0] in known else difflib.get_close_matches(flag, sorted(known), n=1)
-            hints += [f"'{name}' instead of {flag}" for name in near if flag not in known and flag != '--']
-        hint = f'; did you mean {", ".join(hints)}?' if hints else ''
+        given = (word.partition('=')[0] for word in self._given if word.startswith('--') and word != '--')
+        unknown = next((flag for flag in given if flag not in known), '')
+        ours = _OTHER_NAMES.get(unknown.lower(), '')
+        near = [ours] if ours.partition(' ')[0] in known else difflib.get_close_matches(unknown, sorted(known), n=1)
+        hint = f"; did you mean '{near[0]}' instead of {unknown}?" if near else ''
         raise InputError(f'{message}{hint} (see {self.prog} --help)')
 
 

@@ -17,9 +17,9 @@ from pyserini_repbert.regression.resources import NeededResource, size_in_bytes
 def fetch(arguments: Sequence[str]) -> int:
     """Run the command: status 0 if everything listed was fetched, 1 if something failed."""
     flags = parser('regression fetch', 'Download, verify and unpack what conditions need, the smallest first.')
-    size = argument_type(size_in_bytes)
-    flags.add_argument('--budget', type=size, metavar='SIZE', help='fetch at most this much, as 10GB')
-    flags.add_argument('--dry-run', action='store_true', help='only show sizes, sources and licences')
+    add = flags.add_argument
+    add('--budget', type=argument_type(size_in_bytes), metavar='SIZE', help='fetch at most this much, as 10GB')
+    add('--dry-run', action='store_true', help='only show sizes, sources and licences')
     add_flags(flags, 'offline', help='download nothing: unpack what is here')
     add_work_flags(flags, 'files', '--condition')
     options = flags.parse_args(arguments)

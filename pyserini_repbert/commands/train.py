@@ -17,8 +17,7 @@ def main(arguments: list[str]) -> None:
     add('--set', action='append', default=[], metavar='KEY=VALUE', help='replace a value, as in training.steps=100')
     add('--output', help='the checkpoint folder; default: runs/NAME')
     add('--device', default='auto', help='cpu, or auto: a GPU if there is one')
-    add_flags(parser, 'threads')
-    add_flags(parser, 'offline', 'begun')
+    add_flags(parser, 'threads', 'offline', 'begun')
     options = parser.parse_args(arguments)
     from pyserini_repbert.train.reading import read_recipe, recipe_path
 
