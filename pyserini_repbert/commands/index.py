@@ -76,17 +76,17 @@ def main(arguments: list[str]) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     from pyserini_repbert.index.check import check_index
-    from pyserini_repbert.names.indexes import existing_folder
+    from pyserini_repbert.names.indexes import ready_folder
 
-    print(check_index(existing_folder(options.index, options.encoder)))
+    print(check_index(ready_folder(options.index, options.encoder)))
 
 
 def _export(options: argparse.Namespace) -> None:
     from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.index.faiss_layout import export_faiss
-    from pyserini_repbert.names.indexes import existing_folder
+    from pyserini_repbert.names.indexes import ready_folder
 
-    bundle = DenseBundle(existing_folder(options.index, options.encoder))
+    bundle = DenseBundle(ready_folder(options.index, options.encoder))
     with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
         export_faiss(bundle, options.to_faiss, bar.update)
     record_output(options, options.to_faiss, ('index',))
@@ -97,13 +97,13 @@ def _ann(options: argparse.Namespace) -> None:
     from pyserini_repbert.files import human_size
     from pyserini_repbert.index.ann import ANN, INDEX
     from pyserini_repbert.index.dense import DenseBundle
-    from pyserini_repbert.names.indexes import existing_folder
+    from pyserini_repbert.names.indexes import ready_folder
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.opening import open_searcher
     from pyserini_repbert.pipeline.spec import PipelineSpec
     from pyserini_repbert.search.ann import build_ann
 
-    bundle = DenseBundle(existing_folder(options.index, options.encoder))
+    bundle = DenseBundle(ready_folder(options.index, options.encoder))
     queries = None
     if options.topics:
         searcher = open_searcher(PipelineSpec(index=options.index, encoder=options.encoder))

@@ -116,20 +116,6 @@ def _label(encoder: str) -> str:
     return f'{encoder}.{pinned[:8]}' if pinned else encoder
 
 
-def existing_folder(index: str, encoder: str | None = None) -> Path:
-    """The folder of an existing index, given as in `locate`. Raises MissingResourceError for one not yet built."""
-    location = locate(index, encoder)
-    if isinstance(location, Path):
-        return location
-    if not location.is_built:
-        raise MissingResourceError(
-            f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}: search it once, which "
-            'builds it or says what that takes'
-        )
-    location.check()
-    return location.folder
-
-
 def _requirements(named: NamedIndex) -> str:
     """What building the index takes, in words: downloads and disk."""
     encoder, collection = catalog.find('encoders', named.encoder), named.collection
@@ -202,7 +188,7 @@ def ready_folder(
         if not (location.builds_itself or asked_to_build):
             raise MissingResourceError(
                 f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}; building it takes "
-                f'{_requirements(location)}: ask for it to be built',
+                f'{_requirements(location)}: search it, and ask for it to be built',
                 parameters=('build',),
             )
         passages = corpus if asked_to_build else None  # otherwise it names the passages to rerank

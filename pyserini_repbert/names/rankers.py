@@ -64,9 +64,6 @@ def arguments_of(kind: Any, name: str, options: Mapping[str, Any], settings: Map
     return {key: value for key, value in settings.items() if key in known and value is not None} | dict(options)
 
 
-_BUILT_HERE = 'bm25'  # the variant that needs nothing but the collection
-
-
 def find_sparse(
     spec: str,
     index: str | None = None,
@@ -120,7 +117,7 @@ def _index_for(entry: catalog.Entry, index: str | None, on_build: Callable[[Path
     if prebuilt is not None:
         return str(prebuilt)
     source = catalog.get('collections', collection)
-    if entry.values['variant'] == _BUILT_HERE and 'resource' in source.values:
+    if entry.values['variant'] == 'bm25' and 'resource' in source.values:  # which needs nothing but the collection
         return _own_index(source, on_build)
     raise MissingResourceError(f"there is no Lucene index of '{collection}' for '{entry.name}': {_how(entry)}")
 

@@ -30,10 +30,7 @@ def load_topics(spec: str) -> list[Query]:
 
 
 def load_qrels(spec: str) -> Qrels:
-    """The judgments of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, looked up in this order.
-
-    Raises what `load_topics` raises.
-    """
+    """The judgments of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, as `load_topics`."""
     path = _file('qrels', spec)
     if path is None and spec.startswith(IR_DATASETS):
         qrels: Qrels = {}

@@ -11,9 +11,8 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.names import indexes as named_index
 from pyserini_repbert.names.corpora import collection_file, open_corpus
-from pyserini_repbert.names.indexes import existing_folder, locate
+from pyserini_repbert.names.indexes import locate, ready_folder
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.search import RepBertSearcher
 
@@ -30,9 +29,9 @@ def test_a_missing_index_says_what_building_it_takes(capsys):
 
 def test_building_offline_names_what_is_missing(tiny_checkpoint, corpus_file):
     with pytest.raises(MissingResourceError, match='collection.tar.gz .987 MB. from'):
-        named_index.ready_folder('msmarco', str(tiny_checkpoint()), asked_to_build=True)
+        ready_folder('msmarco', str(tiny_checkpoint()), asked_to_build=True)
     with pytest.raises(MissingResourceError, match='repbert.ckpt-350000.zip'):
-        named_index.ready_folder('msmarco', 'repbert', asked_to_build=True, corpus=str(corpus_file(2)))
+        ready_folder('msmarco', 'repbert', asked_to_build=True, corpus=str(corpus_file(2)))
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def test_a_catalog_index_is_built_from_nothing_else(tiny_checkpoint, tmp_path, c
     other = tmp_path / 'other.jsonl'
     other.write_text(''.join(f'{{"id": "{number}", "contents": "text"}}\n' for number in range(1583)))
     with pytest.raises(MismatchError, match="has other passages than collection 'demo'"):
-        named_index.ready_folder('demo', checkpoint, asked_to_build=True, corpus=str(other))
+        ready_folder('demo', checkpoint, asked_to_build=True, corpus=str(other))
 
 
 def test_what_an_earlier_release_built_from_another_corpus_is_refused(tiny_checkpoint, tmp_path, capsys):
@@ -68,7 +67,7 @@ def test_what_an_earlier_release_built_from_another_corpus_is_refused(tiny_check
     error = capsys.readouterr().err
     assert f"{folder} has 4 passages, collection 'msmarco-v1-passage' has 8,841,823, so it is not" in error
     with pytest.raises(MismatchError, match='not the catalog'):
-        existing_folder('msmarco', checkpoint)
+        ready_folder('msmarco', checkpoint)
 
 
 def test_msmarco_is_built_from_a_collection_and_searched(tiny_checkpoint, tmp_path, capsys, four_passages):
