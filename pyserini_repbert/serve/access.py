@@ -30,7 +30,7 @@ with needs('prometheus_client', __name__, 'serve'):
 logger = logging.getLogger(__name__)
 access_log = logging.getLogger('pyserini_repbert.serve.requests')
 
-REQUEST_ID = 'X-Request-ID'
+_REQUEST_ID = b'x-request-id'
 SECURITY = (
     (
         b'content-security-policy',
@@ -101,7 +101,7 @@ class Gate:
             return
         start = time.perf_counter()
         headers = {key.lower(): value for key, value in scope['headers']}
-        request_id = headers.get(REQUEST_ID.lower().encode(), b'').decode('latin-1')
+        request_id = headers.get(_REQUEST_ID, b'').decode('latin-1')
         if not _OWN_ID.fullmatch(request_id):
             request_id = uuid.uuid4().hex
         scope.setdefault('state', {})['request_id'] = request_id
@@ -111,19 +111,16 @@ class Gate:
             nonlocal status
             if message['type'] == 'http.response.start':
                 status = message['status']
-                message['headers'] = [*message.get('headers', ()), *SECURITY]
-                message['headers'].append((REQUEST_ID.lower().encode(), request_id.encode()))
+                added = (*SECURITY, (_REQUEST_ID, request_id.encode()))
+                message['headers'] = [*message.get('headers', ()), *added]
             await send(message)
 
         kind, _, token = headers.get(b'authorization', b'').decode('latin-1').strip().partition(' ')
         bearer = token if kind.lower() == 'bearer' else ''
         key = (headers.get(b'x-api-key', b'').decode('latin-1') or bearer).strip()
         try:
-            refused = self._refused(scope, key)
-            if refused is None:
-                await self.app(scope, self._bounded(receive), sending)
-            else:
-                await _error(*refused)(scope, receive, sending)
+            app: ASGIApp = self._refused(scope, key) or self.app
+            await app(scope, self._bounded(receive), sending)
         except ClientDisconnect:
             pass  # no client to answer, and no failure: the access log says 499
         except Exception:
@@ -134,16 +131,16 @@ class Gate:
         finally:
             self._note(scope, status, time.perf_counter() - start, request_id, key)
 
-    def _refused(self, scope: Scope, key: str) -> tuple[int, str] | None:
-        """The status and message of a request that is not let in."""
+    def _refused(self, scope: Scope, key: str) -> Response | None:
+        """The answer to a request that is not let in."""
         try:
-            unquote_to_bytes(scope['raw_path'] + b'?' + scope['query_string']).decode('utf-8')
+            unquote_to_bytes((scope.get('raw_path') or b'') + b'?' + scope['query_string']).decode('utf-8')
         except UnicodeDecodeError:
-            return 400, 'the address is not valid UTF-8: encode it as UTF-8 with percent codes'
+            return _error(400, 'the address is not valid UTF-8: encode it as UTF-8 with percent codes')
         # every key is compared, in a time that does not depend on the one given
         accepted = [hmac.compare_digest(_digest(key), digest) for digest in self._keys]
         if self._keys and scope['path'].startswith(_GUARDED) and not any(accepted):
-            return 401, f'this service takes a key, {"the one given is not accepted" if key else "none was given"}'
+            return _error(401, f'this service takes a key, {"the one given is refused" if key else "none was given"}')
         return None
 
     def _bounded(self, receive: Receive) -> Receive:

@@ -21,7 +21,6 @@ MEASURES = ('nDCG@10', 'MRR@10', 'R@100')
 _SCORE_DIGITS = 6  # as Pyserini's server has them
 _IDENTIFIERS = frozenset({'id', '_id', 'docid'})
 _CUT = frozenset({'body', 'content', 'contents', 'text'})
-
 SHOWN_CHARACTERS = 20_000  # of a passage that is mended and marked; a pattern's call holds all threads up
 
 _WORD = re.compile(r'\w+')
@@ -77,9 +76,8 @@ def searched(index: ServedIndex, answer: Answer, shown: Shown, **more: Any) -> d
         grades = index.qrels[judged['qid']] if judged else {}
         ranks = [(part, _ranks(part.ranking)) for part in answer.parts]
         for hit in candidates:
-            docid = hit['docid']
-            hit['provenance'] = [_place(part, of_part.get(docid)) for part, of_part in ranks]
-            hit['grade'] = grades.get(docid)
+            hit['provenance'] = [_place(part, of_part.get(hit['docid'])) for part, of_part in ranks]
+            hit['grade'] = grades.get(hit['docid'])
         more |= {'rankings': [part.name for part in answer.parts], 'judged': judged}
     return {
         'api': API,
