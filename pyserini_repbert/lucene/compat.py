@@ -121,12 +121,6 @@ def add_index(table: Mapping[str, Any], name: str, entry: dict[str, Any]) -> Non
     installed[name] = entry
 
 
-def packed_size(entry: Mapping[str, Any]) -> int | None:
-    """The size of a prebuilt index's archive in bytes; None where its entry does not say."""
-    size = entry.get('size compressed (bytes)', entry.get('size'))
-    return int(size) if size is not None and int(size) > 0 else None
-
-
 def named_files(search: ModuleType, kind: str) -> Mapping[str, Any]:
     """Pyserini's entries of 'topics' or 'qrels' by name; `search` is its module pyserini.search._base.
 

@@ -71,24 +71,13 @@ class LuceneWriter:
             if tragedy := self._java.writer.getTragicException():
                 raise self._stopped(tragedy.toString())
             raise InputError(
-                f'Anserini refused {len(documents) - added} documents{self._first_refused(documents)}: mend the corpus'
+                f'Anserini refused {len(documents) - added} of {len(documents)} documents from {documents[0][:80]!r} '
+                'on: mend the corpus (a docid has at most 32,766 bytes)'
             )
 
     def _stopped(self, reason: str) -> PyseriniRepbertError:
         limit = exhausted(RuntimeError(reason), self._folder.parent)
         return limit or JavaError(f'Lucene could not index ({reason}): free memory or disk, and start again')
-
-    def _first_refused(self, documents: Sequence[str]) -> str:
-        if self._vector_document is not None:
-            return f' from {documents[0][:80]!r} on'
-        lost = next((document for document in documents if not self._takes(document)), '')
-        return f', first {lost[:80]!r}'
-
-    def _takes(self, document: str) -> bool:
-        try:
-            return bool(self._java.addRawDocument(document))
-        except self._failure:  # a docid beyond Lucene's 32,766 bytes, say
-            return False
 
     def __enter__(self) -> LuceneWriter:
         return self

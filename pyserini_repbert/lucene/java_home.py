@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,7 +54,7 @@ def found_javas() -> Iterator[Java]:
         if home in seen or not any((home / library).exists() for library in _JVM_LIBRARIES):
             continue
         seen.add(home)
-        version = _release(home).get('JAVA_VERSION') or _ask_version(home)
+        version = _release(home).get('JAVA_VERSION', '')
         if major := re.match(r'(?:1\.)?(\d+)', version):  # '25.0.3' -> 25, '1.8.0_392' -> 8, '21-ea' -> 21
             yield Java(home, version, int(major[1]), source)
 
@@ -97,14 +96,6 @@ def _release(home: Path) -> dict[str, str]:
     except OSError:
         return {}
     return dict(re.findall(r'^(\w+)="?(.*?)"?\s*$', text, re.MULTILINE))
-
-
-def _ask_version(home: Path) -> str:
-    try:
-        answer = subprocess.run([home / 'bin' / 'java', '-version'], capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.SubprocessError):
-        return ''
-    return ''.join(re.findall(r'version "([^"]+)"', answer.stderr)[:1])
 
 
 def anserini_jar() -> Path:

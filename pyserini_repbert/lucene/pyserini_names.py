@@ -16,7 +16,7 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.files import human_size
-from pyserini_repbert.lucene.compat import import_pyserini, named_files, packed_size, place_of, prebuilt_tables
+from pyserini_repbert.lucene.compat import import_pyserini, named_files, place_of, prebuilt_tables
 from pyserini_repbert.lucene.jvm import java_reason, quiet_java
 from pyserini_repbert.ranking import Query
 
@@ -39,8 +39,8 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
     place = Path(util.get_cache_home()) / 'indexes'
     # Pyserini 1.6's check_downloaded derives the folder from the address, while the folder is named after the file
     unpacked = place / f'{str(entry.get("filename", "")).removesuffix(".tar.gz")}.{entry.get("md5")}'
-    packed = packed_size(entry)
-    size = 'size unknown' if packed is None else human_size(packed)
+    packed = int(entry.get('size compressed (bytes)', entry.get('size')) or 0)  # of Pyserini 1.6, of 2.x
+    size = human_size(packed) if packed > 0 else 'size unknown'
     by_hand = f'fetch {entry["urls"][0]} ({size}) and unpack it below {place}'
     if (is_offline() or not download) and not unpacked.is_dir() and not util.check_downloaded(name):
         why = 'downloads are off' if is_offline() else 'it has to be downloaded first'

@@ -49,18 +49,15 @@ class LuceneSparseSearcher(Ranker):
         self.settings = settings or default_settings(self.index)
         self.name = self.index.name
         with java_calls():
-            self._open()
-
-    def _open(self) -> None:
-        quiet_java()
-        self._open_index = _OpenIndex(calling(java_class('io.anserini.search.SimpleSearcher'), str(self.index)))
-        self._list = java_class('java.util.ArrayList')
-        self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
-        self._analyzer = self._java.get_analyzer()
-        sdm = java_class('io.anserini.search.query.SdmQueryGenerator')  # weighs terms 0.85, pairs 0.10, windows 0.05
-        self._generator = sdm() if self.settings.sdm else None
-        self.size = int(self._java.get_total_num_docs())
-        self._configure()
+            quiet_java()
+            self._open_index = _OpenIndex(calling(java_class('io.anserini.search.SimpleSearcher'), str(self.index)))
+            self._list = java_class('java.util.ArrayList')
+            self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
+            self._analyzer = self._java.get_analyzer()
+            sdm = java_class('io.anserini.search.query.SdmQueryGenerator')  # terms 0.85, pairs 0.10, windows 0.05
+            self._generator = sdm() if self.settings.sdm else None
+            self.size = int(self._java.get_total_num_docs())
+            self._configure()
 
     def _configure(self) -> None:
         """Tell Anserini's searcher the settings, which copies of this searcher may have changed."""
@@ -145,12 +142,9 @@ class LuceneSparseSearcher(Ranker):
         """(docid, stored passage or None) of the whole index, in Lucene's order."""
         for number in range(self.size):
             with java_calls():
-                passage = self._passage(number)
+                document = calling(self._java.doc, number)
+                passage = str(document.get('id')), _stored_text(document)
             yield passage
-
-    def _passage(self, number: int) -> tuple[str, str | None]:
-        document = calling(self._java.doc, number)
-        return str(document.get('id')), _stored_text(document)
 
     def close(self) -> None:
         """Close the index; later calls raise InputError."""

@@ -49,7 +49,7 @@ def test_registries_of_the_installed_version(tmp_path, monkeypatch):
     """What the version really has: each table, and the names of topics and judgments with the place of their files."""
     monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path))
     prebuilt = compat.prebuilt_tables()
-    assert compat.packed_size(prebuilt['sparse']['msmarco-v1-passage']) == 2_170_758_745
+    assert 'msmarco-v1-passage' in prebuilt['sparse']
     assert 'msmarco-v1-passage.unicoil' in prebuilt['impact']
     search = compat.import_pyserini('pyserini.search._base')
     for kind in ('topics', 'qrels'):

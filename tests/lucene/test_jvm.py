@@ -13,16 +13,15 @@ from pyserini_repbert.lucene import java_home, jvm
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='fake homes follow the Linux layout')
 
 
-def fake_java(home, version, modules='java.base', release=True):
+def fake_java(home, version, modules='java.base'):
     (home / 'lib/server').mkdir(parents=True)
     (home / 'lib/server/libjvm.so').touch()
     (home / 'bin').mkdir()
     executable = home / 'bin/java'
     executable.write_text(f'#!/bin/sh\necho \'openjdk version "{version}" 2026-01-01\' >&2\n')
     executable.chmod(0o755)
-    if release:
-        lines = [f'JAVA_VERSION="{version}"'] + ([f'MODULES="{modules}"'] if modules is not None else [])
-        (home / 'release').write_text('\n'.join(lines) + '\n')
+    lines = [f'JAVA_VERSION="{version}"'] + ([f'MODULES="{modules}"'] if modules is not None else [])
+    (home / 'release').write_text('\n'.join(lines) + '\n')
     return home
 
 
