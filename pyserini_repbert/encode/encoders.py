@@ -126,10 +126,8 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     Parameters
     ----------
     encoder_dir : catalog name ('repbert', 'repbert-demo') or checkpoint folder
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
     tokenizer_name, prefix : refused unless empty
-    fp16 : half-precision weights; the same as precision='float16'
-    precision : 'float32', 'bfloat16', 'float16', or 'auto'
+    fp16 : the same as precision='float16'
     max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else the paper's
     model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
     """

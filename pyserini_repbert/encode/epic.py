@@ -100,19 +100,17 @@ class EpicEncoder:
 
     def _token_weights(self, texts: Sequence[str], kind: int, token_budget: int | None = None) -> list[TokenWeights]:
         model, of_query = self.model, kind == epic.QUERY_TYPE
-        chunks = self._chunks(self.tokenizer.ids(texts), self.query_limit if of_query else self.limit, kind)
+        ids, limit = self.tokenizer.ids(texts), self.query_limit if of_query else self.limit
         result = [TokenWeights([], np.empty(0, np.float32))] * len(texts)
 
         def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
             importances = (model.query_importances if of_query else model.document_importances)(tokens)
             qualities = [0.0] * len(batch) if of_query else model.quality(cls_vectors).tolist()
-            for position, weights, quality in zip(
-                batch, torch.split(importances.cpu(), lengths), qualities, strict=True
-            ):
-                ids = [number for part in chunks[position] for number in part.sequence.input_ids[1 : 1 + part.n_pieces]]
-                result[position] = TokenWeights(ids, weights.numpy(), quality)
+            by_text = torch.split(importances.cpu(), lengths)
+            for position, weights, quality in zip(batch, by_text, qualities, strict=True):
+                result[position] = TokenWeights(ids[position][:limit], weights.numpy(), quality)
 
-        self._in_batches(chunks, work, token_budget)
+        self._in_batches(self._chunks(ids, limit, kind), work, token_budget)
         return result
 
     def encode_dense(
@@ -124,12 +122,8 @@ class EpicEncoder:
     ) -> NDArray[np.float32]:
         """Passage vectors that are not pruned (EPIC eq. 4): float32 (n, m), m being |V| by default.
 
-        Parameters
-        ----------
-        passages : texts, or their token ids
-        terms : ids of the m terms wanted, which costs less than all; default: the whole vocabulary
-        token_budget : padded tokens in a batch; default: by device
-        on_progress : called with the number of passages done since the last call
+        Passages are texts, or their token ids. Given the ids of m `terms`, only their weights are computed, which costs
+        less. The other parameters are those of `TextEncoder.embed`.
         """
         dense = np.zeros((len(passages), self.vocabulary if terms is None else len(terms)), dtype=np.float32)
         self._encode(passages, dense.__setitem__, terms, token_budget, on_progress)

@@ -91,11 +91,9 @@ def finish_parts(output: StrPath, kind: type[_Settings], overwrite: bool = False
             if difference := setting_difference(settings, manifest.settings):
                 raise MismatchError(f'{parts[0]} was encoded with {difference} in {part}: encode one of them again')
         # The first shard of each part, then the second: the order in which rows are dealt out.
-        of_parts = [
-            [(part / shard.folder, shard) for shard in manifest.shards]
-            for part, manifest in zip(parts, manifests, strict=True)
-        ]
-        sources = [source for turn in itertools.zip_longest(*of_parts) for source in turn if source is not None]
+        turns = itertools.zip_longest(*(manifest.shards for manifest in manifests))
+        pairs = [pair for turn in turns for pair in zip(parts, turn, strict=True)]
+        sources = [(part / shard.folder, shard) for part, shard in pairs if shard is not None]
         shards = [replace(shard, folder=shard_name(number)) for number, (_, shard) in enumerate(sources)]
         complete = Manifest(settings, sum(shard.count for shard in shards), tuple(shards), settings.kind)
         if any(_is_here(source) for source, _ in sources):

@@ -26,13 +26,9 @@ class DenseShard(Shard):
 
 
 class DenseBundle(Bundle[Settings, DenseShard]):
-    """An index folder with a manifest.
+    """An index folder with a manifest; `verify` compares all files with their sha256, later only what has changed.
 
-    Parameters
-    ----------
-    folder : the index folder
-    verify : compare all files with their sha256 (the first time; then only what has changed)
-    part : a manifest of some of its shards, which alone are opened
+    `part` is a manifest of some of its shards, which alone are opened.
     """
 
     settings_kind = Settings

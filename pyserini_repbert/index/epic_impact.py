@@ -53,18 +53,13 @@ def build_impact_index(
     tokens: Sequence[str],
     output: StrPath,
     threads: int = 1,
-    on_progress: Callable[[int], object] | None = None,
+    on_progress: Callable[[int], object] = int,
 ) -> int:
     """Write an Anserini impact index of a bundle's vectors; the folder appears when it is whole.
 
-    Passage texts are stored where the bundle stores them. `search.EpicImpactSearcher` searches it, and Pyserini's
-    LuceneImpactSearcher with `search.EpicImpactQueryEncoder`. Returns the number of passages indexed.
-
-    Parameters
-    ----------
-    tokens : the names of the terms, from `vocabulary_of`
-    threads : documents indexed in parallel
-    on_progress : called with the number of passages just indexed
+    `tokens` are the names of the terms, from `vocabulary_of`; `threads` index in parallel. Passage texts are stored
+    where the bundle stores them. `search.EpicImpactSearcher` searches the index, and Pyserini's LuceneImpactSearcher
+    with `search.EpicImpactQueryEncoder`. Returns the number of passages indexed.
     """
     target = Path(output)
     if target.exists():
@@ -78,8 +73,7 @@ def build_impact_index(
         with LuceneWriter(folder, threads, impact=True) as writer:
             while batch := list(islice(documents, BATCH)):
                 writer.add(batch)
-                if on_progress is not None:
-                    on_progress(len(batch))
+                on_progress(len(batch))
         settings = bundle.settings
         manifest = {
             'variant': EPIC_IMPACT,

@@ -76,7 +76,7 @@ class FaissFolder:
         return np.empty(0, np.float32), np.empty(0, np.int64)
 
 
-def export_faiss(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] | None = None) -> None:
+def export_faiss(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] = int) -> None:
     """Write a dense bundle as Pyserini's FAISS layout: a flat inner-product index of float32 vectors.
 
     FAISS holds the whole index in memory until it is written.
@@ -91,8 +91,7 @@ def export_faiss(bundle: DenseBundle, output: StrPath, on_progress: Callable[[in
     index = faiss.IndexFlatIP(bundle.settings.dimension)
     for _, vectors in bundle.blocks(_ROWS):
         index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-        if on_progress is not None:
-            on_progress(len(vectors))
+        on_progress(len(vectors))
     with atomic_folder(target) as folder:
         faiss.write_index(index, str(folder / INDEX))
         with open(folder / DOCIDS, 'w', encoding='utf-8', newline='\n') as stream:

@@ -46,7 +46,7 @@ def build_lucene_index(
     topk: int | None = None,
     sqrt: bool = False,
     threads: int = 1,
-    on_progress: Callable[[int], object] | None = None,
+    on_progress: Callable[[int], object] = int,
 ) -> int:
     """Write a Lucene index with positions, document vectors and raw passages; the folder appears when it is whole.
 
@@ -56,13 +56,10 @@ def build_lucene_index(
     Parameters
     ----------
     corpus : read once; where predictions or weights have to fit, its passages are counted first
-    variant : 'bm25', 'doc2query', 'docTTTTTquery' or 'deepct'
     predictions : of doc2query and docTTTTTquery: file, files or folder (see `predicted_queries`)
     weights : of DeepCT: file or files (see `weighted_texts`)
     topk : how many predicted queries of each passage are appended
     sqrt : DeepCT's later form, term frequency round(100 sqrt(y))
-    threads : documents analysed in parallel
-    on_progress : called with the number of passages just indexed
     """
     kind = _checked(variant, predictions, weights, topk, sqrt)
     target = Path(output)
@@ -90,8 +87,7 @@ def build_lucene_index(
             while batch := list(islice(stream, BATCH)):
                 writer.add(batch)
                 count += len(batch)
-                if on_progress is not None:
-                    on_progress(len(batch))
+                on_progress(len(batch))
         if count == 0:
             raise InputError(f'corpus {corpus.name} has no passages with text: nothing to index')
         manifest: dict[str, object] = {'variant': kind.value, 'corpus': corpus.name, 'passages': count}

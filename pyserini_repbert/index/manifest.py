@@ -89,7 +89,8 @@ def read_record(path: Path, kind: type[_Record], is_signed: bool = False) -> _Re
 def manifest_kind(folder: StrPath) -> str:
     """The kind of the bundle in a folder; 'dense' where no manifest names another."""
     path = Path(folder) / MANIFEST
-    return str(_load(_bytes(path), path).get('kind', Settings.kind)) if path.is_file() else Settings.kind
+    values = _parsed(dict[str, Any], _bytes(path), path) if path.is_file() else {}
+    return str(values.get('kind', Settings.kind))
 
 
 def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_AnySettings]:
@@ -107,7 +108,7 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
             raise InputError(f'index {folder} is not finished: {advice}', parameters=('resume',))
         raise InputError(f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and 'docid'")
     raw = _bytes(path)
-    values = _load(raw, path)
+    values = _parsed(dict[str, Any], raw, path)
     version = values.get('format_version')
     if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise DamagedFileError(
@@ -146,24 +147,16 @@ def _bytes(path: Path) -> bytes:
         raise DamagedFileError(f'{path} is missing: restore the file, or build the index again') from error
 
 
-def _load(raw: bytes, path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise DamagedFileError(f'{path} is not JSON ({error}): build the index again') from error
-    if not isinstance(values, dict):
-        raise DamagedFileError(f'{path} is not a JSON object: build the index again')
-    return values
-
-
 def _parsed(kind: Any, raw: bytes, path: Path) -> Any:
     try:
         return adapter(kind).validate_json(raw)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = '.'.join(str(part) for part in first['loc'])
-        given = f'{place} is {_short(first["input"])}: ' if place and first['type'] != 'missing' else f'{place} '
-        message = f'{path} is not of this format: {given}{first["msg"]}'.replace(' Field required', ' is missing')
+        wrong = f'{place} is {_short(first["input"])}: {first["msg"]}' if place else first['msg']
+        if first['type'] == 'missing':
+            wrong = f'{place} is missing'
+        message = f'{path} is not of this format: {wrong}'
         raise DamagedFileError(f'{message}: restore the file, or build the index again') from error
 
 

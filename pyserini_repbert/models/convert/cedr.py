@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,16 +28,10 @@ _TELLING = {  # a weight that only one architecture has
 }
 
 
-class Conversion(NamedTuple):
-    """What was found in a file of weights."""
-
-    settings: CedrSettings
-    frozen: list[str]  # weights that the file lacks, since they were not trained
-    dropped: int  # tensors that the model does not use
-
-
-def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
+def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> tuple[CedrSettings, list[str]]:
     """Convert a `weights.p` into a checkpoint folder at `target`, which must not exist.
+
+    Returns the model's settings, and the names of the weights that the file lacks, since they were not trained.
 
     The authors save only what was trained. Missing weights of BERT come from `base`, missing kernels of KNRM from their
     initial values; any other difference from the model that the file's names and shapes imply is an error.
@@ -49,8 +42,8 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
     base : the BERT that training began with: gives config, tokenizer, and the weights that the file lacks
     """
     check_absent(target)
-    tensors = load_legacy(existing_file(weights, 'weights'))
-    state = {name: value.contiguous() for name, value in tensors.items() if not name.startswith(_UNUSED)}
+    tensors = load_legacy(existing_file(weights, 'weights')).items()
+    state = {name: value.contiguous() for name, value in tensors if not name.startswith(_UNUSED)}
     config = BertConfig.from_dict(base.config)
     settings = _settings(weights, state, config.hidden_size)
     with without_weights():
@@ -63,7 +56,7 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> Conversion:
         load_ranker(written)
         written.tokenizer()
         write_checksums(folder)
-    return Conversion(settings, missing, len(tensors) - len(state) + len(missing))
+    return settings, missing
 
 
 def _settings(weights: Path, state: Mapping[str, Tensor], hidden_size: int) -> CedrSettings:

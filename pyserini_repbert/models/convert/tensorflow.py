@@ -37,13 +37,7 @@ def hub_name(name: str) -> str | None:
     return '.'.join([*stem, last])
 
 
-def convert_tensorflow(
-    source: Path,
-    target: Path,
-    ranking: Mapping[str, Any],
-    checkpoint: str | None = None,
-    vocabulary: Path | None = None,
-) -> None:
+def convert_tensorflow(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
     """Convert a published archive, its folder, or a checkpoint by its prefix into a checkpoint folder at `target`.
 
     Sizes are taken from the `bert_config.json` beside the checkpoint, else from the variables' shapes.
@@ -52,14 +46,13 @@ def convert_tensorflow(
     ----------
     source : a .zip, a folder, or a path such as model.ckpt-100000
     ranking : the `ranking` object for config.json; its system is 'monobert' or 'duobert'
-    checkpoint : name of the one to convert, if there are several ('model.ckpt-100000')
     vocabulary : the vocab.txt to use if the source has none; default: bert-base-uncased's
     """
     check_absent(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix='.unpacked.') as temporary:
         is_archive = source.is_file() and source.suffix == '.zip'
-        prefix = _prefix(unpacked(source, Path(temporary)) if is_archive else source, checkpoint)
+        prefix = _prefix(unpacked(source, Path(temporary)) if is_archive else source)
         bundle, tensors = TensorBundle(prefix), {}
         for variable in bundle.shapes():
             if name := hub_name(variable):
@@ -73,17 +66,13 @@ def convert_tensorflow(
             load_model(lambda: CrossEncoder(BertConfig.from_dict(config), labels), written, tensors=tensors)
 
 
-def _prefix(source: Path, checkpoint: str | None) -> Path:
+def _prefix(source: Path) -> Path:
     if not source.is_dir():
         return source.with_name(source.name.removesuffix('.index'))
     prefixes = sorted(path.with_suffix('') for path in source.rglob('*.index'))
-    names = [path.name for path in prefixes]
-    if checkpoint is not None:
-        prefixes = [path for path in prefixes if path.name == checkpoint]
     if len(prefixes) != 1:
+        names = ', '.join(path.name for path in prefixes) or 'none'
         raise InputError(
-            f'{source} has {len(names)} TensorFlow checkpoints{": " if names else ""}{", ".join(names)}: '
-            'expected one, or its name',
-            parameters=('checkpoint',),
+            f'{source} should have one TensorFlow checkpoint, it has {names}: give the path of one of them'
         )
     return prefixes[0]
