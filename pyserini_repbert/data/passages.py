@@ -8,14 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pyserini_repbert.data.corpus import Corpus, OnError, Passage
-from pyserini_repbert.data.corpus_formats import (
-    CedrCorpus,
-    FilesCorpus,
-    HtmlCorpus,
-    JsonlCorpus,
-    TrecCorpus,
-    TsvCorpus,
-)
+from pyserini_repbert.data.corpus_formats import CedrCorpus, FilesCorpus, HtmlCorpus, JsonlCorpus, TrecCorpus, TsvCorpus
 from pyserini_repbert.data.deliveries import ClueWebCorpus, TrecDisksCorpus, disk_files, is_documentation, warc_files
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary

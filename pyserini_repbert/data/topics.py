@@ -10,14 +10,7 @@ from urllib.parse import unquote_plus
 
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
 from pyserini_repbert.data.trec_text import plain_text, read_documents, without_tags
-from pyserini_repbert.data.values import (
-    columns,
-    has_surrogates,
-    identifier_of,
-    identifier_problem,
-    integer,
-    parse_json,
-)
+from pyserini_repbert.data.values import columns, has_surrogates, identifier_of, identifier_problem, integer, parse_json
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
 from pyserini_repbert.ranking import Query
