@@ -74,6 +74,12 @@ def _torch() -> Iterator[Finding]:
     yield Finding('torch', 'ok', f'{torch.__version__}, {torch.get_num_threads()} threads, {kernels}, {support}')
 
 
+def _faiss() -> Iterator[Finding]:
+    import faiss
+
+    yield Finding('faiss', 'ok', f'{faiss.__version__}, {faiss.omp_get_max_threads()} threads')
+
+
 def _gpu() -> Iterator[Finding]:
     import torch
 
@@ -124,7 +130,7 @@ def _problem(check: str, status: str, error: PyseriniRepbertError, note: str = '
 
 
 # Each comes after those that it depends on.
-CHECKS = (_python, _java, _anserini, _pyserini, _packages, _torch, _gpu, _cache, _catalog)
+CHECKS = (_python, _java, _anserini, _pyserini, _packages, _torch, _faiss, _gpu, _cache, _catalog)
 
 
 def findings() -> Iterator[Finding]:
