@@ -31,6 +31,8 @@ def make_parser() -> argparse.ArgumentParser:
     what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
     add_flags(what, 'topics')
     add = parser.add_argument
+    names = "format of the topics, by Pyserini's names; 'default' tells it by the file"
+    add('--topics-format', default='default', choices=('default', 'kilt', 'raw_jsonl'), help=names)
     add_flags(parser, 'index', 'encoder', 'ann', 'adapted', 'ray', 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
     add_flags(parser, 'sparse_first', *FORMULA, 'depth')
@@ -135,7 +137,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.pipeline.pipeline import run_pipeline
 
-    topics = load_topics(options.topics)
+    topics = load_topics(options.topics, options.topics_format)
     with Bars(options) as watcher:
         opened = open_pipeline(spec, machine, watcher.building)
         with contextlib.closing(opened.pipeline):

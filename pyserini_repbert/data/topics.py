@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote_plus
 
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
@@ -26,12 +28,15 @@ _FIELD = re.compile(r'<(/?)(\w+)[^<>\n]*>')
 _KEPT_FIELDS = ('num', 'title')
 _OTHER_FIELDS = ('desc', 'narr')  # TREC's others; other tags are refused behind text of <num> or <title>
 _SHOWN = 40
+_ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
+_QUERY_FIELDS = {'default': ('text', 'title', 'query'), 'kilt': ('input',), 'raw_jsonl': ('query',)}
 
+TopicsFormat = Literal['default', 'kilt', 'raw_jsonl']  # Pyserini's names
 Qrels = dict[str, dict[str, int]]
 Topics = Iterator[tuple[int, str, str]]  # line, qid as it is given, text
 
 
-def read_topics(path: StrPath) -> list[Query]:
+def read_topics(path: StrPath, topics_format: TopicsFormat = 'default') -> list[Query]:
     """The topics of a file, in its order.
 
     TREC (`<top> <num> … <title> …`, or `<DOC> <DOCNO> … </DOCNO> text </DOC>` as for CACM) and JSON lines (`id`/`qid`,
@@ -40,13 +45,18 @@ def read_topics(path: StrPath) -> list[Query]:
     (`enwiki:Aftertaste/Cuisine`, each its own qid); everything else is TSV (`qid<TAB>text`). A topic may have an
     empty text.
 
+    A `topics_format` other than the default says that the file is JSON lines, and where their query is: in `input`
+    ('kilt', read without its entity markers) or in `query` ('raw_jsonl').
+
     Raises InputError for a malformed line (with file and line), text outside of the topics, a qid that occurs twice, or
     a file without topics.
     """
     lines = [(number, line) for number, line in numbered_lines(path, 'topics file') if line.strip()]
     first = lines[0][1].lstrip() if lines else ''
     parse: Callable[[StrPath, list[tuple[int, str]]], Topics]
-    if first.upper().startswith('<DOC>'):
+    if topics_format != 'default':
+        parse = partial(_parse_json, topics_format=topics_format)
+    elif first.upper().startswith('<DOC>'):
         parse = _parse_documents
     elif is_data_line(first):
         parse = _parse_data_file
@@ -111,10 +121,11 @@ def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
             yield number, qid, text
 
 
-def _parse_json(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
-    """JSON lines; the query is the first of `text`, `title` and `query` that a record has."""
+def _parse_json(path: StrPath, lines: list[tuple[int, str]], topics_format: TopicsFormat = 'default') -> Topics:
+    """JSON lines; the query is the first of the format's fields that a record has."""
+    fields = _QUERY_FIELDS[topics_format]
     for number, line in lines:
-        wanted = f"expected a JSON object with 'id' and 'text', found {line[:60]!r}"
+        wanted = f"expected a JSON object with 'id' and '{fields[0]}', found {line[:60]!r}"
         try:
             record = parse_json(line)
             if not isinstance(record, dict):
@@ -122,9 +133,11 @@ def _parse_json(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
             qid = identifier_of(record, ('id', 'qid', 'query_id', '_id'))
         except ValueError as error:
             raise InputError.at(path, number, f'{wanted} ({error})') from error
-        text = next((record[key] for key in ('text', 'title', 'query') if key in record), None)
+        text = next((record[key] for key in fields if key in record), None)
         if not isinstance(text, str):
-            raise InputError.at(path, number, f"{wanted} (no 'text')")
+            raise InputError.at(path, number, f"{wanted} (no '{fields[0]}')")
+        if topics_format == 'kilt':
+            text = _ENTITY.sub('', text)
         if has_surrogates(text):
             raise InputError.at(path, number, f"topic '{qid}' has half of a surrogate pair, which is no character")
         yield number, qid, text.strip()

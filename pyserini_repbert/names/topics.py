@@ -7,21 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.topics import Qrels, read_qrels, read_topics
-from pyserini_repbert.errors import UnknownNameError, needs
+from pyserini_repbert.data.topics import Qrels, TopicsFormat, read_qrels, read_topics
+from pyserini_repbert.errors import InputError, UnknownNameError, needs
 from pyserini_repbert.ranking import Query
 
 IR_DATASETS = 'ir_datasets:'
 
 
-def load_topics(spec: str) -> list[Query]:
+def load_topics(spec: str, topics_format: TopicsFormat = 'default') -> list[Query]:
     """The topics of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, looked up in this order.
 
-    Only Pyserini's names start a JVM. Raises UnknownNameError, with the nearest names, for an unknown name.
+    Only Pyserini's names start a JVM. A `topics_format` other than the default applies to files only. Raises
+    UnknownNameError, with the nearest names, for an unknown name.
     """
     path = _file('topics', spec)
     if path is not None:
-        return read_topics(path)
+        return read_topics(path, topics_format)
+    if topics_format != 'default':
+        problem = f"there is no topics file '{spec}', which format '{topics_format}' is of"
+        raise InputError(problem, parameters=('topics_format',))
     if spec.startswith(IR_DATASETS):
         return [Query(query.query_id, query.default_text()) for query in dataset(spec).queries_iter()]
     from pyserini_repbert.lucene.pyserini_names import pyserini_topics

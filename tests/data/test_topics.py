@@ -4,6 +4,7 @@ import pytest
 
 from pyserini_repbert.data.topics import read_qrels, read_topics
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query
 
 
@@ -67,6 +68,19 @@ def test_documents_as_topics(tmp_path):
 def test_malformed_topics(tmp_path, content, message):
     with pytest.raises(InputError, match=message):
         topics(tmp_path, content)
+
+
+def test_formats_by_pyserinis_names(tmp_path):
+    path = tmp_path / 'topics.jsonl'
+    path.write_text('{"id": "1", "input": "who met [START_ENT] Ada [END_ENT] first", "query": "x", "text": "y"}\n')
+    assert read_topics(path) == [Query('1', 'y')]
+    assert load_topics(str(path), 'kilt') == [Query('1', 'who met  Ada  first')]
+    assert load_topics(str(path), 'raw_jsonl') == [Query('1', 'x')]
+    path.write_text('{"query_id": 7, "text": "y"}\n')
+    with pytest.raises(InputError, match=r"topics.jsonl:1: expected a JSON object with 'id' and 'input', .*no 'input'"):
+        read_topics(path, 'kilt')
+    with pytest.raises(InputError, match="there is no topics file 'nowhere', which format 'kilt' is of"):
+        load_topics('nowhere', 'kilt')
 
 
 def qrels(tmp_path, content):

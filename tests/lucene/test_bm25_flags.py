@@ -52,8 +52,8 @@ def test_a_docid_that_an_index_has_twice(tmp_path):
     with LuceneWriter(tmp_path / 'lucene') as writer:
         for docid, text in (('a', 'cat'), ('b', 'cat dog'), ('a', 'cat dog fish'), ('c', 'cat dog fish bird tree')):
             writer.add([json.dumps({'id': docid, 'contents': text})])
-    (tmp_path / 'topics.jsonl').write_text('{"qid": "1", "query": "cat"}\n')
-    common = ['--topics', str(tmp_path / 'topics.jsonl'), '--sparse', 'bm25', '--quiet']
+    (tmp_path / 'topics.jsonl').write_text('{"qid": "1", "query": "cat", "text": "tree"}\n')
+    common = ['--topics', str(tmp_path / 'topics.jsonl'), '--topics-format', 'raw_jsonl', '--sparse', 'bm25', '--quiet']
     common += ['--index', str(tmp_path / 'lucene'), '--output', str(tmp_path / 'run')]
     assert run(main, [*common, '--remove-duplicates']) == 0
     assert read_run(tmp_path / 'run')['1'].docids == ('a', 'b', 'c')
