@@ -55,11 +55,8 @@ class _RepBertEncoder(TextEncoder):
         model_name: str | Path | None = None,
         **_: object,
     ) -> None:
-        if prefix or tokenizer_name:
-            given = f'prefix {prefix!r}' if prefix else f'tokenizer {tokenizer_name!r}'
-            raise InputError(
-                f'{given} was given: RepBERT has no prefix, and the tokenizer of its checkpoint; leave it out'
-            )
+        if prefix:
+            raise InputError(f'prefix {prefix!r} was given: RepBERT was trained without one, leave it out')
         chosen = model_name if encoder_dir is None else encoder_dir
         if chosen is None:
             raise InputError("no checkpoint was given: pass a catalog name ('repbert-demo') or a folder")
@@ -73,7 +70,8 @@ class _RepBertEncoder(TextEncoder):
         self.max_length = config.max_position_embeddings - 2
         usual = int(ranking.get(self.limit_key, self.paper_limit))
         self.limit = self._checked(usual if max_length is None else max_length)
-        self.tokenizer = opened.tokenizer()
+        self._tokenizer_checkpoint = open_checkpoint(tokenizer_name) if tokenizer_name else opened
+        self.tokenizer = self._tokenizer_checkpoint.tokenizer()
         normalised = bool(ranking.get('normalised', False))
         self.pooling = 'mean+normalised' if normalised else 'mean'
         self.token_type = int(ranking.get(self.type_key, self.paper_type))
@@ -88,6 +86,11 @@ class _RepBertEncoder(TextEncoder):
         """Checksum of the checkpoint's weights, and of what else decides a vector, where it is not RepBERT's."""
         weights = self.checkpoint.weights_sha256
         return hashlib.sha256(f'{weights}\n{self._settings}'.encode()).hexdigest() if self._settings else weights
+
+    @property
+    def tokenizer_sha256(self) -> str:
+        """Checksum of the tokenizer's files."""
+        return self._tokenizer_checkpoint.tokenizer_sha256
 
     def embed(
         self,
@@ -126,8 +129,11 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     Parameters
     ----------
     encoder_dir : catalog name ('repbert', 'repbert-demo') or checkpoint folder
-    tokenizer_name, prefix : refused unless empty
-    fp16 : the same as precision='float16'
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    tokenizer_name : another checkpoint, whose tokenizer is used
+    prefix : refused unless empty: RepBERT has none
+    fp16 : half-precision weights; the same as precision='float16'
+    precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else the paper's
     model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
     """

@@ -104,9 +104,9 @@ def weighted_texts(
 ) -> Iterator[str]:
     """Each passage as its terms repeated by their weight, in the order of the corpus.
 
-    A line that starts with '{' is JSON: `id` and `contents`, with the terms repeated already. Any other is of DeepCT's
-    test_results.tsv: tab-separated 'wordpiece weight' pairs. A weight y becomes the term frequency round(100 y), with
-    `sqrt` round(100 sqrt(y)).
+    A line that starts with '{' is JSON: `id`, and `contents` (terms repeated already) or `weights` (a weight for each
+    term). Any other is of DeepCT's test_results.tsv: tab-separated 'wordpiece weight' pairs. A weight y becomes the
+    term frequency round(100 y), with `sqrt` round(100 sqrt(y)).
     """
     paths = listed(files)
     if lines_per_passage(paths, 'weights', docids) != 1:
@@ -114,22 +114,30 @@ def weighted_texts(
     for (path, number, line), docid in zip(lines_of(paths, 'weights'), docids(), strict=True):
         try:
             is_json = line.lstrip().startswith('{')
-            yield _from_json(line, docid) if is_json else repeated(word_weights(line), sqrt)
+            yield _from_json(line, docid, sqrt) if is_json else repeated(word_weights(line), sqrt)
         except ValueError as error:
             message = f"expected 'token weight' pairs or JSON ({error}): {line[:60]!r}"
             raise InputError.at(path, number, message) from error
 
 
-def _from_json(line: str, docid: str) -> str:
+def _from_json(line: str, docid: str, sqrt: bool) -> str:
     record = parse_json(line)
     if not isinstance(record, dict):
         raise ValueError('no JSON object')
     if (named_id := identifier_of(record, ('id',))) != docid:
         raise ValueError(f"id '{named_id[:60]}', but the corpus has '{docid}' here")
-    contents = record.get('contents')
-    if not isinstance(contents, str) or has_surrogates(contents):
-        raise ValueError("no 'contents', a text")
+    weights, contents = record.get('weights'), record.get('contents')
+    if isinstance(weights, dict) and all(_is_weight(weight) for weight in weights.values()):
+        contents = repeated(weights, sqrt)
+    elif weights is not None or not isinstance(contents, str):
+        raise ValueError("no 'weights', a number for each term, and no 'contents', a text")
+    if has_surrogates(contents):
+        raise ValueError('half of a surrogate pair, which is no character')
     return contents
+
+
+def _is_weight(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -MAX_TERMS < value < MAX_TERMS
 
 
 def word_weights(line: str) -> dict[str, float]:

@@ -72,10 +72,10 @@ def test_weights_of_both_formats(tmp_path):
     jsonl = written(
         tmp_path / 'w.jsonl',
         '{"id": "a", "contents": "red red"}',
-        '{"id": "b", "contents": "blue"}',
+        '{"id": "b", "weights": {"blue": 0.03}}',
         '{"id": "c", "contents": ""}',
     )
-    assert list(weighted_texts(jsonl, three)) == ['red red', 'blue', '']
+    assert list(weighted_texts(jsonl, three)) == ['red red', 'blue blue blue', '']
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,8 @@ def test_weights_of_both_formats(tmp_path):
         ('red nan', 'not a finite number'),
         ('{"id": "x", "contents": ""}', "id 'x', but the corpus has 'b' here"),
         ('{"id": "b"', 'delimiter'),
+        ('{"id": "b", "weights": {"cat": NaN}}', "no 'weights', a number for each term"),
+        ('{"id": "b", "weights": {"cat": true}}', "no 'weights', a number for each term"),
     ],
 )
 def test_bad_weights_name_their_line(tmp_path, bad, why):

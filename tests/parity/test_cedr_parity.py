@@ -112,3 +112,9 @@ def test_wordpieces_equal_the_originals(pairs, model):
         found = layout.cut(*tokenizer.ids([pair['query'], pair['text']]))
         assert found == laid_out(layout, pair), pair['id']
         assert layout.n_parts(found) == pair['chunks'], pair['id']
+
+
+def test_pacrr_tells_its_k_max_by_its_weights(checkpoint_folder):
+    ranking = {'system': 'cedr', 'architecture': 'pacrr'}
+    folder = checkpoint_folder('cedr', HERE / 'weights.cedr_pacrr_kmax30.safetensors', {'ranking': ranking})
+    assert load_ranker(open_checkpoint(folder, 'rerankers')).settings.k_max == 30

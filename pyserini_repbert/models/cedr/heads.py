@@ -83,6 +83,12 @@ class CedrPacrr(CedrRanker):
             conv.weight = nn.Parameter(conv.weight[:, :n_channels].detach().clone())
 
 
+def told_k_max(n_inputs: int, n_extra: int, max_query_length: int) -> int | None:
+    """PACRR's k_max from the number of inputs of its first linear layer, `n_extra` not matches; None if none fits."""
+    k_max, rest = divmod(n_inputs - n_extra, max_query_length * len(NGRAM_SIZES))
+    return k_max if k_max >= 1 and not rest else None
+
+
 MEANS = (-0.9, -0.7, -0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # initial, as in the released code
 WIDTHS = (0.1,) * 10 + (0.001,)
 _LEAST_SUM = 1e-6  # added before the logarithm

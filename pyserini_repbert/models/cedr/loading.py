@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.heads import CedrDrmm, CedrKnrm, CedrPacrr
+from pyserini_repbert.models.cedr.heads import CedrDrmm, CedrKnrm, CedrPacrr, told_k_max
 from pyserini_repbert.models.cedr.ranker import CedrRanker, VanillaBert
 from pyserini_repbert.models.cedr.settings import SYSTEM, Architecture, CedrSettings
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
@@ -28,7 +28,8 @@ def new_ranker(config: BertConfig, settings: CedrSettings) -> CedrRanker:
 def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_length: int | None = None) -> CedrRanker:
     """The model of a checkpoint, in float32 on the CPU, for inference.
 
-    Raises MismatchError for a checkpoint of another system, or a plain BERT.
+    If a PACRR checkpoint does not name its k_max, it follows from the shape of its weights. Raises MismatchError for a
+    checkpoint of another system, or a plain BERT.
 
     Parameters
     ----------
@@ -45,7 +46,12 @@ def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_len
     if max_doc_length is not None:
         settings = replace(settings, max_doc_length=max_doc_length)
     config = BertConfig.from_dict(checkpoint.config)
-    model = load_model(lambda: new_ranker(config, settings), checkpoint)
+    tensors = checkpoint.tensors()
+    if 'k_max' not in ranking and settings.architecture is Architecture.PACRR and 'linear1.weight' in tensors:
+        extra = config.hidden_size if settings.joint else 0
+        told = told_k_max(tensors['linear1.weight'].shape[1], extra, settings.max_query_length)
+        settings = replace(settings, k_max=told or settings.k_max)
+    model = load_model(lambda: new_ranker(config, settings), checkpoint, tensors=tensors)
     if n_layers is not None:
         model.keep_layers(n_layers)
     return model

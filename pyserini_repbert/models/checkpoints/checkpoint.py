@@ -29,10 +29,11 @@ def open_checkpoint(name: AnyCheckpoint, kind: str = 'encoders') -> Checkpoint:
     What the catalog names under `kind`, 'encoders' or 'rerankers', is downloaded and converted on first use. An adapter
     is opened with the checkpoint that it adapts, which may be an adapter, too. A `Checkpoint` is returned as it is.
     """
-    return name if isinstance(name, Checkpoint) else _open(name, kind)
+    return name if isinstance(name, Checkpoint) else _open(name, kind, ())
 
 
-def _open(name: str | Path, kind: str) -> Checkpoint:
+def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
+    """`above` are the folders of the adapters over this checkpoint."""
     entry, ranking = catalog.find(kind, str(name)), None
     if entry is not None or not (folder := folder_of(name)).is_dir():
         entry = entry or catalog.get(kind, str(name))
@@ -53,7 +54,11 @@ def _open(name: str | Path, kind: str) -> Checkpoint:
         base_name = read_object(path).get('base_model_name_or_path')
         if not isinstance(base_name, str):
             raise DamagedFileError(f'{path} does not name its base: fetch the adapter again')
-        base = _open(base_name, catalog.checkpoint_kind(base_name) or kind)
+        if folder.resolve() in above:
+            raise DamagedFileError(
+                f'{path} names a base that is an adapter over itself: name the checkpoint beneath them'
+            )
+        base = _open(base_name, catalog.checkpoint_kind(base_name) or kind, (*above, folder.resolve()))
     return Checkpoint.open(folder, str(name), ranking, base)
 
 

@@ -12,7 +12,7 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import atomic_folder, existing_file
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.heads import NGRAM_SIZES, KernelBank
+from pyserini_repbert.models.cedr.heads import KernelBank, told_k_max
 from pyserini_repbert.models.cedr.loading import load_ranker, new_ranker
 from pyserini_repbert.models.cedr.settings import MAX_QUERY_TOKENS, Architecture, CedrSettings
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
@@ -70,8 +70,8 @@ def _settings(weights: Path, state: Mapping[str, Tensor], hidden_size: int) -> C
     if told[0] is not Architecture.PACRR:
         return CedrSettings(told[0])
     n_inputs = state['linear1.weight'].shape[1]
-    k_max, rest = divmod(n_inputs - hidden_size, MAX_QUERY_TOKENS * len(NGRAM_SIZES))
-    if k_max < 1 or rest:
+    k_max = told_k_max(n_inputs, hidden_size, MAX_QUERY_TOKENS)
+    if k_max is None:
         raise DamagedFileError(
             f'{weights}: linear1 has {n_inputs} inputs, which no k_max gives with a BERT of {hidden_size} '
             'dimensions: is the base the BERT that was trained?'

