@@ -71,6 +71,7 @@ class SearchResponse(OfIndex):
     steps: list[Step] = Field(description='what each step cost')
     rankings: list[str] | None = Field(None, description='with provenance=true: the names of the rankings, in order')
     judged: Judged | None = Field(None, description='with provenance=true, if the query is a judged topic')
+    explanations: list[dict[str, Any]] | None = Field(None, description='with explain=MODEL, as of /explain')
     qid: str | None = Field(None, description='of a query of a batch: as given, or its place')
 
 

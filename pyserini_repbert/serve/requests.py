@@ -92,13 +92,15 @@ class BatchRequest(PipelineRequest):
 
 
 class SearchRequest(PipelineRequest, Question):
-    """The parameters of a search; lists are given in several parameters, or systems with commas."""
+    """The parameters of a search; lists are given in several parameters, systems and rerankers with commas, too."""
 
     system: Annotated[Systems, WITH_COMMAS] = []
     parse: Parsed = True
     max_doc_length: int | None = Field(None, ge=1, description='characters of each document')
     provenance: Provenance = False
     display: Mended = False
+    explain: Annotated[list[str], WITH_COMMAS, Field(max_length=4)] = Field([], description='rerankers that explain')
+    explain_hits: int = Field(1, ge=1, le=10, description='how many of the best hits are explained')
 
 
 class CompareRequest(Question):

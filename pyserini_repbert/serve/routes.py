@@ -98,9 +98,13 @@ def _add_searching(router: APIRouter, service: Service) -> None:
 
         def work(trace: RequestTrace) -> Response:
             (answer,) = service.search(index, [ask], trace)
-            return json_response(searched(service.index(index), answer, shown))
+            docids = answer.ranking.docids[: asked.explain_hits]
+            explaining = asked.explain if docids else []
+            explained = [service.explain(index, model, asked.query, docids, {}, trace) for model in explaining]
+            more = {'explanations': explained} if asked.explain else {}
+            return json_response(searched(service.index(index), answer, shown, **more))
 
-        return await answered(request, service, work, bool(asked.rerank))
+        return await answered(request, service, work, bool(asked.rerank or asked.explain))
 
     @router.post('/{index}/batch', summary='Search for several queries', response_model=models.BatchResponse)
     async def batch(request: Request, body: requests.BatchRequest, index: str = INDEX) -> Response:

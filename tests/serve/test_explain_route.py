@@ -85,3 +85,11 @@ def test_the_command_prints_the_same(place, system, client, rerankers, bundle, c
     flags = ['--model', rerankers[place], '--index', str(bundle), '--docid', *DOCIDS, '--query', QUERY, '--json']
     assert command.run(explain, flags) == 0
     assert json.loads(capsys.readouterr().out).items() <= _explained(client, system).items()
+
+
+def test_explanations_come_with_a_search(client):
+    asked = {'query': QUERY, 'explain': 'epic,monobert', 'explain_hits': 2}
+    answer = client.get('/v1/tiny/search', params=asked).json()
+    best = [hit['docid'] for hit in answer['candidates'][:2]]
+    epic, mono = answer['explanations']
+    assert [passage['docid'] for passage in epic['passages']] == best and mono['docids'] == best
