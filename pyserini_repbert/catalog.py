@@ -53,14 +53,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def get(kind: str, name: str) -> Entry:
     """The entry. Raises UnknownNameError with the nearest names."""
-    entry = find(kind, name)
-    if entry is None:
-        known = entries(kind)
+    known = entries(kind)
+    if name not in known:
         raise UnknownNameError(
             f"'{name}' is neither one of the catalog's {kind}{did_you_mean(name, known)} nor an existing path: "
             f'known are {", ".join(known)}'
         )
-    return entry
+    return known[name]
 
 
 def checkpoint_kind(name: str) -> str | None:

@@ -84,11 +84,10 @@ def compare_digest(path: Path, sha256: str, source: Path, remembered: bool = Tru
 
     A checksum that is `remembered` is trusted as long as the file seems untouched.
     """
+    again = 'restore the file, or make it again'
     if not path.is_file():
-        raise DamagedFileError(f'{path} is missing, but {source} names it: restore the file, or make it again')
+        raise DamagedFileError(f'{path} is missing, but {source} names it: {again}')
     sha256_here = remembered_digest(path) if remembered else digest(path)
     if sha256_here != sha256:
-        raise DamagedFileError(
-            f'{path} is damaged: its sha256 is {sha256_here[:12]}…, {source} says {sha256[:12]}…: '
-            'restore the file, or make it again'
-        )
+        sums = f'its sha256 is {sha256_here[:12]}…, {source} says {sha256[:12]}…'
+        raise DamagedFileError(f'{path} is damaged: {sums}: {again}')

@@ -48,13 +48,8 @@ def fetch(
 ) -> Path:
     """Download `address` to `target`, continuing `target.part`, and verify its MD5; returns `target`.
 
-    A target that exists is only verified.
-
-    Parameters
-    ----------
-    md5 : the expected checksum in hexadecimal; None where none is published
-    size, name : for messages: '386 MB', and what the file is for
-    on_progress : called with the number of bytes received since the last call
+    A target that exists is only verified. `md5` is None where none is published; `size` ('386 MB') and `name` are for
+    messages; `on_progress` is called with the number of bytes received since its last call.
 
     Raises MissingResourceError, with what to fetch by hand and where to put it, if downloads are off or the address
     cannot be reached; DamagedFileError for another checksum than the expected one.

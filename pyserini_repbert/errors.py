@@ -24,10 +24,7 @@ _ON_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class PyseriniRepbertError(Exception):
     """Base of all errors raised on purpose by this package; commands print it as one line and exit with status 2.
 
-    Parameters
-    ----------
-    message : what was given, what was expected, what to do
-    parameters : the parameters that would help ('resume', 'on_error=skip'); a command shows them as its flags
+    `parameters` names those that would help ('resume', 'on_error=skip'); a command shows them as its flags.
     """
 
     def __init__(self, message: str = '', *, parameters: Sequence[str] = ()) -> None:
@@ -89,11 +86,6 @@ class MissingDependencyError(PyseriniRepbertError):
         return cls(f"{purpose} needs the package '{package}'{wrong}: pip install {install or package}")
 
 
-def install_extra(extra: str) -> str:
-    """What pip has to be given for an extra of this package, which no registry has."""
-    return f"'.[{extra}]' (in the checkout)"
-
-
 @contextmanager
 def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None]:
     """A context for imports: where one fails, MissingDependencyError says to install `package`, or our `extra`.
@@ -104,7 +96,8 @@ def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None
         yield
     except ImportError as error:
         why = '' if isinstance(error, ModuleNotFoundError) else (str(error).splitlines() or [''])[0]
-        raise MissingDependencyError.of(package, purpose, extra and install_extra(extra), why) from error
+        install = extra and f"'.[{extra}]' (in the checkout)"  # no registry has this package
+        raise MissingDependencyError.of(package, purpose, install, why) from error
 
 
 def exhausted(error: BaseException, path: str | os.PathLike[str] | None = None) -> ExhaustedError | None:

@@ -22,7 +22,6 @@ from pyserini_repbert.errors import BusyError, InputError, within_limits
 
 StrPath = str | os.PathLike[str]
 
-
 # Raised by tarfile and the decompressors for a damaged archive.
 ARCHIVE_ERRORS = (tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 BYTE_ORDER_MARK = b'\xef\xbb\xbf'

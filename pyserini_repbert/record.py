@@ -38,36 +38,22 @@ Sha256 = Annotated[str, StringConstraints(pattern=r'^[0-9a-f]{64}\z')]
 
 @dataclass(frozen=True, config=_STRICT)
 class Model:
-    """A checkpoint that the command ran.
+    """A checkpoint that the command ran."""
 
-    Attributes
-    ----------
-    name : its catalog name or folder, as it was given or as an index names it
-    weights, tokenizer, config : SHA-256 of its weights, of the files of its tokenizer, and of its config.json's values
-    precision : what it ran in: 'float32', 'bfloat16', 'float16' or 'int8', never 'auto'
-    """
-
-    name: str
+    name: str  # of the catalog, or a folder: as it was given or as an index names it
     weights: Sha256
-    tokenizer: Sha256
-    config: Sha256
-    precision: str
+    tokenizer: Sha256  # of its files
+    config: Sha256  # of the values of config.json
+    precision: str  # what it ran in: 'float32', 'bfloat16', 'float16' or 'int8', never 'auto'
 
 
 @dataclass(frozen=True, config=_STRICT)
 class Input:
-    """Something that the command read.
+    """Something that the command read."""
 
-    Attributes
-    ----------
-    role : the parameter that named it: 'topics', 'corpus', 'index', 'run', …
-    name : its path or name, as it was given
-    sha256 : of the file; of a folder, that of its manifest.json, sha256sums or Lucene commit; None where there is none
-    """
-
-    role: str
-    name: str
-    sha256: Sha256 | None = None
+    role: str  # the parameter that named it: 'topics', 'corpus', 'index', 'run', …
+    name: str  # its path or name, as it was given
+    sha256: Sha256 | None = None  # of the file, or of the one that stands for a folder; None where there is none
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -147,7 +133,7 @@ def read_record(output: StrPath) -> Record | None:
 
 
 def checksum(place: StrPath) -> str | None:
-    """SHA-256 of a file, or of the file that stands for a folder (`Input.sha256`); None where there is no such file.
+    """SHA-256 of a file, or of the file that stands for a folder (`_SUMMARIES`); None where there is no such file.
 
     What an open file such as /dev/stdout leads to is not a file of that name.
     """

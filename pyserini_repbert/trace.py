@@ -123,27 +123,17 @@ SILENT = Trace()
 class Notes(Trace):
     """All that was reported, as a tree with a node for each part: workers send it back, part files store it.
 
-    Parameters
-    ----------
-    progress : gets `begins` and `advance`
-    name : of the part
-
-    Attributes
-    ----------
-    parts : the notes of the parts, by place
-    run : the part's own `ranking.Run`, without texts
-    cost : what the part took; None if it did not say
-    seconds : of wall clock until the part had its run, waiting included
-    kept : values by kind and qid
+    `progress` gets `begins` and `advance`.
     """
 
     def __init__(self, progress: Trace = SILENT, name: str = '') -> None:
         self.progress, self.name = progress, name
-        self.parts: dict[int, Notes] = {}
-        self.run: dict[str, Any] = {}
-        self.cost: StageCost | None = None
-        self.seconds, self._start = 0.0, time.perf_counter()
-        self.kept: dict[str, dict[str, Any]] = {}
+        self.parts: dict[int, Notes] = {}  # by place
+        self.run: dict[str, Any] = {}  # the part's own `ranking.Run`, without texts
+        self.cost: StageCost | None = None  # None if the part does not say what it took
+        self.seconds = 0.0  # of wall clock until the part had its run, waiting included
+        self.kept: dict[str, dict[str, Any]] = {}  # values by kind and qid
+        self._start = time.perf_counter()
 
     def at(self, place: int, name: str) -> Notes:
         """The notes of a part."""

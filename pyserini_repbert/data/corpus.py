@@ -72,18 +72,13 @@ class Corpus(ABC):
 
     Subclasses yield `(place, Passage | BadPassage)`. This class owns the checks that all formats share: docids that a
     run file cannot hold, empty text, duplicate docids. It raises InputError at the first unusable line, or skips it.
-
-    Attributes
-    ----------
-    name : what the user called it
-    skipped : how many passages or lines the last complete iteration left out
     """
 
     def __init__(self, name: str, on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False) -> None:
-        self.name = name
+        self.name = name  # what the user called it
         self.on_error = OnError(on_error)
         self.keep_empty = keep_empty
-        self.skipped = 0
+        self.skipped = 0  # how many passages or lines the last complete iteration left out
         self._part = (0, 1, 1)  # index, of, rows dealt out together
 
     def part(self, index: int, of: int, rows: int = 1) -> Self:

@@ -28,14 +28,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Columns(NamedTuple):
-    """Lines of a run file; keys are float64, the rank (MS MARCO) or the score (TREC).
+    """Lines of a run file."""
 
-    `queries` has the qid and the number of consecutive lines of one query.
-    """
-
-    queries: list[tuple[str, int]]
+    queries: list[tuple[str, int]]  # the qid and the number of consecutive lines of one query
     docids: list[str]
-    keys: Array
+    keys: Array  # float64: the rank (MS MARCO) or the score (TREC)
 
 
 class Stretch(NamedTuple):
@@ -118,9 +115,8 @@ def _at_once(block: bytes, columns: int) -> Columns | None:
     if np.count_nonzero(separates) != table.num_rows * len(names):  # other white space, control characters
         return None
     ranks = table['rank']
-    if not compute.all(compute.ascii_is_decimal(ranks)).as_py():
-        return None
-    if compute.max(compute.binary_length(ranks)).as_py() > _LONGEST_RANK:
+    has_digits_only = compute.all(compute.ascii_is_decimal(ranks)).as_py()
+    if not has_digits_only or compute.max(compute.binary_length(ranks)).as_py() > _LONGEST_RANK:
         return None
     keys = (table['score'] if columns == TREC_COLUMNS else ranks.cast(float64())).to_numpy()
     if not np.isfinite(keys).all():

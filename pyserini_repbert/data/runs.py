@@ -15,14 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pyserini_repbert.data.run_parser import (
-    MSMARCO_COLUMNS,
-    TREC_COLUMNS,
-    Stretch,
-    count_columns,
-    line_blocks,
-    stretches,
-)
+from pyserini_repbert.data.run_parser import MSMARCO_COLUMNS, Stretch, count_columns, line_blocks, stretches
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.ranking import Ranking, Run
@@ -95,8 +88,8 @@ def _ranking(path: StrPath, of_query: list[Stretch], depth: int | None) -> Ranki
 
 def run_format(path: StrPath) -> RunFormat:
     """The format of a run file, by its first line; TREC without one. Raises InputError for a line of neither format."""
-    columns = next(filter(None, (count_columns(path, *block) for block in line_blocks(path))), TREC_COLUMNS)
-    return RunFormat.TREC if columns == TREC_COLUMNS else RunFormat.MSMARCO
+    columns = next(filter(None, (count_columns(path, *block) for block in line_blocks(path))), None)
+    return RunFormat.MSMARCO if columns == MSMARCO_COLUMNS else RunFormat.TREC
 
 
 _RECIPROCALS = tuple(1.0 / rank for rank in range(1, 1001))

@@ -27,7 +27,6 @@ _WEB_TOPIC = re.compile(r'<topic\s+number="([^"]*)"')
 _FIELD = re.compile(r'<(/?)(\w+)[^<>\n]*>')
 _KEPT_FIELDS = ('num', 'title')
 _OTHER_FIELDS = ('desc', 'narr')  # TREC's others; other tags are refused behind text of <num> or <title>
-_SHOWN = 40
 _ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
 _QUERY_FIELDS = {'default': ('text', 'title', 'query'), 'kilt': ('input',), 'raw_jsonl': ('query',)}
 
@@ -158,7 +157,7 @@ def _parse_trec(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
         elif (fields is None or not field) and (outside := without_tags(text).strip()):
             blank_lines = text[: -len(text.lstrip())].count('\n')
             where = '<top> … </top>' if fields is None else 'the fields of a <top>'
-            raise InputError.at(path, lines[line + blank_lines][0], f'text outside {where}: {outside[:_SHOWN]!r}')
+            raise InputError.at(path, lines[line + blank_lines][0], f'text outside {where}: {outside[:40]!r}')
         if tag is None:
             break
         line += text.count('\n')
