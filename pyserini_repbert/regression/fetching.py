@@ -23,11 +23,9 @@ from pyserini_repbert.regression.resources import RECORD, NeededResource, entry_
 
 def fetched(missing: NeededResource, on_progress: Callable[[int], object]) -> str:
     """Fetch a resource: '' once it is here, downloaded and unpacked, else why it is not. Progress is in bytes."""
+    fetch_one = _fetch_entry if missing.resource.catalog else _fetch_file
     try:
-        if missing.resource.catalog:
-            _fetch_entry(missing, on_progress)
-        else:
-            _fetch_file(missing, on_progress)
+        fetch_one(missing, on_progress)
     except PyseriniRepbertError as error:
         return str(error)
     except OSError as error:
@@ -82,7 +80,6 @@ def _fetch_entry(missing: NeededResource, on_progress: Callable[[int], object]) 
 
 
 _SHOWN = 5  # members that an error lists
-_ENDING = b'\n'
 
 
 def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
@@ -97,13 +94,11 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
     if word in ('gzip', 'join'):
         with atomic_file(target, 'wb') as unpacked:
             for path in downloads:
-                last = _ENDING
                 with open(path, 'rb') as text:
-                    while block := text.read(1 << 20):
-                        unpacked.write(block)
-                        last = block[-1:]
-                if last != _ENDING:
-                    unpacked.write(_ENDING)
+                    shutil.copyfileobj(text, unpacked, 1 << 20)
+                    text.seek(max(text.tell() - 1, 0))
+                    if text.read() not in (b'', b'\n'):  # its last line has no end
+                        unpacked.write(b'\n')
     elif word == 'members':
         with atomic_folder(target) as folder, _whole_archive(downloads[0]):
             for name, stream in _members(downloads[0], pattern):
@@ -179,7 +174,7 @@ def _paragraphs(stream: IO[bytes], archive: Path) -> Iterator[bytes]:
     try:
         for paragraph in iter_paragraphs(stream):
             record = {'id': paragraph.para_id, 'contents': ' '.join(paragraph.get_text().split())}
-            yield json.dumps(record, ensure_ascii=False).encode() + _ENDING
+            yield json.dumps(record, ensure_ascii=False).encode() + b'\n'
     except (*ARCHIVE_ERRORS, OSError):
         raise
     except Exception as error:  # the library lets every error of its CBOR parser through

@@ -16,8 +16,7 @@ _FUSION = 'pyserini_repbert.fusion'  # the only command, besides the evaluation,
 
 def missing_of(condition: Condition, workspace: Workspace) -> list[NeededResource]:
     """The resources that a condition lacks."""
-    needed = (workspace.regression.resources[name] for name in workspace.needed(condition.needs))
-    absent = (resources.missing(resource, workspace.places) for resource in needed)
+    absent = (resources.missing(resource, workspace.places) for resource in workspace.needed(condition.needs))
     return [one for one in absent if one is not None]
 
 
@@ -28,7 +27,7 @@ def is_out_of_reach(absent: Iterable[NeededResource]) -> bool:
 
 def is_of_published_runs(condition: Condition, workspace: Workspace) -> bool:
     """Whether published files are all that a condition needs: no model, no collection, nothing by hand, no Java."""
-    resources_needed = [workspace.regression.resources[name] for name in workspace.needed(condition.needs)]
+    resources_needed = workspace.needed(condition.needs)
     return (
         bool(condition.expected and resources_needed)
         and all(one.origin is Origin.ADDRESS for one in resources_needed)

@@ -48,9 +48,8 @@ def read_regression(path: StrPath) -> Regression:
     root, top = _read_layout(path, RegressionFile)
     if top.name != Path(path).name.removesuffix('.yaml'):
         raise root.error(f"'{top.name}' is not the name of the file: one and the same was expected", 'name')
-    parts: list[tuple[KeyPath, SharedFile]] = [(root, top)]
-    if top.shared:
-        parts.insert(0, _read_layout(Path(path).parent / top.shared, SharedFile))
+    shared = _read_layout(Path(path).parent / top.shared, SharedFile) if top.shared else (root, SharedFile())
+    parts: list[tuple[KeyPath, SharedFile]] = [shared, (root, top)]
     declared = SharedFile(resources={}, sources={}, tolerances={})
     for _, part in parts:  # the file's own come last and replace shared ones
         declared.sources.update(part.sources)

@@ -17,7 +17,7 @@ _COMMANDS = ('curl ', 'pip ', 'hf ', 'python ')  # what a way to get a resource 
 _UNMEASURED = (Status.NOT_RUN.value, Status.REHEARSED.value)
 HEADER = ['condition', 'measure', 'expected', 'measured', 'status', 'source']
 _OF_MODELS = (' weights', ' tokenizer', ' config', ' precision')
-REHEARSED = 'rehearsed.json'  # beside the regression files: what `make rehearsal` ran
+_REHEARSED = 'rehearsed.json'  # beside the regression files: 'FILE CONDITION' of all that `make rehearsal` ran
 
 
 def as_data(
@@ -36,7 +36,8 @@ def as_data(
 
     files = []
     for regression, results in outcomes:
-        rehearsed = rehearsed_conditions(Path(regression.path).parent / REHEARSED)
+        record = Path(regression.path).parent / _REHEARSED
+        rehearsed = json.loads(record.read_text(encoding='utf-8'))['rehearsed'] if record.is_file() else []
         conditions = [_condition(one, f'{regression.name} {one.condition.name}' in rehearsed, plain) for one in results]
         files.append({'file': Path(regression.path).name, 'title': regression.title, 'conditions': conditions})
     return {'environment': environment, 'totals': totals(files), 'files': files}
@@ -80,11 +81,6 @@ def _score(score: Score, condition: Status) -> dict[str, Any]:
         'tolerance': tolerance.value if tolerance else None,
         'reason': tolerance.reason if tolerance else '',
     }
-
-
-def rehearsed_conditions(path: Path) -> frozenset[str]:
-    """'FILE CONDITION' of the conditions that a rehearsal ran to their scores; empty without a record of one."""
-    return frozenset(json.loads(path.read_text(encoding='utf-8'))['rehearsed'] if path.is_file() else ())
 
 
 def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -138,15 +134,14 @@ def markdown(data: dict[str, Any]) -> str:
         parts += [f'## {file["file"]}', file['title'] + '.', _left_aligned(HEADER, cells), *_reasons(file)]
     header = ['resource', 'needed by', 'what', 'size', 'how to get it']
     parts += ['## Missing', 'What the conditions that were not run need.', _left_aligned(header, _missing(data))]
-    listed = [f'- {name}: {value}' for name, value in [*data['environment'].items(), *_checkpoints(data)]]
+    listed = [f'- {name}: {value}' for name, value in _environment(data)]
     return '\n\n'.join([*parts, '## Environment', '\n'.join(listed)]) + '\n'
 
 
 def as_html(data: dict[str, Any]) -> str:
     """The report as one HTML page that loads nothing else; the commands unfold."""
-    environment = [*data['environment'].items(), *_checkpoints(data)]
     return tables.page(
-        'regressions', header=HEADER, totals=data['totals'], files=data['files'], environment=environment,
+        'regressions', header=HEADER, totals=data['totals'], files=data['files'], environment=_environment(data),
         tables=grids.grids(data), legend=grids.LEGEND, cells=_cells, reasons=_reasons,
     )  # fmt: skip
 
@@ -185,11 +180,11 @@ def _missing(data: dict[str, Any]) -> list[list[str]]:
     return [[key[0], ', '.join(files[key]), *row] for key, row in wanted.items()]
 
 
-def _checkpoints(data: dict[str, Any]) -> list[tuple[str, str]]:
-    """The checkpoints and precisions of all conditions, each (name, value) once."""
+def _environment(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """(name, value) of the machine's part, then the checkpoints and precisions of all conditions, each once."""
     conditions = [condition for file in data['files'] for condition in file['conditions']]
     pairs = dict.fromkeys(pair for condition in conditions for pair in condition['fingerprint'].items())
-    return [pair for pair in pairs if pair[0].endswith(_OF_MODELS)]
+    return [*data['environment'].items(), *(pair for pair in pairs if pair[0].endswith(_OF_MODELS))]
 
 
 def _left_aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -10,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_repbert import catalog
+from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.regression.layout import Origin, Resource, filled
 
-PYSERINI_CACHE = Path('~/.cache/pyserini')  # unless $PYSERINI_CACHE says otherwise
 RECORD = '.sha256'  # suffix of the file beside a fetched one that has its checksum, where none was published
 _BY_HAND = {Origin.RECIPE: 'not published; to be trained', Origin.AGREEMENT: 'by agreement', Origin.PAGE: 'by hand'}
 _UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
@@ -59,14 +58,6 @@ def size_in_bytes(text: str) -> int:
     if size is None:
         raise ValueError(f"'{text[:40]}' is not a size: expected a number with B, kB, MB, GB or TB, such as 10GB")
     return round(float(size[1]) * _UNITS[size[2]])
-
-
-def folders(data: str) -> dict[str, str]:
-    """What `{data}`, `{downloads}` and `{pyserini}` stand for."""
-    from pyserini_repbert.download import downloads_folder
-
-    pyserini = os.environ.get('PYSERINI_CACHE') or str(PYSERINI_CACHE.expanduser())
-    return {'data': data, 'downloads': str(downloads_folder()), 'pyserini': pyserini}
 
 
 def entry_of(resource: Resource) -> catalog.Entry:
@@ -121,8 +112,6 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
     """A text that changes when the resource does: of a catalog entry and its bases, all values; of a folder, the
     newest modification time; of a file, its checksum, which has to be the one expected.
     """
-    from pyserini_repbert.checksums import remembered_digest
-
     if resource.catalog:
         entries = _with_bases(entry_of(resource))
         return f'{resource.catalog} {" over ".join(str(sorted(one.values.items())) for one in entries)}'
@@ -145,9 +134,7 @@ def _expected_checksum(resource: Resource, path: Path) -> tuple[str, str]:
         return 'sha256', record.read_text(encoding='utf-8').partition(' ')[0]
     if resource.unpack and not resource.path.startswith('{data}/'):
         return 'sha256', ''
-    if resource.sha256 or not resource.md5:
-        return 'sha256', resource.sha256
-    return 'md5', resource.md5
+    return ('md5', resource.md5) if resource.md5 and not resource.sha256 else ('sha256', resource.sha256)
 
 
 def curl(path: str, address: str) -> str:

@@ -76,7 +76,8 @@ def judge(expected: Expected, measured: float | None) -> Status:
 
 def commands_of(condition: Condition, workspace: Workspace) -> list[str]:
     """Every command of a condition, as a user would type it: its builds', its own, and the evaluation."""
-    return [workspace.shown(command) for command in [*workspace.commands(condition), *_evaluation(condition)]]
+    commands = [*workspace.commands(condition), *_evaluation(condition)]
+    return [shlex.join(workspace.words(command)) for command in commands]
 
 
 def run_condition(condition: Condition, workspace: Workspace, heavy_too: bool = False) -> Outcome:
@@ -147,9 +148,8 @@ def _measured(condition: Condition, workspace: Workspace) -> tuple[dict[str, Any
     if known and known['key'] == key:
         return known, True
     start = time.perf_counter()
-    for name in condition.needs:
-        if name in workspace.regression.builds:
-            workspace.build(name)
+    for build in workspace.builds(condition.needs):
+        workspace.build(build)
     for command in condition.commands:
         workspace.run(command)
     scores: list[float | None]

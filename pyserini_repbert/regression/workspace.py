@@ -18,7 +18,7 @@ from typing import Any
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.regression import resources
-from pyserini_repbert.regression.layout import Build, filled
+from pyserini_repbert.regression.layout import Build, Resource, filled
 from pyserini_repbert.regression.schema import Condition, Regression
 
 LAST_LINES = 5  # of a failed command's output, in errors
@@ -39,11 +39,15 @@ class Workspace:
     """
 
     def __init__(self, regression: Regression, folder: Path, data: str, version: str) -> None:
+        from pyserini_repbert.download import downloads_folder
+
         self.regression = regression
         self.folder = folder / regression.name
         self._root = folder
         self.places = {  # name in braces -> folder, location of a resource, or path of a build
-            **resources.folders(data),
+            'data': data,
+            'downloads': str(downloads_folder()),
+            'pyserini': os.environ.get('PYSERINI_CACHE') or str(Path('~/.cache/pyserini').expanduser()),
             'here': str(Path(regression.path).parent),
             'out': str(self.folder),
             'shared': str(folder / 'shared'),
@@ -55,13 +59,14 @@ class Workspace:
         self._version = version
         self._failed: dict[str, str] = {}
 
-    def needed(self, needs: Sequence[str]) -> list[str]:
-        """The names of all resources that these needs take, also through builds, in order."""
-        resources: list[str] = []
+    def needed(self, needs: Sequence[str]) -> list[Resource]:
+        """All resources that these needs take, also through builds, in order."""
+        resources_by_name: dict[str, Resource] = {}
         for name in needs:
             build = self.regression.builds.get(name)
-            resources += self.needed(build.needs) if build else [name]
-        return list(dict.fromkeys(resources))
+            below = self.needed(build.needs) if build else [self.regression.resources[name]]
+            resources_by_name |= {resource.name: resource for resource in below}
+        return list(resources_by_name.values())
 
     def builds(self, needs: Sequence[str]) -> list[Build]:
         """All builds that these needs take, also through other builds, each after those that it needs."""
@@ -86,18 +91,14 @@ class Workspace:
                 parts.append(resources.fingerprint(self.regression.resources[name], self.places))
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
-    def build(self, name: str) -> None:
-        """Make a build and those that it needs, unless they are there with the same hash, or have failed before."""
-        build = self.regression.builds[name]
-        for other in build.needs:
-            if other in self.regression.builds:
-                self.build(other)
-        target = Path(self.places[name])
+    def build(self, build: Build) -> None:
+        """Make a build, after those that it needs, unless it is there with the same hash, or has failed before."""
+        target = Path(self.places[build.name])
         with _locks.setdefault(str(target), threading.Lock()):
-            if name in self._failed:
-                raise CommandFailedError(self._failed[name])
+            if build.name in self._failed:
+                raise CommandFailedError(self._failed[build.name])
             key = self.key(build.commands, build.needs)
-            note = target.parent / '.builds' / f'{name}.json'
+            note = target.parent / '.builds' / f'{build.name}.json'
             target.parent.mkdir(parents=True, exist_ok=True)
             if remembered(note) == {'key': key} and target.exists():
                 return
@@ -111,7 +112,7 @@ class Workspace:
                 if not target.exists():
                     raise CommandFailedError(f"'{build.commands[-1]}' ended well but did not write {target}")
             except CommandFailedError as error:
-                self._failed[name] = str(error)
+                self._failed[build.name] = str(error)
                 raise
             remember(note, {'key': key})
 
@@ -130,10 +131,6 @@ class Workspace:
     def words(self, command: str) -> list[str]:
         """A command's words, with every name in braces replaced."""
         return [filled(word, self.places) for word in shlex.split(command)]
-
-    def shown(self, command: str) -> str:
-        """A command as a user would type it."""
-        return shlex.join(self.words(command))
 
 
 def remembered(note: Path) -> Any:
