@@ -79,11 +79,10 @@ def check_cover(folds: Folds, qids: Sequence[str]) -> None:
     known = set(qids)
     uncovered = [qid for qid in qids if qid not in places]
     unknown = [qid for qid in places if qid not in known]
-    if uncovered or unknown:
-        some = ', '.join((uncovered or unknown)[:3])
+    if strays := uncovered or unknown:
         where = 'in no fold' if uncovered else 'in a fold, but not among the topics'
-        count = len(uncovered or unknown)
-        raise MismatchError(f'{count} topics are {where} ({some}{", …" if count > 3 else ""}): folds cover all topics')
+        some = f'{", ".join(strays[:3])}{", …" if len(strays) > 3 else ""}'
+        raise MismatchError(f'{len(strays)} topics are {where} ({some}): folds cover all topics')
 
 
 def split_folds(folds: Folds) -> list[Split]:

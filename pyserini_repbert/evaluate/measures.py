@@ -43,12 +43,12 @@ def parse_measures(names: Iterable[str]) -> list[NamedMeasure]:
     return [_parse(name) for name in dict.fromkeys(names)]
 
 
-def outside_program(named: NamedMeasure) -> str | None:
-    """The program that ir_measures runs to compute a measure: 'perl' for ERR@10; None for most measures."""
+def _is_in_perl(named: NamedMeasure) -> bool:
+    """Whether ir_measures runs a program in perl to compute a measure, as for ERR@10."""
     import ir_measures
 
     providers = (one for one in ir_measures.DefaultPipeline.providers if one.supports(named.measure))
-    return 'perl' if next((one.NAME for one in providers if one.is_available()), '') == _IN_PERL else None
+    return next((one.NAME for one in providers if one.is_available()), '') == _IN_PERL
 
 
 def _parse(name: str) -> NamedMeasure:
@@ -123,16 +123,13 @@ def evaluate(run: Mapping[str, Ranking], qrels: Qrels, measures: Sequence[NamedM
     A judged topic without hits counts 0; a topic that is not judged does not count. The qrels have at least one topic,
     and grades from -`MAX_GRADE` to `MAX_GRADE`.
     """
-    values = {named.name: dict.fromkeys(qrels, 0.0) for named in measures}
+    by_measure: dict[Any, dict[str, float]] = {named.measure: dict.fromkeys(qrels, 0.0) for named in measures}
     judged = {qid: run[qid] for qid in qrels if qid in run and run[qid].docids}
     if judged:
         qids = list(judged)
-        names: dict[Any, list[str]] = {}
-        for named in measures:
-            names.setdefault(named.measure, []).append(named.name)
         for metric in _computed(measures, judged, qrels):
-            for name in names[metric.measure]:
-                values[name][qids[int(metric.query_id)]] = float(metric.value)
+            by_measure[metric.measure][qids[int(metric.query_id)]] = float(metric.value)
+    values = {named.name: by_measure[named.measure] for named in measures}
     means = {}
     for named in measures:
         total = named.measure.aggregator()
@@ -159,8 +156,7 @@ def _computed(measures: Sequence[NamedMeasure], run: Mapping[str, Ranking], qrel
     wanted = list(dict.fromkeys(named.measure for named in measures))
     given = [grade for judged in grades.values() for grade in judged.values()]
     least, most = min(given, default=0), max(given, default=0)
-    in_perl = [named.name for named in measures if outside_program(named)]
-    why = ''
+    in_perl = [named.name for named in measures if _is_in_perl(named)]
     if not -MAX_GRADE <= least <= most <= MAX_GRADE:
         why = f'expected {-MAX_GRADE} to {MAX_GRADE}'
     elif in_perl and most > _MAX_GRADE_IN_PERL:

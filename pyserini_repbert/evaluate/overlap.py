@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-PERSISTENCE = 0.9  # p of Webber et al. (2010): that a reader goes on; 86% of the weight is on the first ten ranks
-
 
 def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
     """The share of the best `depth` hits that two rankings of docids have in common, 0 to 1; 1 for two empty rankings.
@@ -24,7 +22,7 @@ def rank_biased_overlap(first: Sequence[str], second: Sequence[str]) -> float:
 
     1 for two empty rankings, 0 if only one is empty.
     """
-    p = PERSISTENCE
+    p = 0.9  # that a reader goes on to the next rank: 86% of the weight is on the first ten ranks
     short, long = sorted((first, second), key=len)
     if not short:
         return float(not long)

@@ -82,8 +82,7 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
 
 
 def _name(axis: Any, text: str, x: float, y: float, color: Any, align: str = 'center') -> None:
-    offset = {'xytext': (0, 7), 'textcoords': 'offset points', 'ha': align}
-    axis.annotate(text, (x, y), fontsize=6.5, color=color, **offset)
+    axis.annotate(text, (x, y), xytext=(0, 7), textcoords='offset points', ha=align, fontsize=6.5, color=color)
 
 
 def _draw(path: StrPath, panels: Mapping[str, _Content], draw: Callable[[Any, str, _Content], None]) -> None:

@@ -49,11 +49,8 @@ def compare_pruning(
 ) -> list[PruningResult]:
     """Rerank a first stage with each setting; only the passages among its hits are encoded, once.
 
-    Parameters
-    ----------
-    settings : (weights kept, 0 for all; 'float16' or 'uint8'); the others are compared with the first
-    folder : for the indexes; a finished one is used again, an unfinished one is completed
-    k : hits of each topic that are reranked
+    `settings` are (weights kept, 0 for all; 'float16' or 'uint8'); the others are compared with the first. `folder` is
+    for the indexes: a finished one is used again, an unfinished one is completed. `k` hits of each topic are reranked.
     """
     asked = [(topic, first[topic.qid].docids[:k]) for topic in topics if topic.qid in first and topic.qid in qrels]
     if not asked:

@@ -105,8 +105,7 @@ def settings(names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod))
 
 def _weights(n_runs: int) -> Iterator[tuple[float, ...]]:
     """Weights above 0 that sum to 1: even ones first, then, for up to four runs, multiples of 1/6."""
-    even = (1 / n_runs,) * n_runs
-    yield even
+    yield (1 / n_runs,) * n_runs
     for parts in product(range(1, 7), repeat=n_runs) if n_runs <= _FEW else ():
         if sum(parts) == 6 and len(set(parts)) > 1:
             yield tuple(part / 6 for part in parts)
@@ -124,12 +123,8 @@ def tune_fusion(
 ) -> Tuned:
     """Choose a setting on the training topics of each fold, and report its values on those held out.
 
-    Parameters
-    ----------
-    runs : name -> run, two or more
-    measure : its mean is maximised; of settings with equal means, the first of `settings` is chosen
-    folds : how many; the judged topics are shuffled by `seed`
-    on_progress : called with 1 after each of `settings`
+    `runs` are two or more. The judged topics are shuffled by `seed`. The mean of `measure` is maximised; of settings
+    with equal means, the first of `settings` is chosen. `on_progress` is called with 1 after each of them.
     """
     names, topics = list(runs), list(qrels)
     if len(names) < 2 or not 2 <= folds <= len(topics):
