@@ -25,7 +25,6 @@ from pyserini_repbert.train.recipe import Recipe
 
 RECIPE = 'recipe.yaml'
 LOG = 'log.csv'
-CARD = 'README.md'
 METRIC = 'eval_measure'  # column of the log: the validation measure
 REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done
 _CHECKPOINT = 'checkpoint-'  # a folder of the Trainer's, with the step's number
@@ -92,11 +91,18 @@ def check_apart(recipe: Recipe, base: Checkpoint, target: Path) -> None:
             raise InputError(f'output {target} holds what the training reads ({name}): give another output')
 
 
-def is_trained(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> bool:
-    """Whether `resume` finds the whole output of this recipe; nothing is written.
+def earlier_result(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Trained | None:
+    """What `resume` finds if the output is whole; the state that a killed process left beside it is removed."""
+    if not _is_trained(recipe, target, resume, overwrite):
+        return None
+    if is_first():
+        with _locked(target):
+            discard(work_folder(target))
+    return Trained.of(target, read_log(target / LOG))
 
-    An error says what is in the way of the output, or of resuming.
-    """
+
+def _is_trained(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> bool:
+    """Whether `resume` finds the whole output of this recipe; an error says what is in the way of it or of resuming."""
     work = work_folder(target)
     if overwrite and target.exists() and not (target / RECIPE).is_file():
         raise InputError(f'output {target} is no trained checkpoint, so it is not overwritten: give another output')
@@ -132,18 +138,18 @@ def is_trained(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> b
 
 
 @contextmanager
-def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Iterator[Path | None]:
-    """Prepare the state's folder, and lock it; yields the checkpoint to resume from, if any.
+def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Iterator[tuple[Path, Path | None]]:
+    """Prepare the state's folder, and lock it; yields it with the checkpoint to resume from, if any.
 
     Of several processes, the first one prepares it. An error before the first checkpoint leaves nothing behind.
     """
     work = work_folder(target)
     if not is_first():
-        yield _checkpoints(work)[0] if resume and work.is_dir() else None
+        yield work, _checkpoints(work)[0] if resume and work.is_dir() else None
         return
     work.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target):
-        is_trained(recipe, target, resume, overwrite)  # another process may have been at work meanwhile
+        _is_trained(recipe, target, resume, overwrite)  # another process may have been at work meanwhile
         remove_leftovers(work.parent, work.name)
         if overwrite:
             discard(work)
@@ -152,15 +158,13 @@ def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) ->
                 (folder / REPLACES).touch()
         work.mkdir(exist_ok=True)
         try:
-            for leftover in work.glob('.*'):
-                leftover.unlink()
             if _recipe_in(work) is None:
                 with atomic_file(work / RECIPE) as stream:
                     stream.write(recipe.text)
             newest, torn = _checkpoints(work)
             for path in torn:
                 shutil.rmtree(path)
-            yield newest
+            yield work, newest
         except Exception:
             if work.is_dir() and _checkpoints(work)[0] is None:
                 discard(work)
@@ -168,22 +172,17 @@ def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) ->
 
 
 def _locked(target: Path) -> AbstractContextManager[None]:
-    work = work_folder(target)
-    return locked(work.with_name(f'.{work.name}.lock'), f'output {target}')
-
-
-def clear_state(target: Path) -> None:
-    """Remove the state, and the lock, that a killed process left beside its whole output."""
-    with _locked(target):
-        discard(work_folder(target))
+    return locked(target.with_name(f'.{work_folder(target).name}.lock'), f'output {target}')
 
 
 @contextmanager
 def finished_output(target: Path) -> Iterator[Path]:
-    """Yields a temporary folder that becomes the output at the end; then the state is removed."""
+    """Yields a temporary folder that becomes the output, with log and recipe, at the end; then the state is removed."""
     work, earlier = work_folder(target), None
     with atomic_folder(target) as folder:
         yield folder
+        for name in (LOG, RECIPE):
+            shutil.copyfile(work / name, folder / name)
         if (work / REPLACES).is_file() and target.exists():
             earlier = _set_aside(target)
     if earlier is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import platform
-import shutil
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -19,20 +18,7 @@ from pyserini_repbert.models.cross_encoder import MONOBERT
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.train.checkpoints import base_reference, new_task, open_base, with_settings_of, write_checkpoint
 from pyserini_repbert.train.inputs import BiEncoderTeacher, CrossEncoderTeacher, Guard, source_topics
-from pyserini_repbert.train.output import (
-    CARD,
-    LOG,
-    RECIPE,
-    Trained,
-    check_apart,
-    clear_state,
-    finished_output,
-    is_first,
-    is_trained,
-    read_log,
-    state_folder,
-    work_folder,
-)
+from pyserini_repbert.train.output import Trained, check_apart, earlier_result, finished_output, is_first, state_folder
 from pyserini_repbert.train.recipe import Recipe, System
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
 from pyserini_repbert.train.tasks.pretraining import CorpusSource
@@ -51,13 +37,9 @@ def train(
 ) -> Trained:
     """Train a recipe's model; while it runs, its state is in the folder `OUTPUT.training`.
 
-    Parameters
-    ----------
-    output : the checkpoint folder, which appears when all is done, with the model card and the log
-    resume : go on from the last checkpoint; the losses are those of a training that was never stopped
-    overwrite : replace an earlier training's output, and remove its state
-    device : 'cpu', or 'auto' for a GPU where there is one
-    quiet : no progress bar
+    The folder `output` appears when all is done, with the model card and the log. With `resume`, training goes on from
+    the last checkpoint, and the losses are those of a training that was never stopped. With `overwrite`, it replaces
+    an earlier training's output and state. `device` is 'cpu', or 'auto' for a GPU where there is one.
     """
     check_machine(recipe, device)
     from transformers import set_seed
@@ -67,10 +49,8 @@ def train(
 
     set_verbosity_error()
     target = Path(output)
-    if is_trained(recipe, target, resume, overwrite):
-        if is_first():
-            clear_state(target)
-        return Trained.of(target, read_log(target / LOG))
+    if earlier := earlier_result(recipe, target, resume, overwrite):
+        return earlier
     base = open_base(recipe.base)
     check_apart(recipe, base, target)
     given, recipe = recipe.ranking, with_settings_of(base, recipe)
@@ -91,8 +71,7 @@ def train(
     if is_first():
         logger.info(settings_line)
     stream = InstanceStream(sources, settings.seed, settings.shuffle)
-    with state_folder(recipe, target, resume, overwrite) as checkpoint:
-        work = work_folder(target)
+    with state_folder(recipe, target, resume, overwrite) as (work, checkpoint):
         set_seed(settings.seed)
         trainer = RankingTrainer(task, stream, validator, base, work, device, quiet)
         trainer.run(checkpoint)
@@ -102,10 +81,8 @@ def train(
         with finished_output(target) as folder:
             write_checkpoint(folder, trainer.accelerator.unwrap_model(trainer.model), base)
             write_checksums(folder)  # of what loading reads, and of nothing that a user may want to edit
-            for name in (LOG, RECIPE):
-                shutil.copyfile(work / name, folder / name)
             card = model_card(recipe, base, trained, settings_line)
-            (folder / CARD).write_text(card, encoding='utf-8')
+            (folder / 'README.md').write_text(card, encoding='utf-8')
     return trained
 
 
