@@ -105,16 +105,15 @@ class TrainingSource:
         self, qid: str, relevant: Sequence[str], others: Sequence[str], draw: random.Random
     ) -> Iterator[Instance]:
         """A group for each relevant passage; one group, without a relevant passage, if the source has no qrels."""
-        for positive in relevant if self.source.qrels else ('',):
-            first = (positive,) if positive else ()
+        for first in [(docid,) for docid in relevant] if self.source.qrels else [()]:
             drawn = draw.sample(others, min(len(others), self.group - len(first)))
-            if positive and self.teacher is not None and self.teacher.drop_above:
-                best, *scores = self.taught(qid, [positive, *drawn])
+            if first and self.teacher is not None and self.teacher.drop_above:
+                best, *scores = self.taught(qid, [*first, *drawn])
                 part = self.teacher.drop_above
                 most = best * (part if best >= 0 else 2 - part)  # as far below the positive, if scores are negative
                 drawn = [docid for docid, score in zip(drawn, scores, strict=True) if score <= most]
             if len(first) + len(drawn) > 1:
-                yield Instance(self.number, qid, (*first, *drawn), bool(positive))
+                yield Instance(self.number, qid, (*first, *drawn), bool(first))
 
     def _of_query(self, qid: str, hits: Sequence[str] | None, draw: random.Random) -> Iterator[Instance]:
         relevant = self.relevant(qid)
@@ -190,7 +189,8 @@ class InstanceStream(IterableDataset[Instance]):
     def _shuffled(self, epoch: int) -> Iterator[Instance]:
         draw = random.Random(f'{self.seed} {epoch}')
         waiting: list[Instance] = []
-        for instance in self._in_turn(epoch):
+        turns = itertools.zip_longest(*(source.instances(self.seed, epoch) for source in self.sources))
+        for instance in filter(None, itertools.chain.from_iterable(turns)):
             if len(waiting) < self.shuffle:
                 waiting.append(instance)
                 continue
@@ -199,13 +199,3 @@ class InstanceStream(IterableDataset[Instance]):
             yield instance
         draw.shuffle(waiting)
         yield from waiting
-
-    def _in_turn(self, epoch: int) -> Iterator[Instance]:
-        active = [source.instances(self.seed, epoch) for source in self.sources]
-        while active:
-            for one in list(active):
-                instance = next(one, None)
-                if instance is None:
-                    active.remove(one)
-                else:
-                    yield instance
