@@ -166,22 +166,19 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint) -> None:
     tensors = {name: value.detach().float().cpu() for name, value in task.ranker.state_dict().items()}
     tensors = {name: value.contiguous().clone() for name, value in task.finished(tensors).items()}
     if adapter is None:
-        save_file(tensors, folder / WEIGHTS, metadata={'format': 'pt'})
-        shutil.copymode(folder / 'config.json', folder / WEIGHTS)  # safetensors makes files for their owner only
+        saved, file = tensors, folder / WEIGHTS
         base.copy_tokenizer(folder)
-        return
-    named = {}  # low-rank updates, heads, and the body's own weights that were trained, under PEFT's names
-    for name, value in tensors.items():
-        if _LORA in name:
-            named[PREFIX + name.replace('.default.', '.')] = value
-        elif not name.startswith('bert.') or name.startswith(task.trained_in_body):
-            named[PREFIX + name.replace('.base_layer.', '.')] = value
-    save_file(named, folder / ADAPTER, metadata={'format': 'pt'})
-    shutil.copymode(folder / 'config.json', folder / ADAPTER)
-    settings = lora_config(adapter)
-    settings.base_model_name_or_path = base_reference(base)
-    settings.inference_mode = True
-    settings.save_pretrained(folder)
+    else:
+        saved, file = {}, folder / ADAPTER
+        for name, value in tensors.items():  # low-rank updates, heads, and what was trained of the body's own weights
+            if _LORA in name or not name.startswith('bert.') or name.startswith(task.trained_in_body):
+                saved[PREFIX + name.replace('.default.', '.').replace('.base_layer.', '.')] = value  # PEFT's names
+        settings = lora_config(adapter)
+        settings.base_model_name_or_path = base_reference(base)
+        settings.inference_mode = True
+        settings.save_pretrained(folder)
+    save_file(saved, file, metadata={'format': 'pt'})
+    shutil.copymode(folder / 'config.json', file)  # safetensors makes files for their owner only
 
 
 def base_reference(base: Checkpoint) -> str:
