@@ -47,12 +47,11 @@ class RecipeFile:
         """The recipe's values, with settings applied and variables replaced; an alias of YAML is a copy."""
         if not isinstance(self.file.value, dict):
             raise self.file.error('no recipe: a mapping with name, system, base, data and training was expected')
-        content = _with_settings(self.file.value, self.settings)
-        variables = content.get('variables') or {}
+        content = dict(_with_settings(self.file.value, self.settings))
+        variables = content.pop('variables', None) or {}
         if not isinstance(variables, dict):
             raise self.error(f'variables: a mapping was expected, found {variables!r:.60}', 'variables')
-        rest = {key: value for key, value in content.items() if key != 'variables'}
-        filled: dict[str, Any] = self._filled(rest, variables)
+        filled: dict[str, Any] = self._filled(content, variables)
         return filled
 
     def _filled(self, value: Any, variables: dict[str, Any], keys: Keys = ()) -> Any:
@@ -80,25 +79,17 @@ class RecipeFile:
         except ValidationError as error:
             wrong = error.errors(include_url=False, include_context=False)[0]
             keys, kind, given = wrong['loc'], wrong['type'], f'{wrong["input"]!r:.60}'
+            entry = '.'.join(map(str, keys))
             if kind in ('unexpected_keyword_argument', 'extra_forbidden'):
-                raise self._unknown(keys) from error
+                known = [field.name for field in fields(_PARTS.get(str(keys[0]), Recipe)) if field.name != 'text']
+                near = did_you_mean(str(keys[-1]), known)
+                raise self.error(f'{entry} is unknown{near}: expected {", ".join(known)}', *keys) from error
             if kind.startswith('missing'):
-                raise self.error(f'{_dotted(keys)} is missing', *keys[:-1]) from error
+                raise self.error(f'{entry} is missing', *keys[:-1]) from error
             if kind == 'dataclass_type':
-                raise self.error(f'{_dotted(keys)}: a mapping was expected, found {given}', *keys) from error
+                raise self.error(f'{entry}: a mapping was expected, found {given}', *keys) from error
             expected = re.sub(r'^(Input|List|Tuple|String) should (be )?| after validation, not 0$', '', wrong['msg'])
-            raise self.error(f'{_dotted(keys)} is {given}, expected: {expected}', *keys) from error
-
-    def _unknown(self, keys: Keys) -> InputError:
-        part = _PARTS.get(str(keys[0]), Recipe) if len(keys) > 1 else Recipe
-        known = [field.name for field in fields(part) if field.name != 'text']
-        near = did_you_mean(str(keys[-1]), known)
-        return self.error(f'{_dotted(keys)} is unknown{near}: expected {", ".join(known)}', *keys)
-
-
-def _dotted(keys: Keys) -> str:
-    """Keys as one text: 'training.steps'."""
-    return '.'.join(map(str, keys))
+            raise self.error(f'{entry} is {given}, expected: {expected}', *keys) from error
 
 
 def _with_settings(content: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
