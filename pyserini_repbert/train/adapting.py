@@ -60,12 +60,9 @@ def adapt(
 ) -> Adaptation:
     """Learn a query map, the weights of a fusion with the sparse rankings, and a reranker's, from judged topics.
 
-    Parameters
-    ----------
-    reranker : takes a run, and finds its passages
-    topics : those without a relevant passage in the index are left out
-    seed : of the folds and of the random passages
-    on_progress : called with 1 after each of `FOLDS` * (`FOLDS` + 1) / 2 + 1 maps
+    Topics without a relevant passage in the index are left out. The seed draws the folds and the random passages.
+    `on_progress` is called with 1 after each of `FOLDS` * (`FOLDS` + 1) / 2 + 1 maps. The reranker finds the passages
+    of a run itself.
     """
     if not isinstance(dense.index, DenseBundle):
         raise InputError(f'index {dense.index_dir} is no dense bundle, whose vectors are read: encode the corpus')

@@ -32,11 +32,9 @@ def multi_label_margin(similarities: Tensor, positive: Tensor) -> Tensor:
     A row's loss is the sum of max(0, 1 - (s_i - s_j)) over its positives i and negatives j, divided by the number of
     passages. A row without positives, or without negatives, has loss 0 and counts in the average. For no rows it is 0.
 
-    Parameters
-    ----------
-    similarities : floating (rows, passages), the inner product of each row's query with each passage in the batch
-    positive : bool (rows, passages), whether the passage is relevant to the row's query; a passage that is in the batch
-        twice counts twice
+    `similarities`, floating (rows, passages), are the inner products of each row's query and each passage in the batch.
+    `positive`, bool (rows, passages), says which passages are relevant to the row's query; a passage that is in the
+    batch twice counts twice.
     """
     if not len(similarities):
         return similarities.float().sum()
@@ -50,12 +48,8 @@ def relevance_cross_entropy(logits: Tensor, relevant: Tensor) -> Tensor:
     """Mean of -log p for relevant inputs and of -log(1 - p) for the others.
 
     With monoBERT's logits this is Multi-Stage eq. 1, with duoBERT's eq. 2, both as means instead of sums. duoBERT's
-    input is relevant if its first candidate is.
-
-    Parameters
-    ----------
-    logits : floating (n, 2), index 1 is "relevant"
-    relevant : bool or int64 (n,); or floating (n,), the probability of relevance that a teacher gives
+    input is relevant if its first candidate is. `logits` are floating (n, 2), index 1 is "relevant"; `relevant` is bool
+    or int64 (n,), or floating (n,): the probability of relevance that a teacher gives.
     """
     if relevant.is_floating_point():
         return functional.cross_entropy(logits.float(), torch.stack([1 - relevant, relevant], dim=1).float())

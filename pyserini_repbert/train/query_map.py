@@ -45,10 +45,9 @@ class Contrast:
         others = [[d for d in hits.docids if d not in topic.grades] for hits, topic in zip(best, topics, strict=True)]
         n_hard = min(HARD, *map(len, others))
         hard = [index.vectors(index.rows(docids[:n_hard])) for docids in others]
-        is_relevant = np.stack([np.isin(chosen, rows_of_topic) for rows_of_topic in rows])
         self.queries = torch.from_numpy(vectors)  # (n, d)
         self.random = torch.from_numpy(index.vectors(chosen))  # (m, d)
-        self.is_relevant = torch.from_numpy(is_relevant)  # (n, m)
+        self.is_relevant = torch.from_numpy(np.stack([np.isin(chosen, relevant) for relevant in rows]))  # (n, m)
         self.hard = torch.from_numpy(np.stack(hard))  # (n, `HARD`, d): each topic's best passages that are not relevant
         self.relevant = torch.from_numpy(index.vectors(np.concatenate(rows)))  # (r, d)
         self.topic_of = torch.from_numpy(np.repeat(np.arange(len(rows)), list(map(len, rows))))  # (r,)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 import transformers
-from torch import Tensor, nn
+from torch import nn
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
@@ -48,8 +48,7 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         recipe = task.recipe
         args = training_arguments(task, folder, device, quiet)
         self.per_step = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
-        pairs = self.per_step * task.inputs_per_instance * max(1, recipe.training.group)
-        self.csv = CsvLog(folder / LOG, pairs)
+        self.csv = CsvLog(folder / LOG, self.per_step * task.inputs_per_instance * max(1, recipe.training.group))
         stream.chunk = args.per_device_train_batch_size * args.world_size
         callbacks: list[transformers.TrainerCallback] = [self.csv]
         if recipe.validation is not None and recipe.validation.patience:
@@ -100,11 +99,8 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
             self.restored = None
         return batches
 
-    def compute_loss(
-        self, model: nn.Module, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
-        loss: Tensor = model(inputs)
-        return (loss, {}) if return_outputs else loss
+    def compute_loss(self, model: nn.Module, inputs: Batch, *args: Any, **kwargs: Any) -> Any:
+        return model(inputs)
 
     def floating_point_ops(self, inputs: Batch) -> float:
         """Operations of a step's matrix products, by the usual estimate: 6 a token and weight of the layers.
@@ -113,7 +109,7 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         """
         parts = [inputs, *inputs.get('groups', ())]
         tokens = sum(ids.numel() for part in parts for name, ids in part.items() if name.endswith('input_ids'))
-        weights = dict(self.model.named_parameters()).items()
+        weights = self.model.named_parameters()
         used = [weight for name, weight in weights if weight.ndim == 2 and 'embeddings' not in name]
         return float(tokens * sum(weight.numel() * (6.0 if weight.requires_grad else 4.0) for weight in used))
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cross_encoder import DUOBERT, MONOBERT, SEGMENTS, CrossEncoder, DuoBert, MonoBert
+from pyserini_repbert.models.cross_encoder import SEGMENTS, CrossEncoder, DuoBert, MonoBert
 from pyserini_repbert.models.pair_inputs import MAX_TOKENS, PairInputs, TripleInputs
 from pyserini_repbert.train.losses import relevance_cross_entropy
 from pyserini_repbert.train.recipe import Recipe
@@ -22,7 +22,6 @@ class CrossEncoderTask(Task):
 
     known = ('layout', 'max_query_length', 'max_length')
     inputs_per_pair = 2
-    system: str
     module: type[CrossEncoder]
     builder: type[PairInputs] | type[TripleInputs]
 
@@ -37,13 +36,12 @@ class CrossEncoderTask(Task):
 
     def ranking(self) -> dict[str, Any]:
         lengths = {'max_query_length': self.inputs.max_query, 'max_length': self.inputs.max_tokens}
-        return {'system': self.system, 'layout': str(self.inputs.layout), **lengths}
+        return {'system': str(self.recipe.system), 'layout': str(self.inputs.layout), **lengths}
 
 
 class MonoBertTask(CrossEncoderTask, GroupTask):
     """A query beside a relevant passage, and beside a non-relevant one (Multi-Stage eq. 1)."""
 
-    system = MONOBERT
     module = MonoBert
     builder = PairInputs
     inputs: PairInputs
@@ -69,7 +67,6 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
 class DuoBertTask(CrossEncoderTask):
     """Each pair of a relevant and a non-relevant passage in both orders (Multi-Stage eq. 2)."""
 
-    system = DUOBERT
     module = DuoBert
     builder = TripleInputs
     inputs: TripleInputs
