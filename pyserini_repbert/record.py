@@ -58,24 +58,14 @@ class Input:
 
 @dataclass(frozen=True, config=_STRICT)
 class Record:
-    """What a command did.
+    """What a command did."""
 
-    Attributes
-    ----------
-    command : its words, ready to be run again; without flags that change no output
-    output : SHA-256 of the output, as of an input: a record beside another output says nothing about it
-    models : the checkpoints that it ran
-    inputs : what it read
-    settings : every other parameter by name, defaults too
-    versions : of Python, of this package and of those it builds on
-    """
-
-    command: tuple[str, ...]
-    output: Sha256
-    models: tuple[Model, ...]
+    command: tuple[str, ...]  # its words, ready to be run again; without flags that change no output
+    output: Sha256  # of the output, as of an input: a record beside another output says nothing about it
+    models: tuple[Model, ...]  # the checkpoints that it ran
     inputs: tuple[Input, ...]
-    settings: Mapping[str, Any]
-    versions: Mapping[str, str]
+    settings: Mapping[str, Any]  # every other parameter by name, defaults too
+    versions: Mapping[str, str]  # of Python, of this package and of those it builds on
     format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)] = FORMAT_VERSION
 
     @property
