@@ -31,7 +31,7 @@ class Fusion(Ranker):
         depth: int | None = None,
         normalize: str = Normalization.NONE,
     ) -> None:
-        combiner(len(parts), method, None, alpha, rrf_k, normalize)  # refuses wrong settings at once
+        combiner(len(parts), method, alpha, rrf_k, normalize)  # refuses wrong settings at once
         self.parts, self.method, self.depth = tuple(parts), str(method), depth
         self.alpha, self.rrf_k, self.normalize = alpha, rrf_k, normalize
         self.name = '+'.join(part.label for part in parts)

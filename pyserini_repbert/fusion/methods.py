@@ -55,7 +55,8 @@ def fuse(
 ) -> Run:
     """Fuse runs query by query; a run without a query counts as an empty ranking for it.
 
-    Queries come in the order of the first run, then those that only the second one has in its order, and so on.
+    Queries come in the order of the first run, then those that only the second one has in its order, and so on. Equal
+    scores are ordered by docid.
 
     Parameters
     ----------
@@ -69,10 +70,8 @@ def fuse(
         each of any number of runs, 0 or more
     rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0; not to be confused with `k`
     normalize : a Normalization, for `interpolation`: what is done to each ranking's scores first
-
-    Equal scores are ordered by docid.
     """
-    combine = combiner(len(runs), method, k, alpha, rrf_k, normalize)
+    combine = combiner(len(runs), method, alpha, rrf_k, normalize, k)
     rankings = [
         {qid: hits if isinstance(hits, Ranking) else Ranking.of(hits).distinct() for qid, hits in run.items()}
         for run in runs
@@ -82,12 +81,7 @@ def fuse(
 
 
 def combiner(
-    n_runs: int,
-    method: str = FusionMethod.INTERLEAVE,
-    k: int | None = 1000,
-    alpha: float | Sequence[float] = ALPHA,
-    rrf_k: float = RRF_K,
-    normalize: str = Normalization.NONE,
+    n_runs: int, method: str, alpha: float | Sequence[float], rrf_k: float, normalize: str, k: int | None = None
 ) -> Callable[[Sequence[Ranking]], Ranking]:
     """The function that `fuse` applies to the rankings of one query, one from each of `n_runs` runs."""
     chosen, scale = FusionMethod(method), Normalization(normalize)
@@ -101,7 +95,7 @@ def combiner(
         if not 0 <= rrf_k < inf:
             raise InputError(f'rrf_k is {rrf_k}, a number from 0 on was expected (60 is usual)')
         return partial(_reciprocal_rank, k=k, rrf_k=rrf_k)
-    return partial(_interpolated, k=k, weights=_weights(alpha, n_runs), scale=scale)
+    return partial(_weighted, k=k, weights=_weights(alpha, n_runs), scale=scale)
 
 
 def _weights(alpha: float | Sequence[float], n_runs: int) -> tuple[float, ...]:
@@ -134,9 +128,7 @@ def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -
     return _summed(rankings, [gains[: len(ranking)] for ranking in rankings], k)
 
 
-def _interpolated(
-    rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization
-) -> Ranking:
+def _weighted(rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization) -> Ranking:
     columns = [w * scaled(ranking.scores, scale) for ranking, w in zip(rankings, weights, strict=True)]
     return _summed(rankings, columns, k)
 
@@ -146,12 +138,10 @@ def scaled(scores: Sequence[float], scale: Normalization) -> Array:
     values = np.fromiter(scores, np.float64, len(scores))
     if scale is Normalization.NONE or not len(values):
         return values
-    lowest = values.min()
-    width = values.max() - lowest
+    lowest, width = values.min(), np.ptp(values)
     if not width:
         return np.ones(len(values))
-    scaled: Array = (values - lowest) / (width if scale is Normalization.MINMAX else values.std())
-    return scaled
+    return (values - lowest) / (width if scale is Normalization.MINMAX else values.std())  # type: ignore[no-any-return]
 
 
 def ranked(docids: Array, totals: Array, k: int | None) -> Ranking:

@@ -23,11 +23,10 @@ SUFFIX = '.part'
 
 
 def run_digest(topics: Iterable[Query], run: Run) -> str:
-    """sha256 of a reranking's input: qids, texts, and docids in order."""
+    """sha256 of a reranking's input: qids, texts, and docids in order, of topics that the run has."""
     seen = hashlib.sha256()
     for query in topics:
-        docids = run[query.qid].docids if query.qid in run else []
-        seen.update(json.dumps([query.qid, query.text, docids]).encode('utf-8'))
+        seen.update(json.dumps([query.qid, query.text, run[query.qid].docids]).encode('utf-8'))
     return seen.hexdigest()
 
 

@@ -62,7 +62,6 @@ class Crew(ABC):
         self.starting = self.failed_starts = 0
         self.numbers = itertools.count()  # unique over all runs: late answers of a failed one stay distinct
         self.unread: deque[JobResult] = deque()  # after an error, the next run reads the rest
-        self._begin()
 
     @abstractmethod
     def room(self) -> int:
@@ -88,12 +87,6 @@ class Crew(ABC):
     def place(self, worker: str) -> str:
         """The machine of a worker, lost or not."""
 
-    def _begin(self) -> None:
-        self.jobs: dict[int, Job] = {}  # not done yet
-        self.waiting: list[int] = []
-        self.not_before: dict[int, float] = {}
-        self.tries: dict[int, int] = {}
-
     def run(self, jobs: Sequence[Job]) -> list[Any]:
         """The results of all jobs, in their order. Errors are those of `stream`."""
         return [value for _, value in sorted(self.stream(jobs), key=itemgetter(0))]
@@ -103,7 +96,10 @@ class Crew(ABC):
 
         Raises a worker's own error, with its machine; an unexpected one is a ClusterError.
         """
-        self._begin()
+        self.jobs: dict[int, Job] = {}  # not done yet
+        self.waiting: list[int] = []
+        self.not_before: dict[int, float] = {}
+        self.tries: dict[int, int] = {}
         source, places = enumerate(jobs), {}
         alone_since = time.monotonic()
         while True:
@@ -132,11 +128,10 @@ class Crew(ABC):
     def _give(self) -> None:
         """Give jobs to idle workers; a worker gets a job of the work that it has open, if there is one."""
         for worker, opened in list(self.idle.items()):
-            now = time.monotonic()
             if not self.alive(worker):  # giving it a job would cost the job a try
                 del self.idle[worker]
                 continue
-            ready = [number for number in self.waiting if self.not_before.get(number, 0.0) <= now]
+            ready = [number for number in self.waiting if self.not_before.get(number, 0.0) <= time.monotonic()]
             if not ready:
                 return
             number = next((number for number in ready if self.jobs[number].work == opened), ready[0])

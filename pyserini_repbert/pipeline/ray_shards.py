@@ -14,13 +14,7 @@ from pyserini_repbert.encode.output import clear_parts
 from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.records import (
-    BundleSettings,
-    EpicSettings,
-    Manifest,
-    Settings,
-    setting_difference,
-)
+from pyserini_repbert.index.records import BundleSettings, EpicSettings, Manifest, Settings, setting_difference
 from pyserini_repbert.pipeline.ray_jobs import Crew, Job
 from pyserini_repbert.search.exact import ExactIndex, TopRows, merged
 

@@ -68,8 +68,11 @@ class RayCrew(Crew):
     """Workers that are actors of the Ray cluster that this process is connected to; `connected` makes one."""
 
     def __init__(self, threads: int | None, gpu: bool) -> None:
+        import ray
+
         cores = f'{threads} CPUs' if threads and threads > 1 else '1 CPU'
         super().__init__(versions(), f'{cores} and a GPU' if gpu else cores)
+        self._ray: Any = ray
         self._threads, self._gpu = threads, gpu
         self._actors: dict[str, Any] = {}
         self._places: dict[str, tuple[str, str]] = {}  # node and name of its machine
@@ -78,15 +81,11 @@ class RayCrew(Crew):
         self._names = (f'worker-{number}' for number in itertools.count())
 
     def room(self) -> int:
-        import ray
-
-        alive = [node['Resources'] for node in ray.nodes() if node['Alive']]
+        alive = [node['Resources'] for node in self._ray.nodes() if node['Alive']]
         return sum(group_of(resources, self._threads, self._gpu)[0] for resources in alive)
 
     def start(self, most: int) -> int:
-        import ray
-
-        nodes = [node for node in ray.nodes() if node['Alive']]
+        nodes = [node for node in self._ray.nodes() if node['Alive']]
         self._alive = {node['NodeID'] for node in nodes}
         for worker in [name for name in self._actors if not self.alive(name)]:
             if worker not in self._pending.values():  # an idle worker, whose loss no answer will report
@@ -102,12 +101,11 @@ class RayCrew(Crew):
         return started
 
     def _start(self, node: Mapping[str, Any], cores: int) -> None:
-        import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         there = NodeAffinitySchedulingStrategy(node['NodeID'], soft=False)
         options = {'num_cpus': cores, 'num_gpus': int(self._gpu), 'max_restarts': 0, 'scheduling_strategy': there}
-        handle = ray.remote(**options)(Host).remote(cores)
+        handle = self._ray.remote(**options)(Host).remote(cores)
         name = next(self._names)
         self._places[name] = node['NodeID'], f'machine {node["NodeManagerAddress"]} ({node["NodeID"][:6]})'
         self._actors[name] = handle
@@ -117,26 +115,22 @@ class RayCrew(Crew):
         self._pending[self._actors[worker].do.remote(job.work, job.argument)] = worker
 
     def answers(self, seconds: float) -> list[JobResult]:
-        import ray
-
         if not self._pending:
             time.sleep(seconds)
             return []
-        ray.wait(list(self._pending), num_returns=1, timeout=seconds)
-        ready, _ = ray.wait(list(self._pending), num_returns=len(self._pending), timeout=0)
+        self._ray.wait(list(self._pending), num_returns=1, timeout=seconds)
+        ready, _ = self._ray.wait(list(self._pending), num_returns=len(self._pending), timeout=0)
         return [self._answer(reference) for reference in ready]
 
     def _answer(self, reference: Any) -> JobResult:
-        import ray
-
         worker = self._pending.pop(reference)
         try:
-            return JobResult(worker, ray.get(reference))
-        except ray.exceptions.RayTaskError as error:
+            return JobResult(worker, self._ray.get(reference))
+        except self._ray.exceptions.RayTaskError as error:
             return JobResult(worker, error=error.cause if isinstance(error.cause, BaseException) else error)
-        except ray.exceptions.RayError as error:
+        except self._ray.exceptions.RayError as error:
             with contextlib.suppress(Exception):  # it may be alive and only out of reach
-                ray.kill(self._actors[worker])
+                self._ray.kill(self._actors[worker])
             del self._actors[worker]
             return JobResult(worker, lost=f'{self.place(worker)}: {_first_line(error)}')
 
@@ -148,11 +142,9 @@ class RayCrew(Crew):
 
     def close(self) -> None:
         """End all workers."""
-        import ray
-
         for actor in self._actors.values():
             with contextlib.suppress(Exception):
-                ray.kill(actor)
+                self._ray.kill(actor)
         self._actors, self._pending = {}, {}
 
 

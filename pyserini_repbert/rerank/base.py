@@ -134,8 +134,8 @@ def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
 
     Raises DamagedFileError, naming the candidate, for a score that is not finite.
     """
-    if not np.isfinite(scores).all():
-        docid = ranking.docids[int(np.flatnonzero(~np.isfinite(scores))[0])]
+    if len(strange := np.flatnonzero(~np.isfinite(scores))):
+        docid = ranking.docids[strange[0]]
         raise DamagedFileError(f"the score of candidate '{docid}' is not finite: check the checkpoint")
     order = np.argsort(-scores, kind='stable')
     return ranking.taken(order.tolist(), scores[order].tolist())

@@ -21,10 +21,10 @@ EMPTY_SCORE = -1e6  # score of a document without wordpieces, below those that a
 class CedrReranker(TextReranker):
     """Scores are the model's own: any real number, comparable within one query only.
 
-    In the paper, CEDR reranks the 150 best hits of BM25 on Robust04, and the 100 best of query likelihood on WebTrack
-    (CEDR section 3.1). Documents are cut to 800 wordpieces (section 3.1); those too long
-    for BERT's positions are read in parts. Pairs of all queries share batches, sorted by length. A score depends on its
-    batch by rounding only; in DRMM, which counts similarities in bins, rounding may move one to the next bin.
+    In the paper, CEDR reranks the 150 best hits of BM25 on Robust04, and the 100 best of query likelihood on WebTrack;
+    documents are cut to 800 wordpieces (CEDR section 3.1). Those too long for BERT's positions are read in parts. Pairs
+    of all queries share batches, sorted by length. A score depends on its batch by rounding only; in DRMM, which counts
+    similarities in bins, rounding may move one to the next bin.
 
     Parameters
     ----------
@@ -51,8 +51,7 @@ class CedrReranker(TextReranker):
         self.n_layers = self.ranker.bert.config.num_hidden_layers  # BERT's layers that run
 
     def identity(self) -> Mapping[str, object]:
-        settings = {'max_length': self.ranker.settings.max_doc_length, 'n_layers': self.n_layers}
-        return {**super().identity(), **settings}
+        return {**super().identity(), 'max_length': self.ranker.settings.max_doc_length, 'n_layers': self.n_layers}
 
     def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
         """CEDR's scores, float32 (n,) a query; `EMPTY_SCORE` for a text without wordpieces.

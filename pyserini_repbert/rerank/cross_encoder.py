@@ -163,8 +163,7 @@ class CrossEncoderReranker(TextReranker):
         """The logit differences of model inputs, float64 (n,), in their order; counted as work."""
         self.work.inferences += len(inputs)
         self.work.tokens += int(inputs.lengths.sum())
-        pad = self.tokenizer.pad
-        logits = run_batched(self._forward, inputs, pad, self.device, self.token_budget, on_progress)
+        logits = run_batched(self._forward, inputs, self.tokenizer.pad, self.device, self.token_budget, on_progress)
         if not np.isfinite(logits).all():
             raise DamagedFileError(f"'{self.name}' gave logits that are not finite: check it, or use float32")
         return logit_differences(logits)

@@ -23,10 +23,9 @@ from pyserini_repbert.rerank.base import NO_TEXT, Progress, Reranker, Scores, Wo
 class EpicReranker(Reranker):
     """Scores are inner products of sparse vectors over the vocabulary (EPIC eq. 5): 0 where no term is shared.
 
-    Of its work, an inference is a passage that was encoded on the fly.
-
-    A vector computed on the fly is pruned like those of the index but not quantised, so that scores differ by the error
-    of quantising. If nothing is pruned, only the terms of queries are computed.
+    Of its work, an inference is a passage that was encoded on the fly. Its vector is pruned like those of the index but
+    not quantised, so that scores differ by the error of quantising. If nothing is pruned, only the terms of queries are
+    computed.
 
     Parameters
     ----------
@@ -87,14 +86,12 @@ class EpicReranker(Reranker):
         absent: list[tuple[int, int, str]] = []  # (query, candidate, text) of candidates to encode
         for number, candidates in enumerate(lists):
             self.work.candidates += len(candidates)
-            here = np.zeros(len(candidates), dtype=bool)
+            rows = np.full(len(candidates), -1) if self.index is None else self.index.rows(candidates.docids)
             values = np.empty(len(candidates), dtype=np.float32)
             if self.index is not None:
-                rows = self.index.rows(candidates.docids)
-                here = rows >= 0
-                values[here] = self.index.score(rows[here], vectors[number])
+                values[rows >= 0] = self.index.score(rows[rows >= 0], vectors[number])
             scores.append(values)
-            lacking = np.flatnonzero(~here).tolist()
+            lacking = np.flatnonzero(rows < 0).tolist()
             absent += [(number, i, self._text(candidates[i], len(lacking))) for i in lacking]
             self.work.stored += len(candidates) - len(lacking)
             if on_progress is not None:
@@ -120,8 +117,7 @@ class EpicReranker(Reranker):
             for number, i, text in absent:
                 scores[number][i] = queries[number].dot(vectors[places[text]])
         else:
-            asked = dict.fromkeys(number for number, _, _ in absent)
-            terms = np.unique(np.concatenate([queries[number].terms for number in asked]))
+            terms = np.unique(np.concatenate([queries[number].terms for number, _, _ in absent]))
             dense = self.encoder.encode_dense(ids, terms, self.token_budget, progress)
             columns = [np.searchsorted(terms, query.terms) for query in queries]
             for number, i, text in absent:

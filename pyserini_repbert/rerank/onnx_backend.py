@@ -61,7 +61,7 @@ class OnnxForward:
 
 def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
     with needs('onnx and onnxscript', 'exporting a model to ONNX', 'onnx'):
-        import onnx  # noqa: F401
+        import onnx
         import onnxscript  # noqa: F401
     n, length = torch.export.Dim('n'), torch.export.Dim('length', max=model.bert.config.max_position_embeddings)
     ids = torch.ones(2, 8, dtype=torch.long)
@@ -81,7 +81,16 @@ def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
         )
         _fuse(whole, model.bert.config)
         if int8:
-            _quantise(whole)
+            from onnxruntime.quantization import QuantType, quantize_dynamic
+
+            quantize_dynamic(
+                whole,
+                whole,
+                op_types_to_quantize=['MatMul', 'Gemm'],
+                per_channel=True,
+                weight_type=QuantType.QInt8,
+                extra_options={'DefaultTensorType': onnx.TensorProto.FLOAT},  # of fused operators, not inferred
+            )
         whole.replace(path)
 
 
@@ -108,29 +117,12 @@ def _fuse(path: Path, config: BertConfig) -> None:
     heads, size = config.num_attention_heads, config.hidden_size
     model = optimizer.optimize_model(str(path), model_type='bert', num_heads=heads, hidden_size=size, opt_level=1).model
     graph = model.graph
-    made_by = {node.output[0]: node for node in graph.node}
-    guards = {
-        node.output[0]: node.input[2]  # Where(IsNaN(x), 0, x)
-        for node in graph.node
-        if node.op_type == 'Where' and node.input[0] in made_by and made_by[node.input[0]].op_type == 'IsNaN'
-    }
+    masks = {node.output[0] for node in graph.node if node.op_type == 'IsNaN'}
+    choices = [node for node in graph.node if node.op_type == 'Where' and node.input[0] in masks]
+    guards = {node.output[0]: node.input[2] for node in choices}  # Where(IsNaN(x), 0, x)
     kept = [node for node in graph.node if node.op_type != 'IsNaN' and node.output[0] not in guards]
     for node in kept:
         node.input[:] = [guards.get(name, name) for name in node.input]
     del graph.node[:], graph.value_info[:]  # shapes from before weights were transposed; they are inferred anew
     graph.node.extend(kept)
     onnx.save(model, path)
-
-
-def _quantise(path: Path) -> None:
-    from onnx import TensorProto
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    quantize_dynamic(
-        path,
-        path,
-        op_types_to_quantize=['MatMul', 'Gemm'],
-        per_channel=True,
-        weight_type=QuantType.QInt8,
-        extra_options={'DefaultTensorType': TensorProto.FLOAT},  # for fused operators, whose types are not inferred
-    )

@@ -103,8 +103,7 @@ def replay(
     if min(k0, len(saved.docids)) > len(saved.scores):
         raise InputError(f"query '{saved.qid}': k0={k0} is asked for, {len(saved.scores)} candidates have scores")
     incoming = Ranking(saved.docids, (-float(place) for place in range(1, len(saved.docids) + 1)))
-    scored = rescored(incoming[:k0], saved.scores[:k0])
-    ranking = scored.above(NO_HITS if drop_rest and k0 else incoming[k0:])
+    ranking = rescored(incoming[:k0], saved.scores[:k0]).above(NO_HITS if drop_rest and k0 else incoming[k0:])
     if not k1:
         return ranking
     head = ranking[:k1]
@@ -207,19 +206,18 @@ class Saving(Ranker):
     ) -> tuple[list[SavedScores], Run]:
         """Compare all pairs that replays at the depths need; the first depth is this run's."""
         depths = [self.pointwise.reads if self.pointwise else 0, *self.depths]
-        needed = [needed_pairs(topic, depths, duo.reads) for topic in saved]
-        groups = []
-        for topic, (members, _) in zip(saved, needed, strict=True):
+        chosen, groups, pairs = [], [], []
+        for topic in saved:
+            members, wanted = needed_pairs(topic, depths, duo.reads)
             by_docid = {candidate.docid: candidate for candidate in run[topic.qid]}
             groups.append(Ranking.of(by_docid[topic.docids[position]] for position in members.tolist()))
-        pairs = [pairs_of_topic for _, pairs_of_topic in needed]
+            chosen.append(replace(topic, members=members))
+            pairs.append(wanted)
         with duo.counted(groups, trace.at(1, duo.label)) as counting:
             matrices = counting.pair_differences([topic.query for topic in saved], groups, pairs, trace.advance)
-        compared, scores = [], []
-        for topic, (members, _), matrix in zip(saved, needed, matrices, strict=True):
-            compared.append(replace(topic, members=members, differences=matrix))
-            head = submatrix(compared[-1], run[topic.qid].docids[: duo.reads])
-            scores.append(duo.aggregated(topic.query, head))
+        compared = [replace(topic, differences=matrix) for topic, matrix in zip(chosen, matrices, strict=True)]
+        heads = [submatrix(topic, run[topic.qid].docids[: duo.reads]) for topic in compared]
+        scores = [duo.aggregated(topic.query, head) for topic, head in zip(compared, heads, strict=True)]
         return compared, duo.reordered(run, scores)
 
     def identity(self) -> Mapping[str, Any]:

@@ -51,9 +51,8 @@ class SentenceCrossEncoderReranker(Reranker):
     ) -> None:
         self.checkpoint = open_checkpoint(model, 'rerankers')
         self.name = self.checkpoint.name
-        chosen = Precision(precision).on(usable_device(device))
-        self.precision: str = chosen
-        self._cross_encoder = open_model('CrossEncoder', self.checkpoint.folder, device, chosen)
+        self.precision = Precision(precision).on(usable_device(device))
+        self._cross_encoder = open_model('CrossEncoder', self.checkpoint.folder, device, self.precision)
         if self._cross_encoder.num_labels != 1:
             raise MismatchError(f"'{self.name}' gives {self._cross_encoder.num_labels} scores, one was expected")
         most = self._cross_encoder.max_seq_length

@@ -183,8 +183,7 @@ def _threads(threads: int) -> Iterator[None]:
     if not 1 <= threads <= MAX_THREADS:
         raise InputError(f'threads={threads} were asked for, expected 1 to {MAX_THREADS}')
     before = torch.get_num_threads()
-    if threads > 1:
-        torch.set_num_threads(threads)
+    torch.set_num_threads(threads if threads > 1 else before)
     try:
         yield
     finally:

@@ -31,6 +31,7 @@ _BUFFER = 4  # times k scores a query are kept before the thresholds rise
 _ROUNDED_SHARE = 1 / 4  # of the available memory, which rounded vectors may take
 _ROUNDED_FROM = 256  # queries that are worth rounding the vectors in the first search; later ones always are
 _ROUNDED_ROWS = 20_000  # at least, for rounded vectors to be faster
+Products = Float32Products | RoundedProducts | ByteProducts
 
 
 class Search(Protocol):
@@ -78,13 +79,12 @@ class ExactIndex:
         if k == 0:
             return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]
         exact = Float32Products(self._index, queries, self._device, self._largest)
-        rounded = self._rounded_products(queries, k)
-        if rounded is not None:
-            tops = self._collected(queries, k, rounded, _guessed(rounded.sample(), k / len(self._index)))
-        elif len(queries) >= _SAMPLED_FROM and len(self._index) > max(2 * SAMPLE_ROWS, 4 * k):
-            tops = self._collected(queries, k, exact, _guessed(exact.sample(), k / len(self._index)))
-        else:
-            return self._collected(queries, k, exact, exact.lowest(k))
+        products = self._rounded_products(queries, k)
+        if products is None:
+            if len(queries) < _SAMPLED_FROM or len(self._index) <= max(2 * SAMPLE_ROWS, 4 * k):
+                return self._collected(queries, k, exact, exact.lowest(k))
+            products = exact
+        tops = self._collected(queries, k, products, _guessed(products.sample(), k / len(self._index)))
         short = [number for number, top in enumerate(tops) if len(top.scores) < k]
         if short:
             again = Float32Products(self._index, queries[short], self._device, self._largest)
@@ -92,13 +92,7 @@ class ExactIndex:
                 tops[number] = top
         return tops
 
-    def _collected(
-        self,
-        queries: NDArray[np.float32],
-        k: int,
-        products: Float32Products | RoundedProducts | ByteProducts,
-        thresholds: Tensor,
-    ) -> list[TopRows]:
+    def _collected(self, queries: NDArray[np.float32], k: int, products: Products, thresholds: Tensor) -> list[TopRows]:
         """Each query's rows with scores >= its threshold, the k best of them and those that tie with the last."""
         best = _BestScores(k, thresholds)
         for first, vectors in self._index.blocks(products.block_rows):
@@ -106,7 +100,7 @@ class ExactIndex:
             best.add(first + rows, owners, scores(queries, vectors, rows, owners))
         return best.results()
 
-    def _rounded_products(self, queries: NDArray[np.float32], k: int) -> RoundedProducts | ByteProducts | None:
+    def _rounded_products(self, queries: NDArray[np.float32], k: int) -> Products | None:
         """Products with rounded vectors; None where products in float32 serve better."""
         count, dimension = len(self._index), queries.shape[1]
         if count < max(_ROUNDED_ROWS, 8 * k) or self._device.type != 'cpu' or not has_native_bfloat16(self._device):
@@ -121,8 +115,8 @@ class ExactIndex:
         copy = self._copies.get(kind)
         if copy is None or not copy.usable:
             return None
-        products = copy.products(queries)
-        return products if products.usable else None
+        rounded = ByteProducts(copy, queries) if isinstance(copy, ByteVectors) else RoundedProducts(copy, queries)
+        return rounded if rounded.usable else None
 
 
 def _available_memory() -> float:
@@ -167,36 +161,27 @@ class _BestScores:
 
     def __init__(self, k: int, thresholds: Tensor) -> None:
         self._k, self.thresholds = k, thresholds
-        self._owners: list[NDArray[np.int64]] = []
-        self._rows: list[NDArray[np.int64]] = []
-        self._scores: list[NDArray[np.float32]] = []
+        self._parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]] = []  # owners, rows, scores
         self._held, self._most = 0, _BUFFER * k * len(thresholds)
 
     def add(self, rows: NDArray[np.int64], owners: NDArray[np.int64], scores: NDArray[np.float32]) -> None:
         """Keep those scores, of pairs of a row and a query, that reach the query's threshold."""
         reach = np.flatnonzero(scores >= self.thresholds.numpy()[owners])
-        self._keep(owners[reach], rows[reach], scores[reach])
+        self._parts.append((owners[reach], rows[reach], scores[reach]))
+        self._held += len(reach)
         if self._held > self._most:
             tops = self.results()
-            for parts in (self._owners, self._rows, self._scores):
-                parts.clear()
-            self._held = 0
+            self._parts = [(np.full(len(top.rows), number), top.rows, top.scores) for number, top in enumerate(tops)]
+            self._held = sum(len(top.rows) for top in tops)
             for number, top in enumerate(tops):
-                self._keep(np.full(len(top.rows), number), top.rows, top.scores)
                 if len(top.rows) >= self._k:
                     self.thresholds[number] = float(top.scores[-1])
             self._most = max(self._most, 2 * self._held)  # ties can be many
 
-    def _keep(self, owners: NDArray[np.int64], rows: NDArray[np.int64], scores: NDArray[np.float32]) -> None:
-        self._owners.append(owners)
-        self._rows.append(rows)
-        self._scores.append(scores)
-        self._held += len(rows)
-
     def results(self) -> list[TopRows]:
         """Each query's k best rows and all that tie with the last of them, best first, ties by row."""
-        owners = np.concatenate(self._owners)
+        owners, rows, scores = map(np.concatenate, zip(*self._parts, strict=True))
         order = np.argsort(owners.astype(np.uint16), kind='stable')
-        rows, scores = np.concatenate(self._rows)[order], np.concatenate(self._scores)[order]
+        rows, scores = rows[order], scores[order]
         ends = np.cumsum(np.bincount(owners, minlength=len(self.thresholds))).tolist()
         return [top_rows(scores[a:b], rows[a:b], self._k) for a, b in zip([0, *ends], ends, strict=False)]

@@ -83,16 +83,16 @@ class _Share:
     """The rows of one GPU."""
 
     def __init__(self, gpu: Gpu, index: DenseBundle, start: int, stop: int, dimension: int, dtype: torch.dtype) -> None:
-        self._gpu, self._index, self._start, self._stop = gpu, index, start, stop
-        self._count, self._dimension, self._dtype = stop - start, dimension, dtype
+        self._gpu, self._start, self._count, self._dtype = gpu, start, stop - start, dtype
+        self._bytes = self._count * dimension * dtype.itemsize
+        self._vectors = index, start, stop, dimension, dtype  # as `Gpu.streamed` takes them
         self._resident: Tensor | None = None
 
     def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
         """As `GpuIndex.search`, for these rows."""
         with self._gpu.on_device(), torch.inference_mode():
-            size = self._count * self._dimension * self._dtype.itemsize
-            if self._resident is None and size <= _RESIDENT * self._gpu.free_memory():
-                self._resident = self._gpu.resident(self._index, self._start, self._stop, self._dimension, self._dtype)
+            if self._resident is None and self._bytes <= _RESIDENT * self._gpu.free_memory():
+                self._resident = self._gpu.resident(*self._vectors)
             return self._top(queries, min(k, self._count), k + _SPARE)
 
     def _top(self, queries: NDArray[np.float32], k: int, keep: int) -> list[TopRows]:
@@ -138,7 +138,7 @@ class _Share:
             for first in range(0, len(self._resident), rows):
                 yield self._start + first, self._resident[first : first + rows]
             return
-        for first, block in self._gpu.streamed(self._index, self._start, self._stop, self._dimension, self._dtype):
+        for first, block in self._gpu.streamed(*self._vectors):
             for place in range(0, len(block), rows):
                 yield first + place, block[place : place + rows]
 

@@ -97,7 +97,6 @@ class HybridSearcher(Fusion):
         alpha: float | None = None,
     ) -> dict[str, list[Candidate]]:
         """`search` for many queries: hits by qid, in the order of `q_ids`."""
-        asked = self.with_settings(
-            depth=k0 or self.depth or max(k, DEPTH), alpha=self.alpha if alpha is None else alpha
-        )
+        weights = self.alpha if alpha is None else alpha
+        asked = self.with_settings(depth=k0 or self.depth or max(k, DEPTH), alpha=weights)
         return Ranker.batch_search(asked, queries, q_ids, k, threads)

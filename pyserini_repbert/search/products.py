@@ -39,10 +39,7 @@ class Blocks(Protocol):
 
 
 def scores(
-    queries: NDArray[np.float32],
-    vectors: NDArray[np.floating],
-    rows: NDArray[np.int64],
-    owners: NDArray[np.int64],
+    queries: NDArray[np.float32], vectors: NDArray[np.floating], rows: NDArray[np.int64], owners: NDArray[np.int64]
 ) -> NDArray[np.float32]:
     """The score of each pair: its inner product (RepBERT eq. 3), float32 (m,).
 

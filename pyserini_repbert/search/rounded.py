@@ -44,13 +44,11 @@ class RoundedVectors:
     """
 
     def __init__(self, index: Blocks, dimension: int) -> None:
-        self.vectors = torch.zeros(len(index), self.width(dimension), dtype=torch.bfloat16)
+        self.vectors = torch.zeros(len(index), self.size(dimension) // 2, dtype=torch.bfloat16)
         longest = torch.zeros(())
         for first, vectors in index.blocks(BLOCK_ROWS // 8):  # they stay in cache
             exact = torch.from_numpy(vectors).float()
-            rounded, weights = self.vectors[first : first + len(exact)].split_with_sizes(
-                [dimension, self.vectors.shape[1] - dimension], dim=1
-            )
+            rounded, weights = self.vectors[first : first + len(exact)].tensor_split([dimension], dim=1)
             rounded[:] = exact
             norms = torch.linalg.vector_norm(torch.stack([exact - rounded, exact], dim=1), dim=2)
             weights[:, :2] = norms * _UP + _SLACK
@@ -60,18 +58,9 @@ class RoundedVectors:
         self.sample = self.vectors[_sampled(len(index))].contiguous()
 
     @staticmethod
-    def width(dimension: int) -> int:
-        """The length of a rounded vector with its weights."""
-        return -(-(dimension + _WEIGHTS) // 16) * 16
-
-    @classmethod
-    def size(cls, dimension: int) -> int:
-        """Bytes of a vector."""
-        return 2 * cls.width(dimension)
-
-    def products(self, queries: NDArray[np.float32]) -> RoundedProducts:
-        """Products of queries, float32 (n, d)."""
-        return RoundedProducts(self, queries)
+    def size(dimension: int) -> int:
+        """Bytes of a rounded vector with its weights."""
+        return -(-(dimension + _WEIGHTS) // 16) * 32
 
 
 class RoundedProducts:
@@ -138,14 +127,10 @@ class ByteVectors:
         # PyTorch 2.13 multiplies single columns of int8 wrongly
         self.usable = dimension > 1 and bool(self.norms.max() <= _LONGEST)
 
-    @classmethod
-    def size(cls, dimension: int) -> int:
-        """Bytes of a vector."""
+    @staticmethod
+    def size(dimension: int) -> int:
+        """Bytes of a vector, its scale and its norms."""
         return dimension + 12
-
-    def products(self, queries: NDArray[np.float32]) -> ByteProducts:
-        """Products of one query, float32 (1, d)."""
-        return ByteProducts(self, queries)
 
 
 class ByteProducts:

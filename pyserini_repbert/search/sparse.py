@@ -106,20 +106,19 @@ class EpicImpactSearcher(Ranker):
             self._whole = java_class('java.lang.Integer')
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        encoded = {topic.qid: self.query_encoder.encode(topic.text) for topic in topics}
-        depth = self.size if k is None else min(k, self.size)
+        encoded = {topic.qid: levels for topic in topics if (levels := self.query_encoder.encode(topic.text))}
         rankings: Run = {}
-        if not any(encoded.values()):
+        if not encoded:
             return rankings
+        depth = self.size if k is None else min(k, self.size)
         with java_calls():
             queries, names = self._list(), self._list()
             for qid, levels in encoded.items():
-                if levels:
-                    weights = self._map()
-                    for name, level in levels.items():
-                        weights.put(name, self._whole(level))
-                    queries.add(weights)
-                    names.add(qid)
+                weights = self._map()
+                for name, level in levels.items():
+                    weights.put(name, self._whole(level))
+                queries.add(weights)
+                names.add(qid)
             for entry in calling(self._java.batch_search, queries, names, depth, self.threads).entrySet().toArray():
                 hits = list(entry.getValue())
                 scores = [hit.score * self._unit for hit in hits]

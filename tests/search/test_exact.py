@@ -144,10 +144,10 @@ def test_no_pair_that_reaches_a_threshold_is_missed(hard):
     for amx in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(torch.cpu, '_is_amx_tile_supported', lambda amx=amx: amx)
-            if copy.usable and (way := copy.products(queries)).usable:
+            if copy.usable and (way := rounded.RoundedProducts(copy, queries)).usable:
                 ways.append(way)
     in_bytes = rounded.ByteVectors(index, vectors.shape[1])
-    singles = [in_bytes.products(query[None]) for query in queries] if in_bytes.usable and BYTES else []
+    singles = [rounded.ByteProducts(in_bytes, query[None]) for query in queries] if in_bytes.usable and BYTES else []
     for _ in range(30):
         thresholds = scores[random.integers(len(vectors), size=len(queries)), numbers]
         expected = set(zip(*np.nonzero(scores >= thresholds), strict=True))
