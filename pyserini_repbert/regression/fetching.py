@@ -108,12 +108,11 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
         with atomic_file(target, 'wb') as unpacked, _whole_archive(downloads[0]):
             members = _members(downloads[0], pattern)  # which closes the archive when it goes
             _, stream = next(members)
-            if word == 'candidates':
-                unpacked.writelines(_candidates(stream, downloads[0]))
-            elif word == 'paragraphs':
-                unpacked.writelines(_paragraphs(stream, downloads[0]))
-            else:
+            if word == 'member':
                 shutil.copyfileobj(stream, unpacked, 1 << 20)
+            else:
+                converted = _candidates if word == 'candidates' else _paragraphs
+                unpacked.writelines(converted(stream, downloads[0]))
 
 
 @contextmanager

@@ -48,17 +48,15 @@ def read_regression(path: StrPath) -> Regression:
     root, top = _read_layout(path, RegressionFile)
     if top.name != Path(path).name.removesuffix('.yaml'):
         raise root.error(f"'{top.name}' is not the name of the file: one and the same was expected", 'name')
-    shared = _read_layout(Path(path).parent / top.shared, SharedFile) if top.shared else (root, SharedFile())
-    parts: list[tuple[KeyPath, SharedFile]] = [shared, (root, top)]
-    declared = SharedFile(resources={}, sources={}, tolerances={})
-    for _, part in parts:  # the file's own come last and replace shared ones
-        declared.sources.update(part.sources)
-        declared.tolerances.update(part.tolerances)
-        for name, resource in part.resources.items():
-            declared.resources[name] = resource.model_copy(update={'name': name})
+    folder = Path(path).parent
+    shared_root, shared = _read_layout(folder / top.shared, SharedFile) if top.shared else (root, SharedFile())
+    resources = shared.resources | top.resources  # the file's own replace shared ones
+    resources = {name: resource.model_copy(update={'name': name}) for name, resource in resources.items()}
+    sources, tolerances = shared.sources | top.sources, shared.tolerances | top.tolerances
+    declared = SharedFile.model_construct(sources=sources, tolerances=tolerances)
     builds: dict[str, Build] = {}
-    known = {*declared.resources, *FOLDERS}
-    for place, part in parts:
+    known = {*resources, *FOLDERS}
+    for place, part in ((shared_root, shared), (root, top)):
         for name, entry in part.builds.items():
             here = place.below('builds', name)
             for axes, cell in _cells(entry, here):
@@ -76,7 +74,7 @@ def read_regression(path: StrPath) -> Regression:
             conditions[condition.name] = _condition(condition, axes, declared, known, here)
     if not conditions:
         raise root.error('no conditions: expected at least one', 'conditions')
-    return Regression(str(path), top.name, top.title, declared.resources, builds, list(conditions.values()))
+    return Regression(str(path), top.name, top.title, resources, builds, list(conditions.values()))
 
 
 def _read_layout(path: StrPath, kind: type[_File]) -> tuple[KeyPath, _File]:
@@ -114,11 +112,9 @@ def _cells(entry: _Repeated, place: KeyPath) -> Iterator[tuple[Axes, _Repeated]]
 
     `only: equal` leaves the cells whose last two axes have the same label, `only: different` the others.
     """
-    cells = [
-        labels
-        for labels in itertools.product(*entry.grid.values())
-        if not entry.only or (len(set(labels[-2:])) == 1) == (entry.only == 'equal')
-    ]
+    cells = list(itertools.product(*entry.grid.values()))
+    if entry.only:
+        cells = [labels for labels in cells if (len(set(labels[-2:])) == 1) == (entry.only == 'equal')]
     if not cells:
         raise place.error('the grid has no cells: an axis needs a label, and `only` one that fits', 'grid')
     for labels in cells:

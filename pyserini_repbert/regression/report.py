@@ -122,13 +122,12 @@ def source_text(expected: Expected) -> str:
 
 def markdown(data: dict[str, Any]) -> str:
     """The report as Markdown: the papers' tables, totals, a table for each file, failures, and what is missing."""
-    names = list(data['totals'])
     rows = [[file['file'], *(str(value) for value in totals([file]).values())] for file in data['files']]
     rows.append(['**all**', *(f'**{value}**' for value in data['totals'].values())])
     parts = ['# Regressions', _INTRODUCTION]
     if of_papers := grids.markdown(data):
         parts += ["## The papers' tables", grids.LEGEND, *of_papers]
-    parts += ['## All scores', tables.markdown(['scores', *names], rows)]
+    parts += ['## All scores', tables.markdown(['scores', *data['totals']], rows)]
     for file in data['files']:
         cells = [[one['name'], *_cells(score, one)] for one in file['conditions'] for score in one['scores']]
         parts += [f'## {file["file"]}', file['title'] + '.', _left_aligned(HEADER, cells), *_reasons(file)]
@@ -140,10 +139,8 @@ def markdown(data: dict[str, Any]) -> str:
 
 def as_html(data: dict[str, Any]) -> str:
     """The report as one HTML page that loads nothing else; the commands unfold."""
-    return tables.page(
-        'regressions', header=HEADER, totals=data['totals'], files=data['files'], environment=_environment(data),
-        tables=grids.grids(data), legend=grids.LEGEND, cells=_cells, reasons=_reasons,
-    )  # fmt: skip
+    values = data | {'environment': _environment(data), 'tables': grids.grids(data), 'legend': grids.LEGEND}
+    return tables.page('regressions', header=HEADER, cells=_cells, reasons=_reasons, **values)
 
 
 _INTRODUCTION = (

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression.environment import condition_fingerprint
-from pyserini_repbert.regression.needs import missing_of
+from pyserini_repbert.regression.needs import Pair, missing_of
 from pyserini_repbert.regression.resources import NeededResource
 from pyserini_repbert.regression.schema import Condition, Expected
 from pyserini_repbert.regression.workspace import Workspace, remember, remembered
@@ -109,14 +109,11 @@ def run_condition(condition: Condition, workspace: Workspace, heavy_too: bool = 
 
 
 def run_all(
-    work: Sequence[tuple[Condition, Workspace]],
-    jobs: int = 1,
-    heavy_too: bool = False,
-    on_outcome: Callable[[Workspace, Outcome], object] = lambda workspace, outcome: None,
+    work: Sequence[Pair], jobs: int, heavy_too: bool, on_outcome: Callable[[Workspace, Outcome], object]
 ) -> list[Outcome]:
     """The outcomes of conditions in their order; `jobs` of them run at a time, each in a thread that reports it."""
 
-    def one(pair: tuple[Condition, Workspace]) -> Outcome:
+    def one(pair: Pair) -> Outcome:
         outcome = run_condition(*pair, heavy_too)
         on_outcome(pair[1], outcome)
         return outcome
@@ -152,7 +149,6 @@ def _measured(condition: Condition, workspace: Workspace) -> tuple[dict[str, Any
         workspace.build(build)
     for command in condition.commands:
         workspace.run(command)
-    scores: list[float | None]
     if evaluation:
         means = json.loads(workspace.run(evaluation[0]))['runs'][0]['measures']
         scores = [means.get(expected.measure) for expected in condition.expected]

@@ -52,10 +52,8 @@ class Workspace:
             'out': str(self.folder),
             'shared': str(folder / 'shared'),
         }
-        for name, resource in regression.resources.items():
-            self.places[name] = resources.location(resource, self.places)
-        for name, build in regression.builds.items():
-            self.places[name] = filled(build.path, self.places)
+        self.places |= {name: resources.location(one, self.places) for name, one in regression.resources.items()}
+        self.places |= {name: filled(build.path, self.places) for name, build in regression.builds.items()}
         self._version = version
         self._failed: dict[str, str] = {}
 
