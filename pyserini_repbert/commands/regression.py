@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
@@ -14,20 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.catalog import did_you_mean
-from pyserini_repbert.commands.command import argument_type, parser, positive_int, refuse
+from pyserini_repbert.commands.command import argument_type, counted, parser, positive_int, progress, refuse
+from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, UnknownNameError
-from pyserini_repbert.files import atomic_file, existing_file
+from pyserini_repbert.files import atomic_file, existing_file, human_size
 from pyserini_repbert.regression.environment import cache_version, fingerprint
-from pyserini_repbert.regression.needs import Pair, missing_of
+from pyserini_repbert.regression.needs import Pair, cheapest_first, is_of_published_runs, is_out_of_reach, missing_of
 from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.report import as_data, as_html, markdown, measure_text, merged
+from pyserini_repbert.regression.resources import NeededResource, size_in_bytes
 from pyserini_repbert.regression.runner import Outcome, Status, commands_of, run_all
 from pyserini_repbert.regression.workspace import Workspace
 
 DATA = 'PYSERINI_REPBERT_DATA'  # the variable that sets the default of --data
 _FOLDER = 'regressions'  # whose files commands take if none is named
-_OTHERS = {'fetch': 'regression_fetch', 'quick': 'regression_fetch', 'report': 'regression'}  # word -> its module
 _FORMS: dict[str, Callable[[dict[str, Any]], str]] = {
     '.md': markdown,
     '.html': as_html,
@@ -44,9 +44,9 @@ def _report_name(path: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Run the command: status 0 without a FAIL, 1 with one; errors, which are raised, become status 2."""
-    if arguments and arguments[0] in _OTHERS:
-        module = importlib.import_module(f'pyserini_repbert.commands.{_OTHERS[arguments[0]]}')
-        return int(getattr(module, arguments[0])(arguments[1:]) or 0)
+    others = {'fetch': _fetch, 'quick': _quick, 'report': _report}
+    if arguments and arguments[0] in others:
+        return others[arguments[0]](arguments[1:])
     text = 'Run the commands of regression files, and compare the scores with the published ones.'
     flags = parser('regression', f'{text} `regression fetch`, `quick` and `report` have a --help of their own.')
     flags.add_argument('--all', action='store_true', help=f'without FILE, all of {_FOLDER}/; heavy conditions too')
@@ -54,35 +54,34 @@ def main(arguments: list[str]) -> int:
     only_shown.add_argument('--list', action='store_true', help='show conditions and expected scores; run nothing')
     only_shown.add_argument('--dry-run', action='store_true', help='show commands and missing resources; run nothing')
     flags.add_argument('--jobs', type=positive_int, default=1, help='conditions to run at a time')
-    add_work_flags(flags, 'files', '--condition', '--report')
+    _add_work_flags(flags, 'files', '--condition', '--report')
     options = flags.parse_args(arguments)
-    only_shows = options.list or options.dry_run
-    refuse(options.report and only_shows, '--report is for a run: leave out --list and --dry-run')
-    paths = options.files or (all_files() if options.all else [])
+    refuse(
+        options.report and (options.list or options.dry_run), '--report is for a run: leave out --list and --dry-run'
+    )
+    paths = options.files or (_all_files() if options.all else [])
     environment = {} if options.list else fingerprint()
-    work = read_work(paths, options, cache_version(environment))
-    if only_shows:
+    work = _read_work(paths, options, cache_version(environment))
+    if options.list:
         for workspace, pairs in groupby(work, key=lambda pair: pair[1]):
-            regression = workspace.regression
-            if options.list:
-                print(f'{regression.path}: {regression.title}')
+            print(f'{workspace.regression.path}: {workspace.regression.title}')
             for condition, _ in pairs:
-                if options.list:
-                    figures = [*condition.expected, *condition.recorded]
-                    scores = ', '.join(f'{one.measure} {one.text}' for one in figures)
-                    print(f'  {condition.name}: {scores}{f" ({condition.heavy})" if condition.heavy else ""}')
-                    continue
-                print(f'# {regression.name} {condition.name}')
-                for absent in missing_of(condition, workspace):
-                    print(f'# missing: {absent.text}')
-                print(*(commands_of(condition, workspace) if condition.expected else []), sep='\n')
+                scores = ', '.join(f'{one.measure} {one.text}' for one in (*condition.expected, *condition.recorded))
+                print(f'  {condition.name}: {scores}{f" ({condition.heavy})" if condition.heavy else ""}')
+        return 0
+    if options.dry_run:
+        for condition, workspace in work:
+            print(f'# {workspace.regression.name} {condition.name}')
+            for absent in missing_of(condition, workspace):
+                print(f'# missing: {absent.text}')
+            print(*(commands_of(condition, workspace) if condition.expected else []), sep='\n')
         return 0
     if not Path(options.data).is_dir():
         print(f'WARNING: the data folder {options.data} is not here: what needs it is NOT RUN', file=sys.stderr)
-    return run_work(work, options, environment)
+    return _run_work(work, options, environment)
 
 
-def add_work_flags(flags: argparse.ArgumentParser, *names: str) -> None:
+def _add_work_flags(flags: argparse.ArgumentParser, *names: str) -> None:
     """Add --data and --work, and those of FILE, --condition and --report that are named."""
     data, several = os.environ.get(DATA, '../shared/data'), {'action': 'append', 'default': []}
     known: dict[str, dict[str, Any]] = {
@@ -96,21 +95,19 @@ def add_work_flags(flags: argparse.ArgumentParser, *names: str) -> None:
         flags.add_argument(name, **known[name])
 
 
-def all_files() -> list[str]:
+def _all_files() -> list[str]:
     """The regression files below the working folder, which has to be the project's root, sorted."""
     return sorted(str(path) for path in Path(_FOLDER).glob('*.yaml'))
 
 
-def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = '') -> list[Pair]:
+def _read_work(paths: Sequence[str], options: argparse.Namespace, version: str = '') -> list[Pair]:
     """The conditions of these files that `options.condition` chooses, all for an empty list.
 
     `version` is of code and packages: cached results of other versions are not used.
     """
     refuse(not paths, f'no regression files: name them, or take all of {_FOLDER}/ (--all) in the folder that has it')
-    work: list[Pair] = []
-    for path in paths:
-        workspace = Workspace(read_regression(path), Path(options.work), options.data, version)
-        work += [(condition, workspace) for condition in workspace.regression.conditions]
+    workspaces = [Workspace(read_regression(path), Path(options.work), options.data, version) for path in paths]
+    work = [(condition, workspace) for workspace in workspaces for condition in workspace.regression.conditions]
     names = [condition.name for condition, _ in work]
     for name in options.condition:
         if name not in names:
@@ -118,7 +115,7 @@ def read_work(paths: Sequence[str], options: argparse.Namespace, version: str = 
     return [pair for pair in work if not options.condition or pair[0].name in options.condition]
 
 
-def run_work(work: Sequence[Pair], options: argparse.Namespace, environment: dict[str, str]) -> int:
+def _run_work(work: Sequence[Pair], options: argparse.Namespace, environment: dict[str, str]) -> int:
     """Run conditions, print their outcomes, and write the report if one is asked for; status 1 with a FAIL."""
 
     def show(workspace: Workspace, outcome: Outcome) -> None:
@@ -148,12 +145,82 @@ def run_work(work: Sequence[Pair], options: argparse.Namespace, environment: dic
     return int(conditions[Status.FAIL] > 0)
 
 
-def report(arguments: Sequence[str]) -> None:
+def _fetch(arguments: Sequence[str]) -> int:
+    """Run the command: status 0 if everything listed was fetched, 1 if something failed."""
+    flags = parser('regression fetch', 'Download, verify and unpack what conditions need, the smallest first.')
+    add = flags.add_argument
+    add('--budget', type=argument_type(size_in_bytes), metavar='SIZE', help='fetch at most this much, as 10GB')
+    add('--dry-run', action='store_true', help='only show sizes, sources and licences')
+    add_flags(flags, 'offline', help='download nothing: unpack what is here')
+    _add_work_flags(flags, 'files', '--condition')
+    options = flags.parse_args(arguments)
+    work = _read_work(options.files or _all_files(), options)
+    everything = {need.key: need for pair in work if pair[0].expected for need in missing_of(*pair)}
+    reached = cheapest_first(work, options.budget)
+    wanted = [*{need.key: need for _, needs in reached for need in needs if need.is_fetched}.values()]
+    by_hand = [need for need in everything.values() if not need.is_fetched]
+    total = sum(one.n_bytes or 0 for one in wanted)
+    unknown = sum(one.n_bytes is None for one in wanted)
+    more = f' and {unknown} of unknown size' if unknown else ''
+    within = f', within {human_size(options.budget)}' if options.budget is not None else ''
+    print(f'to fetch: {len(wanted)}, {human_size(total)}{more}{within}')
+    for one in wanted:
+        source, licence = one.resource.source.replace('\n', ' and '), one.licence or 'not stated'
+        print(f'  {one.resource.name}: {one.resource.what}; {one.size or "size unknown"}; {source}; licence: {licence}')
+    if by_hand:
+        print(f'not to be fetched here: {len(by_hand)}')
+    for one in by_hand:
+        print(f'  {one.resource.name}: {one.resource.what}: {one.get}')
+    beyond = [pair for pair in work if pair[0].expected and is_out_of_reach(missing_of(*pair))]
+    runnable = counted(len(reached), 'condition')
+    print(f'{runnable} can be run then, {len(beyond)} never: something of them was not published')
+    return 0 if options.dry_run or not wanted else int(_fetch_all(wanted, options.quiet) > 0)
+
+
+def _quick(arguments: Sequence[str]) -> int:
+    """Fetch published run files and check the scores that need nothing else: no model, no collection, no Java."""
+    flags = parser('regression quick', 'Fetch published run files and check all figures that need nothing else.')
+    add_flags(flags, 'offline', help='check what is here, download nothing')
+    _add_work_flags(flags, '--report')
+    options = flags.parse_args(arguments)
+    options.condition, options.jobs, options.all = [], 1, False
+    environment = fingerprint()
+
+    def of_published_runs() -> list[Pair]:
+        work = _read_work(_all_files(), options, cache_version(environment))
+        return [pair for pair in work if is_of_published_runs(*pair)]
+
+    needed = cheapest_first(of_published_runs())
+    wanted = {need.key: need for _, needs in needed for need in needs if need.is_fetched}
+    failed = 0 if options.offline else _fetch_all(list(wanted.values()), options.quiet)
+    return _run_work(of_published_runs(), options, environment) or int(failed > 0)  # paths depend on what was fetched
+
+
+def _fetch_all(absent: Sequence[NeededResource], quiet: bool) -> int:
+    """Fetch resources, with a progress bar and a line for each. Returns how many failed."""
+    from pyserini_repbert.regression.fetching import fetched
+
+    problems = []
+    for one in absent:
+        name = one.resource.name
+        with progress(one.n_bytes, name, 'B', quiet) as bar:
+            problem = fetched(one, bar.update)
+        if problem:
+            problems.append(f'{name} ({one.resource.what}): {" ".join(problem.split())}')
+        print(f'{"FAILED" if problem else "fetched"} {name}', flush=True)
+    for problem in problems:
+        print(problem)
+    print(f'{len(absent) - len(problems)} of {len(absent)} resources are here now')
+    return len(problems)
+
+
+def _report(arguments: Sequence[str]) -> int:
     """Join the reports of earlier runs."""
     flags = parser('regression report', 'A page of the reports (.json) of earlier runs; nothing is run.')
-    add = flags.add_argument
-    add('reports', nargs='+', metavar='REPORT', help='reports in JSON; the last run of a condition counts')
-    add('--output', required=True, type=_report_name, metavar='FILE', help='.md, .html or .json')
+    flags.add_argument(
+        'reports', nargs='+', metavar='REPORT', help='reports in JSON; the last run of a condition counts'
+    )
+    flags.add_argument('--output', required=True, type=_report_name, metavar='FILE', help='.md, .html or .json')
     options = flags.parse_args(arguments)
     reports = []
     for path in options.reports:
@@ -164,6 +231,7 @@ def report(arguments: Sequence[str]) -> None:
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise InputError(f'{path} is no report ({error!r}): expected what --report FILE.json wrote') from error
     _write_report(merged(reports), options.output)
+    return 0
 
 
 def _write_report(data: dict[str, Any], path: str) -> None:
