@@ -85,12 +85,10 @@ class Rerankers:
             if others := [key for key in options if not (is_duo and key in _DUO_OPTIONS)]:
                 only = f"only duoBERT's {', '.join(_DUO_OPTIONS)}"
                 raise InputError(f"reranker '{spec.name}': option '{others[0]}' is not open to clients, {only}")
-            inferences = spec.k
-            if is_duo:  # n(n - 1), or n times the samples if fewer
-                inferences *= min(spec.k - 1, options.get('samples') or spec.k)
             if spec.k > limits.rerank_depth:
                 raise InputError(f"stage '{spec.label}': at most {limits.rerank_depth} candidates are reranked here")
-            total += inferences
+            competitors = min(spec.k - 1, options.get('samples') or spec.k) if is_duo else 1
+            total += spec.k * competitors
         if total > limits.inferences:
             raise InputError(
                 f'the stages take up to {total:,} model inputs, at most {limits.inferences:,} are allowed here: '

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.requests import ClientDisconnect
@@ -19,7 +19,6 @@ from pyserini_repbert.serve.refusals import RESPONSES, json_response, known_para
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 
-_Result = TypeVar('_Result')
 INDEX: Any = Path(description='name of an index, see /v1/indexes')
 _LOOKED_AGAIN = 0.25  # seconds between checks that a client is still connected
 _LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_queries'}  # those that clients are told
@@ -58,9 +57,8 @@ def make_router(service: Service) -> APIRouter:
     ) -> Response:
         shown = Shown(parse, max_doc_length)
 
-        def work(_: RequestTrace) -> Response:
-            document = stored(service.index(index), docid, shown)
-            return json_response({'api': API, 'index': index, 'docid': docid, 'doc': document})
+        def work(_: RequestTrace) -> dict[str, Any]:
+            return {'api': API, 'index': index, 'docid': docid, 'doc': stored(service.index(index), docid, shown)}
 
         return await answered(request, service, work)
 
@@ -96,13 +94,13 @@ def _add_searching(router: APIRouter, service: Service) -> None:
         shown = Shown(asked.parse, asked.max_doc_length, asked.provenance, asked.display)
         ask = asked.ask(asked.query, asked.hits, asked.provenance, limits)
 
-        def work(trace: RequestTrace) -> Response:
+        def work(trace: RequestTrace) -> dict[str, Any]:
             (answer,) = service.search(index, [ask], trace)
             docids = answer.ranking.docids[: asked.explain_hits]
             explaining = asked.explain if docids else []
             explained = [service.explain(index, model, asked.query, docids, {}, trace) for model in explaining]
             more = {'explanations': explained} if asked.explain else {}
-            return json_response(searched(service.index(index), answer, shown, **more))
+            return searched(service.index(index), answer, shown, **more)
 
         return await answered(request, service, work, bool(asked.rerank or asked.explain))
 
@@ -114,10 +112,10 @@ def _add_searching(router: APIRouter, service: Service) -> None:
         qids = [str(place) if one.qid is None else one.qid for place, one in enumerate(body.queries)]
         shown = Shown(body.parse, None, body.provenance, body.display)
 
-        def work(trace: RequestTrace) -> Response:
+        def work(trace: RequestTrace) -> dict[str, Any]:
             ranked, served = service.search(index, asks, trace), service.index(index)
             results = [searched(served, one, shown, qid=qid) for qid, one in zip(qids, ranked, strict=True)]
-            return json_response({'api': API, 'index': index, 'results': results})
+            return {'api': API, 'index': index, 'results': results}
 
         return await answered(request, service, work, bool(body.rerank))
 
@@ -137,9 +135,8 @@ def _add_searching(router: APIRouter, service: Service) -> None:
     ) -> Response:
         options = {'top': top, 'layers': layer, 'samples': samples, 'seed': seed}
 
-        def work(trace: RequestTrace) -> Response:
-            explained = service.explain(index, model, query, docid, options, trace)
-            return json_response({'api': API, 'index': index, **explained})
+        def work(trace: RequestTrace) -> dict[str, Any]:
+            return {'api': API, 'index': index, **service.explain(index, model, query, docid, options, trace)}
 
         return await answered(request, service, work, True)
 
@@ -148,9 +145,9 @@ def _add_searching(router: APIRouter, service: Service) -> None:
         asks = [pipeline.ask(body.query, body.hits, True, limits) for pipeline in (body.a, body.b)]
         shown = Shown(provenance=True, display=body.display)
 
-        def work(trace: RequestTrace) -> Response:
+        def work(trace: RequestTrace) -> dict[str, Any]:
             a, b = (service.search(index, [ask], trace)[0] for ask in asks)
-            return json_response(compared(service.index(index), {'a': a, 'b': b}, shown))
+            return compared(service.index(index), {'a': a, 'b': b}, shown)
 
         return await answered(request, service, work, bool(body.a.rerank or body.b.rerank))
 
@@ -173,12 +170,15 @@ def described(service: Service, index: ServedIndex) -> dict[str, Any]:
 
 
 async def answered(
-    request: Request, service: Service, work: Callable[[RequestTrace], _Result], reranks: bool = False
-) -> _Result:
-    """`service.run`, with its trace in `service.traces`. Raises ClientDisconnect when the client goes away."""
+    request: Request, service: Service, work: Callable[[RequestTrace], dict[str, Any]], reranks: bool = False
+) -> Response:
+    """What `service.run` gives, as JSON made in its thread. Raises ClientDisconnect when the client goes away.
+
+    The trace is in `service.traces` meanwhile.
+    """
     trace, request_id = RequestTrace(), request.state.request_id
     service.traces[request_id] = trace
-    task = asyncio.ensure_future(service.run(work, reranks, trace))
+    task = asyncio.ensure_future(service.run(lambda trace: json_response(work(trace)), reranks, trace))
     try:
         while not (await asyncio.wait({task}, timeout=_LOOKED_AGAIN))[0]:
             if await request.is_disconnected():

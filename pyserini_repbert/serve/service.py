@@ -135,12 +135,14 @@ class Service:
 
     def rerank(self, alias: str, query: str, docids: Sequence[str], spec: StageSpec, trace: Trace) -> Ranking:
         """Documents of an index in a reranker's order."""
-        check_query(query, self.settings.limits)
-        self.rerankers.check([spec])
-        hits = self._with_texts(self.index(alias), docids)
+        hits = self._hits(alias, query, docids, spec)
         return self.rerankers.stage(spec, trace).rank([Query('0', query)], {'0': hits}, None, trace)['0']
 
-    def _with_texts(self, index: ServedIndex, docids: Sequence[str]) -> Ranking:
+    def _hits(self, alias: str, query: str, docids: Sequence[str], spec: StageSpec) -> Ranking:
+        """The documents with their texts, if a client may have them reranked so."""
+        index = self.index(alias)
+        check_query(query, self.settings.limits)
+        self.rerankers.check([spec])
         if len(set(docids)) < len(docids):
             raise InputError('a docid was given twice: give each once')
         texts = index.texts(docids)
@@ -153,10 +155,8 @@ class Service:
         self, alias: str, model: str, query: str, docids: Sequence[str], options: Mapping[str, Any], trace: Trace
     ) -> Any:
         """Explain passages by a reranker, or by the first one of a system; the form is `explain.explanation`'s."""
-        index, name = self.index(alias), self.rerankers.named(model)
-        check_query(query, self.settings.limits)
-        self.rerankers.check([StageSpec(name, len(docids))])
-        hits = self._with_texts(index, docids)
+        name = self.rerankers.named(model)
+        hits = self._hits(alias, query, docids, StageSpec(name, len(docids)))
         return self.rerankers.queue.call(
             lambda: explanation(self.rerankers.opened(name), query, hits, **options, trace=trace), trace
         )
