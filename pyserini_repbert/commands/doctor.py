@@ -142,14 +142,12 @@ def findings() -> Iterator[Finding]:
         except PyseriniRepbertError as error:
             yield _problem(name, 'fail', error)
         except Exception as error:
-            fix = 'reinstall the package named here'
-            yield Finding(name, 'fail', f'{type(error).__name__}: {error}', fix)
+            yield Finding(name, 'fail', f'{type(error).__name__}: {error}', 'reinstall the package named here')
 
 
 def main(arguments: list[str]) -> int:
     """Print the report; status 1 if a required part fails."""
-    flags = parser('doctor', 'Check this machine, and say how to mend what is missing.')
-    flags.parse_args(arguments)
+    parser('doctor', 'Check this machine, and say how to mend what is missing.').parse_args(arguments)
     fails = False
     for finding in findings():
         fix = f'\n{"":<22}  fix: {finding.fix}' if finding.fix else ''

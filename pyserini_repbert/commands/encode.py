@@ -95,8 +95,7 @@ def encode(
             output = part_folder(output, part, options.overwrite)
         with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
             staged = encoding(on_progress=bar.update)
-            begun = command.picked(options, 'resume', 'overwrite')
-            manifest = build_bundle(corpus, output, staged, **begun)
+            manifest = build_bundle(corpus, output, staged, resume=options.resume, overwrite=options.overwrite)
         if not options.quiet:
             print(stages_text(staged.times, tokenizers), file=sys.stderr)
     record_output(options, str(output), ('corpus',), used_models(encoder))
@@ -132,7 +131,7 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -> Any:
         return encode_parts(fleet, work, options.overwrite, bar.update)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> None:
     parser = command.parser('encode', 'Make an index of vectors from a corpus.')
     encoder, store_text = 'catalog name or checkpoint folder', 'keep the passages, for showing and reranking them'
     add_encoding_arguments(parser, encoder, store_text)
@@ -148,4 +147,3 @@ def main(arguments: list[str]) -> int:
         return f'{manifest.count} passages x {stored} in {command.counted(len(manifest.shards), "shard")}'
 
     encode(options, Settings, document_encoder, partial(dense_encoding, dtype=options.vector_dtype), described)
-    return 0

@@ -41,11 +41,8 @@ def main(arguments: list[str]) -> None:
     add('--json', action='store_true', help='print JSON instead of tables')
     options = parsed(flags, arguments)
     refuse(not options.runs, 'no run files were given: name them before --measures, which takes all words behind it')
-    refuse(
-        options.compare and len(options.runs) < 2, '--compare takes the baseline first, then runs to compare with it'
-    )
-    measures = parse_measures(options.measures)
-    paths = named_paths(options.runs)
+    refuse(options.compare and not options.runs[1:], '--compare takes the baseline first, then runs to compare with it')
+    measures, paths = parse_measures(options.measures), named_paths(options.runs)
     qrels = load_qrels(options.qrels)
     evaluations: dict[str, Evaluation] = {}
     for name, run in read_named(paths, options.quiet):
@@ -95,8 +92,7 @@ def ties(arguments: Sequence[str]) -> None:
     from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
     from pyserini_repbert.record import read_record
 
-    measures = parse_measures(options.measures)
-    qrels = load_qrels(options.qrels)
+    measures, qrels = parse_measures(options.measures), load_qrels(options.qrels)
     paths = named_paths(options.runs)
     rows = []
     for name, run in read_named(paths, options.quiet):

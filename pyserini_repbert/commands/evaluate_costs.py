@@ -39,8 +39,7 @@ def tradeoff(arguments: Sequence[str]) -> None:
     from pyserini_repbert.evaluate.studies import tradeoff as study
     from pyserini_repbert.rerank.saved_scores import read_saved_scores
 
-    measures = parse_measures(options.measures)
-    qrels = load_qrels(options.qrels)
+    measures, qrels = parse_measures(options.measures), load_qrels(options.qrels)
     saved, about = read_saved_scores(options.scores)
     deepest = max((len(query.scores) for query in saved), default=0)
     compared = max((len(query.members) for query in saved), default=0)

@@ -25,9 +25,8 @@ def fusion_table(arguments: Sequence[str]) -> None:
     options = parsed(flags, arguments)
     from pyserini_repbert.evaluate.studies import fusion
 
-    measures = parse_measures(options.measures)
     settings = formula(options.method, options)
-    qrels = load_qrels(options.qrels)
+    measures, qrels = parse_measures(options.measures), load_qrels(options.qrels)
     paths = named_paths(options.runs)
     check_scores(options.method, paths.values())
     runs = dict(read_named(paths, options.quiet, options.depth))
@@ -93,8 +92,7 @@ def rerank_depth(arguments: Sequence[str]) -> None:
     if len(options.reranked) != len(options.runs):
         given = f'{len(options.runs)} runs and {len(options.reranked)} reranked ones'
         raise InputError(f'{given} were given: name the reranked run of each first stage, in the same order')
-    measures = parse_measures(options.measures)
-    qrels = load_qrels(options.qrels)
+    measures, qrels = parse_measures(options.measures), load_qrels(options.qrels)
     values: dict[str, dict[int, dict[str, float]]] = {}
     notes = []
     for (name, run), path in zip(read_named(named_paths(options.runs), options.quiet), options.reranked, strict=True):

@@ -73,10 +73,7 @@ def main(arguments: list[str]) -> None:
         explained = explanation(reranker, options.query, hits, **settings, trace=bars)
     for path in options.output:
         (write_html if path.endswith('.html') else write_png)(path, explained)
-    if options.json:
-        print(json.dumps(explained, ensure_ascii=False, indent=1))
-    else:
-        print(_text(explained))
+    print(json.dumps(explained, ensure_ascii=False, indent=1) if options.json else _text(explained))
 
 
 def _text(explained: Mapping[str, Any]) -> str:
@@ -118,8 +115,8 @@ def _weights(passage: Mapping[str, Any]) -> str:
     if passage['passage_terms']:
         lines += ['', 'passage:', _terms(passage['passage_terms'])]
     absent = '' if passage['quality'] is None else ' that the passage does not contain'
-    lines += ['', f'strongest terms{absent}:', _terms(passage['expansions'])]
-    lines += ['', f'{"term":20} {"query":>9} {"passage":>9} {"product":>9}']
+    header = f'{"term":20} {"query":>9} {"passage":>9} {"product":>9}'
+    lines += ['', f'strongest terms{absent}:', _terms(passage['expansions']), '', header]
     for part in passage['contributions']:
         values = (part['query_weight'], part['passage_weight'], part['contribution'])
         lines.append(f'{printable(part["term"]):20} {" ".join(f"{value:9.4f}" for value in values)}')

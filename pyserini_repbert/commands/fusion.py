@@ -15,7 +15,6 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import NO_HITS, Ranking
 
-Combine = Callable[[Sequence[Ranking]], Ranking]
 METHODS = ('interleave', 'rrf', 'interpolation')
 
 
@@ -80,7 +79,7 @@ def _is_pipe(path: str) -> bool:
     return Path(path).exists() and not Path(path).is_file()
 
 
-def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
+def _in_step(options: argparse.Namespace, combine: Callable[[Sequence[Ranking]], Ranking]) -> int | None:
     """Fuse query by query while reading, and count; None, with nothing written, if the files differ in queries."""
     from pyserini_repbert.data.runs import ScatteredQueryError, iter_run, write_run
 
@@ -105,10 +104,8 @@ def _in_step(options: argparse.Namespace, combine: Combine) -> int | None:
 
 
 def _tune(arguments: Sequence[str]) -> None:
-    text = (
-        'Choose by judged topics which of up to four runs to fuse, and how. Each fold is scored by what others choose.'
-    )
-    flags = parser('fusion tune', text)
+    text = 'Choose by judged topics which of up to four runs to fuse, and how.'
+    flags = parser('fusion tune', f'{text} Each fold is scored by what others choose.')
     add_flags(flags, 'runs', 'qrels')
     add_flags(flags, 'measure', default='nDCG@10')
     flags.add_argument('--folds', type=positive_int, default=5, help='how many folds of the judged topics')

@@ -21,7 +21,7 @@ from pyserini_repbert.trace import Notes
 logger = logging.getLogger(__name__)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> None:
     parser = command.parser('rerank', 'Rerank the hits of a run file, in one stage or several; report what it cost.')
     add = parser.add_argument
     add('--run', help='the run file of the first stage')
@@ -47,7 +47,6 @@ def main(arguments: list[str]) -> int:
     command.use_threads(options.threads)
     say_device(options)
     (_replay if options.from_pairs else _rerank)(options)
-    return 0
 
 
 def add_stage_arguments(parser: argparse._ActionsContainer, flag: str) -> None:
@@ -116,8 +115,7 @@ def _rerank(options: argparse.Namespace) -> None:
     run = read_run(options.run)
     if options.corpus is None and options.index is None:
         if (recorded := recorded_passages(options.run)) is None:
-            why = 'has no record that says where its passages are'
-            raise InputError(f'{options.run} {why}: give --corpus or --index')
+            raise InputError(f'{options.run} has no record that says where its passages are: give --corpus or --index')
         options.corpus, options.index = recorded.corpus, recorded.index
         options.corpus_format, options.fields = recorded.corpus_format, list(recorded.fields)
     spec, machine = spec_of(options, index=None, texts_index=options.index, ray=None)

@@ -48,7 +48,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> None:
     options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
     asks = options.topics is None
@@ -95,7 +95,6 @@ def main(arguments: list[str]) -> int:
             fleet = held.enter_context(connected(options.ray, options.threads, options.device not in ('cpu', 'auto')))
             machine = machine.model_copy(update={'ray': fleet})
         _write_run(options, spec, machine) if options.topics else _answer(options, spec, machine)
-    return 0
 
 
 def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:

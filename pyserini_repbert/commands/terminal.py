@@ -108,16 +108,15 @@ def costs_text(costs: Sequence[StageCost]) -> str:
     lines = []
     for cost in costs:
         n = cost.queries or 1
-        parts = [f'{cost.inferences_per_query:.1f} inferences', f'{cost.seconds / n:.3f} s']
-        if cost.tokens is not None:
-            parts.insert(1, f'{cost.tokens / n:.0f} tokens')
+        tokens = '' if cost.tokens is None else f' {cost.tokens / n:.0f} tokens,'
+        spent = f'{cost.inferences_per_query:.1f} inferences,{tokens} {cost.seconds / n:.3f} s'
         notes = [] if cost.precision is None else [cost.precision]
         if cost.stored:
             notes.append(f'{100 * cost.stored / cost.candidates:.1f}% of candidates by stored vectors')
         if cost.truncated_share is not None:
             among = ' of the others' if cost.stored else ' of candidates'
             notes.append(f'{100 * cost.truncated_share:.1f}%{among} truncated')
-        lines.append('; '.join([f'{cost.stage}: {", ".join(parts)} a query over {cost.queries} queries', *notes]))
+        lines.append('; '.join([f'{cost.stage}: {spent} a query over {cost.queries} queries', *notes]))
     if len(costs) > 1:
         inferences = sum(cost.inferences_per_query for cost in costs)
         seconds = sum(cost.seconds / (cost.queries or 1) for cost in costs)

