@@ -17,16 +17,7 @@ from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, locked, remove_leftovers
 from pyserini_repbert.index.ann import ANN, CLEARED, LOCK as ANN_LOCK
 from pyserini_repbert.index.docids import DocidColumn, Docids
-from pyserini_repbert.index.manifest import (
-    MANIFEST,
-    PART,
-    SETTINGS,
-    SHARD,
-    read_manifest,
-    verify_files,
-    write_json,
-    write_manifest,
-)
+from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS, SHARD, read_manifest, verify_files, write_json
 from pyserini_repbert.index.records import DOCIDS, BundleSettings, Manifest, ShardRecord, setting_difference, shard_name
 
 _PART = re.compile(rf'{PART}(\d{{1,9}})-of-(\d{{1,9}})')
@@ -156,7 +147,7 @@ def _put_together(folder: Path, sources: Sequence[Path], manifest: Manifest[_Set
             if path.name not in {record.folder for record in manifest.shards}:
                 remove_shard(path)
         write_json(folder / SETTINGS, manifest.settings)
-        write_manifest(folder, manifest)
+        write_json(folder / MANIFEST, manifest, is_signed=True)
 
 
 def _is_spent(part: Path) -> bool:

@@ -22,7 +22,7 @@ from pyserini_repbert.index.manifest import (
     read_record,
     rendered,
     verify_files,
-    write_manifest,
+    write_json,
 )
 from pyserini_repbert.index.records import BundleSettings, Manifest, ShardRecord, file_difference, shard_name
 from pyserini_repbert.index.shard_writer import ShardWriter, digested
@@ -105,7 +105,7 @@ def _build(
             raise MismatchError(f'{folder / shard_name(total)} lies beyond the end of the corpus: give the same corpus')
         shards = tuple(read_record(folder / shard_name(number) / SHARD, ShardRecord) for number in range(total))
         manifest = Manifest(settings, sum(shard.count for shard in shards), shards, settings.kind)
-        write_manifest(folder, manifest)
+        write_json(folder / MANIFEST, manifest, is_signed=True)
         return manifest
 
 

@@ -22,7 +22,7 @@ from pydantic.dataclasses import dataclass
 from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import atomic_folder
-from pyserini_repbert.index.ann_kinds import AnnKind, Effort, search_parameters
+from pyserini_repbert.index.ann_kinds import AnnKind, Effort, read_faiss, search_parameters
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST, read_record, signed
 from pyserini_repbert.index.records import Count, Length, Name
@@ -65,12 +65,8 @@ class AnnRecord:
 class AnnIndex:
     """The approximate index of a dense bundle, opened.
 
-    HNSW graphs and IVF lists are memory-mapped; PQ codes, which every query scans, are loaded.
-
-    Parameters
-    ----------
-    verify : compare the index file with its sha256 (the first time, then only if it has changed)
-    remembered : trust a checksum computed before, as long as the file seems untouched
+    HNSW graphs and IVF lists are memory-mapped; PQ codes, which every query scans, are loaded. `verify` compares the
+    index file with its sha256; `remembered` trusts a checksum computed before, as long as the file seems untouched.
     """
 
     def __init__(self, bundle: DenseBundle, verify: bool = True, remembered: bool = True) -> None:
@@ -86,7 +82,7 @@ class AnnIndex:
                 compare_digest(path, self.record.index_sha256, folder / RECORD, remembered)
         except DamagedFileError as error:
             raise DamagedFileError(f'{error} with `index ann`') from error
-        self._index = _opened(path, self.record.ann)
+        self._index = read_faiss(path, _AGAIN, self.record.ann)
         shape, expected = (self._index.ntotal, self._index.d), (len(bundle), bundle.settings.dimension)
         if shape != expected:
             raise DamagedFileError(f'{path} holds vectors of shape {shape}, its index of {expected}: {_AGAIN}')
@@ -144,13 +140,3 @@ def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
             target.rename(folder / CLEARED)
     shutil.rmtree(folder / CLEARED, ignore_errors=True)
     return record
-
-
-def _opened(path: Path, kind: AnnKind) -> Any:
-    import faiss
-
-    flags = {AnnKind.IVF: faiss.IO_FLAG_MMAP, AnnKind.HNSW: getattr(faiss, 'IO_FLAG_MMAP_IFC', 0)}
-    try:
-        return faiss.read_index(str(path), flags.get(kind, 0))
-    except RuntimeError as error:
-        raise DamagedFileError(f'{path} is no FAISS index ({str(error).splitlines()[0]}): {_AGAIN}') from error

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.data.values import Choice
+from pyserini_repbert.errors import DamagedFileError
 
 MIN_VECTORS = 624  # 39 training points for each of 16 centroids, below which FAISS warns of a poor quantiser
 _PQ_POINTS = 16 * 256  # as many as FAISS uses to train 16 centroids
@@ -76,6 +78,17 @@ def search_parameters(kind: AnnKind, parameter: int | None) -> Any:
     if kind is AnnKind.IVF:
         return engine.SearchParametersIVF(nprobe=parameter)
     return engine.SearchParametersHNSW(efSearch=parameter) if kind is AnnKind.HNSW else None
+
+
+def read_faiss(path: Path, advice: str, kind: AnnKind | None = None) -> Any:
+    """A FAISS index, memory-mapped if its kind allows it. Raises DamagedFileError, with `advice`, for another file."""
+    import faiss
+
+    flags = {AnnKind.IVF: faiss.IO_FLAG_MMAP, AnnKind.HNSW: getattr(faiss, 'IO_FLAG_MMAP_IFC', 0)}
+    try:
+        return faiss.read_index(str(path), flags.get(kind, 0) if kind else 0)
+    except RuntimeError as error:
+        raise DamagedFileError(f'{path} is no FAISS index ({str(error).splitlines()[0]}): {advice}') from error
 
 
 def _n_lists(count: int) -> int:

@@ -49,8 +49,7 @@ class DocidColumn(Sequence[str]):
     def many(self, rows: NDArray[np.int64]) -> list[str]:
         """The docids of rows, int64 (n,): faster than one by one."""
         starts, ends = (self._bounds[rows] + 1).tolist(), self._bounds[rows + 1].tolist()
-        data = self._data
-        lines = [data[start:end] for start, end in zip(starts, ends, strict=True)]
+        lines = [self._data[start:end] for start, end in zip(starts, ends, strict=True)]
         return self._decoded(b'\n'.join(lines)).split('\n') if lines else []
 
     def hashes(self) -> NDArray[np.int64]:

@@ -130,10 +130,8 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
 
     def rows_from(self, first: int, count: int) -> Iterator[TermVector]:
         """The vectors of `count` rows from `first` on, numbered across all shards."""
-        for start, shard in zip(self._docids.starts.tolist(), self.shards, strict=False):
-            begin, end = max(first - start, 0), min(first + count - start, len(shard.docids))
-            if begin < end:
-                yield from self._decoded(shard, begin, end)
+        for number, _, places in self._docids.by_column(np.arange(first, min(first + count, len(self)))):
+            yield from self._decoded(self.shards[number], int(places[0]), int(places[-1]) + 1)
 
     def _decoded(self, shard: EpicShard, first: int, end: int) -> TermVectors:
         offsets = shard.offsets[first : end + 1]

@@ -64,10 +64,9 @@ def quantised(vectors: TermVectors) -> tuple[NDArray[np.uint8], NDArray[np.float
     counts = np.diff(vectors.offsets)
     scales = np.zeros((len(vectors), 2), dtype=np.float32)
     some = counts > 0
-    if some.any():
-        starts = vectors.offsets[:-1][some]
-        scales[some, 0] = np.minimum.reduceat(vectors.weights, starts)
-        scales[some, 1] = (np.maximum.reduceat(vectors.weights, starts) - scales[some, 0]) / QUANTISED_MAX
+    starts = vectors.offsets[:-1][some]
+    scales[some, 0] = np.minimum.reduceat(vectors.weights, starts)
+    scales[some, 1] = (np.maximum.reduceat(vectors.weights, starts) - scales[some, 0]) / QUANTISED_MAX
     least, step = np.repeat(scales[:, 0], counts), np.repeat(scales[:, 1], counts)
     levels = np.rint((vectors.weights - least) / np.where(step > 0, step, 1))
     return np.minimum(levels, QUANTISED_MAX).astype(np.uint8), scales

@@ -44,10 +44,8 @@ def predicted_queries(
     may hold several queries, separated by tabs or ' / '. A folder is docTTTTTquery's unpacked archive, in which each
     file has one sampled query a passage for one part of the corpus.
 
-    Parameters
-    ----------
-    docids : gives the corpus's docids, from the start, each time it is called
-    topk : how many queries of each passage are used (default: all; of a folder, the first 40)
+    `docids` gives the corpus's docids, from the start, each time it is called. `topk` is how many queries of each
+    passage are used (default: all; of a folder, the first 40).
     """
     paths = listed(files)
     if len(paths) == 1 and paths[0].is_dir():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_folder
+from pyserini_repbert.index.ann_kinds import read_faiss
 from pyserini_repbert.index.dense import DenseBundle
 
 INDEX = 'index'
@@ -32,16 +32,10 @@ class FaissFolder:
     """
 
     def __init__(self, folder: StrPath, verify: bool = True) -> None:
-        import faiss
-
         self.folder = Path(folder)
         if verify and (self.folder / CHECKSUMS).is_file():
             verify_checksums(self.folder, FAISS_FILES)
-        try:
-            self.index: Any = faiss.read_index(str(self.folder / INDEX))
-        except RuntimeError as error:
-            reason = str(error).splitlines()[0]
-            raise DamagedFileError(f'{self.folder / INDEX} is no FAISS index ({reason}): export it again') from error
+        self.index = read_faiss(self.folder / INDEX, 'export it again')
         try:
             self._docids = (self.folder / DOCIDS).read_text(encoding='utf-8').splitlines()
         except UnicodeDecodeError as error:

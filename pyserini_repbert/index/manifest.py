@@ -51,10 +51,10 @@ def _known(items: list[tuple[str, Any]]) -> dict[str, Any]:
     return {name: value for name, value in items if value is not None or name not in MODEL_DIGESTS}
 
 
-def write_json(path: Path, record: Any) -> None:
-    """Write a record, atomically where the file system can rename."""
+def write_json(path: Path, record: Any, is_signed: bool = False) -> None:
+    """Write a record, atomically where the file system can rename; a signed one ends with its own checksum."""
     with atomic_file(path) as stream:
-        stream.write(rendered(record))
+        stream.write(signed(record) if is_signed else rendered(record))
 
 
 def signed(record: Any) -> str:
@@ -73,17 +73,10 @@ def _unsigned(raw: bytes, path: Path) -> bytes:
     return match[1] + b'\n}\n'
 
 
-def write_manifest(folder: Path, manifest: Manifest[Any]) -> None:
-    """Write a bundle's manifest, which ends with its own checksum, atomically where the file system can rename."""
-    with atomic_file(folder / MANIFEST) as stream:
-        stream.write(signed(manifest))
-
-
 def read_record(path: Path, kind: type[_Record], is_signed: bool = False) -> _Record:
     """Read a record of the given kind; of a signed one, the checksum is compared."""
     raw = _bytes(path)
-    record: _Record = _parsed(kind, _unsigned(raw, path) if is_signed else raw, path)
-    return record
+    return _parsed(kind, _unsigned(raw, path) if is_signed else raw, path)  # type: ignore[no-any-return]
 
 
 def manifest_kind(folder: StrPath) -> str:

@@ -26,7 +26,6 @@ MODEL_DIGESTS = {
 }
 
 _STRICT = ConfigDict(strict=True, extra='forbid')
-_POOLING = r'^[a-z][a-z_+-]*\z'
 _MOST = 2**48  # an upper bound of every count here
 
 FloatType = Annotated[str, StringConstraints(pattern=r'^(float32|bfloat16|float16)\z')]
@@ -64,7 +63,7 @@ class Settings:
     weights_sha256: Sha256
     config_sha256: Sha256 | None = field(default=None, kw_only=True)
     tokenizer_sha256: Sha256 | None = field(default=None, kw_only=True)
-    pooling: Annotated[str, StringConstraints(pattern=_POOLING)]
+    pooling: Annotated[str, StringConstraints(pattern=r'^[a-z][a-z_+-]*\z')]
     max_length: Length  # wordpieces kept of a passage
     dimension: Length
     dtype: Annotated[str, StringConstraints(pattern=r'^(float32|float16)\z')]  # of the stored vectors

@@ -16,7 +16,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense import DenseShardWriter
 from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.manifest import write_manifest
+from pyserini_repbert.index.manifest import MANIFEST, write_json
 from pyserini_repbert.index.records import Settings
 
 MAIN = {'encode': encode.main, 'epic': index.main}
@@ -181,7 +181,8 @@ def test_shards_of_two_models_are_no_index(call, corpus_file, tiny_checkpoint, t
 
 
 def test_an_index_of_an_earlier_release_is_resumed(tmp_path):
-    write_manifest(tmp_path / 'index', replace(build(tmp_path / 'index', PASSAGES), format_version=2))
+    earlier = replace(build(tmp_path / 'index', PASSAGES), format_version=2)
+    write_json(tmp_path / 'index' / MANIFEST, earlier, is_signed=True)
     assert len(DenseBundle(tmp_path / 'index')) == 7
     known = replace(SETTINGS, config_sha256='2' * 64, tokenizer_sha256='3' * 64)
     encoding = Encoding(known, DenseShardWriter, lambda batch: np.ones((len(batch), 1), np.float32), 2)
