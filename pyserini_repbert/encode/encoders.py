@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -76,8 +76,7 @@ class _RepBertEncoder(TextEncoder):
         self.pooling = 'mean+normalised' if normalised else 'mean'
         self.token_type = int(ranking.get(self.type_key, self.paper_type))
         self._settings = {key: ranking[key] for key in ('doc_token_type', 'normalised') if key in ranking}
-        make = partial(repbert.RepBert, config, normalised)
-        model = load_model(make, opened, tensors=opened.tensors(self.mapped))
+        model = load_model(partial(repbert.RepBert, config, normalised), opened, tensors=opened.tensors(self.mapped))
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
 
@@ -104,10 +103,8 @@ class _RepBertEncoder(TextEncoder):
         limit = self.limit if max_length is None else self._checked(max_length)
         vectors = np.empty((len(texts), self.dimension), np.float32)
         start = 0
-        with (
-            torch.autocast(self.device.type, torch.float16, enabled=fp16),
-            closing(self._groups(texts, limit)) as groups,
-        ):
+        autocast = torch.autocast(self.device.type, torch.float16, enabled=fp16)
+        with autocast, closing(self._groups(texts, limit)) as groups:
             for inputs in groups:
                 end, pad = start + len(inputs), self.tokenizer.pad
                 vectors[start:end] = run_batched(self.model, inputs, pad, self.device, token_budget, on_progress)
@@ -158,13 +155,12 @@ class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
 
 def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextQueryEncoder:
     """The query encoder of a checkpoint; a plain BERT counts as RepBERT's. `settings` are precision and max_length."""
-    kind: Any = SentenceQueryEncoder if is_sentence_folder(name) else RepBertQueryEncoder
-    encoder: TextQueryEncoder = kind(name, device, **settings)
-    return encoder
+    kind: Callable[..., TextQueryEncoder] = SentenceQueryEncoder if is_sentence_folder(name) else RepBertQueryEncoder
+    return kind(name, device, **settings)
 
 
 def document_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextDocumentEncoder:
     """The document encoder of a checkpoint, as in `query_encoder`."""
-    kind: Any = SentenceDocumentEncoder if is_sentence_folder(name) else RepBertDocumentEncoder
-    encoder: TextDocumentEncoder = kind(name, device, **settings)
-    return encoder
+    is_sentence = is_sentence_folder(name)
+    kind: Callable[..., TextDocumentEncoder] = SentenceDocumentEncoder if is_sentence else RepBertDocumentEncoder
+    return kind(name, device, **settings)

@@ -177,10 +177,7 @@ class EpicEncoder:
         token_budget: int | None = None,
         on_progress: Progress = None,
     ) -> None:
-        """Call `work`, without gradients, for batches of texts that have wordpieces.
-
-        Its arguments are the positions of the texts, and what `_contextual` gives for them.
-        """
+        """Call `work` for batches of texts that have wordpieces: with their positions, and what `_contextual` gives."""
         some = [position for position, chunks in enumerate(texts) if chunks]
         lengths = [len(texts[position]) * len(texts[position][0].sequence.input_ids) for position in some]
         batches = length_batches(lengths, usual_budget(token_budget, self.device))
@@ -199,7 +196,6 @@ class EpicEncoder:
         ids, types, mask, places = collate_chunks(chunks, self.tokenizer.pad, self.device)
         hidden = self.model(ids, types, mask)
         tokens = hidden.reshape(-1, hidden.shape[-1])[places]
-        cls_vectors = torch.stack(
-            [part.mean(dim=0) for part in torch.split(hidden[:, 0], [len(chunks_of_text) for chunks_of_text in texts])]
-        )
+        of_texts = torch.split(hidden[:, 0], [len(chunks_of_text) for chunks_of_text in texts])
+        cls_vectors = torch.stack([part.mean(dim=0) for part in of_texts])
         return tokens, [sum(chunk.n_pieces for chunk in chunks_of_text) for chunks_of_text in texts], cls_vectors

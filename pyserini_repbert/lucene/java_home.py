@@ -60,8 +60,7 @@ def found_javas() -> Iterator[Java]:
 
 
 def _places() -> Iterator[tuple[str, Path]]:
-    home = os.environ.get('JAVA_HOME')
-    if home:
+    if home := os.environ.get('JAVA_HOME'):
         yield 'JAVA_HOME', Path(home)
     executable = 'java.exe' if sys.platform == 'win32' else 'java'
     for folder in os.environ.get('PATH', '').split(os.pathsep):
@@ -100,8 +99,7 @@ def _release(home: Path) -> dict[str, str]:
 
 def anserini_jar() -> Path:
     """Anserini's fat jar: the newest in the folder ANSERINI_CLASSPATH if that is set, else the one of Pyserini."""
-    named = os.environ.get('ANSERINI_CLASSPATH')
-    if named:
+    if named := os.environ.get('ANSERINI_CLASSPATH'):
         folder = Path(named)
     else:
         spec = importlib.util.find_spec('pyserini')

@@ -112,11 +112,10 @@ def started_ahead(few_queries: bool = False) -> Iterator[None]:
     the start failed; leaving the context waits for it, too. With `few_queries`, for a process that ends soon, Java gets
     a small initial heap and the collector that takes least memory, unless the user's environment has options of Java.
     """
-    chosen = any(map(os.environ.get, _OPTION_VARIABLES))
 
     def load() -> None:
         with suppress(Exception):
-            if few_queries and not chosen:
+            if few_queries and not any(map(os.environ.get, _OPTION_VARIABLES)):
                 start_jvm(_FEW_QUERIES)
             quiet_java()
             java_class('io.anserini.search.SimpleSearcher')
@@ -137,8 +136,7 @@ def _options(java: Java, jar: Path) -> list[str]:
         options.append('--sun-misc-unsafe-memory-access=allow')
     if java.has_module(VECTOR_MODULE):
         options.append(f'--add-modules={VECTOR_MODULE}')
-    heap = os.environ.get(HEAP_VARIABLE)
-    if heap:
+    if heap := os.environ.get(HEAP_VARIABLE):
         if not re.fullmatch(r'\d+[kmgKMG]?', heap):
             raise JavaError(f"{HEAP_VARIABLE} is '{heap}': expected a size such as 512m or 4g")
         options.append(f'-Xmx{heap}')

@@ -28,6 +28,7 @@ class LuceneSparseSearcher(Ranker):
     """Searches a Lucene index with the settings given at construction.
 
     Threads may share a searcher: their calls wait for each other, and `batch_search(threads=…)` searches in parallel.
+    `index` is the index's folder, `size` how many passages it holds.
 
     Parameters
     ----------
@@ -35,11 +36,6 @@ class LuceneSparseSearcher(Ranker):
     settings : the scoring function and query expansion; default: BM25 with the k1 and b in the index's record (DeepCT's
         has them), else 0.9 and 0.4
     download : fetch a prebuilt index that is not here, instead of raising MissingResourceError
-
-    Attributes
-    ----------
-    size : how many passages the index holds
-    index : its folder
 
     Raises MismatchError where RM3 needs what the index does not store, or another version of Lucene wrote the index.
     """
@@ -124,7 +120,8 @@ class LuceneSparseSearcher(Ranker):
         Raises MismatchError when the index stores no text at all.
         """
         with java_calls():
-            texts = self._stored_texts(list(dict.fromkeys(docids)))
+            stored = calling(self._java.batch_get_docs, self._strings(dict.fromkeys(docids)), self.threads)
+            texts = {str(entry.getKey()): _stored_text(entry.getValue()) for entry in stored.entrySet().toArray()}
         if texts and all(text is None for text in texts.values()):
             raise MismatchError(f'index {self.index} stores no passages: build it with raw text, or give a corpus')
         return [texts.get(docid) for docid in docids]
@@ -133,10 +130,6 @@ class LuceneSparseSearcher(Ranker):
         """The raw documents as given to Lucene, in the order of `docids`; None for a docid that the index lacks."""
         with java_calls():
             return [calling(self._java.doc_raw, docid) for docid in docids]  # for few docids, faster than a thread pool
-
-    def _stored_texts(self, docids: Sequence[str]) -> dict[str, str | None]:
-        stored = calling(self._java.batch_get_docs, self._strings(docids), self.threads)
-        return {str(entry.getKey()): _stored_text(entry.getValue()) for entry in stored.entrySet().toArray()}
 
     def passages(self) -> Iterator[tuple[str, str | None]]:
         """(docid, stored passage or None) of the whole index, in Lucene's order."""
@@ -207,6 +200,5 @@ def _stored_text(document: Any) -> str | None:
             if isinstance(record.get(field), str):
                 return str(record[field])
     contents = document.get('contents')
-    if contents is not None:
-        return str(contents)
-    return None if raw is None else str(raw)
+    stored = raw if contents is None else contents
+    return None if stored is None else str(stored)

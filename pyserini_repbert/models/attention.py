@@ -25,10 +25,8 @@ _LARGEST_HEAD = 256  # of flash attention; its heads are multiples of 8
 class PaddedBatch:
     """n sequences in rows of one length; attention reads (n, length, heads, size).
 
-    Parameters
-    ----------
-    mask : bool (n, length), True where there is a token; None where no sequence is padded
-    dropout : the share of attention's weights that training drops; None outside training
+    `mask`, bool (n, length), is True where there is a token, and None where no sequence is padded. `dropout` is the
+    share of attention's weights that training drops, and None outside training.
     """
 
     def __init__(self, mask: Tensor | None, dropout: float | None) -> None:
@@ -62,10 +60,8 @@ class PaddedBatch:
 class PackedBatch:
     """The tokens of n sequences in one row; attention reads (tokens, heads, size). Methods are those of `PaddedBatch`.
 
-    Parameters
-    ----------
-    ids : int64 (n, length), on the device that computes
-    mask : bool (n, length), best in the host's memory: counting the tokens of a mask on a GPU waits for the GPU
+    `ids`, int64 (n, length), are on the device that computes. `mask`, bool (n, length), is best in the host's memory:
+    counting the tokens of a mask on a GPU waits for the GPU.
     """
 
     def __init__(self, ids: Tensor, mask: Tensor | None) -> None:

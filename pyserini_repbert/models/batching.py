@@ -33,10 +33,9 @@ The mask is bool (n, length), best in the host's memory; None where nothing is p
 
 def length_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
     """Positions in batches, shortest first; each has at most `token_budget` padded tokens, or a single sequence."""
-    order = sorted(range(len(lengths)), key=lambda position: (lengths[position], position))
     batches: list[list[int]] = []
     batch: list[int] = []
-    for position in order:
+    for position in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (len(batch) + 1) * lengths[position] > token_budget:
             batches.append(batch)
             batch = []
@@ -110,10 +109,7 @@ def run_batched(
 ) -> NDArray[np.float32]:
     """The results of `forward` for all sequences, as in `run_positions`.
 
-    Parameters
-    ----------
-    pad : id of the padding token
-    token_budget : padded tokens in a batch (default: by device, `TOKEN_BUDGET`)
+    `pad` is the id of the padding token, `token_budget` the most padded tokens in a batch (default: `TOKEN_BUDGET`).
     """
     inputs = ModelInputs.of(sequences)
     batches = length_batches(inputs.lengths.tolist(), usual_budget(token_budget, device))

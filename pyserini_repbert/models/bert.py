@@ -56,7 +56,7 @@ class Bert(nn.Module):
             nn.init.zeros_(module.bias)
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """The last layer's output.
+        """The last layer's output, (n, length, h), of the weights' dtype.
 
         Raises InputError for sequences longer than the positions of this BERT.
 
@@ -65,10 +65,6 @@ class Bert(nn.Module):
         input_ids, token_type_ids : int64 (n, length)
         attention_mask : bool (n, length), True where there is a token, best in the host's memory; None where no
             sequence is padded
-
-        Returns
-        -------
-        (n, length, h), of the weights' dtype
         """
         batch = self._batch(input_ids, attention_mask)
         return batch.padded(deque(self._states(batch, input_ids, token_type_ids), maxlen=1).pop())
@@ -121,9 +117,8 @@ class Bert(nn.Module):
             )
         hidden = batch.laid_out(self.embeddings(input_ids, token_type_ids, position_ids))
         yield hidden
-        last = len(self.encoder.layer) - 1
-        for number, layer in enumerate(self.encoder.layer):
-            hidden = layer(hidden, batch, first_only and number == last)
+        for number, layer in enumerate(self.encoder.layer, 1):
+            hidden = layer(hidden, batch, first_only and number == len(self.encoder.layer))
             yield hidden
 
 

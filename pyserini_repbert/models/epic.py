@@ -102,7 +102,7 @@ class Epic(nn.Module):
     def document_vectors(
         self, tokens: Tensor, lengths: Sequence[int], cls_vectors: Tensor, terms: Tensor | None = None
     ) -> Tensor:
-        """phi_d: quality x max over the passage's tokens of importance x projection (EPIC eq. 4).
+        """phi_d: quality x max over the passage's tokens of importance x projection (EPIC eq. 4): float32 (n, |V|).
 
         The vocabulary is processed in chunks, so that the projections are never in memory all at once.
 
@@ -111,11 +111,7 @@ class Epic(nn.Module):
         tokens : (total, h), the contextual vectors of all passages, one after the other; no [CLS], [SEP] or padding
         lengths : tokens of each of the n passages, at least 1
         cls_vectors : (n, h), the passages' [CLS] vectors
-        terms : int64 (m,), the terms wanted; default: the whole vocabulary
-
-        Returns
-        -------
-        float32 (n, m); m is |V| by default
+        terms : int64 (m,), the terms wanted, which gives (n, m); default: the whole vocabulary
         """
         if terms is not None and not len(terms):
             return cls_vectors.new_zeros((len(lengths), 0), dtype=torch.float32)
@@ -129,9 +125,8 @@ class Epic(nn.Module):
         size = max(128, values // max(len(tokens), 1) // 64 * 64)
         pieces = []
         for start in range(0, len(decoder), size):
-            rows = decoder[start : start + size]
             own_bias = None if self.variant is Variant.PAPER_STRICT else bias[start : start + size]
-            projected = linear(features, rows, own_bias).float()
+            projected = linear(features, decoder[start : start + size], own_bias).float()
             if self.variant is Variant.OFFICIAL:
                 projected = importance(projected) if torch.is_grad_enabled() else _importance_in_place(projected)
             projected = projected * importances if torch.is_grad_enabled() else projected.mul_(importances)

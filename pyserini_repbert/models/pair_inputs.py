@@ -101,8 +101,7 @@ class PairInputs:
         short, long = room // 2, room - room // 2
         if min(query, text) <= short:
             return (query, room - query) if query <= text else (room - text, text)
-        fast = self.layout == PairLayout.PYGAGGLE_FAST
-        return (short, long) if fast and query <= text else (long, short)
+        return (short, long) if self.layout == PairLayout.PYGAGGLE_FAST and query <= text else (long, short)
 
 
 @dataclass(frozen=True)

@@ -43,10 +43,7 @@ class NgramMatches(nn.Module):
         count, and a document of fewer than k tokens gets zeros for the rest (the released code raises an error). The
         matches of query positions from q on, which are empty, follow from the filters' biases.
 
-        Parameters
-        ----------
-        similarity : float32 (n, channels, q, d)
-        document_mask : bool (n, d), True at tokens
+        `similarity` is float32 (n, channels, q, d), `document_mask` bool (n, d), True at tokens.
         """
         beyond = self.size - 1
         q = similarity.shape[2]
@@ -161,10 +158,8 @@ def similarity_histogram(similarity: Tensor, query_mask: Tensor, document_mask: 
     Ten bins of equal width cover [-1, 1), the eleventh counts similarities of 1. Within rounding (1e-6) of an edge, the
     bin depends on rounding, and so on the rest of the batch.
 
-    Parameters
-    ----------
-    similarity : float32 (n, channels, q, d)
-    query_mask, document_mask : bool (n, q), (n, d), True at tokens; only pairs of tokens count
+    `similarity` is float32 (n, channels, q, d). The masks, bool (n, q) and (n, d), are True at tokens; only pairs of
+    tokens count.
     """
     bins = (similarity + _NUDGE).mul_((N_BINS - 1) / 2).int().clamp_(0, N_BINS - 1).long()
     real = (query_mask[:, :, None] & document_mask[:, None, :]).to(similarity.dtype)[:, None]

@@ -12,7 +12,7 @@ whole query. The last part may be shorter than the others; its [SEP] has the sam
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -87,12 +87,9 @@ class CedrLayout:
 
     def collate(self, pairs: Sequence[Pair], device: torch.device | str = 'cpu') -> PairBatch:
         """One or more pairs as a batch on `device`."""
-        rows: list[tuple[list[int], list[int], int]] = []
-        first_rows, part_counts = [], []
-        for pair in pairs:
-            first_rows.append(len(rows))
-            rows += self._rows(pair)
-            part_counts.append(len(rows) - first_rows[-1])
+        rows = [row for pair in pairs for row in self._rows(pair)]
+        part_counts = [self.n_parts(pair) for pair in pairs]
+        first_rows = (np.cumsum(part_counts) - part_counts).tolist()
         lengths = np.asarray([len(ids) for ids, _, _ in rows])
         longest = int(lengths.max())
         columns = np.arange(longest)
@@ -111,18 +108,16 @@ class CedrLayout:
         tensors = (torch.from_numpy(array).to(device) for array in arrays)
         return PairBatch(None if real.all() else torch.from_numpy(real), *tensors)
 
-    def _rows(self, pair: Pair) -> list[tuple[list[int], list[int], int]]:
+    def _rows(self, pair: Pair) -> Iterator[tuple[list[int], list[int], int]]:
         """(ids, positions, where segment 1 begins) of each part."""
         query, document = pair
         begin = self._slots(pair) + 2
         size = self._part_length(pair)
-        rows = []
         for part in range(self.n_parts(pair)):
             chunk = document[part * size : (part + 1) * size]
             ids = [self.tokenizer.cls, *query, self.tokenizer.sep, *chunk, self.tokenizer.sep]
             places = [*range(len(query) + 1), begin - 1, *range(begin, begin + len(chunk)), begin + size]
-            rows.append((ids, places, len(query) + 2))
-        return rows
+            yield ids, places, len(query) + 2
 
     def _places(
         self, pairs: Sequence[Pair], first_rows: Sequence[int], row_length: int

@@ -31,10 +31,8 @@ def load_ranker(checkpoint: Checkpoint, n_layers: int | None = None, max_doc_len
     If a PACRR checkpoint does not name its k_max, it follows from the shape of its weights. Raises MismatchError for a
     checkpoint of another system, or a plain BERT.
 
-    Parameters
-    ----------
-    n_layers : run only BERT's first `n_layers` layers (CEDR section 3.2); default: all
-    max_doc_length : wordpieces kept of a document; default: the checkpoint's limit
+    `n_layers`: run only BERT's first `n_layers` layers (CEDR section 3.2); default: all. `max_doc_length`: wordpieces
+    kept of a document; default: the checkpoint's limit.
     """
     ranking = checkpoint.system(SYSTEM)
     if 'architecture' not in ranking:

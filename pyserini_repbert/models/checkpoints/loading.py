@@ -46,10 +46,8 @@ def load_model(
     Only `bert.pooler.*` and `tied` tensors may be left over, if their shapes are right. Raises DamagedFileError naming
     the missing, unexpected or misshapen tensors.
 
-    Parameters
-    ----------
-    tied : {name of a tensor: the parameter that it repeats}
-    tensors : the checkpoint's, if already read; those in float32 become the parameters themselves, uncopied
+    `tied` is {name of a tensor: the parameter that it repeats}. `tensors` are the checkpoint's, if already read; those
+    in float32 become the parameters themselves, uncopied.
     """
     with without_weights():
         model = make()
@@ -73,6 +71,5 @@ def load_model(
     ]
     if problems:
         raise DamagedFileError(f"checkpoint '{checkpoint.name}' does not fit its model: {'; '.join(problems)}")
-    parameters = {name: tensors[name].to(torch.float32).contiguous() for name in shapes}
-    model.load_state_dict(parameters, assign=True)
+    model.load_state_dict({name: tensors[name].to(torch.float32).contiguous() for name in shapes}, assign=True)
     return model.eval()

@@ -68,8 +68,7 @@ def scale_of(config_path: Path) -> float:
         scale = config['lora_alpha'] / (math.sqrt(config['r']) if config.get('use_rslora') else config['r'])
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise DamagedFileError(f'{config_path} is not the configuration of a LoRA adapter ({error!r})') from error
-    used = [name for name in _UNSUPPORTED if config.get(name)]
-    if used:
+    if used := [name for name in _UNSUPPORTED if config.get(name)]:
         raise DamagedFileError(f'{config_path} uses {", ".join(used)}: only plain LoRA adapters are supported')
     return float(scale)
 

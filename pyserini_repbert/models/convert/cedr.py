@@ -36,10 +36,8 @@ def convert_cedr(weights: Path, base: Checkpoint, target: Path) -> tuple[CedrSet
     The authors save only what was trained. Missing weights of BERT come from `base`, missing kernels of KNRM from their
     initial values; any other difference from the model that the file's names and shapes imply is an error.
 
-    Parameters
-    ----------
-    weights : a file of PyTorch weights, read without running code
-    base : the BERT that training began with: gives config, tokenizer, and the weights that the file lacks
+    `weights` is a file of PyTorch weights, read without running code. `base` is the BERT that training began with: it
+    gives config, tokenizer, and the weights that the file lacks.
     """
     check_absent(target)
     tensors = load_legacy(existing_file(weights, 'weights')).items()
@@ -87,8 +85,7 @@ def _frozen(weights: Path, missing: list[str], base: Checkpoint, settings: CedrS
     if settings.architecture is Architecture.KNRM:
         with torch.device('cpu'):
             known |= {f'kernels.{name}': value for name, value in KernelBank().state_dict().items()}
-    lacking = [name for name in missing if name not in known]
-    if lacking:
+    if lacking := [name for name in missing if name not in known]:
         names = f'{", ".join(lacking[:3])}{" and more" if len(lacking) > 3 else ""}'
         raise DamagedFileError(f"{weights} lacks {names}, which the base '{base.name}' does not have: fetch it again")
     return {name: known[name].contiguous() for name in missing}
