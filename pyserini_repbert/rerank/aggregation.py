@@ -62,10 +62,7 @@ def aggregate(
 def aggregate_differences(
     differences: NDArray[np.floating[Any]], method: str = Aggregation.SUM, samples: int | None = None, seed: Seed = 0
 ) -> NDArray[np.float64]:
-    """`aggregate` from the pairs' logit differences, (n, n), NaN where not scored.
-
-    'min' and 'max' give log p, which does not saturate.
-    """
+    """`aggregate` from logit differences, (n, n), NaN where not scored; 'min' and 'max' give unsaturated log p."""
     from pyserini_repbert.models.cross_encoder import log_probabilities
 
     logs = log_probabilities(np.asarray(differences, dtype=np.float64))
