@@ -52,11 +52,10 @@ class EpicTask(GroupTask):
         """
         queries = [query[: self.max_query] or self.unknown for query in queries]
         passages = [text[: self.max_passage] or self.unknown for text in passages]
-        owners = [row for row, query in enumerate(queries) for _ in query]
         return {
             **self._texts(queries, epic.QUERY_TYPE, 'query_'),
             **self._texts(passages, epic.PASSAGE_TYPE, 'passage_'),
-            'owners': torch.tensor(owners),
+            'owners': torch.tensor([row for row, query in enumerate(queries) for _ in query]),
             'query_of': torch.tensor(query_of),
             'terms': torch.tensor([term for query in queries for term in query]),
         }
