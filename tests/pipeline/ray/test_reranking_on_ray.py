@@ -1,11 +1,21 @@
 """`rerank --ray`: the same ranking as in one process, resumed after a loss; without Ray itself."""
 
 import pytest
+import torch
 
 from pyserini_repbert.commands import command, rerank
 from pyserini_repbert.errors import ClusterError
 from pyserini_repbert.pipeline import Machine
 from tests.pipeline.conftest import run_stages
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """As a worker has it: the last bit of a score may depend on the number of threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture
