@@ -172,10 +172,7 @@ def described(service: Service, index: ServedIndex) -> dict[str, Any]:
 async def answered(
     request: Request, service: Service, work: Callable[[RequestTrace], dict[str, Any]], reranks: bool = False
 ) -> Response:
-    """What `service.run` gives, as JSON made in its thread. Raises ClientDisconnect when the client goes away.
-
-    The trace is in `service.traces` meanwhile.
-    """
+    """The JSON of `work`, its trace in `service.traces` meanwhile. Raises ClientDisconnect if the client goes away."""
     trace, request_id = RequestTrace(), request.state.request_id
     service.traces[request_id] = trace
     task = asyncio.ensure_future(service.run(lambda trace: json_response(work(trace)), reranks, trace))
