@@ -11,7 +11,7 @@ from pathlib import Path
 from pyserini_repbert.commands.command import parser, refuse
 from pyserini_repbert.commands.flags import add_flags, named_paths, parsed, read_named, record_output
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
+from pyserini_repbert.evaluate.measures import Evaluation, evaluate, judged_only, parse_measures
 from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file, atomic_folder
@@ -36,6 +36,7 @@ def main(arguments: list[str]) -> None:
     add_flags(flags, 'qrels')
     add('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')
     add_flags(flags, 'measures')
+    add('--judged-only', action='store_true', help='leave out hits that nobody judged for the topic')
     add('--per-query', metavar='FILE', help='write the value of each topic')
     add('--compare', action='store_true', help='compare the other runs with the first by paired t-tests')
     add('--json', action='store_true', help='print JSON instead of tables')
@@ -49,7 +50,7 @@ def main(arguments: list[str]) -> None:
         judged = len(run.keys() & qrels.keys())
         if 2 * judged < len(run):
             print(f'warning: {judged} of the {len(run)} topics of {name} are judged', file=sys.stderr)
-        evaluations[name] = evaluate(run, qrels, measures)
+        evaluations[name] = evaluate(judged_only(run, qrels) if options.judged_only else run, qrels, measures)
     baseline, *compared = evaluations if options.compare else list(evaluations)[:1]
     tests = [(name, test) for name in compared for test in compare(evaluations[baseline], evaluations[name])]
     if options.per_query:

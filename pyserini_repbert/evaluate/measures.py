@@ -110,6 +110,16 @@ def _of_trec_eval(name: str) -> Any:
     return measures[0] if len(measures) == 1 else None
 
 
+def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> Run:
+    """The run without hits that are not judged for their topic: Sakai's condensed lists (SIGIR 2007).
+
+    Judgments that were pooled from other systems then do less harm to a new one.
+    """
+    return {
+        qid: Ranking.of([hit for hit in ranking if hit.docid in qrels.get(qid, {})]) for qid, ranking in run.items()
+    }
+
+
 def by_rank(run: Mapping[str, Ranking]) -> Run:
     """The run with the scores 1, 1/2, 1/3, …, so that an evaluator, which sorts by score, keeps its order."""
     from pyserini_repbert.data.runs import reciprocal_scores

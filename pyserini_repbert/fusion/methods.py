@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain
 from math import fsum, inf
 from typing import Any
 
@@ -164,7 +164,7 @@ def _summed(rankings: Sequence[Ranking], columns: Sequence[Array], k: int | None
     if len(rankings) == 2:
         first, second = (ranking.docids for ranking in rankings)
         rest = dict(zip(second, columns[1].tolist(), strict=True))
-        shared = list(map(rest.pop, first, repeat(-0.0)))  # x + -0.0 is x, also for -0.0
+        shared = [rest.pop(docid, -0.0) for docid in first]  # x + -0.0 is x, also for -0.0
         totals = np.fromiter(chain(shared, rest.values()), np.float64, len(shared) + len(rest))
         totals[: len(first)] += columns[0]
         return ranked(np.fromiter(chain(first, rest), object, len(totals)), totals, k)

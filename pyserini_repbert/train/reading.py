@@ -155,6 +155,8 @@ def _fault(recipe: Recipe) -> tuple[str, Keys] | None:
     if system is System.MLM and (validation or recipe.adapter):
         part = 'validation' if validation else 'adapter'
         return 'pre-training takes neither a validation nor an adapter: leave them out', (part,)
+    if validation and validation.run is None and system is not System.REPBERT:
+        return 'validation.run is missing: a reranker is validated on the hits of a run', ('validation',)
     for number, source in enumerate(recipe.data):
         if fault := _source_fault(recipe, source):
             return f'data.{number}: {fault}', ('data', number)

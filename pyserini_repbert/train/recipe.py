@@ -70,11 +70,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Validation:
-    """Evaluation during training, by reranking a run's hits as the finished model would; the best model is kept."""
+    """Evaluation during training, by ranking as the finished model would; the best model is kept.
+
+    Without a run, RepBERT ranks the whole corpus, and `depth` hits are evaluated.
+    """
 
     topics: Text
     qrels: Text
-    run: Text
+    run: Text | None = None
     corpus: Text | None = None
     index: Text | None = None
     corpus_format: Text = 'auto'

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import torch
 
-from pyserini_repbert.data.runs import iter_run
+from pyserini_repbert.data.runs import iter_run, reciprocal_scores
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.pipeline.opening import open_reranker
-from pyserini_repbert.ranking import NO_HITS, Query, Run, by_score
+from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, by_score
 from pyserini_repbert.train.checkpoints import write_checkpoint
 from pyserini_repbert.train.recipe import System, Validation
 from pyserini_repbert.train.tasks.base import Task
@@ -33,17 +34,30 @@ class Validator:
         self.qrels = {query.qid: qrels[query.qid] for query in self.topics}
         if not self.topics:
             raise InputError(f'validation: none of the topics is judged in {settings.qrels}: check topics and qrels')
-        hits = {qid: ranking for qid, ranking in iter_run(settings.run, settings.depth) if qid in self.qrels}
+        self.texts: dict[str, str] = {}  # of all candidates
+        self.candidates: Run = self._hits(settings.run) if settings.run else self._whole_corpus()
+
+    def _whole_corpus(self) -> Run:
+        settings = self.settings
+        if settings.corpus is None:
+            raise InputError('validation: without a run the whole corpus is ranked: name it')
+        corpus = open_corpus(settings.corpus, settings.corpus_format, settings.fields, keep_empty=True)
+        self.texts = {passage.docid: passage.text for passage in corpus}
+        ranking = Ranking(self.texts, reciprocal_scores(len(self.texts)))
+        return {query.qid: ranking for query in self.topics}
+
+    def _hits(self, run: str) -> Run:
+        settings = self.settings
+        hits = {qid: ranking for qid, ranking in iter_run(run, settings.depth) if qid in self.qrels}
         if not hits:
-            raise InputError(f'validation: {settings.run} has hits for none of the topics: check run and topics')
+            raise InputError(f'validation: {run} has hits for none of the topics: check run and topics')
         wanted = list(dict.fromkeys(docid for ranking in hits.values() for docid in ranking.docids))
         passages = open_texts(settings.corpus, settings.index, wanted, settings.corpus_format, settings.fields)
-        self.texts: dict[str, str] = {}  # of all candidates
         for docid, text in zip(wanted, passages.texts(wanted), strict=True):
             if text is None:
-                raise InputError(f"validation: passage '{docid}' of {settings.run} is not in the corpus: check both")
+                raise InputError(f"validation: passage '{docid}' of {run} is not in the corpus: check both")
             self.texts[docid] = text
-        self.candidates = {qid: ranking.with_texts(self.texts) for qid, ranking in hits.items()}
+        return {qid: ranking.with_texts(self.texts) for qid, ranking in hits.items()}
 
     def measure(self, task: Task, base: Checkpoint) -> float:
         """The measure's mean over the topics, for the task's model as it is now. Leaves random states as they were."""
@@ -63,5 +77,5 @@ class Validator:
         for query, vector in zip(self.topics, queries, strict=True):
             docids = self.candidates.get(query.qid, NO_HITS).docids
             scores = passages[[rows[docid] for docid in docids]] @ vector
-            run[query.qid] = by_score(docids, scores.tolist())
+            run[query.qid] = by_score(docids, scores.tolist())[: self.settings.depth]
         return run

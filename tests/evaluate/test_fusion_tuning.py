@@ -3,9 +3,10 @@ from collections import Counter
 import pytest
 
 from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.evaluate import main as evaluate_main
 from pyserini_repbert.commands.fusion import main
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.evaluate.measures import parse_measures
+from pyserini_repbert.evaluate.measures import judged_only, parse_measures
 from pyserini_repbert.evaluate.studies.fusion import FusionSetting, settings, tune_fusion
 from pyserini_repbert.fusion import fuse
 from pyserini_repbert.ranking import Ranking
@@ -111,3 +112,15 @@ def test_pyserinis_spellings(files):
     theirs = '--runs wrong.txt right.txt --method rrf --rrf.k 3 --runtag x --output theirs.txt'
     assert run(main, ours.split()) == run(main, theirs.split()) == 0
     assert (files / 'ours.txt').read_bytes() == (files / 'theirs.txt').read_bytes()
+
+
+def test_judged_documents_only(files, capsys):
+    found = judged_only(
+        {'1': ranking('x', 'b', 'y', 'good'), 'other': ranking('good')}, QRELS | {'1': {'b': 0, 'good': 1}}
+    )
+    assert found['1'].docids == ('b', 'good') and found['other'].docids == ()
+    command = '--qrels qrels.txt wrong.txt --measures P@1 Judged@1'.split()
+    assert run(evaluate_main, command) == 0
+    assert run(evaluate_main, [*command, '--judged-only']) == 0
+    plain, condensed = (line for line in capsys.readouterr().out.splitlines() if line.startswith('| wrong'))
+    assert plain.split()[-2:] == ['0.0000', '|'] and condensed.split()[-2:] == ['1.0000', '|']

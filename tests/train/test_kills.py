@@ -25,7 +25,7 @@ def killed(recipe_file, world, tmp_path):
         system, ranking, keys = SCENARIOS[scenario]
         training = TRAINING
         if scenario == 'adapter':
-            validation = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
+            validation = {key: world[key] for key in ('topics', 'qrels', 'corpus')}
             keys = keys | {'validation': validation | {'sample': 4, 'every': 2, 'patience': 1}}
             training = TRAINING | {'steps': 9, 'unit_layer': True, 'learning_rate': 0.05}
         recipe = recipe_file(system, ranking=ranking, training=training, **keys)
