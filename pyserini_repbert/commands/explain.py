@@ -100,7 +100,7 @@ def _text(explained: Mapping[str, Any]) -> str:
         pairs = markdown(['% better than', *docids], [[docid, *row] for docid, row in zip(docids, cells, strict=True)])
         methods = explained['methods']
         places = [
-            [docid, *(f'{one["order"].index(docid) + 1}. ({one["scores"][row]:.4f})' for one in methods.values())]
+            [docids[row], *(f'{one["order"].index(docid) + 1}. ({one["scores"][row]:.4f})' for one in methods.values())]
             for row, docid in enumerate(explained['docids'])
         ]
         return f'{pairs}\n\n{markdown(["rank (score)", *methods], places)}'

@@ -127,7 +127,7 @@ def _rerank(options: argparse.Namespace) -> None:
     about = {'passages': options.corpus or options.index, 'fields': options.fields}
     with contextlib.ExitStack() as held:
         if options.ray is not None:
-            fleet = held.enter_context(connected(options.ray, gpu=options.device not in ('cpu', 'auto')))
+            fleet = held.enter_context(connected(options.ray, options.threads, options.device not in ('cpu', 'auto')))
             machine = machine.model_copy(update={'ray': fleet})
         opened = open_pipeline(spec, machine)
         held.enter_context(contextlib.closing(opened.pipeline))
