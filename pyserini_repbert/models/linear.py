@@ -1,6 +1,7 @@
 """Linear layers.
 
-In float32, AMD's CPUs with AVX-512 compute them by oneDNN, in half of the time: MKL uses no AVX-512 there.
+In float32, AMD's CPUs with AVX-512 compute them by oneDNN, in half of the time of MKL's products
+(the command is in benchmarks/RESULTS.md).
 """
 
 from __future__ import annotations
