@@ -30,6 +30,8 @@ def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_
     add('--max-length', type=command.positive_int, help='wordpieces kept of a passage')
     add('--store-text', action='store_true', help=store_text)
     add('--shard', metavar='I/N', help='encode the I-th of N parts of the corpus, I from 0')
+    add('--shard-id', type=command.zero_or_more, metavar='I', help="the I of --shard, by Pyserini's flag")
+    add('--shard-num', type=command.positive_int, metavar='N', help='the N of --shard; with --ray, how many parts')
     together = parser.add_mutually_exclusive_group()
     together.add_argument('--finish', action='store_true', help='check the parts in --output, and join them')
     add_flags(together, 'ray')
@@ -39,7 +41,7 @@ def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_
 
 
 def check_flags(options: argparse.Namespace) -> None:
-    """Raises InputError for flags that do not go together."""
+    """Fill in `shard` from Pyserini's flags. Raises InputError for flags that do not go together."""
     flags = [given.partition('=')[0] for given in options.command if given.startswith('--')]
     if options.finish:
         for flag in flags:
@@ -48,9 +50,13 @@ def check_flags(options: argparse.Namespace) -> None:
         return
     missing = [f'--{name}' for name in ('corpus', 'encoder') if getattr(options, name) is None]
     command.refuse(missing, f'the following arguments are required: {", ".join(missing)}')
-    for flag in ('--shard', '--resume', '--workers') if options.ray is not None else ():
+    for flag in ('--shard', '--shard-id', '--resume', '--workers') if options.ray is not None else ():
         why = 'which makes all parts that are missing, by workers that tokenise themselves'
         command.refuse(flag in flags, f'{flag} does not go with --ray, {why}')
+    if options.ray is None and (options.shard_id, options.shard_num) != (None, None):
+        alone = options.shard or options.shard_id is None or options.shard_num is None
+        command.refuse(alone, '--shard-id and --shard-num go together, and without --shard: give both')
+        options.shard = f'{options.shard_id}/{options.shard_num}'
     check_outside(options.output, options.corpus)
 
 
@@ -114,7 +120,7 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -> Any:
     paths = getattr(corpus, 'paths', [])
     # Rows of a single file are counted exactly: no part may be empty.
     passages = (corpus.count_hint() if len(paths) > 1 else None) or sum(1 for _ in corpus)
-    parts = len(paths) if len(paths) > 1 else max(1, -(-passages // options.shard_size))
+    parts = options.shard_num or (len(paths) if len(paths) > 1 else max(1, -(-passages // options.shard_size)))
     work = EncodeParts(
         output=str(Path(options.output).absolute()),
         parts=parts,

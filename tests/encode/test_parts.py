@@ -75,11 +75,12 @@ def test_files_of_a_folder_are_dealt_out_where_there_are_as_many_as_parts(tmp_pa
     assert [docids(corpus.part(index, 4)) for index in range(4)] == [['d0', 'd4'], ['d1', 'd5'], ['d2'], ['d3']]
 
 
-def test_parts_put_together_have_the_bytes_of_an_index_made_at_once(made, call, tmp_path):
+@pytest.mark.parametrize('flags', ['--shard {}/3', '--shard-id {} --shard-num 3'])
+def test_parts_put_together_have_the_bytes_of_an_index_made_at_once(made, call, tmp_path, flags):
     folder = tmp_path / 'parts'
     assert call(*made, '--output', tmp_path / 'whole')[0] == 0
     for number, count in ((2, 3), (0, 4), (1, 4)):
-        done = call(*made, '--output', folder, '--shard', f'{number}/3')
+        done = call(*made, '--output', folder, *flags.format(number).split())
         assert done == (0, f'{folder}: part {number}/3 is done, {count} passages\n', '')
     with pytest.raises(InputError, match='is in parts'):
         DenseBundle(folder)
@@ -90,6 +91,12 @@ def test_parts_put_together_have_the_bytes_of_an_index_made_at_once(made, call, 
     assert record['settings']['store_text'] is True and record['models'][0]['precision'] == 'float32'
     again = call('--output', folder, '--finish')
     assert again[0] == 2 and 'no parts to put together' in again[2]
+
+
+@pytest.mark.parametrize('flags', ['--shard-id 0', '--shard-num 2', '--shard-id 0 --shard-num 2 --shard 0/2'])
+def test_pyserinis_flags_of_a_part_go_together(made, call, tmp_path, flags):
+    status, _, error = call(*made, '--output', tmp_path / 'parts', *flags.split())
+    assert status == 2 and '--shard-id and --shard-num go together' in error and len(error.splitlines()) == 1
 
 
 def test_parts_of_an_epic_index(tiny_epic, corpus_file, call, tmp_path):

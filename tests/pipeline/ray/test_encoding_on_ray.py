@@ -46,7 +46,7 @@ def test_the_same_for_epic(tiny_epic, corpus_file, call, fleet, connect, tmp_pat
 def test_what_was_stopped_goes_on(tiny_checkpoint, corpus_file, call, fleet, connect, tmp_path):
     made = ['--corpus', corpus_file(6), '--encoder', tiny_checkpoint(), '--shard-size', 2]
     connect(fleet(1))
-    assert call(encode.main, *made, '--output', tmp_path / 'whole', '--ray', 'auto')[0] == 0
+    assert call(encode.main, *made, '--output', tmp_path / 'whole', '--ray', 'auto', '--shard-num', 2)[0] == 0
     folder = tmp_path / 'many'
     connect(fleet(1, range(1, 20)))  # one part is made
     status, _, error = call(encode.main, *made, '--output', folder, '--ray', 'auto')
@@ -68,7 +68,7 @@ def test_a_line_that_cannot_be_used_is_refused_before_parts_begin(tiny_checkpoin
     assert not (tmp_path / 'many' / 'manifest.json').exists()
 
 
-@pytest.mark.parametrize('flag', [('--shard', '0/2'), ('--resume',), ('--finish',)])
+@pytest.mark.parametrize('flag', [('--shard', '0/2'), ('--shard-id', '0'), ('--resume',), ('--finish',)])
 def test_flags_that_do_not_go_together(call, tmp_path, flag):
     made = ['--corpus', 'c', '--encoder', 'e', '--output', tmp_path / 'many', '--ray', 'auto']
     status, _, error = call(encode.main, *made, *flag)
