@@ -171,6 +171,10 @@ class Notes(Trace):
         for place, part in other.parts.items():
             self.at(place, part.name).add(part)
 
+    def leaves(self) -> list[Notes]:
+        """The notes of the parts without parts of their own, in the order of their places: as `Ranker.leaves`."""
+        return [notes for notes in self.walk() if not notes.parts]
+
     def walk(self) -> Iterator[Notes]:
         """These notes and those of all parts, in the order of their places."""
         yield self

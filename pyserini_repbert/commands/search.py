@@ -117,7 +117,7 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
             hits = hits.with_texts(dict(zip(hits.docids, pipeline.texts(hits.docids), strict=True)))
             reasons: Sequence[Sequence[str]] = ()
             if options.explain or options.interactive:
-                searchers = watcher.parts[0].parts.values()
+                searchers = watcher.parts[0].leaves()
                 names, inputs = [part.name for part in searchers], [part.run[topic.qid] for part in searchers]
                 reasons = hit_reasons(topic.text, hits, names, inputs, last, spec.depth)
             yield shown_hits(topic.text, hits, reasons)
@@ -144,7 +144,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
             seconds = watcher.began.get('rerank', time.perf_counter()) - watcher.began['search']
     write_run(options.output, run, options.output_format, options.tag)
     record_output(options, options.output, ('topics', 'corpus', 'index', 'sparse'), *opened[1:])
-    parts = watcher.parts[0].parts.values()  # of each searcher
+    parts = watcher.parts[0].leaves()  # of each searcher
     names = [part.name for part in parts]
     if options.provenance:
         write_provenance(options.provenance, names, [part.run for part in parts], run)

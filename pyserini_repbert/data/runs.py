@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ SCORE_DIGITS = 6
 _PER_UNIT = 10.0**SCORE_DIGITS
 _UNIT_IS_ENOUGH_BELOW = 16.0  # 32-bit floats below 16 are less than 10^-6 apart: a step of one digit is not lost
 _GREATEST_SCORE = 1e38  # 32-bit floats end at 3.4e38; a long list of ties needs room below its lowest score
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class RunFormat(StrEnum):
@@ -101,6 +103,33 @@ def reciprocal_scores(n: int) -> tuple[float, ...]:
     They also serve to evaluate a ranking by its order alone, since evaluators break ties in ways of their own.
     """
     return _RECIPROCALS[:n] + tuple(1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1))
+
+
+def ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
+    """The k best of documents, an object array, by (-total, docid); None: all."""
+    order = np.argsort(-totals)  # ties in any order: they are sorted by docid below
+    totals = totals[order]
+    if k is not None and k < len(order):  # those that tie with the k-th may come before it
+        end = int(np.searchsorted(-totals, -totals[k - 1], side='right')) if k else 0
+        order, totals = order[:end], totals[:end]
+    ordered = docids[order]
+    _order_ties(ordered, totals)
+    return Ranking(ordered[:k].tolist(), totals[:k].tolist())
+
+
+def _order_ties(docids: Array, totals: Array) -> None:
+    """Sort, in place, the docids of each stretch of equal totals; `totals` is sorted."""
+    equal = np.zeros(len(totals) + 1, dtype=bool)  # to the total before
+    np.equal(totals[1:], totals[:-1], out=equal[1:-1])
+    if not equal.any():
+        return
+    starts, stops = np.flatnonzero(equal[1:] > equal[:-1]), np.flatnonzero(equal[1:] < equal[:-1]) + 1
+    of_two = stops - starts == 2
+    pairs = starts[of_two]  # common: documents at one rank of different runs
+    pairs = pairs[docids[pairs] > docids[pairs + 1]]
+    docids[pairs], docids[pairs + 1] = docids[pairs + 1], docids[pairs]
+    for start, stop in zip(starts[~of_two].tolist(), stops[~of_two].tolist(), strict=True):
+        docids[start:stop] = sorted(docids[start:stop])
 
 
 def write_run(

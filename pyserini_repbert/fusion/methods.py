@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from math import fsum, inf
-from typing import Any
 
 import numpy as np
 
-from pyserini_repbert.data.runs import reciprocal_scores
+from pyserini_repbert.data.runs import Array, ranked, reciprocal_scores
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
@@ -22,7 +21,6 @@ from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 RRF_K = 60.0  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class FusionMethod(Choice, what='fusion method'):
@@ -144,18 +142,6 @@ def scaled(scores: Sequence[float], scale: Normalization) -> Array:
     return (values - lowest) / (width if scale is Normalization.MINMAX else values.std())  # type: ignore[no-any-return]
 
 
-def ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
-    """The k best of documents, an object array, by (-total, docid); None: all."""
-    order = np.argsort(-totals)  # ties in any order: they are sorted by docid below
-    totals = totals[order]
-    if k is not None and k < len(order):  # those that tie with the k-th may come before it
-        end = int(np.searchsorted(-totals, -totals[k - 1], side='right')) if k else 0
-        order, totals = order[:end], totals[:end]
-    ordered = docids[order]
-    _order_ties(ordered, totals)
-    return Ranking(ordered[:k].tolist(), totals[:k].tolist())
-
-
 def _summed(rankings: Sequence[Ranking], columns: Sequence[Array], k: int | None) -> Ranking:
     """The k best by the sum of their scores in `columns`, float64 (n,) for each ranking.
 
@@ -174,18 +160,3 @@ def _summed(rankings: Sequence[Ranking], columns: Sequence[Array], k: int | None
             terms.setdefault(docid, []).append(score)
     totals = np.fromiter(map(fsum, terms.values()), np.float64, len(terms))
     return ranked(np.fromiter(terms, object, len(terms)), totals, k)
-
-
-def _order_ties(docids: Array, totals: Array) -> None:
-    """Sort, in place, the docids of each stretch of equal totals; `totals` is sorted."""
-    equal = np.zeros(len(totals) + 1, dtype=bool)  # to the total before
-    np.equal(totals[1:], totals[:-1], out=equal[1:-1])
-    if not equal.any():
-        return
-    starts, stops = np.flatnonzero(equal[1:] > equal[:-1]), np.flatnonzero(equal[1:] < equal[:-1]) + 1
-    of_two = stops - starts == 2
-    pairs = starts[of_two]  # common: documents at one rank of different runs
-    pairs = pairs[docids[pairs] > docids[pairs + 1]]
-    docids[pairs], docids[pairs + 1] = docids[pairs + 1], docids[pairs]
-    for start, stop in zip(starts[~of_two].tolist(), stops[~of_two].tolist(), strict=True):
-        docids[start:stop] = sorted(docids[start:stop])

@@ -68,13 +68,15 @@ def joined(
     spec: PipelineSpec, searchers: Sequence[Ranker], rerankers: Sequence[Ranker] = (), texts: Texts | None = None
 ) -> Pipeline:
     """A pipeline of open rankers: of searchers, which are fused as the spec says, and of rerankers."""
-    first = [Fusion(searchers, depth=spec.depth, **spec.formula)] if searchers else []
+    first = searchers if len(searchers) < 2 else [Fusion(searchers, depth=spec.depth, **spec.formula)]
     return Pipeline([*first, *rerankers], texts)
 
 
 def _searchers(spec: PipelineSpec, machine: Machine, on_build: Building) -> tuple[list[Ranker], list[Input]]:
     """The searchers of a spec, in the order in which they are fused; and the indexes that they search."""
-    combiner(len(spec.sparse) + spec.is_dense, **spec.formula)  # refuses wrong settings before anything is opened
+    formula = spec.formula
+    if spec.fusion != 'interleave':
+        combiner(len(spec.sparse) + spec.is_dense, **formula)  # refuses wrong settings before anything is opened
     device = machine.devices[0]
     changes = {'threads': machine.threads, 'remove_duplicates': spec.remove_duplicates}
     parts: list[Ranker] = []

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.runs import ranked
 from pyserini_repbert.data.values import MAX_THREADS
 from pyserini_repbert.encode import encoders
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.fusion.methods import ranked
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder

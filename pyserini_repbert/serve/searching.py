@@ -92,7 +92,7 @@ def answer(
     ranking = joined(spec, systems, stages, index).rank([Query(_QID, ask.query)], None, depth, notes)[_QID]
 
     searched, reranked = notes.parts[0], notes.parts.get(1)
-    systems_notes = list(searched.parts.values())
+    systems_notes = searched.leaves()
     searched_depth = depth if len(systems) == 1 else fused_depth(spec.fusion, depth) or depth
     parts, steps = [], []
     for part_notes in systems_notes:
@@ -105,7 +105,7 @@ def answer(
         ms = _ms(searched) - max(map(_ms, systems_notes))
         steps.append(Step(step=spec.fusion, ms=ms, inferences=0, candidates=len(searched.run[_QID])))
     below = parts[-1].below
-    stage_notes = (list(reranked.parts.values()) or [reranked]) if reranked else []
+    stage_notes = reranked.leaves() if reranked else []
     for stage, part_notes in zip(stages, stage_notes, strict=False):  # nothing is reranked where nothing was found
         parts.append(PartRanking(stage.name, part_notes.run[_QID][: stage.reads]))
         cost = part_notes.cost or StageCost(stage.name, 1, 0, 0.0, None, 0, None)

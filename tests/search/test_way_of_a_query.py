@@ -28,9 +28,14 @@ def floor_of():
     return lambda file: floors[Path(file).relative_to(PACKAGE).parts[0].removesuffix('.py')]
 
 
+def room_of(file):
+    parts = Path(file).relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else 'ground'
+
+
 @pytest.fixture
-def climbs(floor_of):
-    """climbs(function): the calls from a lower floor to a higher one while it runs, also through other packages."""
+def way():
+    """way(function): the calls from one room to another while it runs, also through other packages."""
 
     def ours(frame):
         while frame is not None and not frame.f_code.co_filename.startswith(f'{PACKAGE}/'):
@@ -38,36 +43,57 @@ def climbs(floor_of):
         return frame
 
     def traced(function):
-        found = set()
+        calls = []
 
         def note(frame, event, argument):
             below = ours(frame.f_back)
             if event != 'call' or below is None or ours(frame) is not frame:
                 return
-            names = frame.f_code.co_name, below.f_code.co_name
-            files = frame.f_code.co_filename, below.f_code.co_filename
-            if '<module>' not in names and floor_of(files[0]) > floor_of(files[1]):
-                found.add((names[1], names[0]))
+            names = below.f_code.co_name, frame.f_code.co_name
+            files = below.f_code.co_filename, frame.f_code.co_filename
+            if '<module>' not in names and room_of(files[0]) != room_of(files[1]):
+                calls.append((*files, *names))
 
         sys.setprofile(note)
         try:
             function()
         finally:
             sys.setprofile(None)
-        return found
+        return calls
 
     return traced
 
 
-def test_only_declared_methods_climb(climbs, tiny_checkpoint, corpus_file, cross_encoder_folder, tmp_path):
+@pytest.fixture
+def climbs(way, floor_of):
+    """climbs(function): (caller, called) of the calls from a lower floor to a higher one."""
+    return lambda function: [
+        (caller, called) for below, above, caller, called in way(function) if floor_of(above) > floor_of(below)
+    ]
+
+
+@pytest.fixture
+def index(corpus_file, tiny_checkpoint, tmp_path):
     encode_corpus(
         open_corpus(corpus_file(9)), RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'b', store_text=True
     )
-    asked = ['--index', str(tmp_path / 'b'), '--query', 'red cat', '--rerank', f'{cross_encoder_folder("monobert")}@2']
+    return str(tmp_path / 'b')
+
+
+def test_a_dense_query_takes_eight_rooms_and_four_climbs(way, climbs, index):
+    asked = ['--index', index, '--query', 'red cat']
+    rooms = {room_of(file) for call in way(lambda: search.main(asked)) for file in call[:2]} - {'ground'}
+    assert rooms == {'commands', 'data', 'encode', 'index', 'models', 'names', 'pipeline', 'search'}
+    of_contract = [('rank', '_rank'), ('run_pipeline', 'begins'), ('rank', '_rank'), ('run_pipeline', 'advance')]
+    assert climbs(lambda: search.main(asked)) == of_contract
+
+
+def test_only_declared_methods_climb(climbs, index, cross_encoder_folder):
+    asked = ['--index', index, '--query', 'red cat', '--rerank', f'{cross_encoder_folder("monobert")}@2']
     declared = {*vars(Ranker), *vars(Trace)}
     others = {
         (caller, called)
-        for caller, called in climbs(lambda: search.main([*asked, '--explain']))
+        for caller, called in set(climbs(lambda: search.main([*asked, '--explain'])))
         - {
             ('making', '_batches'),  # batches are made when they are taken
             ('making', '<genexpr>'),
