@@ -17,6 +17,7 @@ def main(arguments: list[str]) -> None:
     add('--set', action='append', default=[], metavar='KEY=VALUE', help='replace a value, as in training.steps=100')
     add('--output', help='the checkpoint folder; default: runs/NAME')
     add('--device', default='auto', help='cpu, or auto: a GPU if there is one')
+    add('--logs', default='csv', choices=('csv', 'tensorboard'), help='log.csv, or also event files in tensorboard/')
     add_flags(parser, 'threads', 'offline', 'begun')
     options = parser.parse_args(arguments)
     from pyserini_repbert.train.reading import read_recipe, recipe_path
@@ -34,6 +35,7 @@ def main(arguments: list[str]) -> None:
         recipe,
         options.output or f'runs/{recipe.name}',
         quiet=options.quiet or not sys.stderr.isatty(),
+        tensorboard=options.logs == 'tensorboard',
         **command.picked(options, 'resume', 'overwrite', 'device'),
     )
     if int(os.environ.get('RANK', '0')):

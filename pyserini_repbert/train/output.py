@@ -25,7 +25,12 @@ from pyserini_repbert.train.recipe import Recipe
 
 RECIPE = 'recipe.yaml'
 LOG = 'log.csv'
+EVENTS = 'tensorboard'  # a folder
 METRIC = 'eval_measure'  # column of the log: the validation measure
+CUTOFF, AT_CUTOFF = (
+    'eval_cutoff',
+    'eval_at_cutoff',
+)  # where the best model so far should stop reranking, and METRIC then
 REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done
 _CHECKPOINT = 'checkpoint-'  # a folder of the Trainer's, with the step's number
 _STATE = 'trainer_state.json'  # in it, written last
@@ -38,6 +43,8 @@ class Trained(NamedTuple):
     steps: int  # fewer than asked for if training stopped early
     loss: float  # mean over the steps
     best: float | None  # validation measure of the best model, which is the result
+    cutoff: int | None = None  # how many hits of the validation topics the model should best rerank
+    at_cutoff: float | None = None  # the measure then
     before: float | None = None  # validation measure of the base
 
     @classmethod
@@ -51,7 +58,9 @@ class Trained(NamedTuple):
                 steps = int(row['step'])
         measured = {int(row['step']): float(row[METRIC]) for row in rows if METRIC in row}
         base, best = measured.pop(0, None), max(measured.values(), default=None)
-        return cls(folder, steps, total / max(steps, 1), best, base)
+        tuned = [(int(row[CUTOFF]), float(row[AT_CUTOFF])) for row in rows if CUTOFF in row]
+        cutoff, at_cutoff = tuned[-1] if tuned else (None, None)
+        return cls(folder, steps, total / max(steps, 1), best, cutoff, at_cutoff, base)
 
     @property
     def validated(self) -> str:
@@ -183,6 +192,8 @@ def finished_output(target: Path) -> Iterator[Path]:
         yield folder
         for name in (LOG, RECIPE):
             shutil.copyfile(work / name, folder / name)
+        if (work / EVENTS).is_dir():
+            shutil.copytree(work / EVENTS, folder / EVENTS)
         if (work / REPLACES).is_file() and target.exists():
             earlier = _set_aside(target)
     if earlier is not None:

@@ -12,13 +12,14 @@ from typing import Any
 import torch
 import transformers
 from torch import nn
+from transformers.integrations import TensorBoardCallback
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.train.output import LOG, METRIC, is_first
+from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC, is_first
 from pyserini_repbert.train.sources import InstanceStream
 from pyserini_repbert.train.tasks.base import Batch, Task, parameter_groups
 from pyserini_repbert.train.validation import Validator
@@ -26,7 +27,7 @@ from pyserini_repbert.train.validation import Validator
 logger = logging.getLogger(__name__)
 
 GPU_WORKERS = 4  # processes that prepare a GPU's batches, where the recipe does not say
-_COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC)
+_COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUTOFF)
 
 
 class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
@@ -41,6 +42,7 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         folder: Path,
         device: str = 'auto',
         quiet: bool = False,
+        tensorboard: bool = False,
     ) -> None:
         self.base, self.stream, self.validator = base, stream, validator
         self.restored: Path | None = None
@@ -51,6 +53,10 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         self.csv = CsvLog(folder / LOG, self.per_step * task.inputs_per_instance * max(1, recipe.training.group))
         stream.chunk = args.per_device_train_batch_size * args.world_size
         callbacks: list[transformers.TrainerCallback] = [self.csv]
+        if tensorboard and is_first():
+            from torch.utils.tensorboard import SummaryWriter
+
+            callbacks.append(TensorBoardCallback(SummaryWriter(str(folder / EVENTS))))
         if recipe.validation is not None and recipe.validation.patience:
             callbacks.append(transformers.EarlyStoppingCallback(recipe.validation.patience))
         super().__init__(
@@ -114,9 +120,12 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         return float(tokens * sum(weight.numel() * (6.0 if weight.requires_grad else 4.0) for weight in used))
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
-        """Rank and measure the validation topics."""
+        """Rank and measure the validation topics; for the best trained model so far, also how many hits to rerank."""
         assert self.validator is not None
         metrics = {METRIC: self.validator.measure(self.accelerator.unwrap_model(self.model), self.base)}
+        before = self.state.best_metric
+        if self.state.global_step and (before is None or metrics[METRIC] > before):
+            metrics |= self.validator.cutoff()
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics

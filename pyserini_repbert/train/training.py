@@ -34,14 +34,16 @@ def train(
     overwrite: bool = False,
     device: str = 'auto',
     quiet: bool = True,
+    tensorboard: bool = False,
 ) -> Trained:
     """Train a recipe's model; while it runs, its state is in the folder `OUTPUT.training`.
 
     The folder `output` appears when all is done, with the model card and the log. With `resume`, training goes on from
     the last checkpoint, and the losses are those of a training that was never stopped. With `overwrite`, it replaces
-    an earlier training's output and state. `device` is 'cpu', or 'auto' for a GPU where there is one.
+    an earlier training's output and state. `device` is 'cpu', or 'auto' for a GPU where there is one. `tensorboard`
+    also writes TensorBoard's event files, to `tensorboard` in the state, then in the output.
     """
-    check_machine(recipe, device)
+    check_machine(recipe, device, tensorboard)
     from transformers import set_seed
     from transformers.utils.logging import set_verbosity_error
 
@@ -73,7 +75,7 @@ def train(
     stream = InstanceStream(sources, settings.seed, settings.shuffle)
     with state_folder(recipe, target, resume, overwrite) as (work, checkpoint):
         set_seed(settings.seed)
-        trainer = RankingTrainer(task, stream, validator, base, work, device, quiet)
+        trainer = RankingTrainer(task, stream, validator, base, work, device, quiet, tensorboard)
         trainer.run(checkpoint)
         trained = Trained.of(target, trainer.state.log_history)
         if not is_first():
@@ -103,6 +105,9 @@ def model_card(recipe: Recipe, base: Checkpoint, trained: Trained, settings: str
     lines = [f'steps: {trained.steps} of {recipe.training.steps}', f'mean training loss: {trained.loss:.4f}']
     if validation is not None and trained.best is not None:
         lines.append(f'validation, {validation.measure}: {trained.validated}')
+        if trained.cutoff is not None:
+            best = f'{trained.cutoff} hits reranked, {validation.measure}: {trained.at_cutoff:.4f}'
+            lines.append(f'best cut-off on the validation topics: {best}')
     versions = ', '.join(f'{name} {metadata.version(name)}' for name in ('torch', 'transformers', 'accelerate'))
     results = '\n'.join(f'- {line}' for line in lines)
     return f"""---
@@ -145,12 +150,15 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
     return [TrainingSource(source, n, guard, *teaching) for n, source in enumerate(recipe.data)]
 
 
-def check_machine(recipe: Recipe, device: str) -> None:
+def check_machine(recipe: Recipe, device: str, tensorboard: bool = False) -> None:
     """Raise MissingDependencyError or InputError where packages or the device do not allow what is asked for."""
     import torch
 
     with needs('accelerate', 'training', 'train'):
         import accelerate  # noqa: F401
+    if tensorboard:
+        with needs('tensorboard', 'TensorBoard', 'train'):
+            import torch.utils.tensorboard
 
     if device not in ('auto', 'cpu'):
         raise InputError(f"device '{device}' was given: 'cpu' or 'auto' (choose GPUs with CUDA_VISIBLE_DEVICES)")

@@ -12,6 +12,7 @@ from pyserini_repbert.data.runs import iter_run, reciprocal_scores
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
+from pyserini_repbert.evaluate.studies.depths import rerank_at_depths
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.texts import open_texts
@@ -19,6 +20,7 @@ from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.pipeline.opening import open_reranker
 from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, by_score
 from pyserini_repbert.train.checkpoints import write_checkpoint
+from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF
 from pyserini_repbert.train.recipe import System, Validation
 from pyserini_repbert.train.tasks.base import Task
 
@@ -35,6 +37,7 @@ class Validator:
         if not self.topics:
             raise InputError(f'validation: none of the topics is judged in {settings.qrels}: check topics and qrels')
         self.texts: dict[str, str] = {}  # of all candidates
+        self.ranked: Run = {}  # what was measured last
         self.candidates: Run = self._hits(settings.run) if settings.run else self._whole_corpus()
 
     def _whole_corpus(self) -> Run:
@@ -64,8 +67,17 @@ class Validator:
         device = str(next(task.ranker.parameters()).device)
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
             write_checkpoint(Path(folder), task, base)
-            ranked = self._ranked(folder, device)
-        return evaluate(by_rank(ranked), self.qrels, self.measures).means[self.settings.measure]
+            self.ranked = self._ranked(folder, device)
+        return evaluate(by_rank(self.ranked), self.qrels, self.measures).means[self.settings.measure]
+
+    def cutoff(self) -> dict[str, float]:
+        """How many hits the model that was measured last should rerank (EPIC section 3); empty without a run."""
+        if self.settings.run is None or not self.ranked:
+            return {}
+        depths = range(max(map(len, self.candidates.values())) + 1)
+        values = rerank_at_depths(self.candidates, self.ranked, self.qrels, self.measures, depths)
+        best = max(depths, key=lambda depth: values[depth][self.settings.measure])  # the smallest of equal ones
+        return {CUTOFF: best, AT_CUTOFF: values[best][self.settings.measure]}
 
     def _ranked(self, model: str, device: str) -> Run:
         if self.system is not System.REPBERT:

@@ -7,6 +7,15 @@ import torch
 
 from pyserini_repbert.train.output import Trained, read_log
 from pyserini_repbert.train.trainer import CsvLog, RankingTrainer
+from pyserini_repbert.train.training import train
+
+REPBERT = {'max_query_length': 8, 'max_doc_length': 16}
+
+
+def test_event_files_lie_beside_the_log(tiny_recipe, tmp_path):
+    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'steps': 1})
+    train(recipe, tmp_path / 'out', tensorboard=True, device='cpu')
+    assert any((tmp_path / 'out/tensorboard').iterdir())
 
 
 def test_a_log_has_what_the_state_has_logged(tmp_path):
@@ -19,7 +28,7 @@ def test_a_log_has_what_the_state_has_logged(tmp_path):
     log.on_train_begin(None, state, TrainerControl())
     state.log_history.append({'loss': 3.2, 'step': 12})
     log.on_log(None, state, TrainerControl(), {'loss': 3.2})
-    assert log.path.read_text().splitlines()[1:] == ['1,0.1,,,', '1,,,,0.5', '12,3.2,,,']
+    assert log.path.read_text().splitlines()[1:] == ['1,0.1,,,,,', '1,,,,0.5,,', '12,3.2,,,,,']
     assert read_log(tmp_path / 'none.csv') == []
 
 
@@ -36,12 +45,12 @@ def test_what_came_of_a_training_is_told_by_its_log(tmp_path):
     """Losses of 3, 3 and 1 steps: (3 · 1.0 + 3 · 0.5 + 1 · 0.8) / 7."""
     rows = [
         {'step': 3, 'loss': 1.0},
-        {'step': 4, 'eval_measure': 0.25},
+        {'step': 4, 'eval_measure': 0.25, 'eval_cutoff': 5, 'eval_at_cutoff': 0.5},
         {'step': 6, 'loss': 0.5},
         {'step': 7, 'loss': 0.8},
         {'step': 7, 'eval_measure': 0.125},
     ]
-    expected = Trained(tmp_path, 7, pytest.approx(5.3 / 7), 0.25)
+    expected = Trained(tmp_path, 7, pytest.approx(5.3 / 7), 0.25, 5, 0.5)
     assert Trained.of(tmp_path, rows) == expected
     names = sorted({name for row in rows for name in row})
     assert Trained.of(tmp_path, [{name: str(row.get(name, '')) for name in names} for row in rows]) == expected

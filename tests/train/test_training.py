@@ -151,6 +151,22 @@ def test_bfloat16_trains_weights_of_single_precision(system, tiny_recipe, tmp_pa
     assert np.isfinite(scores(system, tmp_path / 'out')).all()
 
 
+def test_the_log_and_the_card_say_how_many_hits_to_rerank(tiny_recipe, tmp_path, world, monkeypatch):
+    """The validation run has each topic's relevant passage first: a model that puts it last is best left out."""
+    from pyserini_repbert.rerank import MonoBertReranker
+
+    monkeypatch.setattr(
+        MonoBertReranker, 'score_lists', lambda self, queries, lists, *_: [np.arange(len(own)) for own in lists]
+    )
+    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
+    recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], validation=settings | {'sample': 6, 'every': 3})
+    done = train(recipe, tmp_path / 'out', device='cpu')
+    assert (done.cutoff, done.at_cutoff, done.best) == (0, 1.0, pytest.approx(1 / 6))
+    assert [row['eval_cutoff'] for row in read_log(tmp_path / 'out/log.csv') if row['eval_measure']] == ['', '0', '']
+    card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
+    assert '- best cut-off on the validation topics: 0 hits reranked, MRR@10: 1.0000' in card
+
+
 def test_a_base_with_other_heads_and_old_names(tiny_recipe, tmp_path):
     """BERT's own checkpoint: heads that RepBERT has no use for, layer norms under their first names."""
     from safetensors.torch import load_file, save_file
