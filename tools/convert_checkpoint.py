@@ -2,7 +2,7 @@
 
     python tools/convert_checkpoint.py repbert repbert.ckpt-350000.zip FOLDER
     python tools/convert_checkpoint.py epic epic.p FOLDER
-    python tools/convert_checkpoint.py duobert ARCHIVE.zip FOLDER
+    python tools/convert_checkpoint.py duobert ARCHIVE.zip FOLDER [--checkpoint model.ckpt-100000]
     python tools/convert_checkpoint.py cedr weights.p FOLDER --base BERT
 
 RepBERT: the archive (386 MB, MD5 b59a574f53c92de6a4ddd4b3fbef784a) or its unpacked folder. EPIC: the file `epic.p`
@@ -31,6 +31,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument('source', type=Path, help='what was published')
     parser.add_argument('output', type=Path, help='the folder to make')
     parser.add_argument('--vocabulary', type=Path, help="a vocab.txt; default: the source's, or bert-base-uncased's")
+    parser.add_argument('--checkpoint', default='', help='monobert, duobert: which one, where there are several')
     parser.add_argument('--base', help='cedr: the BERT that training began with, a catalog name or a folder')
     options = parser.parse_args(arguments)
     system, source, output = options.system, options.source, options.output
@@ -53,7 +54,7 @@ def main(arguments: list[str]) -> None:
         from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
 
         ranking = {'system': system, 'max_query_length': _QUERY_LIMITS[system], 'max_length': 512}
-        convert_tensorflow(source, output, ranking, options.vocabulary)
+        convert_tensorflow(source, output, ranking, options.vocabulary, options.checkpoint)
         print(f'{output}: {system}')
 
 

@@ -47,6 +47,24 @@ def test_weights_without_the_prefix_are_the_body(tiny_checkpoint):
     assert (RepBertQueryEncoder(folder).encode('the cat sat') == expected).all()
 
 
+def test_weights_in_several_files_of_several_types_are_one_model(tiny_checkpoint):
+    folder = tiny_checkpoint()
+    expected = RepBertQueryEncoder(folder).encode('cat')
+    tensors = load_file(folder / 'model.safetensors')
+    (folder / 'model.safetensors').unlink()
+    files = {name: f'model-{n % 2 + 1:05d}-of-00002.safetensors' for n, name in enumerate(sorted(tensors))}
+    for file, dtype in zip(sorted(set(files.values())), (torch.float64, torch.float32), strict=True):
+        save_file({name: tensors[name].to(dtype) for name in tensors if files[name] == file}, folder / file)
+    (folder / 'model.safetensors.index.json').write_text(json.dumps({'weight_map': files}))
+    assert (RepBertQueryEncoder(folder).encode('cat') == expected).all()
+    before = open_checkpoint(folder).weights_sha256
+    save_file({name: tensors[name] for name in tensors if files[name] == file}, folder / file, {'format': 'pt'})
+    assert open_checkpoint(folder).weights_sha256 != before
+    (folder / file).unlink()
+    with pytest.raises(InputError, match=f'has no {file}'):
+        RepBertQueryEncoder(folder)
+
+
 @pytest.mark.parametrize('name', ['model.safetensors', 'config.json', 'vocab.txt'])
 def test_a_folder_that_lacks_a_file_is_no_checkpoint(tiny_checkpoint, name):
     folder = tiny_checkpoint()

@@ -6,11 +6,13 @@ from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.checkpoints.weights import read_weights
 
 TENSORS = {
-    'b.odd': torch.arange(3, dtype=torch.float16),  # what follows begins at no multiple of four
+    'b.odd': torch.arange(3, dtype=torch.uint8),  # what follows begins at no multiple of four
     'a.matrix': torch.arange(35, dtype=torch.float32).reshape(5, 7),
     'half': torch.tensor([[1.5, -2.25]], dtype=torch.float16),
     'brain': torch.tensor([0.1, 3e38], dtype=torch.bfloat16),
     'number': torch.tensor(7, dtype=torch.int64),
+    'flags': torch.tensor([True, False]),
+    'eight': torch.tensor([0.5, 448.0]).to(torch.float8_e4m3fn),
     'none': torch.zeros(0, 4),
 }
 
@@ -32,7 +34,7 @@ def test_tensors_are_those_that_were_written(file):
 
 def test_what_is_mapped_is_the_same_and_leaves_the_file_alone(file):
     before = file.read_bytes()
-    for ending in ('matrix', 'half', 'none'):
+    for ending in ('matrix', 'half', 'none', 'eight'):
         found = read_weights(file, ending)
         for name, value in TENSORS.items():
             assert found[name].dtype is value.dtype and found[name].shape == value.shape

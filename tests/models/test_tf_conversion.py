@@ -8,6 +8,7 @@ from rehearsal.tensor_bundle import write_bundle
 
 from pyserini_repbert import catalog
 from pyserini_repbert.checksums import digest
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
@@ -40,6 +41,20 @@ def test_tables_of_several_blocks_and_files(per_block, shards, tmp_path):
     assert bundle.shapes() == {name: tensors[name].shape for name in sorted(tensors)}
     for name, value in tensors.items():
         np.testing.assert_array_equal(bundle.tensor(name), value)
+
+
+def test_one_of_several_checkpoints_is_named(tmp_path):
+    folder = tmp_path / 'published'
+    folder.mkdir()
+    for file in WRITTEN.glob('model.ckpt-7.*'):
+        for name in (file.name, file.name.replace('-7', '-8')):
+            (folder / name).write_bytes(file.read_bytes())
+    arguments = ['duobert', str(folder), str(tmp_path / 'made'), '--vocabulary', str(tmp_path / 'vocab.txt')]
+    (tmp_path / 'vocab.txt').write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n')
+    with pytest.raises(InputError, match=r'the name of one of these: model.ckpt-7, model.ckpt-8$'):
+        convert_checkpoint.main(arguments)
+    convert_checkpoint.main([*arguments, '--checkpoint', 'model.ckpt-8'])
+    assert open_checkpoint(tmp_path / 'made').system('duobert')
 
 
 def test_a_checkpoint_becomes_a_folder(tmp_path):

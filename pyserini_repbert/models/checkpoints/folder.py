@@ -91,15 +91,16 @@ class Checkpoint:
 
     @cached_property
     def weights_sha256(self) -> str:
-        """Checksum of the weights, model.safetensors.
+        """Checksum of the weights: of model.safetensors itself, or over the checksums of several files.
 
         For an adapter: over those of its file and of its base, its scale, and its unit layer if it has one.
         """
-        checksum = digest(self._weights_file())
-        if self.base is None:
-            return checksum
-        parts = [checksum, str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
-        parts += [UNIT_LAYER] * bool(self.config.get(UNIT_LAYER))
+        parts = [digest(file) for file in self._weights_files()]
+        if self.base is not None:
+            parts += [str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
+            parts += [UNIT_LAYER] * bool(self.config.get(UNIT_LAYER))
+        elif len(parts) == 1:
+            return parts[0]
         return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 
     @cached_property
@@ -123,20 +124,27 @@ class Checkpoint:
         digests = [digest(file) for file in files if file.is_file()]
         return digests[0] if len(digests) == 1 else hashlib.sha256('\n'.join(digests).encode()).hexdigest()
 
-    def _weights_file(self) -> Path:
-        file = self.folder / (WEIGHTS if self.base is None else ADAPTER)
-        if not file.is_file():
-            raise InputError(
-                f'checkpoint {self.folder} has no {file.name}: convert older weights with the scripts in tools/'
-            )
-        return file
+    def _weights_files(self) -> list[Path]:
+        names = [WEIGHTS if self.base is None else ADAPTER]
+        if self.base is None and (index := self.folder / f'{WEIGHTS}.index.json').is_file():
+            try:
+                names = sorted(set(checked(dict[str, str], read_object(index).get('weight_map')).values()))
+            except ValueError as error:
+                raise DamagedFileError(f'{index}: weight_map: {error}: fetch the checkpoint again') from error
+        for name in names:
+            if not (self.folder / name).is_file():
+                raise InputError(
+                    f'checkpoint {self.folder} has no {name}: convert older weights with the scripts in tools/'
+                )
+        return [self.folder / name for name in names]
 
     def tensors(self, mapped: str | None = None) -> dict[str, Tensor]:
         """All weights by name, the body as `bert.*`; an adapter is merged into its base.
 
         Weights whose names end with `mapped` stay in their file (`read_weights`), the others are read into memory.
         """
-        tensors = read_weights(self._weights_file(), mapped)
+        files = self._weights_files()
+        tensors = {name: value for file in files for name, value in read_weights(file, mapped).items()}
         if self.base is not None:
             base = self.base.tensors(mapped)
             if self.config.get(HOLDS_HEADS):

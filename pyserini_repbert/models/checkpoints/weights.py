@@ -20,7 +20,11 @@ PREFIX = 'base_model.model.'  # of tensor names in PEFT's files
 UNIT_LAYER = 'unit_layer'  # in config.json: whether the last layer is a unit layer, which the base lacks
 MEAN_OVER_TOKEN = 10.0  # lengths of mean vectors then vary by half a percent, and tokens still differ
 # PyTorch's dtypes by their names in safetensors' format
-_DTYPES = {'F64': 'float64', 'F32': 'float32', 'F16': 'float16', 'BF16': 'bfloat16', 'I64': 'int64'}
+_DTYPES = {
+    'F64': 'float64', 'F32': 'float32', 'F16': 'float16', 'BF16': 'bfloat16', 'F8_E4M3': 'float8_e4m3fn',
+    'F8_E5M2': 'float8_e5m2', 'I64': 'int64', 'I32': 'int32', 'I16': 'int16', 'I8': 'int8', 'U8': 'uint8',
+    'BOOL': 'bool',
+}  # fmt: skip
 _UNSUPPORTED = ('use_dora', 'fan_in_fan_out', 'lora_bias', 'rank_pattern', 'alpha_pattern')
 
 

@@ -37,7 +37,9 @@ def hub_name(name: str) -> str | None:
     return '.'.join([*stem, last])
 
 
-def convert_tensorflow(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
+def convert_tensorflow(
+    source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None, checkpoint: str = ''
+) -> None:
     """Convert a published archive, its folder, or a checkpoint by its prefix into a checkpoint folder at `target`.
 
     Sizes are taken from the `bert_config.json` beside the checkpoint, else from the variables' shapes.
@@ -47,12 +49,13 @@ def convert_tensorflow(source: Path, target: Path, ranking: Mapping[str, Any], v
     source : a .zip, a folder, or a path such as model.ckpt-100000
     ranking : the `ranking` object for config.json; its system is 'monobert' or 'duobert'
     vocabulary : the vocab.txt to use if the source has none; default: bert-base-uncased's
+    checkpoint : name of the one to convert, if there are several ('model.ckpt-100000')
     """
     check_absent(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix='.unpacked.') as temporary:
         is_archive = source.is_file() and source.suffix == '.zip'
-        prefix = _prefix(unpacked(source, Path(temporary)) if is_archive else source)
+        prefix = _prefix(unpacked(source, Path(temporary)) if is_archive else source, checkpoint)
         bundle, tensors = TensorBundle(prefix), {}
         for variable in bundle.shapes():
             if name := hub_name(variable):
@@ -66,13 +69,13 @@ def convert_tensorflow(source: Path, target: Path, ranking: Mapping[str, Any], v
             load_model(lambda: CrossEncoder(BertConfig.from_dict(config), labels), written, tensors=tensors)
 
 
-def _prefix(source: Path) -> Path:
+def _prefix(source: Path, checkpoint: str) -> Path:
     if not source.is_dir():
         return source.with_name(source.name.removesuffix('.index'))
     prefixes = sorted(path.with_suffix('') for path in source.rglob('*.index'))
-    if len(prefixes) != 1:
+    chosen = [path for path in prefixes if checkpoint in ('', path.name)]
+    if len(chosen) != 1:
         names = ', '.join(path.name for path in prefixes) or 'none'
-        raise InputError(
-            f'{source} should have one TensorFlow checkpoint, it has {names}: give the path of one of them'
-        )
-    return prefixes[0]
+        expected = 'one TensorFlow checkpoint was expected, or the name of one of these'
+        raise InputError(f'{source}: {expected}: {names}', parameters=('checkpoint',))
+    return chosen[0]
