@@ -53,7 +53,7 @@ _OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot')
 # Options that are not settings: how a command runs, what else it writes, and checkpoints, which have their own entry.
 _LEFT_OUT = frozenset(
     'command action shard shard_id shard_num finish quiet ray resume overwrite offline download build tag '
-    'query output provenance cost pairs csv folder to_faiss logs encoder model precision'.split()
+    'query output provenance cost pairs csv folder to_faiss install logs encoder model precision'.split()
 )
 
 

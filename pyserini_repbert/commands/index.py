@@ -31,6 +31,7 @@ def main(arguments: list[str]) -> None:
         one.add_argument('--index', required=True, help='an index folder or a catalog name')
         one.add_argument('--encoder', help='of a catalog index')
     export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
+    export.add_argument('--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name')
 
     ann = action('ann', _ann, 'make an approximate index for a dense index')
     add_flags(ann, 'overwrite')
@@ -84,13 +85,18 @@ def _check(options: argparse.Namespace) -> None:
 def _export(options: argparse.Namespace) -> None:
     from pyserini_repbert.index.dense import DenseBundle
     from pyserini_repbert.index.faiss_layout import export_faiss
+    from pyserini_repbert.interop.pyserini import check_index_name, install_index
     from pyserini_repbert.names.indexes import ready_folder
 
+    if options.install:
+        check_index_name(options.install)
     bundle = DenseBundle(ready_folder(options.index, options.encoder))
     with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
         export_faiss(bundle, options.to_faiss, bar.update)
     record_output(options, options.to_faiss, ('index',))
     print(f'{options.to_faiss}: {len(bundle)} passages x {bundle.settings.dimension} {bundle.settings.dtype}')
+    if options.install:
+        print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
 
 
 def _ann(options: argparse.Namespace) -> None:

@@ -6,24 +6,58 @@ Two names look alike here: an *encoder name* is what a user gives to `--encoder`
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.lucene import compat
-from pyserini_repbert.lucene.compat import add_index, encoder_maps
+from pyserini_repbert.lucene.compat import add_index, encoder_maps, prebuilt_tables
 from pyserini_repbert.names.rankers import system_of
 
 KEYWORD = 'repbert'
+MARKER = 'pyserini_repbert.json'  # a file of installed indexes, whose folders are named NAME.MD5, as Pyserini's
 
 
 def register() -> None:
-    """Make RepBERT's encoders known to Pyserini; further calls change nothing.
+    """Make RepBERT's encoders and installed indexes known to Pyserini; further calls change nothing.
 
     Pyserini takes the first keyword that is part of the encoder's name, so ours goes to the front: a folder
     'ance/repbert' is RepBERT's.
     """
     _put_first(KEYWORD)
+    for marker in sorted(indexes_folder().glob(f'*/{MARKER}')):
+        name, _, md5 = marker.parent.name.rpartition('.')
+        packed = marker.parent.with_name(f'{name}.tar.gz')  # Pyserini derives the folder's name from it
+        entry = {'filename': packed.name, 'urls': [packed.as_uri()], 'md5': md5, 'texts': None}
+        add_index(prebuilt_tables()['dense'], name, entry)
+
+
+def indexes_folder() -> Path:
+    """The folder where Pyserini unpacks prebuilt indexes."""
+    return Path(compat.import_pyserini('pyserini.util').get_cache_home(), 'indexes').absolute()
+
+
+def install_index(folder: StrPath, name: str) -> Path:
+    """Copy an exported index into Pyserini's cache, where Pyserini finds it by `name`. Returns its folder there."""
+    check_index_name(name)
+    target = indexes_folder() / f'{name}.pyserini_repbert'
+    with atomic_folder(target) as temporary:
+        shutil.copytree(folder, temporary, dirs_exist_ok=True)
+        (temporary / MARKER).write_text('{}')
+    register()
+    return target
+
+
+def check_index_name(name: str) -> None:
+    """Raises InputError for a name that Pyserini knows, or that cannot name an index."""
+    register()
+    if not re.fullmatch(r'\w[\w.-]*', name) or any(name in table for table in prebuilt_tables().values()):
+        rule = 'expected letters, digits, dots and dashes, and no name that Pyserini knows'
+        raise InputError(f"'{name}' cannot name an index, or does already: {rule}")
 
 
 def claim(encoder: str) -> None:

@@ -1,10 +1,11 @@
-"""RepBERT in Pyserini's tables: its place and its idempotence."""
+"""RepBERT in Pyserini's tables: its place, its idempotence, and indexes installed in Pyserini's cache."""
 
 import json
 
 import pytest
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.interop import pyserini as plugin
 
 
@@ -13,9 +14,10 @@ class Ance:
 
 
 @pytest.fixture
-def maps(monkeypatch):
+def maps(tmp_path, monkeypatch):
     tables = ({'ance': Ance, 'auto': object}, {'auto': object, 'ance': Ance})
     monkeypatch.setattr(plugin, 'encoder_maps', lambda: tables)
+    monkeypatch.setattr(plugin, 'indexes_folder', lambda: tmp_path / 'indexes')
     return tables
 
 
@@ -61,3 +63,21 @@ def test_another_checkpoint_below_our_name_keeps_its_class(maps, tmp_path):
     other = checkpoint(tmp_path / 'pyserini_repbert/ance', None)
     plugin.claim(other)
     assert chosen(queries, other) is Ance
+
+
+@pytest.mark.jvm
+def test_an_installed_index_is_found_by_pyserini_itself(tmp_path, monkeypatch):
+    """With the tables of the installed version, which in 2.x take no assignment."""
+    from pyserini_repbert.lucene.compat import import_pyserini, prebuilt_tables
+
+    monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path / 'pyserini'))
+    (tmp_path / 'exported').mkdir()
+    (tmp_path / 'exported' / 'docid').write_text('a\nb\n')
+    folder = plugin.install_index(tmp_path / 'exported', 'demo.own-index')
+    util = import_pyserini('pyserini.util')
+    assert util.check_downloaded('demo.own-index') and 'demo.own-index' in prebuilt_tables()['dense']
+    assert util.download_prebuilt_index('demo.own-index', verbose=False) == str(folder)
+    assert (folder / 'docid').read_text() == 'a\nb\n'
+    for name in ('demo.own-index', 'msmarco-v1-passage', 'a/b', ''):
+        with pytest.raises(InputError, match=f"^'{name}' cannot name an index"):
+            plugin.install_index(tmp_path / 'exported', name)
