@@ -145,6 +145,7 @@ class DocumentResponse(OfIndex):
 
     docid: str = Field(description='of the document')
     doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
+    display: list[Part] | None = Field(None, description='with display=true: the document, cleaned up for reading')
 
 
 class TopicsResponse(OfIndex):

@@ -55,12 +55,12 @@ class Shown:
         return [one | {'display': shown_parts(query, text)} for one, text in zip(shown, texts, strict=True)]
 
 
-def stored(index: ServedIndex, docid: str, shown: Shown) -> Any:
-    """A document in the form of the field `doc`. Raises MissingResourceError for a docid that the index lacks."""
-    (fields,) = shown.documents(index, [docid], '')
+def stored(index: ServedIndex, docid: str, shown: Shown, query: str = '') -> dict[str, Any]:
+    """A document in the fields of `Shown.documents`. Raises MissingResourceError for a docid that the index lacks."""
+    (fields,) = shown.documents(index, [docid], query)
     if fields['doc'] is None:
         raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
-    return fields['doc']
+    return fields
 
 
 def searched(index: ServedIndex, answer: Answer, shown: Shown, **more: Any) -> dict[str, Any]:

@@ -57,8 +57,21 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         parse: requests.Parsed = True,
         pipeline: requests.PipelineRequest = _BARE,
         provenance: requests.Provenance = False,
+        system: requests.Systems | None = None,
+        fusion: requests.Fusion | None = None,
+        alpha: float | None = None,
+        weights: list[float] | None = None,
+        normalize: Literal['none', 'minmax', 'zscore'] | None = None,
+        rrf_k: float | None = None,
+        rerank: list[str] | None = None,
+        k1: float | None = None,
+        b: float | None = None,
     ) -> dict[str, Any]:
-        """Search an index: the best passages for a question, with their texts."""
+        """Search an index: the best passages for a question, with their texts; settings replace `pipeline`'s."""
+        single = {'system': system, 'fusion': fusion, 'alpha': alpha, 'weights': weights, 'normalize': normalize}
+        single |= {'rrf_k': rrf_k, 'rerank': rerank, 'k1': k1, 'b': b}
+        given = {name: value for name, value in single.items() if value is not None}
+        pipeline = requests.PipelineRequest.model_validate(pipeline.model_dump(exclude_unset=True) | given)
         text = query if isinstance(query, str) else str(query.get('query_txt') or '')
         ask = pipeline.ask(text, hits, provenance, service.settings.limits)
 
@@ -73,7 +86,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
     async def get_document(docid: str, index: _Index, parse: bool = True) -> str | dict[str, Any] | list[Any]:
         """The full text of a document."""
         document: str | dict[str, Any] | list[Any]
-        document = await service.run(lambda _: stored(service.index(index), docid, Shown(parse)))
+        document = await service.run(lambda _: stored(service.index(index), docid, Shown(parse))['doc'])
         return document
 
     @tool

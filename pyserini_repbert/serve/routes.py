@@ -54,11 +54,13 @@ def make_router(service: Service) -> APIRouter:
         docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
         parse: requests.Parsed = True,
         max_doc_length: int | None = Query(None, ge=1, description='characters of the document'),
+        display: requests.Mended = False,
+        query: str = Query('', description='with display: the query whose words are marked'),
     ) -> Response:
-        shown = Shown(parse, max_doc_length)
+        shown = Shown(parse, max_doc_length, display=display)
 
         def work(_: RequestTrace) -> dict[str, Any]:
-            return {'api': API, 'index': index, 'docid': docid, 'doc': stored(service.index(index), docid, shown)}
+            return {'api': API, 'index': index, 'docid': docid, **stored(service.index(index), docid, shown, query)}
 
         return await answered(request, service, work)
 

@@ -63,6 +63,17 @@ def test_searching(call):
     assert about['passages'] == 12 and about['systems'] == ['dense']
 
 
+def test_settings_of_a_search_are_given_one_by_one_or_as_a_pipeline(call):
+    asked = {'query': 'cat sat', 'hits': 3}
+    single, whole, both = call(
+        ('search', asked | {'rerank': ['monobert@3'], 'system': ['dense']}),
+        ('search', asked | {'pipeline': {'rerank': ['monobert@3']}}),
+        ('search', asked | {'rerank': ['monobert@3'], 'pipeline': {'rerank': ['epic@2']}}),
+    )
+    assert single['candidates'] == whole['candidates'] == both['candidates']
+    assert single['rerank'] == both['rerank'] == ['monobert@3']
+
+
 def test_fusing_and_evaluating(call):
     fused, grades, ndcg, recall, rank = call(
         ('fuse_search_results', {'results1': {'a': 2, 'b': 1}, 'results2': {'c': 9, 'a': 8}, 'hits': 2}),

@@ -32,6 +32,9 @@ def test_documents(client, corpus_file):
     raw = client.get('/v1/tiny/doc/d3', params={'parse': 'false'}).json()['doc']
     assert raw == f'{{"id": "d3", "contents": "{whole["doc"]}"}}'
     assert client.get('/v1/tiny/doc/d3', params={'max_doc_length': 4}).json()['doc'] == whole['doc'][:4]
+    asked = {'display': 'true', 'query': whole['doc'].split()[0]}
+    shown = client.get('/v1/tiny/doc/d3', params=asked).json()['display']
+    assert ''.join(part['text'] for part in shown) == whole['doc'] and any(part['match'] for part in shown)
     refused = client.get('/v1/tiny/doc/d3', params={'max_doc_length': 4, 'parse': 'false'})
     assert refused.status_code == 400 and 'parse=true' in refused.json()['error']
 
