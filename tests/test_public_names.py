@@ -52,7 +52,8 @@ def test_signatures_that_others_call():
     assert list(inspect.signature(Pipeline.search).parameters)[1:] == ['query', 'k']
     assert list(inspect.signature(Pipeline.batch_search).parameters)[1:5] == ['queries', 'qids', 'k', 'threads']
     assert list(inspect.signature(HybridSearcher).parameters)[:3] == ['dense_searcher', 'sparse_searchers', 'method']
-    assert list(inspect.signature(HybridSearcher.search).parameters)[1:] == ['query', 'k0', 'k', 'alpha']
+    theirs = ['query', 'k0', 'k', 'alpha', 'normalization', 'weight_on_dense']
+    assert list(inspect.signature(HybridSearcher.search).parameters)[1:] == theirs
     assert list(inspect.signature(interleave).parameters) == ['rankings', 'k']
     for reranker in (MonoBertReranker, DuoBertReranker, EpicReranker, CedrReranker):
         assert list(inspect.signature(reranker).parameters)[:2] == ['model', 'device']

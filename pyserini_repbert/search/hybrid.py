@@ -8,8 +8,10 @@ from typing import Any, Protocol
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import DEPTH, Fusion
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
-from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run
+from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, by_score
 from pyserini_repbert.trace import Trace
+
+PYSERINI = 'pyserini'  # the method of Pyserini's HybridSearcher
 
 
 class Searcher(Protocol):
@@ -46,8 +48,6 @@ def as_ranker(searcher: Any) -> Ranker:
 class HybridSearcher(Fusion):
     """A dense searcher and any number of sparse ones, as a `Fusion`.
 
-    Its formulas are those of `fusion.fuse`. For Pyserini's own, give the same searchers to Pyserini's HybridSearcher.
-
     Parameters
     ----------
     dense_searcher : RepBertSearcher, or Pyserini's FaissSearcher
@@ -55,8 +55,11 @@ class HybridSearcher(Fusion):
     sparse_first : put the sparse rankings first, the dense one last: interleaving begins with them (RepBERT's Tables 3
         and 4 have both orders), and alpha weights the sparse ranking in 'interpolation'
     depth : hits asked of each searcher, and fused, unless a call gives k0; default: 1000, or k where that is more
-    method, rrf_k, alpha, normalize : as in `fusion.fuse`
+    method, rrf_k, alpha, normalize : as in `fusion.fuse`. Or method 'pyserini', as of Pyserini's class: alpha (default:
+        0.1) times the sparse score, plus the dense one; a document that a ranking lacks has its lowest score there
     """
+
+    normalization = weight_on_dense = False
 
     def __init__(
         self,
@@ -66,17 +69,27 @@ class HybridSearcher(Fusion):
         sparse_first: bool = False,
         depth: int | None = None,
         rrf_k: float = RRF_K,
-        alpha: float | Sequence[float] = ALPHA,
+        alpha: float | Sequence[float] | None = None,
         normalize: str = Normalization.NONE,
     ) -> None:
         sparse = list(sparse_searchers) if isinstance(sparse_searchers, Sequence) else [sparse_searchers]
-        if not sparse:
-            raise InputError('no sparse searcher was given: give at least one')
-        parts = [*sparse, dense_searcher] if sparse_first else [dense_searcher, *sparse]
-        super().__init__(list(map(as_ranker, parts)), method, alpha, rrf_k, depth, normalize)
+        theirs = method == PYSERINI
+        if not sparse or (theirs and len(sparse) > 1):
+            raise InputError(f'{len(sparse)} sparse searchers were given: give one, or several and another method')
+        parts = [*sparse, dense_searcher] if sparse_first and not theirs else [dense_searcher, *sparse]
+        formula = (FusionMethod.INTERPOLATION, ALPHA) if theirs else (method, ALPHA if alpha is None else alpha)
+        super().__init__(list(map(as_ranker, parts)), *formula, rrf_k, depth, normalize)
+        if theirs:
+            self.method, self.alpha = PYSERINI, 0.1 if alpha is None else alpha
 
     def search(  # type: ignore[override]
-        self, query: str, k0: int | None = None, k: int = 10, alpha: float | None = None
+        self,
+        query: str,
+        k0: int | None = None,
+        k: int = 10,
+        alpha: float | None = None,
+        normalization: bool = False,
+        weight_on_dense: bool = False,
     ) -> list[Candidate]:
         """The k best of the fused ranking; the parameters come in the order of Pyserini's HybridSearcher.
 
@@ -84,8 +97,10 @@ class HybridSearcher(Fusion):
         ----------
         k0 : hits asked of each searcher; default: `depth`
         alpha : instead of the searcher's own; methods without weights ignore it
+        normalization, weight_on_dense : of method 'pyserini': scale each ranking's scores to [-0.5, 0.5]; give alpha
+            to the dense score instead of the sparse one
         """
-        return self.batch_search([query], ['0'], k0, k, 1, alpha)['0']
+        return self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)['0']
 
     def batch_search(  # type: ignore[override]
         self,
@@ -95,8 +110,28 @@ class HybridSearcher(Fusion):
         k: int = 10,
         threads: int = 1,
         alpha: float | None = None,
+        normalization: bool = False,
+        weight_on_dense: bool = False,
     ) -> dict[str, list[Candidate]]:
         """`search` for many queries: hits by qid, in the order of `q_ids`."""
         weights = self.alpha if alpha is None else alpha
         asked = self.with_settings(depth=k0 or self.depth or max(k, DEPTH), alpha=weights)
+        asked.normalization, asked.weight_on_dense = normalization, weight_on_dense
         return Ranker.batch_search(asked, queries, q_ids, k, threads)
+
+    def fused(self, runs: Sequence[Run], k: int | None) -> Run:
+        """As of `Fusion`; for 'pyserini' by Pyserini's score, where normalised scores that are all alike are 0."""
+        if self.method != PYSERINI:
+            return super().fused(runs, k)
+        alpha: Any = self.alpha
+        fused = {}
+        for qid, dense in runs[0].items():
+            totals = dict.fromkeys(dense.docids + runs[1][qid].docids, 0.0)
+            for ranking, weighted in ((dense, self.weight_on_dense), (runs[1][qid], not self.weight_on_dense)):
+                low, high = min(ranking.scores, default=0.0), max(ranking.scores, default=1.0)
+                middle, width = ((low + high) / 2, (high - low) or 1.0) if self.normalization else (0.0, 1.0)
+                scores = dict(zip(ranking.docids, ranking.scores, strict=True))
+                for docid in totals:
+                    totals[docid] += (alpha if weighted else 1.0) * ((scores.get(docid, low) - middle) / width)
+            fused[qid] = by_score(list(totals), list(totals.values()))[:k]
+        return fused

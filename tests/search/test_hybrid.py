@@ -1,4 +1,5 @@
 import importlib.util
+import itertools
 import runpy
 import sys
 import threading
@@ -9,10 +10,11 @@ from types import ModuleType
 import pytest
 from hypothesis import given, strategies as st
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import Fusion, fuse
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.search import HybridSearcher
-from pyserini_repbert.search.hybrid import as_ranker
+from pyserini_repbert.search.hybrid import PYSERINI, as_ranker
 
 
 @dataclass
@@ -88,10 +90,26 @@ def theirs(monkeypatch):
 
 
 @pytest.mark.jvm
-def test_pyserinis_class_takes_our_searchers(theirs):
+def test_pyserinis_formula_is_that_of_pyserinis_searcher(theirs):
+    """On rankings with several different scores each: it divides by their range."""
+    first, second = Scored([('a', 3), ('b', 2.5), ('c', -1)]), Scored([('b', 13), ('d', 9.5), ('c', 9)])
+    ours = HybridSearcher(first, second, PYSERINI, sparse_first=True)
+    for settings in itertools.product((5,), (3, 9), (0.1, 1.7), (False, True), (False, True)):
+        expected = theirs(first, second).search('q', *settings)
+        hits = ours.search('q', *settings)
+        assert [hit.docid for hit in hits] == [hit.docid for hit in expected]
+        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected], abs=1e-12)
+    assert ours.batch_search(['q'], ['7'])['7'] == ours.search('q', alpha=0.1)
+
+
+def test_pyserinis_formula_by_hand():
     """a 3 + .1, b 2 + .3, c 1 + .2, d 1 + .1: what a ranking lacks has its lowest score."""
-    hits = theirs(as_ranker(Fixed('abc')), as_ranker(Fixed('bcd'))).search('q', 10, 10)
-    assert {hit.docid: pytest.approx(hit.score) for hit in hits} == {'a': 3.1, 'b': 2.3, 'c': 1.2, 'd': 1.1}
+    hits = HybridSearcher(Fixed('abc'), Fixed('bcd'), PYSERINI).search('q', 10, 10)
+    assert [(hit.docid, pytest.approx(hit.score)) for hit in hits] == [('a', 3.1), ('b', 2.3), ('c', 1.2), ('d', 1.1)]
+    one = HybridSearcher(Fixed('a'), Fixed(''), PYSERINI).search('q', normalization=True)  # Pyserini divides by zero
+    assert [(hit.docid, hit.score) for hit in one] == [('a', pytest.approx(-0.05))]
+    with pytest.raises(InputError, match='2 sparse searchers were given'):
+        HybridSearcher(Fixed('a'), [Fixed('b'), Fixed('c')], PYSERINI)
 
 
 def test_batches_keep_the_order_of_qids_and_missing_queries():
