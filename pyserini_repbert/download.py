@@ -30,7 +30,7 @@ def downloads_folder() -> Path:
     return cache_folder() / 'downloads'
 
 
-def fetch_entry(entry: Entry, on_progress: Callable[[int], object] | None = None) -> Path:
+def fetch_entry(entry: Entry, on_progress: Callable[[int], object] = int) -> Path:
     """The downloaded file of a catalog entry, fetched if it is not there yet; errors are those of `fetch`."""
     source: Mapping[str, Any] = entry.values['download']
     return fetch(
@@ -39,12 +39,7 @@ def fetch_entry(entry: Entry, on_progress: Callable[[int], object] | None = None
 
 
 def fetch(
-    address: str,
-    target: Path,
-    md5: str | None,
-    size: str,
-    name: str,
-    on_progress: Callable[[int], object] | None = None,
+    address: str, target: Path, md5: str | None, size: str, name: str, on_progress: Callable[[int], object] = int
 ) -> Path:
     """Download `address` to `target`, continuing `target.part`, and verify its MD5; returns `target`.
 
@@ -90,7 +85,7 @@ def status_text(code: int) -> str:
     return f'status {code}, {http.client.responses.get(code, "unknown")}'
 
 
-def _receive(address: str, part: Path, on_progress: Callable[[int], object] | None) -> None:
+def _receive(address: str, part: Path, on_progress: Callable[[int], object]) -> None:
     """Append to `part` what it lacks; a server that cannot continue sends everything again."""
     received = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(address, headers={'Range': f'bytes={received}-'} if received else {})
@@ -106,12 +101,10 @@ def _receive(address: str, part: Path, on_progress: Callable[[int], object] | No
             raise OSError('a web page came instead of the file: a login or a confirmation, say')
         start = received if response.status == 206 else 0
         with open(part, 'ab' if start else 'wb') as stream:
-            if on_progress is not None and start:
-                on_progress(start)
+            on_progress(start)
             while block := response.read(_BLOCK):
                 stream.write(block)
-                if on_progress is not None:
-                    on_progress(len(block))
+                on_progress(len(block))
         if response.length:
             raise OSError(f'the connection ended {response.length} bytes early')
 

@@ -97,7 +97,7 @@ class _RepBertEncoder(TextEncoder):
         max_length: int | None = None,
         fp16: bool = False,
         token_budget: int | None = None,
-        on_progress: Progress = None,
+        on_progress: Progress = int,
     ) -> Vectors:
         """Embeddings of texts or of their token ids, float32 (n, d), in their order, as in the base class."""
         limit = self.limit if max_length is None else self._checked(max_length)

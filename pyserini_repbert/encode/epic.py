@@ -118,7 +118,7 @@ class EpicEncoder:
         passages: Sequence[str] | TokenIds,
         terms: Sequence[int] | NDArray[np.int64] | None = None,
         token_budget: int | None = None,
-        on_progress: Progress = None,
+        on_progress: Progress = int,
     ) -> NDArray[np.float32]:
         """Passage vectors that are not pruned (EPIC eq. 4): float32 (n, m), m being |V| by default.
 
@@ -130,7 +130,7 @@ class EpicEncoder:
         return dense
 
     def encode_pruned(
-        self, passages: Sequence[str] | TokenIds, r: int, token_budget: int | None = None, on_progress: Progress = None
+        self, passages: Sequence[str] | TokenIds, r: int, token_budget: int | None = None, on_progress: Progress = int
     ) -> TermVectors:
         """Passage vectors pruned to the r largest weights (EPIC section 3, 'pruning').
 
@@ -175,7 +175,7 @@ class EpicEncoder:
         texts: list[list[TokenChunk]],
         work: Callable[[list[int], Tensor, list[int], Tensor], None],
         token_budget: int | None = None,
-        on_progress: Progress = None,
+        on_progress: Progress = int,
     ) -> None:
         """Call `work` for batches of texts that have wordpieces: with their positions, and what `_contextual` gives."""
         some = [position for position, chunks in enumerate(texts) if chunks]
@@ -187,8 +187,7 @@ class EpicEncoder:
             work(positions, *self._contextual([texts[position] for position in positions]))
 
         in_batches(work_on, batches, on_progress)
-        if on_progress is not None and len(some) < len(texts):
-            on_progress(len(texts) - len(some))
+        on_progress(len(texts) - len(some))
 
     def _contextual(self, texts: list[list[TokenChunk]]) -> tuple[Tensor, list[int], Tensor]:
         """Contextual vectors of all tokens, (total, h), how many each text has, and mean [CLS] vectors (n, h)."""

@@ -81,7 +81,7 @@ class _SentenceEncoder(TextEncoder):
         max_length: int | None = None,
         fp16: bool = False,
         token_budget: int | None = None,
-        on_progress: Progress = None,
+        on_progress: Progress = int,
     ) -> Vectors:
         """Embeddings of texts, float32 (n, d), in their order, as in the base class; `token_budget` is not used."""
         bad = next((text for text in texts if not isinstance(text, str) or has_surrogates(text)), None)
@@ -97,8 +97,7 @@ class _SentenceEncoder(TextEncoder):
                 vectors[start : start + CHUNK] = self._encode(
                     part, batch_size=BATCH, normalize_embeddings=self.normalised, show_progress_bar=False
                 )
-            if on_progress is not None:
-                on_progress(len(part))
+            on_progress(len(part))
         return vectors
 
 

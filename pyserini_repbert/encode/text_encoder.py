@@ -60,7 +60,7 @@ class TextEncoder(ABC):
         max_length: int | None = None,
         fp16: bool = False,
         token_budget: int | None = None,
-        on_progress: Progress = None,
+        on_progress: Progress = int,
     ) -> Vectors:
         """Embeddings of texts, float32 (n, d), in their order.
 

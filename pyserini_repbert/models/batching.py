@@ -23,7 +23,7 @@ from pyserini_repbert.models.tokenizer import ModelInputs, TokenChunk, TokenSequ
 TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
 _IN_FLIGHT = 2  # batches whose results may still be being copied from a GPU to the host
 
-Progress = Callable[[int], object] | None  # called with the number of sequences done since the last call
+Progress = Callable[[int], object]  # called with the number of sequences done since the last call
 Forward = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """A model: input_ids and token_type_ids, int64 (n, length), and attention_mask to a result (n, …).
 
@@ -105,7 +105,7 @@ def run_batched(
     pad: int,
     device: torch.device | str,
     token_budget: int | None = None,
-    on_progress: Progress = None,
+    on_progress: Progress = int,
 ) -> NDArray[np.float32]:
     """The results of `forward` for all sequences, as in `run_positions`.
 
@@ -122,7 +122,7 @@ def usual_budget(token_budget: int | None, device: torch.device | str) -> int:
 
 
 def run_positions(
-    forward: Callable[[list[int]], Tensor], batches: Sequence[list[int]], on_progress: Progress = None
+    forward: Callable[[list[int]], Tensor], batches: Sequence[list[int]], on_progress: Progress = int
 ) -> NDArray[np.float32]:
     """The results of `forward` in the order of positions: float32 (n, …), empty (0,) for no positions.
 
@@ -159,7 +159,7 @@ def run_positions(
 
 
 @torch.inference_mode()
-def in_batches(work: Callable[[list[int]], object], batches: Sequence[list[int]], on_progress: Progress = None) -> None:
+def in_batches(work: Callable[[list[int]], object], batches: Sequence[list[int]], on_progress: Progress = int) -> None:
     """Call `work` with the positions in each batch; a batch that does not fit into the device's memory is halved.
 
     `on_progress` is called with the number of positions done since the last call. Raises torch.OutOfMemoryError where a
@@ -179,8 +179,7 @@ def in_batches(work: Callable[[list[int]], object], batches: Sequence[list[int]]
             half = len(batch) // 2
             waiting += [batch[half:], batch[:half]]
             continue
-        if on_progress is not None:
-            on_progress(len(batch))
+        on_progress(len(batch))
 
 
 _Item = TypeVar('_Item')

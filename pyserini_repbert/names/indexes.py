@@ -128,11 +128,7 @@ def _requirements(named: NamedIndex) -> str:
 
 
 def _build(
-    named: NamedIndex,
-    device: str,
-    corpus: str | None,
-    precision: str,
-    on_progress: Callable[[int], object] | None,
+    named: NamedIndex, device: str, corpus: str | None, precision: str, on_progress: Callable[[int], object]
 ) -> None:
     """Build a catalog index, or continue building it.
 
@@ -151,7 +147,7 @@ def _build(
         dtype=named.entry.values['vectors'],
         store_text=True,
         resume=named.folder.exists(),
-        on_progress=on_progress or int,
+        on_progress=on_progress,
     )
 
 
@@ -162,7 +158,7 @@ def ready_folder(
     asked_to_build: bool = False,
     corpus: str | None = None,
     precision: str = 'float32',
-    on_build: Callable[[NamedIndex], Callable[[int], object] | None] | None = None,
+    on_build: Callable[[NamedIndex], Callable[[int], object]] = lambda index: int,
 ) -> Path:
     """The folder of an index, ready to be searched; built first where it builds itself or `asked_to_build`.
 
@@ -192,6 +188,6 @@ def ready_folder(
                 parameters=('build',),
             )
         passages = corpus if asked_to_build else None  # otherwise it names the passages to rerank
-        _build(location, device, passages, precision, on_build(location) if on_build else None)
+        _build(location, device, passages, precision, on_build(location))
     location.check()
     return location.folder

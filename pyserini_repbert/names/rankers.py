@@ -65,10 +65,7 @@ def arguments_of(kind: Any, name: str, options: Mapping[str, Any], settings: Map
 
 
 def find_sparse(
-    spec: str,
-    index: str | None = None,
-    on_build: Callable[[Path], object] | None = None,
-    download: bool = False,
+    spec: str, index: str | None = None, on_build: Callable[[Path], object] = str, download: bool = False
 ) -> tuple[Path, SparseSettings | None]:
     """The Lucene index that a sparse technique means, and how it is searched; None: as the index was built for.
 
@@ -104,7 +101,7 @@ def takes_index(spec: str) -> bool:
     return '@' not in spec and catalog.find('sparse', spec) is not None
 
 
-def _index_for(entry: catalog.Entry, index: str | None, on_build: Callable[[Path], object] | None) -> str | Path:
+def _index_for(entry: catalog.Entry, index: str | None, on_build: Callable[[Path], object]) -> str | Path:
     """The index for a technique without INDEX: given, prebuilt by Pyserini, or built from a shipped collection."""
     known = catalog.find('indexes', index or '')
     collection = index if known is None else str(known.values['collection'])
@@ -128,14 +125,13 @@ def _how(entry: catalog.Entry) -> str:
     return f'{built}{f" from {needs}" if needs else ""}, and name it as {entry.name}@FOLDER'
 
 
-def _own_index(source: catalog.Entry, on_build: Callable[[Path], object] | None) -> Path:
+def _own_index(source: catalog.Entry, on_build: Callable[[Path], object]) -> Path:
     from pyserini_repbert.index.lucene import build_lucene_index
     from pyserini_repbert.lucene.jvm import lucene_major
 
     # Lucene 9 cannot read what 10 writes, and installations of Pyserini 1.6 and 2.x may share a cache
     folder = cache_folder() / 'indexes' / f'{source.name}.lucene{lucene_major()}'
     if not folder.is_dir():
-        if on_build is not None:
-            on_build(folder)
+        on_build(folder)
         build_lucene_index(open_corpus(source.name), folder)
     return folder

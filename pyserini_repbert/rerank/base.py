@@ -18,7 +18,7 @@ from pyserini_repbert.fusion.methods import Normalization, scaled
 from pyserini_repbert.ranking import ALL, NO_HITS, Candidate, Query, Ranker, Ranking, Run
 from pyserini_repbert.trace import StageCost, Trace
 
-Progress = Callable[[int], object] | None
+Progress = Callable[[int], object]
 Scores = list[NDArray[np.floating]]  # of each list of candidates
 NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
 
@@ -58,7 +58,7 @@ class Reranker(Ranker):
     work: Work | None = None
 
     @abstractmethod
-    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int) -> Scores:
         """Scores for the candidates of each query, float (n,) each.
 
         A score does not depend on the other candidates, unless the model compares them. `on_progress` is called with

@@ -53,7 +53,7 @@ class CedrReranker(TextReranker):
     def identity(self) -> Mapping[str, object]:
         return {**super().identity(), 'max_length': self.ranker.settings.max_doc_length, 'n_layers': self.n_layers}
 
-    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int) -> Scores:
         """CEDR's scores, float32 (n,) a query; `EMPTY_SCORE` for a text without wordpieces.
 
         The log counts of an empty document in KNRM and DRMM are far from all others, and could rank it first.

@@ -190,7 +190,7 @@ class MonoBertReranker(CrossEncoderReranker):
     builder = PairInputs
     inputs: PairInputs
 
-    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int) -> Scores:
         """log p(relevant) of each candidate, float64 (n,) a query; an empty text is scored, too."""
         inputs, truncated = self._inputs_of(queries, lists)
         self.work.candidates += len(inputs)

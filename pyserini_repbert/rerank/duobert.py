@@ -77,7 +77,7 @@ class DuoBertReranker(CrossEncoderReranker):
         competitors = max(n - 1, 0)
         return n * (competitors if self.samples is None else min(self.samples, competitors))
 
-    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int) -> Scores:
         """The aggregated score of each candidate, float64 (n,) a query."""
         matrices = self.pair_differences(queries, lists, on_progress=on_progress)
         return [self.aggregated(query, matrix) for query, matrix in zip(queries, matrices, strict=True)]
@@ -91,7 +91,7 @@ class DuoBertReranker(CrossEncoderReranker):
         queries: Sequence[str],
         lists: Sequence[Ranking],
         wanted: Sequence[Wanted] | None = None,
-        on_progress: Progress = None,
+        on_progress: Progress = int,
     ) -> list[Matrix]:
         """The logit differences of pairs, float64 (n, n) a query: log-odds that i is more relevant than j.
 

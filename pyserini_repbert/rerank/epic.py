@@ -79,7 +79,7 @@ class EpicReranker(Reranker):
         weights = {} if self.index is None else {'index_weights': self.index.settings.weights}
         return {**super().identity(), **settings, **weights}
 
-    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int) -> Scores:
         """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for several queries."""
         vectors = self.encoder.encode_queries(queries, self.token_budget)
         scores: Scores = []
@@ -94,8 +94,7 @@ class EpicReranker(Reranker):
             lacking = np.flatnonzero(rows < 0).tolist()
             absent += [(number, i, self._text(candidates[i], len(lacking))) for i in lacking]
             self.work.stored += len(candidates) - len(lacking)
-            if on_progress is not None:
-                on_progress(len(candidates) - len(lacking))
+            on_progress(len(candidates) - len(lacking))
         if absent:
             self._score_texts(vectors, absent, scores, on_progress)
         return scores
@@ -122,8 +121,7 @@ class EpicReranker(Reranker):
             columns = [np.searchsorted(terms, query.terms) for query in queries]
             for number, i, text in absent:
                 scores[number][i] = dense[places[text], columns[number]] @ queries[number].weights
-        if progress is not None:
-            progress(len(absent) - len(places))
+        progress(len(absent) - len(places))
 
     def _text(self, candidate: Candidate, n_absent: int) -> str:
         """The text of a candidate without a vector. Raises if such candidates are refused, or it has no text."""

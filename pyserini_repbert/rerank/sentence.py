@@ -67,7 +67,7 @@ class SentenceCrossEncoderReranker(Reranker):
     def identity(self) -> Mapping[str, object]:
         return {**super().identity(), 'dtype': str(self.precision), 'max_tokens': self.max_tokens}
 
-    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = None) -> Scores:
+    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int) -> Scores:
         """The logit of each candidate, float32 (n,) a query."""
         from torch.nn import Identity
 
@@ -78,6 +78,5 @@ class SentenceCrossEncoderReranker(Reranker):
             scores[start : start + CHUNK] = self._cross_encoder.predict(
                 part, batch_size=BATCH, activation_fn=Identity(), show_progress_bar=False
             )
-            if on_progress is not None:
-                on_progress(len(part))
+            on_progress(len(part))
         return in_lists(scores, lists)

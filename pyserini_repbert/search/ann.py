@@ -61,7 +61,7 @@ def build_ann(
     sample: str | None = None,
     threads: int = 1,
     overwrite: bool = False,
-    on_progress: Callable[[int], object] | None = None,
+    on_progress: Callable[[int], object] = int,
 ) -> AnnRecord:
     """Build the approximate index of a bundle, with the cheapest search setting that reaches `recall`.
 
@@ -119,7 +119,7 @@ def build_ann(
         return write_ann(bundle.folder, index, record)
 
 
-def _filled(bundle: DenseBundle, kind: AnnKind, threads: int, on_progress: Callable[[int], object] | None) -> Any:
+def _filled(bundle: DenseBundle, kind: AnnKind, threads: int, on_progress: Callable[[int], object]) -> Any:
     import faiss
 
     description = factory(kind, bundle.settings.dimension, len(bundle))
@@ -129,8 +129,7 @@ def _filled(bundle: DenseBundle, kind: AnnKind, threads: int, on_progress: Calla
         index.train(_drawn(bundle, training_points(kind, len(bundle))))
     for _, vectors in bundle.blocks(_ROWS):
         index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-        if on_progress is not None:
-            on_progress(len(vectors))
+        on_progress(len(vectors))
     return index
 
 

@@ -22,7 +22,7 @@ from pyserini_repbert.trace import Trace
 def open_sparse(
     spec: str,
     index: str | None = None,
-    on_build: Callable[[Path], object] | None = None,
+    on_build: Callable[[Path], object] = str,
     download: bool = False,
     device: str = 'cpu',
     k1: float | None = None,

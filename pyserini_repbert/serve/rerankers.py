@@ -40,7 +40,7 @@ class RememberingDuoBert(DuoBertReranker):
         queries: Sequence[str],
         lists: Sequence[Ranking],
         wanted: Sequence[Wanted] | None = None,
-        on_progress: Progress = None,
+        on_progress: Progress = int,
     ) -> list[Matrix]:
         """The logit differences of at least the wanted pairs, float64 (n, n) a query, NaN where not compared."""
         matrices = []
