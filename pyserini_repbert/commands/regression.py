@@ -56,9 +56,7 @@ def main(arguments: list[str]) -> int:
     flags.add_argument('--jobs', type=positive_int, default=1, help='conditions to run at a time')
     _add_work_flags(flags, 'files', '--condition', '--report')
     options = flags.parse_args(arguments)
-    refuse(
-        options.report and (options.list or options.dry_run), '--report is for a run: leave out --list and --dry-run'
-    )
+    refuse(options.report and (options.list or options.dry_run), '--report is for a run: leave out --list or --dry-run')
     paths = options.files or (_all_files() if options.all else [])
     environment = {} if options.list else fingerprint()
     work = _read_work(paths, options, cache_version(environment))
@@ -217,9 +215,7 @@ def _fetch_all(absent: Sequence[NeededResource], quiet: bool) -> int:
 def _report(arguments: Sequence[str]) -> int:
     """Join the reports of earlier runs."""
     flags = parser('regression report', 'A page of the reports (.json) of earlier runs; nothing is run.')
-    flags.add_argument(
-        'reports', nargs='+', metavar='REPORT', help='reports in JSON; the last run of a condition counts'
-    )
+    flags.add_argument('reports', nargs='+', metavar='REPORT', help='JSON reports; the last run of a condition counts')
     flags.add_argument('--output', required=True, type=_report_name, metavar='FILE', help='.md, .html or .json')
     options = flags.parse_args(arguments)
     reports = []

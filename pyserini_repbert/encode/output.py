@@ -74,9 +74,7 @@ def _begin(folder: Path, settings: BundleSettings, resume: bool) -> None:
     known = folder / SETTINGS
     if is_begun(folder):
         if not resume:
-            raise InputError(
-                f'output {folder} is not empty: resume it, or overwrite it', parameters=('resume', 'overwrite')
-            )
+            raise InputError(f'{folder} is not empty: resume it, or overwrite it', parameters=('resume', 'overwrite'))
         if known.is_file():
             before = read_record(known, type(settings))
         elif (folder / MANIFEST).is_file():

@@ -51,9 +51,7 @@ def part_folder(output: StrPath, part: EncodingPart, overwrite: bool = False) ->
     """The folder to encode a part into. Raises InputError where `output` cannot hold it."""
     check_place(Path(output))
     if (Path(output) / MANIFEST).is_file() and not overwrite:
-        raise InputError(
-            f'output {output} holds a whole index: overwrite it, or give another', parameters=('overwrite',)
-        )
+        raise InputError(f'{output} holds a whole index: overwrite it, or give another', parameters=('overwrite',))
     return part.folder(output)
 
 
@@ -107,9 +105,7 @@ def _whole_parts(folder: Path) -> list[Path]:
     missing = [f'{part.index}/{of}' for part in parts if not (part.folder(folder) / MANIFEST).is_file()]
     if missing:
         shown = ', '.join(missing[:6]) + (', …' if len(missing) > 6 else '')
-        raise InputError(
-            f'{folder} lacks {len(missing)} of {of} parts ({shown}): encode them first', parameters=('shard',)
-        )
+        raise InputError(f'{folder} lacks {len(missing)} of {of} parts ({shown}): encode them', parameters=('shard',))
     return [part.folder(folder) for part in parts]
 
 

@@ -156,9 +156,7 @@ def _compare_shard(target: Path, settings: BundleSettings, passages: Iterator[Pa
         count += 1
         digest.update(digested(passage))
     if digest.hexdigest() != record.corpus_sha256:
-        raise MismatchError(
-            f'{target} was encoded from other passages: resume with the same corpus, or give another output'
-        )
+        raise MismatchError(f'{target} was encoded from other passages: give the same corpus, or another output')
     wrong = file_difference(record, settings)
     same = (record.folder, record.count, rendered(record).encode()) == (target.name, count, path.read_bytes())
     if wrong or not same:

@@ -115,9 +115,7 @@ def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> Run:
 
     Judgments that were pooled from other systems then do less harm to a new one.
     """
-    return {
-        qid: Ranking.of([hit for hit in ranking if hit.docid in qrels.get(qid, {})]) for qid, ranking in run.items()
-    }
+    return {qid: Ranking.of([hit for hit in hits if hit.docid in qrels.get(qid, {})]) for qid, hits in run.items()}
 
 
 def by_rank(run: Mapping[str, Ranking]) -> Run:

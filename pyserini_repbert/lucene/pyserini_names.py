@@ -32,9 +32,7 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
     entry = next((table[name] for table in lucene if name in table), None)
     if entry is None:
         near = catalog.did_you_mean(name, [known for table in lucene for known in table])
-        raise UnknownNameError(
-            f"'{name}' is neither the folder of a Lucene index nor a prebuilt index of Pyserini{near}"
-        )
+        raise UnknownNameError(f"'{name}' is neither a folder of a Lucene index nor a prebuilt index of Pyserini{near}")
     util = import_pyserini('pyserini.util')
     place = Path(util.get_cache_home()) / 'indexes'
     # Pyserini 1.6's check_downloaded derives the folder from the address, while the folder is named after the file

@@ -56,9 +56,7 @@ class BertConfig:
             first = error.errors(include_url=False)[0]
             raise InputError(f'{first["loc"][0]} is {first["input"]!r}: {first["msg"]}') from error
         if config.pad_token_id >= config.vocab_size:
-            raise InputError(
-                f'pad_token_id is {config.pad_token_id}, the vocabulary has {config.vocab_size} wordpieces'
-            )
+            raise InputError(f'pad_token_id is {config.pad_token_id}, but there are {config.vocab_size} wordpieces')
         if config.hidden_act not in ACTIVATIONS:
             raise InputError(f"hidden_act '{config.hidden_act}' is not supported: one of {', '.join(ACTIVATIONS)}")
         if config.hidden_size % config.num_attention_heads:

@@ -77,7 +77,5 @@ def usable_device(name: str) -> torch.device:
         'mps': torch.backends.mps.is_available(),
     }
     if not available.get(device.type, False):
-        raise InputError(
-            f"device '{name}' is not available here: use 'cpu', or see the doctor command", parameters=('device',)
-        )
+        raise InputError(f"device '{name}' is not here: use 'cpu', or see the doctor command", parameters=('device',))
     return device

@@ -48,9 +48,7 @@ def texts_opener(
     Raises InputError unless exactly one of `corpus` and `index` is given, and for an index without text.
     """
     if (corpus is None) == (index is None):
-        raise InputError(
-            'passages come from one place: give either a corpus or an index', parameters=('corpus', 'index')
-        )
+        raise InputError('passages come from one place: give a corpus or an index', parameters=('corpus', 'index'))
     if corpus is None:
         opened = _index_texts(str(index), download)
         return lambda wanted: opened

@@ -76,9 +76,7 @@ def with_adapted(spec: PipelineSpec) -> PipelineSpec:
     techniques = [[name.partition('@')[0] for name in names] for names in (spec.sparse or learnt.sparse, learnt.sparse)]
     if techniques[0] != techniques[1]:
         given, expected = (' '.join(names) or 'none' for names in techniques)
-        raise MismatchError(
-            f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: give those'
-        )
+        raise MismatchError(f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: use them')
     places = {name: getattr(spec, name) or getattr(learnt, name) for name in ('index', 'encoder', 'sparse')}
     stages = spec.stages or tuple(map(parse_stage, learnt.stages))
     return spec.model_copy(update=decided | places | {'stages': stages})

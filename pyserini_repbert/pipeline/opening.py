@@ -156,9 +156,7 @@ def open_reranker(
     checkpoint = open_checkpoint(name, 'rerankers')
     system = checkpoint.config.get('ranking', {}).get('system', 'monobert')
     if system not in SYSTEMS:
-        raise MismatchError(
-            f"checkpoint '{name}' is for the system '{system}', a reranker was expected: {', '.join(SYSTEMS)}"
-        )
+        raise MismatchError(f"checkpoint '{name}' is for system '{system}', expected a reranker: {', '.join(SYSTEMS)}")
     module, attribute = _SENTENCE if is_cross_encoder(checkpoint) else SYSTEMS[system]
     kind = getattr(importlib.import_module(f'pyserini_repbert.rerank.{module}'), attribute)
     reranker: Reranker = kind(checkpoint, device, **arguments_of(kind, str(name), options or {}, settings))

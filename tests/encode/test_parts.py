@@ -130,7 +130,7 @@ def test_a_stopped_part_goes_on_to_the_same_bytes(tmp_path):
     parts(tmp_path / 'other')
     (tmp_path / 'other/part-1-of-2/manifest.json').unlink()
     shutil.rmtree(tmp_path / 'other/part-1-of-2/shard-00001')
-    with pytest.raises(InputError, match=r'lacks 1 of 2 parts \(1/2\): encode them first'):
+    with pytest.raises(InputError, match=r'lacks 1 of 2 parts \(1/2\): encode them'):
         finish_parts(tmp_path / 'other', Settings)
     build(tmp_path / 'other/part-1-of-2', dealt(PASSAGES, 1), resume=True)
     for name in ('one', 'other'):

@@ -55,9 +55,7 @@ def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
         if not isinstance(base_name, str):
             raise DamagedFileError(f'{path} does not name its base: fetch the adapter again')
         if folder.resolve() in above:
-            raise DamagedFileError(
-                f'{path} names a base that is an adapter over itself: name the checkpoint beneath them'
-            )
+            raise DamagedFileError(f'{path} names a base that is an adapter over itself: name the one beneath them')
         base = _open(base_name, catalog.checkpoint_kind(base_name) or kind, (*above, folder.resolve()))
     return Checkpoint.open(folder, str(name), ranking, base)
 

@@ -133,9 +133,7 @@ class Checkpoint:
                 raise DamagedFileError(f'{index}: weight_map: {error}: fetch the checkpoint again') from error
         for name in names:
             if not (self.folder / name).is_file():
-                raise InputError(
-                    f'checkpoint {self.folder} has no {name}: convert older weights with the scripts in tools/'
-                )
+                raise InputError(f'checkpoint {self.folder} has no {name}: convert older weights by scripts in tools/')
         return [self.folder / name for name in names]
 
     def tensors(self, mapped: str | None = None) -> dict[str, Tensor]:
