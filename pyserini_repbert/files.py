@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
 import lzma
@@ -21,6 +22,7 @@ from typing import IO, Any, cast
 from pyserini_repbert.errors import BusyError, InputError, within_limits
 
 StrPath = str | os.PathLike[str]
+_NO_RENAME = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.EPERM)
 
 # Raised by tarfile and the decompressors for a damaged archive.
 ARCHIVE_ERRORS = (tarfile.TarError, EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
@@ -103,7 +105,8 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
 
     Text is UTF-8 with '\\n' line ends; a name that ends in .gz is compressed (without a time stamp: the same content
     gives the same bytes). Of a symbolic link, the target is replaced. A device, a pipe and an open file (/dev/stdout)
-    are written to directly. Temporary files that killed processes left are removed. Raises InputError for a folder.
+    are written to directly. Temporary files that killed processes left are removed. Where the file system
+    cannot rename, the file is copied. Raises InputError for a folder.
     """
     target = Path(path)
     if target.is_dir():
@@ -122,7 +125,7 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
             if target.suffix == '.gz':
                 stream = layers.enter_context(gzip.GzipFile('', 'wb', fileobj=raw, mtime=0))
             yield stream if 'b' in mode else layers.enter_context(io.TextIOWrapper(stream, **form))
-        _rename(temporary, target)
+        move(temporary, target)
 
 
 @contextmanager
@@ -134,16 +137,30 @@ def atomic_folder(path: StrPath) -> Iterator[Path]:
     target = Path(path)
     with _temporary(target, folder=True) as temporary, within_limits(target):
         yield temporary
-        _rename(temporary, target)
+        move(temporary, target)
 
 
-def _rename(temporary: Path, target: Path) -> None:
-    """Give a file or a folder its name once all of it is on the disk."""
-    for file in temporary.rglob('*') if temporary.is_dir() else [temporary]:
-        if file.is_file():
-            with open(file, 'rb') as stream:
-                os.fsync(stream.fileno())
-    temporary.replace(target)
+def move(source: Path, target: Path) -> None:
+    """Rename a file or a folder once all of it is on the disk; where the file system cannot rename, copy it.
+
+    Of a folder, the records (.json), without which it counts as incomplete, are copied last and removed first.
+    """
+    files = [path for path in (source, *source.rglob('*')) if path.is_file()]
+    for file in files:
+        with open(file, 'rb') as stream:
+            os.fsync(stream.fileno())
+    try:
+        source.replace(target)
+    except OSError as error:
+        if error.errno not in _NO_RENAME:
+            raise
+        files.sort(key=lambda file: file.suffix == '.json')
+        for file in files:
+            (target / file.relative_to(source)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target / file.relative_to(source))
+        for file in reversed(files):
+            file.unlink()
+        shutil.rmtree(source, ignore_errors=True)
 
 
 def remove_leftovers(folder: Path, name: str) -> None:

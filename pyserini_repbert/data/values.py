@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cache
@@ -91,10 +92,18 @@ class Choice(StrEnum):
 _Kind = TypeVar('_Kind')
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key '{twice[:_SHOWN]}' is there twice: remove one")
+    return values
+
+
 def parse_json(text: str | bytes) -> Any:
-    """A JSON value. Raises ValueError for text that is not JSON or is nested too deeply."""
+    """A JSON value. Raises ValueError for text that is not JSON, has a key twice or is nested too deeply."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
     except RecursionError as error:
         raise ValueError('nested too deeply') from error
 

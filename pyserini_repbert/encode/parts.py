@@ -14,7 +14,7 @@ from typing import TypeVar
 from pyserini_repbert.data.values import integer
 from pyserini_repbert.encode.output import LOCK, SHARD_PREFIX, check_place, remove_shard
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.files import StrPath, locked, remove_leftovers
+from pyserini_repbert.files import StrPath, locked, move, remove_leftovers
 from pyserini_repbert.index.ann import ANN, CLEARED, LOCK as ANN_LOCK
 from pyserini_repbert.index.docids import DocidColumn, Docids
 from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS, SHARD, read_manifest, verify_files, write_json
@@ -136,7 +136,7 @@ def _put_together(folder: Path, sources: Sequence[Path], manifest: Manifest[_Set
             target = folder / record.folder
             if _is_here(source):
                 remove_shard(target)
-                source.rename(target)
+                move(source, target)
             if source.name != record.folder:
                 write_json(target / SHARD, record)
         for path in folder.glob(f'{SHARD_PREFIX}*'):
@@ -152,13 +152,10 @@ def _is_spent(part: Path) -> bool:
 
 
 def _remove_parts(folder: Path) -> None:
-    for path in sorted(folder.glob(f'{PART}*')):
-        if path.is_file():
-            path.unlink()  # the record of a command
-            continue
-        for file in (SETTINGS, MANIFEST):
-            (path / file).unlink(missing_ok=True)
-        shutil.rmtree(path)
+    for file in [*folder.glob(f'{PART}*/{SETTINGS}'), *folder.glob(f'{PART}*/{MANIFEST}')]:
+        file.unlink()
+    for path in folder.glob(f'{PART}*'):
+        path.unlink() if path.is_file() else shutil.rmtree(path)  # a file is the record of a command
 
 
 def _is_here(shard: Path) -> bool:

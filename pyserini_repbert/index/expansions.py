@@ -125,17 +125,15 @@ def _from_json(line: str, docid: str, sqrt: bool) -> str:
     if (named_id := identifier_of(record, ('id',))) != docid:
         raise ValueError(f"id '{named_id[:60]}', but the corpus has '{docid}' here")
     weights, contents = record.get('weights'), record.get('contents')
-    if isinstance(weights, dict) and all(_is_weight(weight) for weight in weights.values()):
+    if isinstance(weights, dict) and all(
+        type(one) in (int, float) and abs(one) < MAX_TERMS for one in weights.values()
+    ):
         contents = repeated(weights, sqrt)
     elif weights is not None or not isinstance(contents, str):
         raise ValueError("no 'weights', a number for each term, and no 'contents', a text")
     if has_surrogates(contents):
         raise ValueError('half of a surrogate pair, which is no character')
     return contents
-
-
-def _is_weight(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and -MAX_TERMS < value < MAX_TERMS
 
 
 def word_weights(line: str) -> dict[str, float]:

