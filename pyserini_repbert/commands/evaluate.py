@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import sys
@@ -37,12 +38,14 @@ def main(arguments: list[str]) -> None:
     add('runs', nargs='*', metavar='RUN', help='run files, each as FILE or NAME=FILE')
     add_flags(flags, 'measures')
     add('--judged-only', action='store_true', help='leave out hits that nobody judged for the topic')
-    add('--per-query', metavar='FILE', help='write the value of each topic')
+    add('--per-query', metavar='FILE', help='write the value of each topic; - prints them instead of the table')
     add('--compare', action='store_true', help='compare the other runs with the first by paired t-tests')
     add('--json', action='store_true', help='print JSON instead of tables')
     options = parsed(flags, arguments)
     refuse(not options.runs, 'no run files were given: name them before --measures, which takes all words behind it')
     refuse(options.compare and not options.runs[1:], '--compare takes the baseline first, then runs to compare with it')
+    printed = options.per_query == '-'
+    refuse(printed and options.json, '--per-query - and --json both print: write the values per query to a file')
     measures, paths = parse_measures(options.measures), named_paths(options.runs)
     qrels = load_qrels(options.qrels)
     evaluations: dict[str, Evaluation] = {}
@@ -54,7 +57,7 @@ def main(arguments: list[str]) -> None:
     baseline, *compared = evaluations if options.compare else list(evaluations)[:1]
     tests = [(name, test) for name in compared for test in compare(evaluations[baseline], evaluations[name])]
     if options.per_query:
-        with atomic_file(options.per_query) as out:
+        with contextlib.nullcontext(sys.stdout) if printed else atomic_file(options.per_query) as out:
             out.write('run\tqid\tmeasure\tvalue\n')
             for name, evaluation in evaluations.items():
                 for measure, values in evaluation.values.items():
@@ -68,6 +71,7 @@ def main(arguments: list[str]) -> None:
         if tests:
             results |= {'baseline': baseline, 'comparisons': [{'run': name, **test._asdict()} for name, test in tests]}
         print(json.dumps(results, ensure_ascii=False, indent=2))
+    if options.json or printed:
         return
     rows = [[name, *(f'{value:.4f}' for value in one.means.values())] for name, one in evaluations.items()]
     print(markdown(['run', *evaluations[baseline].means], rows))
@@ -89,6 +93,8 @@ def ties(arguments: Sequence[str]) -> None:
     add_flags(flags, 'qrels')
     flags.add_argument('runs', nargs='+', metavar='RUN', help='run files, each as FILE or NAME=FILE')
     add_flags(flags, 'measures')
+    text = 'the runs were written by this package, which writes ties one step apart; a record beside a run says so, too'
+    flags.add_argument('--written-here', action='store_true', help=text)
     options = flags.parse_args(arguments)
     from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
     from pyserini_repbert.record import read_record
@@ -97,7 +103,7 @@ def ties(arguments: Sequence[str]) -> None:
     paths = named_paths(options.runs)
     rows = []
     for name, run in read_named(paths, options.quiet):
-        run = ties_as_scored(run) if read_record(paths[name]) else run  # which writes a tie as scores one step apart
+        run = ties_as_scored(run) if options.written_here or read_record(paths[name]) else run
         for measure, interval in tie_intervals(run, qrels, measures).items():
             rows.append([name, f'{tied_share(run):.1%}', measure, *(f'{value:.4f}' for value in interval)])
     print(markdown(['run', 'tied hits', 'measure', 'lowest', 'as given', 'highest'], rows))

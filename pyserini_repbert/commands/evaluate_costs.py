@@ -72,10 +72,11 @@ def tradeoff(arguments: Sequence[str]) -> None:
         for point in points:
             one = point.setting
             seconds = '' if point.seconds is None else f'{point.seconds:.6f}'
-            cells = [one.k0, one.k1, one.method if one.k1 else '', one.samples, f'{point.inferences:.2f}', seconds]
+            cells = [one.k0, one.k1, one.method if one.k1 else '', one.samples, sum(one.inferences())]
+            cells += [f'{point.inferences:.2f}', seconds]
             marks = [int(point in front) for front in fronts.values()]
             lines.append([*cells, *(f'{value:.6f}' for value in point.values.values()), *marks])
-        header = ['k0', 'k1', 'method', 'samples', 'inferences', 'seconds', *fronts]
+        header = ['k0', 'k1', 'method', 'samples', 'nominal_inferences', 'inferences', 'seconds', *fronts]
         write_csv(options.csv, [*header, *(f'front_{name}' for name in fronts)], lines)
     if options.plot:
         panels: dict[str, dict[str, list[tuple[float, float]]]] = {name: {} for name in fronts}

@@ -11,7 +11,7 @@ from pyserini_repbert.commands.fusion import METHODS, check_scores, formula
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.plots import plot_lines, plot_matrices
-from pyserini_repbert.evaluate.tables import markdown, percent
+from pyserini_repbert.evaluate.tables import markdown, percent, write_csv
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import Run
 
@@ -31,10 +31,14 @@ def fusion_table(arguments: Sequence[str]) -> None:
     check_scores(options.method, paths.values())
     runs = dict(read_named(paths, options.quiet, options.depth))
     table = fusion.fusion_table(runs, qrels, measures, k=options.hits or None, **settings)
+    lines: list[tuple[str, ...]] = []
     for measure, rows in table.items():
         cells = [[name, *_cells([*row.values()], place)] for place, (name, row) in enumerate(rows.items())]
         print(markdown([measure, *(f'+{name}' for name in runs)], cells), end='\n\n')
-    write_values(options.csv, ['measure', 'first', 'second', 'value'], table)
+        for name, row in rows.items():
+            lines += [(measure, name, other, f'{one:.6f}', f'{one - row[name]:.6f}') for other, one in row.items()]
+    if options.csv:
+        write_csv(options.csv, ['measure', 'first', 'second', 'value', 'change'], lines)
     if options.plot:
         plot_matrices(options.plot, table)
 

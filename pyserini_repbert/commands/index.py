@@ -56,6 +56,7 @@ def main(arguments: list[str]) -> None:
     add('--output', required=True, help='the index folder to make')
     add('--prune', type=command.zero_or_more, help='weights kept of a passage, 0 for all; default: as before')
     add('--weights', choices=tuple(WEIGHTS), help='how a weight is stored; default: as before')
+    add('--shard-size', type=command.positive_int, help='passages in a shard; default: as before')
     add_flags(smaller, 'begun')
 
     lucene = action('lucene', _lucene, 'make a Lucene index, expanded or not')
@@ -143,7 +144,7 @@ def _prune(options: argparse.Namespace) -> None:
     before = EpicBundle(options.index)
     prune = before.settings.prune if options.prune is None else options.prune
     weights = WEIGHTS.get(options.weights, before.settings.weights)
-    settings = command.picked(options, 'output', 'resume', 'overwrite')
+    settings = command.picked(options, 'output', 'shard_size', 'resume', 'overwrite')
     with command.progress(len(before), 'prune', 'passages', options.quiet) as bar:
         pruned = prune_epic_bundle(before, prune=prune, weights=weights, on_progress=bar.update, **settings)
     record_output(options, options.output, ('index',))

@@ -148,12 +148,14 @@ def prune_epic_bundle(
     weights: str,
     on_progress: Callable[[int], object] = int,
     *,
+    shard_size: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
 ) -> EpicBundle:
     """A copy of a bundle with fewer weights a passage, or weights of another type ('float16' or 'uint8').
 
-    `prune` is how many of a passage's largest stored weights are kept, 0 for all that are stored.
+    `prune` is how many of a passage's largest stored weights are kept, 0 for all that are stored. `shard_size` is the
+    bundle's by default.
     """
     if Path(output).resolve() == bundle.folder.resolve():
         raise InputError(f'index {bundle.folder} cannot be copied onto itself: give another output')
@@ -163,7 +165,8 @@ def prune_epic_bundle(
             f'index {bundle.folder} keeps {before.prune} weights a passage, {prune or "all"} were asked for: '
             'build it again with more'
         )
-    settings = replace(before, prune=prune, weights=weights, layout='blocks' if prune else 'all')
+    layout, size = 'blocks' if prune else 'all', shard_size or before.shard_size
+    settings = replace(before, prune=prune, weights=weights, layout=layout, shard_size=size)
 
     def encode(passages: Sequence[Passage]) -> TermVectors:
         vectors = list(bundle.rows_from(int(bundle.rows([passages[0].docid])[0]), len(passages)))

@@ -43,8 +43,10 @@ def test_a_run_of_other_topics_is_warned_of(capsys, files):
     assert capsys.readouterr().err == 'warning: 1 of the 5 topics of c are judged\n'
 
 
-def test_per_query():
+def test_per_query(capsys):
     expected = 'run\tqid\tmeasure\tvalue\na\t1\tMRR@10\t0.500000\na\t2\tMRR@10\t1.000000\na\t3\tMRR@10\t0.000000\n'
+    assert evaluate('--qrels qrels a.run --measures MRR@10 --per-query -') == 0
+    assert capsys.readouterr().out == expected
     assert evaluate('--qrels qrels a.run --measures MRR@10 --per-query values.tsv') == 0
     with open('values.tsv', encoding='utf-8') as stream:
         assert stream.read() == expected
@@ -90,7 +92,7 @@ def test_fusion_table(capsys, figures):
     assert rows == [['a', '**0.500**', '**0.500 (+0%)**'], ['b', '**0.500 (+0%)**', '**0.500**']]
     with open('t.csv', encoding='utf-8') as stream:
         rows = list(csv.DictReader(stream))
-    assert rows[1] == {'measure': 'MRR@10', 'first': 'a', 'second': 'b', 'value': '0.500000'}
+    assert rows[1] == {'measure': 'MRR@10', 'first': 'a', 'second': 'b', 'value': '0.500000', 'change': '0.000000'}
     with open('t.png', 'rb') as stream:
         assert stream.read(4) == b'\x89PNG'
     assert figures[0].axes[0].get_title() == 'MRR@10'

@@ -4,7 +4,7 @@ import pytest
 
 from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.commands.fusion import main as fusion
-from pyserini_repbert.data.runs import reciprocal_scores, strictly_decreasing
+from pyserini_repbert.data.runs import reciprocal_scores, strictly_decreasing, write_run
 from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
 from pyserini_repbert.ranking import Ranking
@@ -24,12 +24,19 @@ def test_without_ties_nothing_moves():
     assert (tied_share(run), tied_share(RUN), tied_share({})) == (0, 0.75, 0)
 
 
-def tied_hits(capsys, run):
+def tied_hits(capsys, run, *more):
     """The share of tied hits that the command prints for a run."""
     qrels = run.with_name('qrels.txt')
     qrels.write_text('q 0 b 1\n', encoding='utf-8')
-    main(['ties', str(run), '--qrels', str(qrels), '--measures', 'RR'])
+    main(['ties', str(run), '--qrels', str(qrels), '--measures', 'RR', *more])
     return capsys.readouterr().out.splitlines()[-1].split('|')[2].strip()
+
+
+def test_ties_of_a_run_written_here_are_put_back(tmp_path, capsys):
+    run = tmp_path / 'run.txt'
+    write_run(run, {'q': Ranking(['a', 'b', 'c'], [1.0, 1.0, 0.5])})
+    assert tied_hits(capsys, run) == '0.0%'
+    assert tied_hits(capsys, run, '--written-here') == '66.7%'
 
 
 def test_the_record_of_a_run_says_that_it_was_written_here(tmp_path, capsys):

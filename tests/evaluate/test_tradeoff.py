@@ -121,6 +121,7 @@ def test_the_command(tmp_path, capsys, figures):
     assert lines[-1] == 'predicted: 4.0 inferences, 2.000 s a query'
     rows = list(csv.DictReader(table.open()))
     assert [row['k0'] + row['k1'] for row in rows] == ['30', '32', '40', '42']
+    assert [row['nominal_inferences'] for row in rows] == ['3', '5', '4', '6']
     assert [row['front_MRR@10'] for row in rows] == ['1', '0', '1', '0']
     assert rows[1]['inferences'] == '5.00'
     assert plot.read_bytes().startswith(b'\x89PNG')

@@ -148,11 +148,11 @@ def test_a_bundle_becomes_a_smaller_one(tiny_epic, corpus_file, tmp_path, capsys
     arguments = ['epic', '--corpus', str(corpus_file(20)), '--encoder', str(tiny_epic()), '--shard-size', '6']
     assert command.run(main, [*arguments, '--output', str(tmp_path / 'large'), '--prune', '20', '--store-text']) == 0
     prune = ['epic-prune', '--index', str(tmp_path / 'large'), '--output']
-    assert command.run(main, [*prune, str(tmp_path / 'whole')]) == 0
+    assert command.run(main, [*prune, str(tmp_path / 'whole'), '--shard-size', '100']) == 0
     assert command.run(main, [*prune, str(tmp_path / 'small'), '--prune', '5', '--weights', 'uint8']) == 0
     assert '20 passages in 4 shards' in capsys.readouterr().out
     large, whole, small = (EpicBundle(tmp_path / name) for name in ('large', 'whole', 'small'))
-    assert len(small.vector(7)) == 5
+    assert len(whole.shards) == 1 and len(small.vector(7)) == 5
     assert whole.texts(['d7']) == large.texts(['d7']) != [None]
     for row in range(20):
         assert whole.vector(row).as_dict() == large.vector(row).as_dict()
