@@ -142,10 +142,8 @@ def open_reranker(
     'MODULE:CLASS' opens a reranker of the user's own. A checkpoint that names no system is taken for a cross-encoder of
     sentence-transformers if it has one label, else for monoBERT.
 
-    Parameters
-    ----------
-    options : keyword arguments that the reranker must have
-    settings : keyword arguments (precision, backend, token_budget), each passed on if the reranker has it
+    `options` are keyword arguments that the reranker must have; each of `settings` (precision, backend, token_budget)
+    is passed on if the reranker has it.
     """
     if names_class(str(name)):
         kind: Any = ranker_class(str(name), False)

@@ -169,10 +169,7 @@ def _queries(names: _Names, scores: NDArray[Any], differences: NDArray[Any]) -> 
 class Saving(Ranker):
     """A pointwise reranker, duoBERT, or both; keeps the `SavedScores` of each topic as 'scores'.
 
-    Parameters
-    ----------
-    stages : one or two; of two, the second is duoBERT
-    depths : further depths k0 for whose replay duoBERT compares pairs
+    `stages` are one or two; of two, the second is duoBERT, which compares pairs for the replay of further `depths` k0.
     """
 
     def __init__(self, stages: Sequence[Reranker], depths: Sequence[int] = ()) -> None:

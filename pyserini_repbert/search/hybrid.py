@@ -93,10 +93,8 @@ class HybridSearcher(Fusion):
     ) -> list[Candidate]:
         """The k best of the fused ranking; the parameters come in the order of Pyserini's HybridSearcher.
 
-        Parameters
-        ----------
-        k0 : hits asked of each searcher; default: `depth`
-        alpha : instead of the searcher's own; methods without weights ignore it
+        `k0` hits are asked of each searcher (default: `depth`). `alpha` replaces the searcher's own; methods without
+        weights ignore it.
         normalization, weight_on_dense : of method 'pyserini': scale each ranking's scores to [-0.5, 0.5]; give alpha
             to the dense score instead of the sparse one
         """

@@ -32,10 +32,8 @@ def open_sparse(
 
     'MODULE:CLASS' opens a first stage of the user's own; 'MODULE:CLASS@INDEX' gives it the keyword argument `index`.
 
-    Parameters
-    ----------
-    device : where queries are encoded for an index of EPIC's impacts
-    k1, b : of BM25, instead of those of the technique or of the index's own record
+    `device` encodes the queries of an index of EPIC's impacts. `k1` and `b` are BM25's, instead of those of the
+    technique or of the index's own record.
     """
     changes: dict[str, Any] = {name: value for name, value in (('k1', k1), ('b', b)) if value is not None}
     name, at, place = spec.partition('@')
@@ -78,12 +76,8 @@ class EpicImpactQueryEncoder:
 class EpicImpactSearcher(Ranker):
     """Searches a Lucene index of the variant 'epic-impact'; safe to use from several threads.
 
-    Scores approximate EPIC's (its eq. 5), on the same scale: inner products of quantised weights.
-
-    Parameters
-    ----------
-    model : catalog name, checkpoint folder, or an encoder; default: the one that the index names
-    device : where queries are encoded
+    Scores approximate EPIC's (its eq. 5), on the same scale: inner products of quantised weights. `model` is a catalog
+    name, a checkpoint folder or an encoder (default: the one that the index names), `device` where queries are encoded.
     """
 
     def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:
