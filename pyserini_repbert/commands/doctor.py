@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import platform
 import re
@@ -104,8 +105,9 @@ def _cache() -> Iterator[Finding]:
         yield Finding('cache', 'fail', f'{folder} is not writable', 'set PYSERINI_REPBERT_CACHE to another folder')
         return
     free = shutil.disk_usage(there).free
+    held = sum(file.stat().st_size for file in folder.rglob('*') if file.is_file())
     fix = f'less than {human_size(_LITTLE_SPACE)}: too little for MS MARCO' if free < _LITTLE_SPACE else ''
-    yield Finding('cache', 'warn' if fix else 'ok', f'{folder}, {human_size(free)} free', fix)
+    yield Finding('cache', 'warn' if fix else 'ok', f'{folder}, {human_size(free)} free, holds {human_size(held)}', fix)
 
 
 def _catalog() -> Iterator[Finding]:
@@ -147,10 +149,15 @@ def findings() -> Iterator[Finding]:
 
 def main(arguments: list[str]) -> int:
     """Print the report; status 1 if a required part fails."""
-    parser('doctor', 'Check this machine, and say how to mend what is missing.').parse_args(arguments)
-    fails = False
+    flags = parser('doctor', 'Check this machine, and say how to mend what is missing.')
+    flags.add_argument('--json', action='store_true', help='print a JSON list instead of lines')
+    options = flags.parse_args(arguments)
+    report = []
     for finding in findings():
-        fix = f'\n{"":<22}  fix: {finding.fix}' if finding.fix else ''
-        print(f'{finding.status:<4}  {finding.check:<16}  {finding.found}{fix}')
-        fails |= finding.status == 'fail'
-    return int(fails)
+        report.append(finding)
+        if not options.json:
+            fix = f'\n{"":<22}  fix: {finding.fix}' if finding.fix else ''
+            print(f'{finding.status:<4}  {finding.check:<16}  {finding.found}{fix}')
+    if options.json:
+        print(json.dumps([finding._asdict() for finding in report], indent=1, ensure_ascii=False))
+    return int(any(finding.status == 'fail' for finding in report))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.ranking import Ranking
 
 _MATCHES = 3  # closest passage tokens shown of each query token
+_SHADES = (255, 254, 252, 194, 157, 120, 83, 46)  # backgrounds of xterm's 256 colours, from white to green
 
 
 def main(arguments: list[str]) -> None:
@@ -124,4 +126,9 @@ def _weights(passage: Mapping[str, Any]) -> str:
 
 
 def _terms(terms: Sequence[Mapping[str, Any]]) -> str:
-    return '  '.join(f'{printable(term["term"])} {term["weight"]:.3f}' for term in terms) or '(none)'
+    """Words with weights; on a terminal, with a background by weight instead."""
+    words, weights = [printable(term['term']) for term in terms], [term['weight'] for term in terms]
+    if not sys.stdout.isatty() or not terms:
+        return '  '.join(f'{word} {weight:.3f}' for word, weight in zip(words, weights, strict=True)) or '(none)'
+    shades = [_SHADES[round(7 * max(weight, 0) / max(1e-9, *weights))] for weight in weights]
+    return ' '.join(f'\x1b[30;48;5;{shade}m{word}\x1b[0m' for word, shade in zip(words, shades, strict=True))

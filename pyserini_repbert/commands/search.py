@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 import time
 from collections.abc import Iterator, Sequence
 
@@ -17,6 +18,7 @@ from pyserini_repbert.ranking import Query
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
+_MANY = 8  # from so many queries together on, exact search is faster (figures: docs/guides/own-corpus.md)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -137,6 +139,8 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     from pyserini_repbert.pipeline.pipeline import run_pipeline
 
     topics = load_topics(options.topics, options.topics_format)
+    if options.ann and (together := min(len(topics), options.batch_size)) >= _MANY and not options.quiet:
+        print(f'{together} topics together: exact search is faster, and misses nothing: without --ann', file=sys.stderr)
     with Bars(options) as watcher:
         opened = open_pipeline(spec, machine, watcher.building)
         with contextlib.closing(opened.pipeline):

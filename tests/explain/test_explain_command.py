@@ -92,6 +92,11 @@ def test_epics_stored_vectors(explain, tiny_epic, corpus_file, figures, tmp_path
     assert text.startswith('score') and 'passage:' in text and '(none)' in text
 
 
+def test_epics_terms_are_shaded_on_a_terminal(explain, tiny_epic, monkeypatch):
+    monkeypatch.setattr('sys.stdout.isatty', lambda: True, raising=False)
+    assert '\x1b[30;48;5;46m' in explain(0, '--model', tiny_epic(), '--passage', PASSAGES[0])
+
+
 def test_bad_input_is_one_line(explain, tiny_epic, cross_encoder_folder, corpus_file, tmp_path):
     mono, corpus = cross_encoder_folder('monobert'), corpus_file(2)
     for flags, message in (
