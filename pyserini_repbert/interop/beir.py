@@ -30,9 +30,7 @@ class BeirSearch(BaseSearch):  # type: ignore[misc]
         self, corpus: Mapping[str, Mapping[str, str]], queries: Mapping[str, str], top_k: int, *_: Any, **__: Any
     ) -> dict[str, dict[str, float]]:
         """{qid: {docid: score}}, the `top_k` best; as in BEIR's own searches, without the document of the same id."""
-        passages = [
-            Passage(key, f'{fields.get("title", "")} {fields["text"]}'.strip()) for key, fields in corpus.items()
-        ]
+        passages = [Passage(key, f'{texts.get("title", "")} {texts["text"]}'.strip()) for key, texts in corpus.items()]
         with TemporaryDirectory() as folder:
             encode_corpus(passages, self.passages, Path(folder) / 'index')
             spec = PipelineSpec(index=f'{folder}/index', encoder=self.encoder, precision=self.precision)

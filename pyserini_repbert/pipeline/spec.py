@@ -176,9 +176,7 @@ class PipelineSpec(_Values):
     precision: str = Field(default='float32', description='what models run in')
     backend: Literal['torch', 'onnx', 'onnx-int8'] = Field(default='torch', description='what runs models')
     drop_rest: bool = Field(default=False, description='drop the candidates below K')
-    save_scores: bool = Field(
-        default=False, description='keep the scores of the last stages, for a replay without a model'
-    )
+    save_scores: bool = Field(default=False, description='keep scores of the last stages, for a replay without a model')
     replay_k0: tuple[int, ...] = Field(
         default=(),
         description='with --pairs: also compare the pairs that these numbers of first-stage candidates would need',

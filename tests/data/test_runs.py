@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.data import run_parser as run_blocks
-from pyserini_repbert.data.runs import (
-    RunFormat,
-    ScatteredQueryError,
-    iter_run,
-    read_run,
-    run_format,
-    write_run,
-)
+from pyserini_repbert.data.runs import RunFormat, ScatteredQueryError, iter_run, read_run, run_format, write_run
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Ranking
 

@@ -15,11 +15,7 @@ WRITTEN = [
     ('won the prize twice -- in 1956 and 1972 .', 'won the prize twice – in 1956 and 1972.'),
     ('( / beɪˈdʒɪŋ / ; Mandarin : ( listen ) ) , formerly', '(/ beɪˈdʒɪŋ /; Mandarin: (listen)), formerly'),
 ]
-AS_THEY_ARE = [
-    'Nothing to mend (really): "quoted", 5% of 10 - 3.',
-    '',
-    '東京 é 😀',
-]
+AS_THEY_ARE = ['Nothing to mend (really): "quoted", 5% of 10 - 3.', '', '東京 é 😀']
 
 
 @pytest.mark.parametrize(('tokens', 'text'), WRITTEN)

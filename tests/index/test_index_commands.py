@@ -59,11 +59,7 @@ def test_altered_records(dense, capsys, name, old, new, expected):
 @pytest.mark.parametrize(
     ('old', 'new', 'expected'),
     [
-        (
-            '"max_length": 16',
-            '"max_length": -7',
-            'settings.max_length is -7: Input should be greater than',
-        ),
+        ('"max_length": 16', '"max_length": -7', 'settings.max_length is -7: Input should be greater than'),
         ('"max_length": 16', '"max_length": "16"', 'settings.max_length is 16: Input should be a valid integer'),
         ('"max_length": 16,', '', 'settings.max_length is missing'),
         ('"vectors.npy"', '"vektors.npy"', "shard 0 does not name 'vectors.npy', which the format requires"),

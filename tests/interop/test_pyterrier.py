@@ -136,11 +136,7 @@ def test_empty_frames_and_what_inspection_sees(dense, candidates, cross_encoder_
         (stub, TOPICS, HITS),
         (hybrid, TOPICS, ['qid', 'query', 'docno', 'score', *ranks, 'rank']),
         (ours.Interleave(repbert, stub), TOPICS, ['qid', 'query', 'docno', 'score', *ranks, 'rank']),
-        (
-            ours.Rerank(cross_encoder_folder('monobert')),
-            candidates,
-            ['qid', 'query', 'docno', 'text', 'score', 'rank'],
-        ),
+        (ours.Rerank(cross_encoder_folder('monobert')), candidates, ['qid', 'query', 'docno', 'text', 'score', 'rank']),
         (
             ours.Rerank(cross_encoder_folder('duobert'), matrix=True),
             candidates,
@@ -208,10 +204,7 @@ def test_rows_without_a_query_and_qids_with_two_are_refused(dense):
 
 
 def test_empty_fields_of_documents_are_no_words(tmp_path, tiny_checkpoint):
-    documents = [
-        {'docno': 'a', 'title': None, 'text': 'slugs'},
-        {'docno': 'b', 'title': float('nan'), 'text': 'roses'},
-    ]
+    documents = [{'docno': 'a', 'title': None, 'text': 'slugs'}, {'docno': 'b', 'title': float('nan'), 'text': 'roses'}]
     checkpoint = tiny_checkpoint('encoder')
     ours.RepBertIndexer(tmp_path / 'index', checkpoint, fields=['title', 'text']).index(documents)
     assert DenseBundle(tmp_path / 'index').texts(['a', 'b']) == ['slugs', 'roses']

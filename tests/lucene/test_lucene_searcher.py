@@ -12,12 +12,7 @@ from pyserini_repbert.lucene.jvm import java_class, lucene_major
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 
-TEXTS = {
-    'z1': 'cats sleep',
-    'b2': 'dogs bark at cats',
-    'a3': 'cats sleep',
-    'm4': 'été 😀 fish',
-}
+TEXTS = {'z1': 'cats sleep', 'b2': 'dogs bark at cats', 'a3': 'cats sleep', 'm4': 'été 😀 fish'}
 
 
 @pytest.fixture(scope='module')

@@ -18,12 +18,7 @@ def checkpoint_folder(tmp_path):
     `config_updates` change config.json; `rename` maps names in the head file to names in the checkpoint, None drops.
     """
 
-    def make(
-        system,
-        head=None,
-        config_updates=None,
-        rename=None,
-    ):
+    def make(system, head=None, config_updates=None, rename=None):
         from safetensors.torch import load_file, save_file
 
         folder = tmp_path / f'{system}-{len(list(tmp_path.iterdir()))}'

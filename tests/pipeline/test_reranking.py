@@ -9,12 +9,7 @@ from pyserini_repbert.pipeline.part_file import finished
 from pyserini_repbert.pipeline.pipeline import cut_batches
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker
-from pyserini_repbert.rerank.saved_scores import (
-    SavedScores,
-    read_saved_scores,
-    replay,
-    write_saved_scores,
-)
+from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, replay, write_saved_scores
 from tests.pipeline.conftest import run_stages
 
 NAN = float('nan')

@@ -19,10 +19,7 @@ def run(workspace, number=0, heavy_too=False):
 
 def expected(text, tolerance=0.0):
     return Expected(
-        'AP',
-        text,
-        ScoreSource(text='this project', commit='1'),
-        Tolerance(value=str(tolerance), reason='for the test'),
+        'AP', text, ScoreSource(text='this project', commit='1'), Tolerance(value=str(tolerance), reason='for the test')
     )
 
 

@@ -6,12 +6,7 @@ from pyserini_repbert.rerank import aggregate
 from pyserini_repbert.rerank.aggregation import aggregate_differences, sampled_pairs
 
 NAN = float('nan')
-P = [
-    [NAN, 0.9, 0.5, 0.2],
-    [0.4, NAN, 0.6, 0.6],
-    [0.5, 0.7, NAN, 0.3],
-    [0.8, 0.1, 0.7, NAN],
-]
+P = [[NAN, 0.9, 0.5, 0.2], [0.4, NAN, 0.6, 0.6], [0.5, 0.7, NAN, 0.3], [0.8, 0.1, 0.7, NAN]]
 
 
 @pytest.mark.parametrize(
