@@ -1,6 +1,6 @@
-"""Peak memory of the encode command on corpora of 50,000 and 150,000 passages: it should not grow with the corpus.
+"""Peak memory of the encode command on corpora of 100,000 and 300,000 passages: it should not grow with the corpus.
 
-    python benchmarks/encoding_memory.py [--small 50000] [--large 150000]
+    python benchmarks/encoding_memory.py [--small 100000] [--large 300000]
 
 For Linux. A tiny model keeps the run short; reading, bucketing, writing and checking are the same for any model. From
 10,000 to 100,000 passages the peak grows by 4%: fewer passages do not have batches of all lengths.
@@ -46,8 +46,8 @@ def make_checkpoint(folder: Path) -> Path:
 def peak_megabytes(arguments: list[str]) -> float:
     """Peak resident MB of a process that runs the encode command (VmHWM: a child's ru_maxrss counts its parent's)."""
     code = (
-        'import sys; from pyserini_repbert.commands.encode import main; main(sys.argv[1:]); '
-        "print(open('/proc/self/status').read())"
+        'import sys; from pyserini_repbert.commands import command, encode; status = command.run(encode.main); '
+        "print(open('/proc/self/status').read()); sys.exit(status)"
     )
     done = subprocess.run([sys.executable, '-c', code, *arguments], check=True, capture_output=True, text=True)
     return int(next(line.split()[1] for line in done.stdout.splitlines() if line.startswith('VmHWM'))) / 1e3
@@ -56,8 +56,8 @@ def peak_megabytes(arguments: list[str]) -> float:
 def main() -> None:
     """Encode both corpora and print the ratio of their peaks."""
     parser = figures.parser(__doc__)
-    parser.add_argument('--small', type=int, default=50_000)
-    parser.add_argument('--large', type=int, default=150_000)
+    parser.add_argument('--small', type=int, default=100_000)
+    parser.add_argument('--large', type=int, default=300_000)
     options = parser.parse_args()
     texts = texts_of_msmarco_lengths(2000)
     peaks = {}

@@ -38,7 +38,7 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
             setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))  # noqa: SIM115 - until the process ends
     if 'OMP_WAIT_POLICY' not in os.environ:  # read when PyTorch or FAISS is loaded: docs/environment.md
         os.environ.setdefault('GOMP_SPINCOUNT', '10000')
-    os.environ.setdefault('ONEDNN_PRIMITIVE_CACHE_CAPACITY', '256')  # one for each shape of a batch; else 1,024
+    os.environ.setdefault('ONEDNN_PRIMITIVE_CACHE_CAPACITY', '64')  # one for each shape of a batch; else 1,024
     logging.basicConfig(format='%(levelname)s: %(message)s', level=logging.WARNING, stream=sys.stderr)
     try:
         return main(sys.argv[1:] if arguments is None else arguments) or 0

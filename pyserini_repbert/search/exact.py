@@ -33,6 +33,8 @@ _ROUNDED_FROM = 256  # queries that are worth rounding the vectors in the first 
 _ROUNDED_ROWS = 20_000  # at least, for rounded vectors to be faster
 Products = Float32Products | RoundedProducts | ByteProducts
 
+_MAGNITUDE = np.int32(0x7FFFFFFF)  # of the bits of a float32: all but the sign
+
 
 class Search(Protocol):
     """A search of a whole index by exact inner products, on any device or machine."""
@@ -181,7 +183,16 @@ class _BestScores:
     def results(self) -> list[TopRows]:
         """Each query's k best rows and all that tie with the last of them, best first, ties by row."""
         owners, rows, scores = map(np.concatenate, zip(*self._parts, strict=True))
-        order = np.argsort(owners.astype(np.uint16), kind='stable')
+        bits = (scores + np.float32(0)).view(np.int32)  # -0 becomes 0
+        descending = np.where(bits < 0, bits & _MAGNITUDE, -bits)  # whole numbers in the order of the scores
+        keys = torch.from_numpy((owners << 32) + descending)
+        order = torch.sort(keys, stable=True).indices.numpy()  # by radix, in all threads
         rows, scores = rows[order], scores[order]
         ends = np.cumsum(np.bincount(owners, minlength=len(self.thresholds))).tolist()
-        return [top_rows(scores[a:b], rows[a:b], self._k) for a, b in zip([0, *ends], ends, strict=False)]
+        return [_cut(scores[a:b], rows[a:b], self._k) for a, b in zip([0, *ends], ends, strict=False)]
+
+
+def _cut(scores: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> TopRows:
+    """The first k of sorted rows, and those that tie with the last."""
+    end = len(scores) if len(scores) <= k else np.count_nonzero(scores >= scores[k - 1])
+    return TopRows(scores[:end], rows[:end])
