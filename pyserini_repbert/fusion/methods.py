@@ -17,7 +17,7 @@ from pyserini_repbert.data.runs import Array, ranked, reciprocal_scores
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
-from pyserini_repbert.ranking import NO_HITS, Ranking, Run
+from pyserini_repbert.ranking import NO_HITS, Ranking, Run, by_score
 
 RRF_K = 60.0  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
@@ -76,6 +76,27 @@ def fuse(
     ]
     qids = dict.fromkeys(qid for run in runs for qid in run)
     return {qid: combine([run.get(qid, NO_HITS) for run in rankings]) for qid in qids}
+
+
+def pyserini_hybrid(
+    dense: Run, sparse: Run, k: int | None, alpha: float = 0.1, normalization: bool = False, on_dense: bool = False
+) -> Run:
+    """Fusion as of Pyserini's HybridSearcher: the dense score plus `alpha` times the sparse one.
+
+    With `on_dense`, alpha is on the dense score instead. A document that a ranking lacks has its lowest score there. `normalization` scales the scores of each ranking to
+    [-0.5, 0.5]; scores that are all alike are then 0.
+    """
+    fused = {}
+    for qid in dense:
+        totals = dict.fromkeys(dense[qid].docids + sparse[qid].docids, 0.0)
+        for ranking, weight in ((dense[qid], alpha if on_dense else 1.0), (sparse[qid], 1.0 if on_dense else alpha)):
+            low, high = min(ranking.scores, default=0.0), max(ranking.scores, default=1.0)
+            middle, width = ((low + high) / 2, (high - low) or 1.0) if normalization else (0.0, 1.0)
+            scores = dict(zip(ranking.docids, ranking.scores, strict=True))
+            for docid in totals:
+                totals[docid] += weight * ((scores.get(docid, low) - middle) / width)
+        fused[qid] = by_score(list(totals), list(totals.values()))[:k]
+    return fused
 
 
 def combiner(

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import DEPTH, Fusion
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
-from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, by_score
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization, pyserini_hybrid
+from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run
 from pyserini_repbert.trace import Trace
 
 PYSERINI = 'pyserini'  # the method of Pyserini's HybridSearcher
@@ -118,18 +118,8 @@ class HybridSearcher(Fusion):
         return Ranker.batch_search(asked, queries, q_ids, k, threads)
 
     def fused(self, runs: Sequence[Run], k: int | None) -> Run:
-        """As of `Fusion`; for 'pyserini' by Pyserini's score, where normalised scores that are all alike are 0."""
+        """As of `Fusion`, or by Pyserini's formula."""
         if self.method != PYSERINI:
             return super().fused(runs, k)
         alpha: Any = self.alpha
-        fused = {}
-        for qid, dense in runs[0].items():
-            totals = dict.fromkeys(dense.docids + runs[1][qid].docids, 0.0)
-            for ranking, weighted in ((dense, self.weight_on_dense), (runs[1][qid], not self.weight_on_dense)):
-                low, high = min(ranking.scores, default=0.0), max(ranking.scores, default=1.0)
-                middle, width = ((low + high) / 2, (high - low) or 1.0) if self.normalization else (0.0, 1.0)
-                scores = dict(zip(ranking.docids, ranking.scores, strict=True))
-                for docid in totals:
-                    totals[docid] += (alpha if weighted else 1.0) * ((scores.get(docid, low) - middle) / width)
-            fused[qid] = by_score(list(totals), list(totals.values()))[:k]
-        return fused
+        return pyserini_hybrid(*runs, k, alpha, self.normalization, self.weight_on_dense)
