@@ -81,10 +81,10 @@ def fuse(
 def pyserini_hybrid(
     dense: Run, sparse: Run, k: int | None, alpha: float = 0.1, normalization: bool = False, on_dense: bool = False
 ) -> Run:
-    """Fusion as of Pyserini's HybridSearcher: the dense score plus `alpha` times the sparse one.
+    """Fusion by the formula of Pyserini's HybridSearcher: the dense score plus `alpha` times the sparse one.
 
-    With `on_dense`, alpha is on the dense score instead. A document that a ranking lacks has its lowest score there. `normalization` scales the scores of each ranking to
-    [-0.5, 0.5]; scores that are all alike are then 0.
+    With `on_dense`, alpha is on the dense score instead. A document that a ranking lacks has its lowest score there.
+    `normalization` scales the scores of each ranking to [-0.5, 0.5]; scores that are all alike are then 0.
     """
     fused = {}
     for qid in dense:

@@ -33,8 +33,6 @@ _ROUNDED_FROM = 256  # queries that are worth rounding the vectors in the first 
 _ROUNDED_ROWS = 20_000  # at least, for rounded vectors to be faster
 Products = Float32Products | RoundedProducts | ByteProducts
 
-_MAGNITUDE = np.int32(0x7FFFFFFF)  # of the bits of a float32: all but the sign
-
 
 class Search(Protocol):
     """A search of a whole index by exact inner products, on any device or machine."""
@@ -184,7 +182,7 @@ class _BestScores:
         """Each query's k best rows and all that tie with the last of them, best first, ties by row."""
         owners, rows, scores = map(np.concatenate, zip(*self._parts, strict=True))
         bits = (scores + np.float32(0)).view(np.int32)  # -0 becomes 0
-        descending = np.where(bits < 0, bits & _MAGNITUDE, -bits)  # whole numbers in the order of the scores
+        descending = np.where(bits < 0, bits & 0x7FFFFFFF, -bits)  # whole numbers in the order of the scores
         keys = torch.from_numpy((owners << 32) + descending)
         order = torch.sort(keys, stable=True).indices.numpy()  # by radix, in all threads
         rows, scores = rows[order], scores[order]

@@ -55,8 +55,7 @@ class HybridSearcher(Fusion):
     sparse_first : put the sparse rankings first, the dense one last: interleaving begins with them (RepBERT's Tables 3
         and 4 have both orders), and alpha weights the sparse ranking in 'interpolation'
     depth : hits asked of each searcher, and fused, unless a call gives k0; default: 1000, or k where that is more
-    method, rrf_k, alpha, normalize : as in `fusion.fuse`. Or method 'pyserini', as of Pyserini's class: alpha (default:
-        0.1) times the sparse score, plus the dense one; a document that a ranking lacks has its lowest score there
+    method, rrf_k, alpha, normalize : as in `fusion.fuse`; or method 'pyserini': `fusion.methods.pyserini_hybrid`
     """
 
     normalization = weight_on_dense = False
@@ -95,8 +94,7 @@ class HybridSearcher(Fusion):
 
         `k0` hits are asked of each searcher (default: `depth`). `alpha` replaces the searcher's own; methods without
         weights ignore it.
-        normalization, weight_on_dense : of method 'pyserini': scale each ranking's scores to [-0.5, 0.5]; give alpha
-            to the dense score instead of the sparse one
+        normalization, weight_on_dense : of method 'pyserini', see `fusion.methods.pyserini_hybrid`
         """
         return self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)['0']
 
@@ -121,5 +119,4 @@ class HybridSearcher(Fusion):
         """As of `Fusion`, or by Pyserini's formula."""
         if self.method != PYSERINI:
             return super().fused(runs, k)
-        alpha: Any = self.alpha
-        return pyserini_hybrid(*runs, k, alpha, self.normalization, self.weight_on_dense)
+        return pyserini_hybrid(*runs, k, self.alpha, self.normalization, self.weight_on_dense)  # type: ignore[arg-type]
