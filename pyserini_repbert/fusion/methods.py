@@ -79,17 +79,17 @@ def fuse(
 
 
 def pyserini_hybrid(
-    dense: Run, sparse: Run, k: int | None, alpha: float = 0.1, normalization: bool = False, on_dense: bool = False
+    runs: Sequence[Run], k: int | None, alpha: float = 0.1, normalization: bool = False, on_dense: bool = False
 ) -> Run:
     """Fusion by the formula of Pyserini's HybridSearcher: the dense score plus `alpha` times the sparse one.
 
-    With `on_dense`, alpha is on the dense score instead. A document that a ranking lacks has its lowest score there.
-    `normalization` scales the scores of each ranking to [-0.5, 0.5]; scores that are all alike are then 0.
+    The first run is the dense one. With `on_dense`, alpha is on its score instead. A document that a ranking lacks has
+    its lowest score there. `normalization` scales a ranking's scores to [-0.5, 0.5]; 0 if they are all alike.
     """
     fused = {}
-    for qid in dense:
-        totals = dict.fromkeys(dense[qid].docids + sparse[qid].docids, 0.0)
-        for ranking, weight in ((dense[qid], alpha if on_dense else 1.0), (sparse[qid], 1.0 if on_dense else alpha)):
+    for qid, dense in runs[0].items():
+        totals = dict.fromkeys(dense.docids + runs[1][qid].docids, 0.0)
+        for ranking, weight in ((dense, alpha if on_dense else 1.0), (runs[1][qid], 1.0 if on_dense else alpha)):
             low, high = min(ranking.scores, default=0.0), max(ranking.scores, default=1.0)
             middle, width = ((low + high) / 2, (high - low) or 1.0) if normalization else (0.0, 1.0)
             scores = dict(zip(ranking.docids, ranking.scores, strict=True))

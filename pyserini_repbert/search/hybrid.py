@@ -119,4 +119,4 @@ class HybridSearcher(Fusion):
         """As of `Fusion`, or by Pyserini's formula."""
         if self.method != PYSERINI:
             return super().fused(runs, k)
-        return pyserini_hybrid(*runs, k, self.alpha, self.normalization, self.weight_on_dense)  # type: ignore[arg-type]
+        return pyserini_hybrid(runs, k, self.alpha, self.normalization, self.weight_on_dense)  # type: ignore[arg-type]
