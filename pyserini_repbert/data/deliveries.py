@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import re
@@ -18,7 +19,7 @@ from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS
 
 # Magic bytes; those of Unix's compress are in NIST's files, which end in .Z, .0Z, .1Z, .2Z
-_COMPRESS, _GZIP = b'\x1f\x9d', b'\x1f\x8b'
+_COMPRESS, _GZIP, _BZIP2 = b'\x1f\x9d', b'\x1f\x8b', b'BZh'
 _BESIDES = re.compile(r'read|\.dtd|dtds?$|\.(doc|txt|html?|lis|exe|c|h)$', re.IGNORECASE)  # documentation
 _UNUSED_FOLDERS = {'cr', 'dtds', 'aux', 'frcheck'}  # the Congressional Record is no part of Robust04's documents
 _WARC = re.compile(r'\.warc(\.gz)?$', re.IGNORECASE)
@@ -48,7 +49,7 @@ def disk_files(folder: Path) -> list[Path]:
 def _is_documents(path: Path) -> bool:
     with open(path, 'rb') as stream:
         start = stream.read(512)
-    return start.startswith((_COMPRESS, _GZIP)) or start.lstrip()[:5].upper() == b'<DOC>'
+    return start.startswith((_COMPRESS, _GZIP, _BZIP2)) or start.lstrip()[:5].upper() == b'<DOC>'
 
 
 def warc_files(folder: Path) -> list[Path]:
@@ -78,6 +79,8 @@ def _unpacked(path: Path) -> bytes:
                 raw = bytes(thread.submit(ncompress.decompress, raw).result())
         elif raw.startswith(_GZIP):
             raw = gzip.decompress(raw)
+        elif raw.startswith(_BZIP2):
+            raw = bz2.decompress(raw)
     except (*ARCHIVE_ERRORS, ValueError, OSError) as error:
         raise InputError(f'{path} cannot be unpacked ({error}): copy it from the disk again') from error
     try:

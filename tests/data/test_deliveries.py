@@ -1,5 +1,6 @@
 """Collections as NIST and CMU deliver them, and the topics that belong to them."""
 
+import bz2
 import gzip
 import io
 import subprocess
@@ -57,6 +58,7 @@ def test_trec_disks_as_delivered(tmp_path):
         'ft/ft911/ft911_1.z': compressed(FT.encode('latin-1')),
         'fbis/fb396001': FBIS.encode(),
         'fr94/01/fr940104.0z': gzip.compress(FBIS.replace('FBIS3-1', 'FR940104-0-00001').encode()),
+        'latimes/la010189.bz2': bz2.compress(FBIS.replace('FBIS3-1', 'LA010189-0001').encode()),
         'cr/hfiles/cr93h_1': FBIS.replace('FBIS3-1', 'CR93H-1').encode(),
         'ft/readmeft': b'<DOC> is how each document begins',
         'dtds/ftdtd': b'<!ELEMENT DOC>',
@@ -70,6 +72,7 @@ def test_trec_disks_as_delivered(tmp_path):
     assert found == {
         'FBIS3-1': 'the second',
         'FR940104-0-00001': 'the second',
+        'LA010189-0001': 'the second',
         'FT911-1': '_AN-BEOA7AAIFT FT 14 MAY 91 / Caf\xe9 society Olives &amp; oil',
     }
     assert corpus.skipped == 1  # FT911-2 has no text
