@@ -77,5 +77,7 @@ def usable_device(name: str) -> torch.device:
         'mps': torch.backends.mps.is_available(),
     }
     if not available.get(device.type, False):
-        raise InputError(f"device '{name}' is not here: use 'cpu', or see the doctor command", parameters=('device',))
+        raise InputError(
+            f"device '{name}' is not available: use 'cpu', or see the doctor command", parameters=('device',)
+        )
     return device

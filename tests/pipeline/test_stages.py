@@ -124,7 +124,7 @@ def test_rerankers_are_opened_by_their_checkpoints(world, tiny_checkpoint):
     duo = open_reranker(world.duo, options={'method': 'min'}, precision='float32', token_budget=None)
     assert isinstance(duo, DuoBertReranker)
     assert duo.method == 'min'
-    with pytest.raises(MismatchError, match="'repbert', a reranker was expected: monobert, duobert"):
+    with pytest.raises(MismatchError, match="'repbert', expected a reranker: monobert, duobert"):
         open_reranker(tiny_checkpoint('encoder'))
     with pytest.raises(InputError, match="has no option 'method'"):
         open_reranker(world.mono, options={'method': 'min'})
