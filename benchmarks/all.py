@@ -31,7 +31,11 @@ HERE = Path(__file__).parent
 README = HERE.parent / 'README.md'
 BEGIN, END = '<!-- benchmarks/all.py writes from here -->', '<!-- to here -->'
 CUDA = 'a CUDA device'
-ENVIRONMENT = {'GOMP_SPINCOUNT': '10000', **os.environ}  # as the package's commands set it
+ENVIRONMENT = {
+    'GOMP_SPINCOUNT': '10000',
+    'ONEDNN_PRIMITIVE_CACHE_CAPACITY': '64',
+    **os.environ,
+}  # as the package's commands do
 BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages of its peers, a GPU
     'exact_search': (),
     'ann': (),
