@@ -155,7 +155,10 @@ def _remove_parts(folder: Path) -> None:
     for file in [*folder.glob(f'{PART}*/{SETTINGS}'), *folder.glob(f'{PART}*/{MANIFEST}')]:
         file.unlink()
     for path in folder.glob(f'{PART}*'):
-        path.unlink() if path.is_file() else shutil.rmtree(path)  # a file is the record of a command
+        if path.is_file():
+            path.unlink()  # the record of a command
+        else:
+            shutil.rmtree(path)
 
 
 def _is_here(shard: Path) -> bool:

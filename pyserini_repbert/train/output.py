@@ -27,10 +27,7 @@ RECIPE = 'recipe.yaml'
 LOG = 'log.csv'
 EVENTS = 'tensorboard'  # a folder
 METRIC = 'eval_measure'  # column of the log: the validation measure
-CUTOFF, AT_CUTOFF = (
-    'eval_cutoff',
-    'eval_at_cutoff',
-)  # where the best model so far should stop reranking, and METRIC then
+CUTOFF, AT_CUTOFF = 'eval_cutoff', 'eval_at_cutoff'  # hits that the best model should rerank, and METRIC then
 REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done
 _CHECKPOINT = 'checkpoint-'  # a folder of the Trainer's, with the step's number
 _STATE = 'trainer_state.json'  # in it, written last
