@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from pyserini_repbert.encode.sentence import SentenceDocumentEncoder, SentenceQueryEncoder, is_sentence_folder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder, Vectors
@@ -91,20 +90,12 @@ class _RepBertEncoder(TextEncoder):
         """Checksum of the tokenizer's files."""
         return self._tokenizer_checkpoint.tokenizer_sha256
 
-    def embed(
-        self,
-        texts: Sequence[str] | TokenIds,
-        max_length: int | None = None,
-        fp16: bool = False,
-        token_budget: int | None = None,
-        on_progress: Progress = int,
+    def _embed(
+        self, texts: Sequence[str] | TokenIds, limit: int, token_budget: int | None, on_progress: Progress
     ) -> Vectors:
-        """Embeddings of texts or of their token ids, float32 (n, d), in their order, as in the base class."""
-        limit = self.limit if max_length is None else self._checked(max_length)
         vectors = np.empty((len(texts), self.dimension), np.float32)
         start = 0
-        autocast = torch.autocast(self.device.type, torch.float16, enabled=fp16)
-        with autocast, closing(self._groups(texts, limit)) as groups:
+        with closing(self._groups(texts, limit)) as groups:
             for inputs in groups:
                 end, pad = start + len(inputs), self.tokenizer.pad
                 vectors[start:end] = run_batched(self.model, inputs, pad, self.device, token_budget, on_progress)

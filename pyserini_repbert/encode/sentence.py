@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.values import has_surrogates, read_object
@@ -75,28 +74,19 @@ class _SentenceEncoder(TextEncoder):
         """Checksum over the files of the folder."""
         return folder_digest(self._folder)
 
-    def embed(
-        self,
-        texts: Sequence[str],
-        max_length: int | None = None,
-        fp16: bool = False,
-        token_budget: int | None = None,
-        on_progress: Progress = int,
-    ) -> Vectors:
-        """Embeddings of texts, float32 (n, d), in their order, as in the base class; `token_budget` is not used."""
+    def _embed(self, texts: Sequence[str], limit: int, token_budget: int | None, on_progress: Progress) -> Vectors:
+        """As in the base class; `token_budget` is not used."""
         bad = next((text for text in texts if not isinstance(text, str) or has_surrogates(text)), None)
         if bad is not None:
             raise InputError(f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it')
-        limit = self.limit if max_length is None else self._checked(max_length)
         if self.max_length < NO_LIMIT:
             self._sentence_transformer.max_seq_length = limit
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), CHUNK):
             part = list(texts[start : start + CHUNK])
-            with torch.autocast(self.device.type, torch.float16, enabled=fp16):
-                vectors[start : start + CHUNK] = self._encode(
-                    part, batch_size=BATCH, normalize_embeddings=self.normalised, show_progress_bar=False
-                )
+            vectors[start : start + CHUNK] = self._encode(
+                part, batch_size=BATCH, normalize_embeddings=self.normalised, show_progress_bar=False
+            )
             on_progress(len(part))
         return vectors
 

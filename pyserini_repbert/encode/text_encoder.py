@@ -16,12 +16,13 @@ from pyserini_repbert.index.records import MODEL_DIGESTS, BundleSettings
 from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
+from pyserini_repbert.models.token_ids import TokenIds
 
 Vectors = NDArray[np.float32]
 
 
 class TextEncoder(ABC):
-    """Texts in, vectors out; subclasses own the model and implement `embed`."""
+    """Texts in, vectors out; subclasses own the model and implement `_embed`."""
 
     has_model = True  # Pyserini's encoders have this attribute
     checkpoint: Checkpoint
@@ -53,16 +54,15 @@ class TextEncoder(ABC):
             raise InputError(f'maximum length {limit} was given, expected 1 to {self.max_length} wordpieces')
         return limit
 
-    @abstractmethod
     def embed(
         self,
-        texts: Sequence[str],
+        texts: Sequence[str] | TokenIds,
         max_length: int | None = None,
         fp16: bool = False,
         token_budget: int | None = None,
         on_progress: Progress = int,
     ) -> Vectors:
-        """Embeddings of texts, float32 (n, d), in their order.
+        """Embeddings of texts (RepBERT's also of their token ids), float32 (n, d), in their order.
 
         Parameters
         ----------
@@ -71,6 +71,13 @@ class TextEncoder(ABC):
         token_budget : padded tokens in a batch; default: by device
         on_progress : called with the number of texts done since the last call
         """
+        limit = self.limit if max_length is None else self._checked(max_length)
+        with torch.autocast(self.device.type, torch.float16, enabled=fp16):
+            return self._embed(texts, limit, token_budget, on_progress)
+
+    @abstractmethod
+    def _embed(self, texts: Any, limit: int, token_budget: int | None, on_progress: Progress) -> Vectors:
+        """The vectors of `embed`, which has checked the limit."""
 
 
 class TextQueryEncoder(TextEncoder):
