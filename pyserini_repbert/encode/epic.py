@@ -19,7 +19,7 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
+from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVectors, largest
 from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.models.tokenizer import TokenChunk
 
@@ -136,7 +136,7 @@ class EpicEncoder:
 
         With r = 0, all that are not zero are kept. The other parameters are those of `encode_dense`.
         """
-        pruned = [TermVector.of({})] * len(passages)
+        pruned = [NO_TERMS] * len(passages)
 
         def keep(positions: list[int], vectors: NDArray[np.float32]) -> None:
             for position, vector in zip(positions, vectors, strict=True):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from pyserini_repbert.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -17,14 +15,6 @@ class TermVector:
 
     terms: NDArray[np.int64]  # (m,), ids in the vocabulary, strictly ascending
     weights: NDArray[np.float32]  # (m,)
-
-    @classmethod
-    def of(cls, weights: Mapping[int, float]) -> TermVector:
-        """From {term id: weight}. Raises InputError for a negative id."""
-        terms = np.asarray(sorted(weights), dtype=np.int64)
-        if len(terms) and terms[0] < 0:
-            raise InputError(f'term id {terms[0]} was given, expected 0 or more')
-        return cls(terms, np.asarray([weights[term] for term in terms.tolist()], dtype=np.float32))
 
     @classmethod
     def summed(cls, terms: Sequence[int], weights: Sequence[float] | NDArray[np.float32]) -> TermVector:
@@ -54,6 +44,9 @@ class TermVector:
         return float(np.dot(self.weights.astype(np.float64), other.weights_of(self.terms)))
 
 
+NO_TERMS = TermVector(np.empty(0, np.int64), np.empty(0, np.float32))
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class TermVectors(Sequence[TermVector]):
     """Many sparse vectors, one after the other."""
@@ -65,7 +58,7 @@ class TermVectors(Sequence[TermVector]):
     @classmethod
     def of(cls, vectors: Iterable[TermVector]) -> TermVectors:
         """Join single vectors."""
-        vector_list = [TermVector.of({}), *vectors]
+        vector_list = [NO_TERMS, *vectors]
         offsets = np.cumsum([len(vector) for vector in vector_list], dtype=np.int64)
         terms = np.concatenate([vector.terms for vector in vector_list])
         return cls(offsets, terms, np.concatenate([vector.weights for vector in vector_list]))
@@ -79,13 +72,9 @@ class TermVectors(Sequence[TermVector]):
 
 
 def largest(weights: NDArray[np.float32], r: int, terms: NDArray[np.int64] | None = None) -> TermVector:
-    """The r largest weights of a vector (EPIC section 3, 'pruning'); ties go to the lowest terms; no zeros.
+    """The r largest weights of a vector, 0 for all (EPIC section 3, 'pruning'); ties go to the lowest terms; no zeros.
 
-    Parameters
-    ----------
-    weights : float32 (m,)
-    r : how many to keep, 0 for all
-    terms : int64 (m,), ascending, the weights' term ids; default: 0 to m - 1
+    `terms`, int64 (m,), ascending, are the term ids of `weights`, float32 (m,); by default 0 to m - 1.
     """
     kept = np.arange(len(weights))
     if 0 < r < len(weights):

@@ -9,7 +9,7 @@ from pyserini_repbert.errors import DamagedFileError, MismatchError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter, quantised
 from pyserini_repbert.index.records import EpicSettings
-from pyserini_repbert.models.term_vectors import TermVector, TermVectors, complete
+from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVectors, complete
 
 ATOL = {'float16': 1e-3, 'uint8': 5e-3}
 
@@ -71,17 +71,17 @@ def test_reading_gives_what_was_written(tmp_path, weights, vocabulary, prune):
 
 
 def test_empty_query_and_terms_outside_every_vector_score_zero(tmp_path):
-    bundle = build(tmp_path / 'index', [TermVector.of({1: 1.0}), TermVector.of({})], settings(300))
-    assert bundle.score(np.asarray([1, 0]), TermVector.of({})).tolist() == [0, 0]
-    assert bundle.score(np.asarray([1, 0]), TermVector.of({0: 5.0, 2: 1.0, 299: 1.0})).tolist() == [0, 0]
-    assert bundle.score(np.asarray([], dtype=np.int64), TermVector.of({1: 1.0})).tolist() == []
-    assert bundle.score(np.asarray([0, 0]), TermVector.of({1: 2.0})).tolist() == [2, 2]
+    bundle = build(tmp_path / 'index', [TermVector.summed([1], [1.0]), NO_TERMS], settings(300))
+    assert bundle.score(np.asarray([1, 0]), NO_TERMS).tolist() == [0, 0]
+    assert bundle.score(np.asarray([1, 0]), TermVector.summed([0, 2, 299], [5.0, 1.0, 1.0])).tolist() == [0, 0]
+    assert bundle.score(np.asarray([], dtype=np.int64), TermVector.summed([1], [1.0])).tolist() == []
+    assert bundle.score(np.asarray([0, 0]), TermVector.summed([1], [2.0])).tolist() == [2, 2]
 
 
 def test_a_term_beyond_the_vocabulary_is_refused(tmp_path):
-    bundle = build(tmp_path / 'index', [TermVector.of({1: 1.0})], settings(300))
+    bundle = build(tmp_path / 'index', [TermVector.summed([1], [1.0])], settings(300))
     with pytest.raises(MismatchError, match=r"vocabulary of 300.*'tiny'"):
-        bundle.score(np.asarray([0]), TermVector.of({300: 1.0}))
+        bundle.score(np.asarray([0]), TermVector.summed([300], [1.0]))
     with pytest.raises(MismatchError, match='term -1 was asked for'):
         bundle.weights_of(np.asarray([0]), np.asarray([5, -1]))
 
@@ -109,7 +109,7 @@ def test_a_damaged_shard_is_named(tmp_path):
 
 
 def test_quantised_weights_keep_their_ends_and_are_off_by_half_a_step():
-    vectors = TermVectors.of([TermVector.of({0: 1.0, 1: 2.0, 2: 1.3}), TermVector.of({}), TermVector.of({9: 0.7})])
+    vectors = TermVectors.of([TermVector.summed([0, 1, 2], [1.0, 2.0, 1.3]), NO_TERMS, TermVector.summed([9], [0.7])])
     levels, scales = quantised(vectors)
     assert levels.tolist() == [0, 255, 76, 0]
     np.testing.assert_allclose(scales, [[1, 1 / 255], [0, 0], [0.7, 0]], rtol=1e-6)
@@ -117,9 +117,9 @@ def test_quantised_weights_keep_their_ends_and_are_off_by_half_a_step():
 
 def test_weights_that_float16_cannot_hold_are_refused(tmp_path):
     with pytest.raises(DamagedFileError, match="weight of passage 'd1' is not finite in float16"):
-        build(tmp_path / 'index', [TermVector.of({1: 1.0}), TermVector.of({2: 1e6})], settings(300))
+        build(tmp_path / 'index', [TermVector.summed([1], [1.0]), TermVector.summed([2], [1e6])], settings(300))
     assert not (tmp_path / 'index' / 'manifest.json').exists()
-    assert len(build(tmp_path / 'other', [TermVector.of({2: 1e6})], settings(300, 'uint8')).vector(0)) == 1
+    assert len(build(tmp_path / 'other', [TermVector.summed([2], [1e6])], settings(300, 'uint8')).vector(0)) == 1
 
 
 @pytest.mark.parametrize(('weights', 'most'), [('float16', 3994), ('uint8', 3100)])
