@@ -19,7 +19,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.dense import DenseShardWriter
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter
-from pyserini_repbert.index.records import EpicSettings, Manifest, Settings
+from pyserini_repbert.index.records import MODEL_DIGESTS, EpicSettings, Manifest, Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
 from pyserini_repbert.models.term_vectors import TermVectors, complete, largest
 from pyserini_repbert.models.token_ids import TokenIds
@@ -71,9 +71,7 @@ def dense_encoding(
         raise InputError(f"vector dtype '{dtype}' was given, expected float32 or float16")
     settings = Settings(
         encoder=encoder.name,
-        weights_sha256=encoder.weights_sha256,
-        config_sha256=encoder.config_sha256,
-        tokenizer_sha256=encoder.tokenizer_sha256,
+        **{digest: getattr(encoder, digest) for digest in MODEL_DIGESTS},
         pooling=encoder.pooling,
         max_length=encoder.limit,
         dimension=encoder.dimension,
@@ -112,9 +110,7 @@ def epic_encoding(
         raise InputError(f"prune {prune} with weights '{weights}': expected 0 or more, and float16 or uint8")
     settings = EpicSettings(
         encoder=encoder.name,
-        weights_sha256=encoder.weights_sha256,
-        config_sha256=encoder.checkpoint.config_sha256,
-        tokenizer_sha256=encoder.checkpoint.tokenizer_sha256,
+        **{digest: getattr(encoder.checkpoint, digest) for digest in MODEL_DIGESTS},
         variant=str(encoder.variant),
         vocabulary=encoder.vocabulary,
         vocabulary_sha256=encoder.vocabulary_sha256,

@@ -19,9 +19,7 @@ SHARD_PREFIX = 'shard-'
 
 
 @contextmanager
-def begun_output(
-    folder: Path, settings: BundleSettings, resume: bool = False, overwrite: bool = False
-) -> Iterator[None]:
+def begun_output(folder: Path, settings: BundleSettings, resume: bool, overwrite: bool) -> Iterator[None]:
     """A context for writing shards into a folder that is new, or was begun with the same settings.
 
     While it lasts, no other process writes into the folder. If it ends with an error before a shard is there, nothing

@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from pyserini_repbert.data.values import integer
 from pyserini_repbert.encode.output import LOCK, SHARD_PREFIX, check_place, remove_shard
@@ -18,10 +17,9 @@ from pyserini_repbert.files import StrPath, locked, move, remove_leftovers
 from pyserini_repbert.index.ann import ANN, CLEARED, LOCK as ANN_LOCK
 from pyserini_repbert.index.docids import DocidColumn, Docids
 from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS, SHARD, read_manifest, verify_files, write_json
-from pyserini_repbert.index.records import DOCIDS, BundleSettings, Manifest, ShardRecord, setting_difference, shard_name
+from pyserini_repbert.index.records import DOCIDS, Manifest, SettingsT, ShardRecord, setting_difference, shard_name
 
 _PART = re.compile(rf'{PART}(\d{{1,9}})-of-(\d{{1,9}})')
-_Settings = TypeVar('_Settings', bound=BundleSettings)
 
 
 @dataclass(frozen=True, order=True)
@@ -55,7 +53,7 @@ def part_folder(output: StrPath, part: EncodingPart, overwrite: bool = False) ->
     return part.folder(output)
 
 
-def finish_parts(output: StrPath, kind: type[_Settings], overwrite: bool = False) -> Manifest[_Settings]:
+def finish_parts(output: StrPath, kind: type[SettingsT], overwrite: bool = False) -> Manifest[SettingsT]:
     """Put the parts of an index together. An index that was there is replaced only now.
 
     If killed meanwhile, call it again: it goes on. `kind` is the class of the index's settings. Raises InputError where
@@ -124,7 +122,7 @@ def _verify(folder: Path, sources: Sequence[tuple[Path, ShardRecord]], shards: S
         )
 
 
-def _put_together(folder: Path, sources: Sequence[Path], manifest: Manifest[_Settings]) -> None:
+def _put_together(folder: Path, sources: Sequence[Path], manifest: Manifest[SettingsT]) -> None:
     """Move the parts' shards to their places, those that an earlier call has not moved."""
     with locked(folder / ANN_LOCK, f'the approximate index of {folder}'):
         if any(map(_is_here, sources)):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.output import begun_output, check_place, check_settings, remove_shard
@@ -24,22 +24,21 @@ from pyserini_repbert.index.manifest import (
     verify_files,
     write_json,
 )
-from pyserini_repbert.index.records import BundleSettings, Manifest, ShardRecord, file_difference, shard_name
+from pyserini_repbert.index.records import BundleSettings, Manifest, SettingsT, ShardRecord, file_difference, shard_name
 from pyserini_repbert.index.shard_writer import ShardWriter, digested
 from pyserini_repbert.models.batching import ahead
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 from pyserini_repbert.trace import StageTimes
 
 WRITING = 4  # groups that wait for the writer, which stops for checksums at the end of a shard
-_Settings = TypeVar('_Settings', bound=BundleSettings)
 
 
 @dataclass(frozen=True)
-class Encoding(Generic[_Settings]):
+class Encoding(Generic[SettingsT]):
     """How passages become the shards of a bundle."""
 
-    settings: _Settings
-    writer: Callable[[Path, _Settings], ShardWriter[Any, Any]]  # makes the context that writes a shard into a folder
+    settings: SettingsT
+    writer: Callable[[Path, SettingsT], ShardWriter[Any, Any]]  # makes the context that writes a shard into a folder
     encode: Callable[..., Any]  # passages, and their token ids where `tokenizer` has workers, to what a writer takes
     window: int  # how many passages `encode` gets together
     tokenizer: WordPieceTokenizer | None = None  # None: the encoder has a tokenizer of another package
@@ -50,10 +49,10 @@ class Encoding(Generic[_Settings]):
 def build_bundle(
     corpus: Iterable[Passage],
     output: StrPath,
-    encoding: Encoding[_Settings],
+    encoding: Encoding[SettingsT],
     resume: bool = False,
     overwrite: bool = False,
-) -> Manifest[_Settings]:
+) -> Manifest[SettingsT]:
     """Write the missing shards of a corpus into the index folder `output`, and then the manifest.
 
     An index that is overwritten stays until the new one is whole, which is made in a folder inside. An error before a
@@ -72,8 +71,8 @@ def build_bundle(
 
 
 def _build(
-    corpus: Iterable[Passage], folder: Path, encoding: Encoding[_Settings], resume: bool, overwrite: bool
-) -> Manifest[_Settings]:
+    corpus: Iterable[Passage], folder: Path, encoding: Encoding[SettingsT], resume: bool, overwrite: bool
+) -> Manifest[SettingsT]:
     settings, times = encoding.settings, encoding.times
     stream = iter(corpus)
     head = list(itertools.islice(stream, encoding.window))  # an error in the first passages touches no file
@@ -110,7 +109,7 @@ def _build(
 
 
 def _groups(
-    passages: Iterator[Passage], folder: Path, encoding: Encoding[_Settings]
+    passages: Iterator[Passage], folder: Path, encoding: Encoding[SettingsT]
 ) -> Iterator[tuple[int, list[Passage]]]:
     """The passages to encode, in groups, each with the number of its shard; an empty group ends a shard."""
     for number, first in enumerate(passages):
@@ -124,7 +123,7 @@ def _groups(
 
 
 def _encoded(
-    groups: Iterator[tuple[int, list[Passage]]], encoding: Encoding[_Settings]
+    groups: Iterator[tuple[int, list[Passage]]], encoding: Encoding[SettingsT]
 ) -> Generator[tuple[int, list[Passage], Any]]:
     """The groups with their vectors; where workers tokenise, groups are read, tokenised and encoded ahead."""
     times, tokenizer = encoding.times, encoding.tokenizer

@@ -16,7 +16,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
 from pyserini_repbert.index.manifest import read_manifest, verify_files
-from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSettings, Manifest, ShardRecord
+from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSettings, Manifest, SettingsT, ShardRecord
 
 # raised by np.load for damaged headers, as observed
 _UNREADABLE = (ValueError, EOFError, OSError, SyntaxError, TypeError, OverflowError, MemoryError, TokenError)
@@ -87,19 +87,18 @@ class Shard:
         )
 
 
-_Settings = TypeVar('_Settings', bound=BundleSettings)
 _Shard = TypeVar('_Shard', bound=Shard)
 
 
-class Bundle(Generic[_Settings, _Shard]):
+class Bundle(Generic[SettingsT, _Shard]):
     """An index folder with a manifest; subclasses name the classes of its settings and of its shards."""
 
-    settings_kind: type[_Settings]
+    settings_kind: type[SettingsT]
     shard_kind: type[_Shard]
 
-    def __init__(self, folder: StrPath, verify: bool = True, part: Manifest[_Settings] | None = None) -> None:
+    def __init__(self, folder: StrPath, verify: bool = True, part: Manifest[SettingsT] | None = None) -> None:
         self.folder = Path(folder)
-        self.manifest: Manifest[_Settings] = part or read_manifest(folder, self.settings_kind)
+        self.manifest: Manifest[SettingsT] = part or read_manifest(folder, self.settings_kind)
         self.settings = self.manifest.settings
         self.shards: list[_Shard] = []
         try:

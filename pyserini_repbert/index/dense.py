@@ -53,11 +53,9 @@ class DenseShardWriter(ShardWriter[Settings, NDArray[np.float32]]):
     """A context in which passages and their vectors, float32 (n, d), are appended to a shard of a dense bundle."""
 
     def begin(self) -> None:
-        """Open the file of vectors."""
         self._vectors = self.stream(VECTORS, self._settings.dtype, (self._settings.dimension,))
 
     def write(self, passages: Sequence[Passage], vectors: NDArray[np.float32]) -> None:
-        """Write vectors. Raises DamagedFileError for a vector that is not finite in the stored dtype."""
         stored = vectors.astype(self._settings.dtype)
         if not np.isfinite(stored).all():
             bad = passages[int(np.flatnonzero(~np.isfinite(stored).all(axis=1))[0])].docid

@@ -102,10 +102,7 @@ class Docids:
         return hashes[order], order.astype(np.uint32 if len(order) <= np.iinfo(np.uint32).max else np.int64)
 
     def rows(self, docids: Sequence[str]) -> NDArray[np.int64]:
-        """The row of each docid, int64 (n,); the first of several, -1 for a docid that no column has.
-
-        The first call reads and hashes all docids.
-        """
+        """The row of each docid, int64 (n,); the first of several, -1 for a docid that no column has."""
         hashes, order = self._sorted
         rows_of = np.full(len(docids), -1, dtype=np.int64)
         wanted = np.fromiter(map(hash, docids), np.int64, len(docids))

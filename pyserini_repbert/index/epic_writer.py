@@ -25,7 +25,6 @@ class EpicShardWriter(ShardWriter[EpicSettings, TermVectors]):
     """
 
     def begin(self) -> None:
-        """Open the streams."""
         settings = self._settings
         blocked = settings.layout == 'blocks'
         self._weights = self.stream(WEIGHTS, settings.weights, () if blocked else (settings.vocabulary,))
@@ -38,7 +37,6 @@ class EpicShardWriter(ShardWriter[EpicSettings, TermVectors]):
             self._offsets.append([0])
 
     def write(self, passages: Sequence[Passage], vectors: TermVectors) -> None:
-        """Write vectors. Raises DamagedFileError for a weight that is not finite (or, stored as float16, too large)."""
         if self._settings.layout == 'blocks':
             self._offsets.append(vectors.offsets[1:] + self._terms.count)
             self._terms.append(vectors.terms & (BLOCK_SIZE - 1))

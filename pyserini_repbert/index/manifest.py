@@ -20,15 +20,7 @@ from pyserini_repbert.checksums import compare_digest
 from pyserini_repbert.data.values import adapter
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_file
-from pyserini_repbert.index.records import (
-    FORMAT_VERSION,
-    MODEL_DIGESTS,
-    BundleSettings,
-    Manifest,
-    Settings,
-    ShardRecord,
-    contradiction,
-)
+from pyserini_repbert.index.records import FORMAT_VERSION, MODEL_DIGESTS, Manifest, Settings, SettingsT, ShardRecord
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +30,6 @@ PART = 'part-'  # prefix of the folders that hold the parts of an unfinished ind
 SHARD = 'shard.json'
 _SIGNED = re.compile(rb'(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n', re.DOTALL)
 
-_AnySettings = TypeVar('_AnySettings', bound=BundleSettings)
 _Record = TypeVar('_Record')
 
 
@@ -86,7 +77,7 @@ def manifest_kind(folder: StrPath) -> str:
     return str(values.get('kind', Settings.kind))
 
 
-def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_AnySettings]:
+def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[SettingsT]:
     """The manifest of an index folder, which has to be of the kind of `settings`.
 
     A manifest of format version 1 has no checksum of itself; it is read with a warning.
@@ -113,8 +104,8 @@ def read_manifest(folder: StrPath, settings: type[_AnySettings]) -> Manifest[_An
     if kind != settings.kind:
         expected = f"one of kind '{settings.kind}' was expected"
         raise MismatchError(f"{path}: the index is of kind '{_short(kind)}', {expected}")
-    manifest: Manifest[_AnySettings] = _parsed(Manifest[settings], body, path)  # type: ignore[valid-type]
-    if wrong := contradiction(manifest):
+    manifest: Manifest[SettingsT] = _parsed(Manifest[settings], body, path)  # type: ignore[valid-type]
+    if wrong := manifest.contradiction():
         raise DamagedFileError(f'{path}: {wrong}: build the index again')
     if version == 1:
         _warn_of_version_1(path.absolute())

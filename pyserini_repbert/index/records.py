@@ -105,18 +105,27 @@ class EpicSettings:
 
 
 BundleSettings = Settings | EpicSettings  # of every kind of bundle
-_AnySettings = TypeVar('_AnySettings', bound=BundleSettings)
+SettingsT = TypeVar('SettingsT', bound=BundleSettings)
 
 
 @dataclass(frozen=True, config=_STRICT)
-class Manifest(Generic[_AnySettings]):
+class Manifest(Generic[SettingsT]):
     """A whole bundle: its settings and its shards, in order."""
 
-    settings: _AnySettings
+    settings: SettingsT
     count: Count
     shards: tuple[ShardRecord, ...]
     kind: str = Settings.kind
     format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)] = FORMAT_VERSION
+
+    def contradiction(self) -> str | None:
+        """The first inconsistency, in words; None if it is consistent."""
+        for number, shard in enumerate(self.shards):
+            if wrong := file_difference(shard, self.settings):
+                return f'shard {number} {wrong}'
+        if self.count != sum(shard.count for shard in self.shards):
+            return f'its shards do not add up to its count, {self.count}'
+        return None
 
 
 def setting_difference(before: BundleSettings, settings: BundleSettings) -> str | None:
@@ -126,16 +135,6 @@ def setting_difference(before: BundleSettings, settings: BundleSettings) -> str 
         if old != value and None not in (old, value):
             part = f'another {MODEL_DIGESTS[name]}: ' if name in MODEL_DIGESTS else ''
             return f"{part}{name} '{old}', now it is '{value}'"
-    return None
-
-
-def contradiction(manifest: Manifest[_AnySettings]) -> str | None:
-    """The first inconsistency in a manifest, in words; None if it is consistent."""
-    for number, shard in enumerate(manifest.shards):
-        if wrong := file_difference(shard, manifest.settings):
-            return f'shard {number} {wrong}'
-    if manifest.count != sum(shard.count for shard in manifest.shards):
-        return f'its shards do not add up to its count, {manifest.count}'
     return None
 
 

@@ -18,11 +18,10 @@ from pyserini_repbert.checksums import digest
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.index.manifest import SHARD, write_json
-from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSettings, ShardRecord
+from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, SettingsT, ShardRecord
 
 SHARD_SIZE = 65536  # passages: 200 MB of 768 float32, 215 MB of EPIC at r=1000; a kill loses at most one shard's work
 
-Settings = TypeVar('Settings', bound=BundleSettings)
 Vectors = TypeVar('Vectors')
 
 
@@ -63,14 +62,14 @@ class NpyStream:
         return buffer.getvalue()
 
 
-class ShardWriter(ABC, Generic[Settings, Vectors]):
+class ShardWriter(ABC, Generic[SettingsT, Vectors]):
     """A context in which passages and their vectors are appended to a shard, which appears if no error ends it.
 
     Subclasses open their streams in `begin` and write vectors in `write`; this class owns docids, texts and checksums,
     and makes the folder `target` appear, which must not exist.
     """
 
-    def __init__(self, target: Path, settings: Settings) -> None:
+    def __init__(self, target: Path, settings: SettingsT) -> None:
         self._target, self._settings = target, settings
         self._digest = hashlib.sha256()
         self._count = 0
