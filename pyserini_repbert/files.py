@@ -45,6 +45,12 @@ def existing_file(path: StrPath, what: str) -> Path:
     return file
 
 
+def check_absent(target: StrPath) -> None:
+    """Raises InputError for an output that exists."""
+    if Path(target).exists():
+        raise InputError(f'{target} exists: remove it or choose another output')
+
+
 @contextmanager
 def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked when its name ends in .gz. Damaged gzip data raise InputError."""

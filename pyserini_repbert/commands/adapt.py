@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import check_absent
 
 _CONVINCING = 0.05  # the p below which a gain is kept
 
@@ -27,8 +27,7 @@ def main(arguments: list[str]) -> None:
     add('--seed', type=command.whole_number, default=0, help='seed of the folds and of random passages')
     add_flags(parser, 'max_length', 'device', 'precision', 'offline')
     options = parser.parse_args(arguments)
-    if Path(options.output).exists():
-        raise InputError(f'{options.output} exists: remove it or choose another output')
+    check_absent(options.output)
     from pyserini_repbert.evaluate.significance import paired_t_test
     from pyserini_repbert.names.topics import load_qrels, load_topics
     from pyserini_repbert.pipeline.adapted import write_adapted

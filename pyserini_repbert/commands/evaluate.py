@@ -7,15 +7,13 @@ import importlib
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from pyserini_repbert.commands.command import parser, refuse
 from pyserini_repbert.commands.flags import add_flags, named_paths, parsed, read_named, record_output
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, judged_only, parse_measures
 from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown
-from pyserini_repbert.files import atomic_file, atomic_folder
+from pyserini_repbert.files import atomic_file, atomic_folder, check_absent
 from pyserini_repbert.names.topics import load_qrels, load_topics
 
 _ANALYSES = {  # the first word -> the module that has its function
@@ -120,8 +118,7 @@ def split_folds(arguments: Sequence[str]) -> None:
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate import folds
 
-    if Path(options.output).exists():
-        raise InputError(f'{options.output} exists: remove it or choose another output')
+    check_absent(options.output)
     queries = {query.qid: query for query in load_topics(options.topics)}
     qids_of_folds = folds.read_folds(options.folds)
     folds.check_cover(qids_of_folds, list(queries))

@@ -10,13 +10,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pyserini_repbert.data.run_parser import MSMARCO_COLUMNS, Stretch, count_columns, line_blocks, stretches
+from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
 from pyserini_repbert.ranking import Ranking, Run
@@ -30,7 +30,7 @@ _GREATEST_SCORE = 1e38  # 32-bit floats end at 3.4e38; a long list of ties needs
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class RunFormat(StrEnum):
+class RunFormat(Choice, what='output format'):
     """The two formats of a run file; the values are those that Pyserini takes for output formats."""
 
     TREC = 'trec'
@@ -173,8 +173,7 @@ def _check_names(qid: str, docids: Sequence[str]) -> None:
 
 def check_format(fmt: str, tag: str) -> None:
     """Raises InputError for an output format or a tag that no run file can have; called before any work is done."""
-    if fmt not in list(RunFormat):
-        raise InputError(f"output format '{fmt}' is unknown: expected one of {', '.join(RunFormat)}")
+    RunFormat(fmt)  # refuses an unknown one
     if len(tag.split()) != 1 or _FORBIDDEN.search(tag):
         raise InputError(f'run tag {tag!r} must be one word in UTF-8: give another tag', parameters=('tag',))
 

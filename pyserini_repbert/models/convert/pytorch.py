@@ -19,7 +19,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, MissingResourceError
-from pyserini_repbert.files import atomic_folder, existing_file
+from pyserini_repbert.files import atomic_folder, check_absent, existing_file
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
@@ -91,12 +91,6 @@ def convert_epic(
         )
     with converted(target, source, config, state, pieces) as written:
         load_model(lambda: Epic(BertConfig.from_dict(config)), written, TIED)
-
-
-def check_absent(target: Path) -> None:
-    """Raises InputError if `target` exists."""
-    if target.exists():
-        raise InputError(f'{target} exists: remove it or choose another output')
 
 
 def unpacked(archive: Path, folder: Path) -> Path:

@@ -12,9 +12,10 @@ import torch
 
 from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import check_absent
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.convert.pytorch import check_absent, converted, sizes_of, unpacked, vocabulary_of
+from pyserini_repbert.models.convert.pytorch import converted, sizes_of, unpacked, vocabulary_of
 from pyserini_repbert.models.convert.tensor_bundle import TensorBundle
 from pyserini_repbert.models.cross_encoder import CrossEncoder
 
