@@ -21,14 +21,10 @@ MAX_BUFFER = 2048  # MB: Lucene's own limit for one indexing thread
 class LuceneWriter:
     """Adds JSON documents (`id`, `contents`) to a new index that stores positions, document vectors and raw documents.
 
-    Use it as a context: leaving it commits and closes the index; after an exception, the caller removes the folder.
-
-    Parameters
-    ----------
-    folder : an empty folder, for the index
-    threads : documents analysed in parallel; the order inside an index is reproducible only with one thread
-    impact : documents have `id`, `contents` and `vector`, {token: impact, a whole number}; neither positions nor
-        document vectors are stored
+    Use it as a context, with an empty folder: leaving it commits and closes the index; after an exception, the caller
+    removes the folder. With several `threads`, the order inside the index differs each time. With `impact`, documents
+    have `id`, `contents` and `vector`, {token: impact, a whole number}; neither positions nor document vectors are
+    stored.
     """
 
     def __init__(self, folder: Path, threads: int = 1, impact: bool = False) -> None:

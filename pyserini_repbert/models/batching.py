@@ -126,14 +126,9 @@ def run_positions(
 ) -> NDArray[np.float32]:
     """The results of `forward` in the order of positions: float32 (n, …), empty (0,) for no positions.
 
-    A GPU begins the next batch while results of earlier ones are still being copied to the host. Errors, and what is
-    done where memory is short, are those of `in_batches`.
-
-    Parameters
-    ----------
-    forward : positions in a batch to a tensor (len(batch), …)
-    batches : all positions from 0 to n - 1, each in one batch
-    on_progress : called with the number of positions done (on a GPU: begun) since the last call
+    `forward` gives a tensor (len(batch), …) for the positions in a batch; `batches` have all positions from 0 to n - 1,
+    each once. A GPU begins the next batch while results of earlier ones are still being copied to the host: there,
+    `on_progress` counts what has begun. Errors, and what is done where memory is short, are those of `in_batches`.
     """
     results: NDArray[np.float32] | None = None
     n_positions = sum(map(len, batches))

@@ -58,13 +58,9 @@ class Bert(nn.Module):
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """The last layer's output, (n, length, h), of the weights' dtype.
 
-        Raises InputError for sequences longer than the positions of this BERT.
-
-        Parameters
-        ----------
-        input_ids, token_type_ids : int64 (n, length)
-        attention_mask : bool (n, length), True where there is a token, best in the host's memory; None where no
-            sequence is padded
+        `input_ids` and `token_type_ids` are int64 (n, length); `attention_mask`, bool (n, length), best in the host's
+        memory, is True where there is a token, and None where no sequence is padded. Raises InputError for sequences
+        longer than the positions of this BERT.
         """
         batch = self._batch(input_ids, attention_mask)
         return batch.padded(deque(self._states(batch, input_ids, token_type_ids), maxlen=1).pop())

@@ -60,18 +60,13 @@ class Built(NamedTuple):
 class PairInputs:
     """Builds monoBERT's inputs: `[CLS] query [SEP] candidate [SEP]`, token type 0 up to the first [SEP], then 1.
 
-    Raises InputError for limits that leave no room for a candidate.
-
-    Parameters
-    ----------
-    layout : a PairLayout
-    max_tokens : length of the longest input, special tokens included
-    max_query : wordpieces kept of a query; `dl4marco` counts [CLS] and [SEP] among them, `pygaggle` has no such limit
+    Raises InputError for limits that leave no room for a candidate. `max_query` is how many wordpieces are kept of a
+    query; `dl4marco` counts [CLS] and [SEP] among them, `pygaggle` has no such limit.
     """
 
     tokenizer: WordPieceTokenizer
     layout: str = PairLayout.PAPER
-    max_tokens: int = MAX_TOKENS
+    max_tokens: int = MAX_TOKENS  # of the longest input, special tokens included
     max_query: int = MONO_QUERY_TOKENS
 
     def __post_init__(self) -> None:

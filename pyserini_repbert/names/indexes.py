@@ -22,23 +22,11 @@ _USUAL_DIMENSION = 768  # of BERT-base
 
 @dataclass(frozen=True)
 class NamedIndex:
-    """A catalog index for one encoder.
-
-    Attributes
-    ----------
-    entry : its catalog entry
-    encoder : catalog name or folder of the encoder
-    folder : the index folder, whether or not it exists
-    """
+    """A catalog index for one encoder."""
 
     entry: catalog.Entry
-    encoder: str
-    folder: Path
-
-    @property
-    def is_built(self) -> bool:
-        """Whether the index is complete."""
-        return (self.folder / MANIFEST).is_file()
+    encoder: str  # catalog name or folder
+    folder: Path  # of the index, whether or not it exists
 
     @property
     def collection(self) -> catalog.Entry:
@@ -162,12 +150,9 @@ def ready_folder(
 ) -> Path:
     """The folder of an index, ready to be searched; built first where it builds itself or `asked_to_build`.
 
-    Parameters
-    ----------
-    index, encoder : as in `locate`
-    corpus : a path or name of the catalog's collection; used only if `asked_to_build`
-    precision : of the model, for a build
-    on_build : called with the index before it is built; returns the progress callback
+    `index` and `encoder` are those of `locate`. `corpus`, a path or name of the catalog's collection, is used only if
+    `asked_to_build`; `precision` is the model's, for a build. `on_build` is called with the index before it is built,
+    and returns the progress callback.
 
     Raises MissingResourceError for an index that is not there and was not to be built, and MismatchError for one that
     is not, or would not be, the catalog's.
@@ -180,7 +165,7 @@ def ready_folder(
                 parameters=('build',),
             )
         return location
-    if not location.is_built:
+    if not (location.folder / MANIFEST).is_file():
         if not (location.builds_itself or asked_to_build):
             raise MissingResourceError(
                 f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}; building it takes "

@@ -42,11 +42,8 @@ class Passages:
 def recorded_passages(output: str, above: tuple[Path, ...] = ()) -> Passages | None:
     """The source of the passages of a run or an index, by its record or those of its inputs; None if none names one.
 
-    An index of the catalog stands for its collection.
-
-    Parameters
-    ----------
-    above : outputs already visited, which are not followed again: a file may have been rebuilt from its own output
+    An index of the catalog stands for its collection. Outputs already visited, those `above`, are not followed again: a
+    file may have been rebuilt from its own output.
     """
     record, own_place = read_record(output), Path(output).resolve()
     if record is None or own_place in above:

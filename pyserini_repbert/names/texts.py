@@ -36,14 +36,9 @@ def texts_opener(
 ) -> Callable[[Iterable[str]], PassageTexts]:
     """A function from docids to an object that gives their texts; a corpus is read when the function is called.
 
-    The corpus or index is opened at once, so that a missing one is noticed before a model is loaded.
-
-    Parameters
-    ----------
-    corpus : a file, folder, ir_datasets:ID, Lucene index, or a collection of the catalog
-    index : a dense or EPIC bundle with text, a Lucene index, or the name of one
-    corpus_format, fields : of the corpus, see `open_corpus`
-    download : fetch a prebuilt Lucene index that is not here
+    The corpus or index is opened at once, so that a missing one is noticed before a model is loaded. The corpus, its
+    format and its fields are those of `open_corpus`. The index is a dense or EPIC bundle with text, a Lucene index, or
+    the name of one; `download` fetches a prebuilt Lucene index that is not here.
 
     Raises InputError unless exactly one of `corpus` and `index` is given, and for an index without text.
     """

@@ -41,23 +41,14 @@ class _Names(TypedDict):
 
 @dataclass(frozen=True)
 class SavedScores:
-    """The saved scores of one query.
-
-    Attributes
-    ----------
-    qid, query : the topic
-    docids : the first stage's candidates, in their order
-    scores : float64 (s,), monoBERT's log-probabilities of relevance for the first s candidates; (0,) without monoBERT
-    members : int64 (m,), the candidates that duoBERT compared, by position in `docids`
-    differences : float64 (m, m), duoBERT's logit differences of pairs of members, NaN where not compared
-    """
+    """The saved scores of one query."""
 
     qid: str
     query: str
-    docids: tuple[str, ...]
-    scores: NDArray[np.float64]
-    members: NDArray[np.int64]
-    differences: NDArray[np.float64]
+    docids: tuple[str, ...]  # the first stage's candidates, in their order
+    scores: NDArray[np.float64]  # (s,), monoBERT's log-probabilities of relevance for the first s candidates, if it ran
+    members: NDArray[np.int64]  # (m,), the candidates that duoBERT compared, by position in `docids`
+    differences: NDArray[np.float64]  # (m, m), duoBERT's logit differences of pairs of members, NaN where not compared
 
 
 def needed_pairs(saved: SavedScores, depths: Sequence[int], k1: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

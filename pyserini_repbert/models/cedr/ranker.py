@@ -22,22 +22,16 @@ class CedrRanker(nn.Module, ABC):
     """A BERT and a head that scores its evidence.
 
     Subclasses turn evidence into features, and features into a score; this class owns the body.
-
-    Attributes
-    ----------
-    channels : number of similarity matrices of a pair: of the embedding output and of every layer
-    cls_size : how many features are of [CLS]: h, or 0 where the model is not joint
-    needs_similarity : whether features are made of similarities
     """
 
-    needs_similarity = True
+    needs_similarity = True  # whether features are made of similarities
 
     def __init__(self, config: BertConfig, settings: CedrSettings) -> None:
         super().__init__()
         self.settings = settings
         self.bert = Bert(config)
-        self.channels = config.num_hidden_layers + 1
-        self.cls_size = config.hidden_size if settings.joint else 0
+        self.channels = config.num_hidden_layers + 1  # similarity matrices of a pair: of the embeddings and each layer
+        self.cls_size = config.hidden_size if settings.joint else 0  # how many features are of [CLS]
 
     def evidence(self, batch: PairBatch, similarity: bool | None = None) -> Evidence:
         """BERT's evidence on each pair; `similarity`: with the similarities of each layer, by default where needed.
