@@ -18,10 +18,7 @@ __version__ = '0.3.0'
 def lazily(
     package: str, names: Mapping[str, Sequence[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package (PEP 562), which imports each of its names on first use.
-
-    `names` has the names of each module.
-    """
+    """`__getattr__`, `__dir__` and `__all__` of a package (PEP 562) that imports `names`, by module, on first use."""
     modules = {name: module for module, of_module in names.items() for name in of_module}
 
     def __getattr__(name: str) -> Any:

@@ -140,11 +140,9 @@ class Notes(Trace):
         return self.parts.setdefault(place, Notes(self.progress, name))
 
     def begins(self, step: str, total: int, unit: str) -> None:
-        """Pass on that a step begins."""
         self.progress.begins(step, total, unit)
 
     def advance(self, n: int) -> None:
-        """Pass on that units are done."""
         self.progress.advance(n)
 
     def ranked(self, run: dict[str, Any]) -> None:
@@ -153,11 +151,9 @@ class Notes(Trace):
         self.run |= {qid: ranking.without_texts() for qid, ranking in run.items()}
 
     def spent(self, cost: StageCost) -> None:
-        """Add a cost."""
         self.cost = cost if self.cost is None else self.cost + cost
 
     def keep(self, what: str, qid: str, value: Any) -> None:
-        """Keep a value."""
         self.kept.setdefault(what, {})[qid] = value
 
     def add(self, other: Notes) -> None:

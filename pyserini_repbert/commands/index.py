@@ -174,8 +174,6 @@ def _lucene(options: argparse.Namespace) -> None:
 
             read = (options.corpus, options.corpus_format, options.fields, options.on_error)
             corpus = open_corpus(*read, keep_empty=options.variant != 'bm25')
-            if options.predictions and len(options.predictions) == 1:
-                (options.predictions,) = options.predictions  # it may be a folder
             settings = command.picked(options, 'output', 'variant', 'predictions', 'weights', 'topk', 'sqrt', 'threads')
             count = build_lucene_index(corpus, on_progress=bar.update, **settings)
     record_output(options, options.output, ('vectors',) if impact else ('corpus', 'predictions', 'weights'))

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Self
 
-from pyserini_repbert.data.corpus import BadPassage, Corpus, OnError, Passage
+from pyserini_repbert.data.corpus import BadPassage, Corpus, Passage
 from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.data.values import identifier_of, parse_json
 from pyserini_repbert.errors import InputError
@@ -23,9 +23,7 @@ _QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to cou
 class FilesCorpus(Corpus):
     """A corpus of files, read in the order of `paths`."""
 
-    def __init__(
-        self, name: str, paths: Sequence[Path], on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False
-    ) -> None:
+    def __init__(self, name: str, paths: Sequence[Path], on_error: str, keep_empty: bool) -> None:
         super().__init__(name, on_error, keep_empty)
         self.paths = list(paths)
 

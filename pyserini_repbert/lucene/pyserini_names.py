@@ -8,13 +8,7 @@ from typing import Any
 
 from pyserini_repbert import catalog
 from pyserini_repbert.download import is_offline
-from pyserini_repbert.errors import (
-    JavaError,
-    MissingDependencyError,
-    MissingResourceError,
-    PyseriniRepbertError,
-    UnknownNameError,
-)
+from pyserini_repbert.errors import JavaError, MissingDependencyError, MissingResourceError, UnknownNameError
 from pyserini_repbert.files import human_size
 from pyserini_repbert.lucene.compat import import_pyserini, named_files, place_of, prebuilt_tables
 from pyserini_repbert.lucene.jvm import java_reason, quiet_java
@@ -74,7 +68,7 @@ def _fetched(kind: str, name: str, search: Any, fetch: Callable[[str], Any]) -> 
     path = place_of(search, kind, name)
     try:
         if is_offline() and not path.exists():
-            raise PyseriniRepbertError('downloads are off')
+            raise OSError('downloads are off')
         return fetch(name)
     except Exception as error:
         what, reason = f"Pyserini's {kind} '{name}'", java_reason(error)

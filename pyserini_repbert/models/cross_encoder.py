@@ -13,7 +13,6 @@ from pyserini_repbert.models.bert import Bert, Pooler
 from pyserini_repbert.models.bert_config import BertConfig
 
 MONOBERT, DUOBERT = 'monobert', 'duobert'  # systems
-LABELS = (1, 2)  # numbers of logits that a head can have
 SEGMENTS = 3  # query, candidate i, candidate j
 
 

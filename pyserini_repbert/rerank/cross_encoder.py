@@ -17,14 +17,7 @@ from pyserini_repbert.models.batching import Forward, run_batched, usual_budget
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.cross_encoder import (
-    LABELS,
-    MONOBERT,
-    CrossEncoder,
-    MonoBert,
-    log_probabilities,
-    logit_differences,
-)
+from pyserini_repbert.models.cross_encoder import MONOBERT, CrossEncoder, MonoBert, log_probabilities, logit_differences
 from pyserini_repbert.models.pair_inputs import MAX_TOKENS, PairInputs, TripleInputs
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.tokenizer import ModelInputs
@@ -151,7 +144,7 @@ class CrossEncoderReranker(TextReranker):
     def _loaded(self, config: BertConfig) -> CrossEncoder:
         tensors = self.checkpoint.tensors()
         labels = len(tensors.get('classifier.weight', ()))
-        if labels not in LABELS:
+        if labels not in (1, 2):
             head = f'a classifier of {labels} labels' if labels else 'no classifier'
             raise MismatchError(
                 f"checkpoint '{self.name}' has {head}, {self.system} needs one of 2 labels (the second is "

@@ -72,7 +72,7 @@ class EpicReranker(Reranker):
     @property
     def weights_sha256(self) -> str:
         """Checksum of the checkpoint's weights."""
-        return self.encoder.weights_sha256
+        return self.checkpoint.weights_sha256
 
     def identity(self) -> Mapping[str, object]:
         settings = {'max_length': self.encoder.limit, 'prune': self.prune, 'dtype': str(self.precision)}

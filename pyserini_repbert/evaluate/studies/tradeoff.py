@@ -60,9 +60,7 @@ class Point(NamedTuple):
     values: Mapping[str, float]  # by measure, over all judged topics; for 'sample' the mean over trials
 
 
-def settings(
-    k0s: Iterable[int], k1s: Iterable[int], methods: Sequence[str], samples: Sequence[int] = ()
-) -> list[Setting]:
+def settings(k0s: Iterable[int], k1s: Iterable[int], methods: Sequence[str], samples: Sequence[int]) -> list[Setting]:
     """All settings with k1 = 0, or k1 from 2 to k0 and each method; 'sample' with every m below k1 - 1."""
     chosen = []
     depths = sorted(set(k1s))
