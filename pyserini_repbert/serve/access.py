@@ -84,7 +84,7 @@ class Metrics:
     def response(self, queues: Iterable[Queue]) -> Response:
         """All counters, and the lengths of the queues, in Prometheus's format."""
         for queue in queues:
-            self._waiting.labels(queue.name).set(queue.length)
+            self._waiting.labels(queue.name).set(len(queue.jobs))
         return Response(generate_latest(self.registry), media_type='text/plain; version=0.0.4')
 
 

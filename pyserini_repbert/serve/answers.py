@@ -145,11 +145,8 @@ def document(raw: str | None, parse: bool = True, most: int | None = None) -> An
     except (ValueError, RecursionError):
         value = raw
     if isinstance(value, dict):
-        fields = {
-            key: item if isinstance(item, (dict, list)) else str(item)
-            for key, item in value.items()
-            if key not in _IDENTIFIERS
-        }
+        fields = {key: item for key, item in value.items() if key not in _IDENTIFIERS}
+        fields = {key: item if isinstance(item, (dict, list)) else str(item) for key, item in fields.items()}
         value = next(iter(fields.values())) if len(fields) == 1 else fields
     if isinstance(value, dict):
         cut = [key for key, item in value.items() if isinstance(item, str) and key.lower() in _CUT]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from typing import Any, get_origin
 
 from fastapi import FastAPI, Request
@@ -15,10 +16,12 @@ from starlette.responses import Response
 
 from pyserini_repbert import errors
 from pyserini_repbert.catalog import did_you_mean
+from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 
 logger = logging.getLogger(__name__)
 
+_JSON = re.compile(r'application/([^;]*\+)?json *(;.*)?', re.IGNORECASE)  # the types of bodies that FastAPI reads
 _CUT = 300  # characters of a refused value that its error repeats
 _ERRORS = {
     400: 'a parameter is missing, malformed or outside its limits, or the body is not JSON',
@@ -113,8 +116,8 @@ def add_error_handlers(app: FastAPI) -> None:
         return json_response({'error': f'{name}: {first["msg"]} ({given} was given)'}, status)
 
 
-async def known_parameters(request: Request) -> None:
-    """Raises InputError for a query parameter that is unknown, or repeated though not a list: FastAPI ignores both."""
+async def check_request(request: Request) -> None:
+    """Raises InputError for an unknown or repeated parameter, or a key that a body has twice: FastAPI ignores them."""
     fields: dict[str, FieldInfo] = {}
     for parameter in request.scope['route'].dependant.query_params:  # one may be a model of several
         fields |= getattr(parameter.field_info.annotation, 'model_fields', {parameter.alias: parameter.field_info})
@@ -124,3 +127,8 @@ async def known_parameters(request: Request) -> None:
             raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}")
         if len(request.query_params.getlist(name)) > 1 and get_origin(fields[name].annotation) not in (list, tuple):
             raise InputError(f"parameter '{name}' was given more than once: give it once")
+    if request.method == 'POST' and _JSON.fullmatch(request.headers.get('content-type', '')):
+        try:
+            parse_json(await request.body() or '{}')  # JSON, or FastAPI would have refused it
+        except ValueError as error:
+            raise InputError(f'the body: {error}') from error

@@ -95,11 +95,6 @@ class Rerankers:
                 'rerank fewer candidates, or sample the pairs (NAME@K:sample=M)'
             )
 
-    def named(self, model: str) -> str:
-        """The name of a reranker, given that or a system, whose first it is; anything else as it is."""
-        first_of = {system: name for name, system in reversed(self.systems.items())}
-        return model if model in self.systems else first_of.get(model, model)
-
     def opened(self, name: str) -> Any:
         """The reranker, opened if it is not yet. Only in the queue."""
         if name not in self._opened:

@@ -15,7 +15,7 @@ from pyserini_repbert.explain.explaining import SAMPLES
 from pyserini_repbert.serve import answer_models as models, requests
 from pyserini_repbert.serve.answers import API, Shown, compared, searched, stored
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.refusals import RESPONSES, json_response, known_parameters
+from pyserini_repbert.serve.refusals import RESPONSES, check_request, json_response
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 
@@ -26,7 +26,8 @@ _LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_quer
 
 def make_router(service: Service) -> APIRouter:
     """The routes of a service."""
-    checks = [Depends(known_parameters)]
+    limits = service.settings.limits
+    checks = [Depends(check_request)]
     router = APIRouter(prefix='/v1', responses=RESPONSES, dependencies=checks, redirect_slashes=False)
 
     @router.get('/progress/{request_id}', summary='How far a request is', response_model=models.ProgressResponse)
@@ -36,58 +37,6 @@ def make_router(service: Service) -> APIRouter:
             raise MissingResourceError('no such request is being reranked now')
         stage, done, total = trace.now
         return json_response({'api': API, 'stage': stage, 'done': done, 'total': total})
-
-    _add_searching(router, service)
-
-    @router.get('/indexes', summary='The indexes, and what may be asked of them', response_model=models.IndexesResponse)
-    async def indexes() -> Response:
-        return json_response({'api': API, 'indexes': [described(service, one) for one in service.served.values()]})
-
-    @router.get('/{index}', summary='What may be asked of an index', response_model=models.IndexResponse)
-    async def about(index: str = INDEX) -> Response:
-        return json_response({'api': API, **described(service, service.index(index))})
-
-    @router.get('/{index}/doc/{docid:path}', summary='A document', response_model=models.DocumentResponse)
-    async def doc(
-        request: Request,
-        index: str = INDEX,
-        docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
-        parse: requests.Parsed = True,
-        max_doc_length: int | None = Query(None, ge=1, description='characters of the document'),
-        display: requests.Mended = False,
-        query: str = Query('', description='with display: the query whose words are marked'),
-    ) -> Response:
-        shown = Shown(parse, max_doc_length, display=display)
-
-        def work(_: RequestTrace) -> dict[str, Any]:
-            return {'api': API, 'index': index, 'docid': docid, **stored(service.index(index), docid, shown, query)}
-
-        return await answered(request, service, work)
-
-    @router.get('/{index}/topics', summary='Questions on an index', response_model=models.TopicsResponse)
-    async def topics(
-        index: str = INDEX,
-        like: str = Query('', max_length=200, description='only questions that contain this text'),
-        limit: int = Query(20, ge=1, le=1000, description='questions of the answer'),
-    ) -> Response:
-        served = service.index(index)
-        matching = [query for query in served.topics.values() if like.casefold() in query.text.casefold()]
-        listed = [{'qid': query.qid, 'text': query.text, 'judged': query.qid in served.qrels} for query in matching]
-        return json_response({'api': API, 'index': index, 'topics': listed[:limit]})
-
-    @router.get('/{index}/qrels/{qid:path}', summary='The judgments of a topic', response_model=models.QrelsResponse)
-    async def qrels(index: str = INDEX, qid: str = Path(description='the topic')) -> Response:
-        served = service.index(index)
-        grades, topic = served.grades(qid), served.topics.get(qid)
-        text = None if topic is None else topic.text
-        return json_response({'api': API, 'index': index, 'qid': qid, 'text': text, 'grades': grades})
-
-    return router
-
-
-def _add_searching(router: APIRouter, service: Service) -> None:
-    """Add the addresses that search and rerank."""
-    limits = service.settings.limits
 
     @router.get('/{index}/search', summary='Search an index', response_model=models.SearchResponse)
     async def search(
@@ -152,6 +101,51 @@ def _add_searching(router: APIRouter, service: Service) -> None:
             return compared(service.index(index), {'a': a, 'b': b}, shown)
 
         return await answered(request, service, work, bool(body.a.rerank or body.b.rerank))
+
+    @router.get('/indexes', summary='The indexes, and what may be asked of them', response_model=models.IndexesResponse)
+    async def indexes() -> Response:
+        return json_response({'api': API, 'indexes': [described(service, one) for one in service.served.values()]})
+
+    @router.get('/{index}', summary='What may be asked of an index', response_model=models.IndexResponse)
+    async def about(index: str = INDEX) -> Response:
+        return json_response({'api': API, **described(service, service.index(index))})
+
+    @router.get('/{index}/doc/{docid:path}', summary='A document', response_model=models.DocumentResponse)
+    async def doc(
+        request: Request,
+        index: str = INDEX,
+        docid: str = Path(description='as in the candidates of a search; it may have slashes and spaces'),
+        parse: requests.Parsed = True,
+        max_doc_length: int | None = Query(None, ge=1, description='characters of the document'),
+        display: requests.Mended = False,
+        query: str = Query('', description='with display: the query whose words are marked'),
+    ) -> Response:
+        shown = Shown(parse, max_doc_length, display=display)
+
+        def work(_: RequestTrace) -> dict[str, Any]:
+            return {'api': API, 'index': index, 'docid': docid, **stored(service.index(index), docid, shown, query)}
+
+        return await answered(request, service, work)
+
+    @router.get('/{index}/topics', summary='Questions on an index', response_model=models.TopicsResponse)
+    async def topics(
+        index: str = INDEX,
+        like: str = Query('', max_length=200, description='only questions that contain this text'),
+        limit: int = Query(20, ge=1, le=1000, description='questions of the answer'),
+    ) -> Response:
+        served = service.index(index)
+        matching = [query for query in served.topics.values() if like.casefold() in query.text.casefold()]
+        listed = [{'qid': query.qid, 'text': query.text, 'judged': query.qid in served.qrels} for query in matching]
+        return json_response({'api': API, 'index': index, 'topics': listed[:limit]})
+
+    @router.get('/{index}/qrels/{qid:path}', summary='The judgments of a topic', response_model=models.QrelsResponse)
+    async def qrels(index: str = INDEX, qid: str = Path(description='the topic')) -> Response:
+        served = service.index(index)
+        grades, topic = served.grades(qid), served.topics.get(qid)
+        text = None if topic is None else topic.text
+        return json_response({'api': API, 'index': index, 'qid': qid, 'text': text, 'grades': grades})
+
+    return router
 
 
 def described(service: Service, index: ServedIndex) -> dict[str, Any]:

@@ -43,7 +43,6 @@ class RequestTrace(Trace):
         self.now: tuple[str, int, int | None] | None = None  # the stage that reranks, inputs done, and in all if known
 
     def begins(self, step: str, total: int, unit: str) -> None:
-        """A stage begins, or is to begin."""
         if unit == 'inputs':
             self.now = step, 0, total or None
 

@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from pyserini_repbert import catalog
@@ -84,7 +85,7 @@ class Service:
             await asyncio.to_thread(queue.stop)
         self._threads.shutdown()
         for index in self.indexes.values():
-            index.close()
+            index.held.close()
 
     async def run(
         self, work: Callable[[RequestTrace], _Result], reranks: bool = False, trace: RequestTrace | None = None
@@ -124,10 +125,7 @@ class Service:
         """The answers to questions, which are searched together."""
         index = self.index(alias)
         asks = [checked(ask, index, self.rerankers, self.settings.limits) for ask in asks]
-
-        def one(ask: Ask) -> Answer:
-            return answer(ask, index, self.rerankers, trace, self._on_step)
-
+        one = partial(answer, index=index, rerankers=self.rerankers, trace=trace, on_step=self._on_step)
         if len(asks) == 1:
             return [one(asks[0])]
         with ThreadPoolExecutor(len(asks)) as threads:
@@ -155,7 +153,8 @@ class Service:
         self, alias: str, model: str, query: str, docids: Sequence[str], options: Mapping[str, Any], trace: Trace
     ) -> Any:
         """Explain passages by a reranker, or by the first one of a system; the form is `explain.explanation`'s."""
-        name = self.rerankers.named(model)
+        first_of = {system: name for name, system in reversed(self.rerankers.systems.items())}
+        name = model if model in self.rerankers.systems else first_of.get(model, model)
         hits = self._hits(alias, query, docids, StageSpec(name, len(docids)))
         return self.rerankers.queue.call(
             lambda: explanation(self.rerankers.opened(name), query, hits, **options, trace=trace), trace

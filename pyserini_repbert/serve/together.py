@@ -47,7 +47,7 @@ class Queue:
         self.name, self.waiting, self.together, self.window = name, waiting, together, window
         self.seconds, self._pace = seconds, 0.0  # seconds a job, a moving mean
         self._on_batch = on_batch
-        self._jobs: deque[_Job] = deque()
+        self.jobs: deque[_Job] = deque()  # those that wait
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name=f'queue-{name}', daemon=True)
         self._last_size, self._stopping = 1, False
@@ -62,11 +62,6 @@ class Queue:
             self._changed.notify()
         if self._thread.ident is not None:
             self._thread.join()
-
-    @property
-    def length(self) -> int:
-        """The number of waiting jobs."""
-        return len(self._jobs)
 
     def call(self, work: Callable[[], Any], trace: Trace = SILENT) -> Any:
         """The result of `work()`, run in the queue's thread; errors are those of `together_with_others`."""
@@ -83,11 +78,11 @@ class Queue:
         """
         job = _Job(work, given, kind)
         with self._changed:
-            if len(self._jobs) >= self.waiting:
-                raise OverloadedError(f'{len(self._jobs)} requests wait already ({self.name}): try again later')
-            if (expected := len(self._jobs) * self._pace) > self.seconds:
+            if len(self.jobs) >= self.waiting:
+                raise OverloadedError(f'{len(self.jobs)} requests wait already ({self.name}): try again later')
+            if (expected := len(self.jobs) * self._pace) > self.seconds:
                 raise OverloadedError(f'{expected:.0f} s of work wait already ({self.name}): try again later')
-            self._jobs.append(job)
+            self.jobs.append(job)
             self._changed.notify()
         try:
             while not job.result.done():
@@ -97,8 +92,8 @@ class Queue:
         except BaseException:
             job.result.cancel()
             with self._changed:
-                if job in self._jobs:
-                    self._jobs.remove(job)
+                if job in self.jobs:
+                    self.jobs.remove(job)
             raise
         return job.result.result()
 
@@ -120,17 +115,17 @@ class Queue:
         """Take the first job and those of its kind from the queue, once there is one; none where the queue stops."""
         with self._changed:
             while True:
-                self._changed.wait_for(lambda: self._jobs or self._stopping)
-                if self._jobs and self._jobs[0].kind is not None:
-                    self._changed.wait_for(lambda: len(self._jobs) >= self._last_size, self.window)
-                if self._jobs or self._stopping:  # a job may have left
+                self._changed.wait_for(lambda: self.jobs or self._stopping)
+                if self.jobs and self.jobs[0].kind is not None:
+                    self._changed.wait_for(lambda: len(self.jobs) >= self._last_size, self.window)
+                if self.jobs or self._stopping:  # a job may have left
                     break
-            jobs = list(self._jobs)[:1]
+            jobs = list(self.jobs)[:1]
             if jobs and jobs[0].kind is not None:
-                jobs = [job for job in self._jobs if job.kind == jobs[0].kind][: self.together]
+                jobs = [job for job in self.jobs if job.kind == jobs[0].kind][: self.together]
                 self._last_size = len(jobs)
             for job in jobs:
-                self._jobs.remove(job)
+                self.jobs.remove(job)
             return jobs
 
 

@@ -73,6 +73,10 @@ BAD_BODIES = [
     ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "alpha": NaN}', 'application/json', 422, 'alpha'),
     ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "hits": 5000}', 'application/json', 400, 'at most 1000'),
     ('/v1/tiny/compare', b'{"query": "cat", "a": {"systm": []}}', 'application/json', 422, 'systm'),
+    ('/v1/tiny/batch', b'{"hits": 1, "hits": 1}', 'Application/Json; q=1', 400, "the body: the key 'hits' is there"),
+    ('/v1/tiny/compare', b'{"query": "a", "b": {"k1": 1, "k1": 1}}', 'application/a+json', 400, "'k1' is there twice"),
+    ('/v1/tiny/batch', b'{"hits": 1, "hits": 2}', 'text/json', 422, 'Input should be a valid'),
+    ('/v1/tiny/batch', b'', 'application/json', 422, 'the body: Field required'),
     ('/v1/tiny/search', b'', 'application/json', 405, 'POST'),
 ]
 

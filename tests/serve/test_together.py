@@ -41,10 +41,10 @@ def _busy(queue, threads):
 
 def _until_waiting(queue, n):
     for _ in range(1000):
-        if queue.length == n:
+        if len(queue.jobs) == n:
             return
         time.sleep(0.01)
-    raise AssertionError(f'{queue.length} jobs wait, expected {n}')
+    raise AssertionError(f'{len(queue.jobs)} jobs wait, expected {n}')
 
 
 class _Lengths(Ranker):
@@ -117,7 +117,7 @@ def test_a_request_that_nobody_waits_for_leaves_its_place():
             gone = threads.submit(queue.call, lambda: answered.append('gone'), trace)
             _until_waiting(queue, 1)
             trace.gone = True
-            assert isinstance(gone.exception(5), GoneError) and queue.length == 0
+            assert isinstance(gone.exception(5), GoneError) and len(queue.jobs) == 0
         queue.call(lambda: answered.append('stays'))
     assert answered == ['stays']
 
@@ -229,7 +229,7 @@ def busy(client):
 def _emptied(queue):
     """Whether nothing waits in the queue after a second at most."""
     for _ in range(100):
-        if queue.length == 0:
+        if len(queue.jobs) == 0:
             return True
         time.sleep(0.01)
     return False
