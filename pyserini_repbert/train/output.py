@@ -68,10 +68,8 @@ class Trained(NamedTuple):
 
 def read_log(path: Path) -> list[dict[str, str]]:
     """The lines of a training's CSV log, column -> text; empty if there is no log yet."""
-    if not path.is_file():
-        return []
-    with open(path, encoding='utf-8', newline='') as stream:
-        return list(csv.DictReader(stream))
+    text = path.read_text(encoding='utf-8') if path.is_file() else ''
+    return list(csv.DictReader(text.splitlines()))
 
 
 def work_folder(target: Path) -> Path:

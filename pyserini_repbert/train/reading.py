@@ -44,15 +44,24 @@ class RecipeFile:
         return self.file.error(message, *keys)
 
     def content(self) -> dict[str, Any]:
-        """The recipe's values, with settings applied and variables replaced; an alias of YAML is a copy."""
+        """The recipe's values, with settings (of YAML) applied and variables replaced; an alias of YAML is a copy."""
         if not isinstance(self.file.value, dict):
             raise self.file.error('no recipe: a mapping with name, system, base, data and training was expected')
-        content = dict(_with_settings(self.file.value, self.settings))
+        content = self.file.value
+        for setting in self.settings:
+            key, equals, text = setting.partition('=')
+            if not equals or not key:
+                raise InputError(f"setting '{setting}': 'key=value' was expected, as in training.steps=100")
+            value = parse_yaml(text, f"setting '{setting}'").value
+            try:
+                content = _replaced(content, key.split('.'), value)
+            except (ValueError, IndexError, TypeError) as error:
+                raise InputError(f"setting '{setting}': there is no '{key}' in the recipe") from error
+        content = dict(content)
         variables = content.pop('variables', None) or {}
         if not isinstance(variables, dict):
             raise self.error(f'variables: a mapping was expected, found {variables!r:.60}', 'variables')
-        filled: dict[str, Any] = self._filled(content, variables)
-        return filled
+        return dict(self._filled(content, variables))
 
     def _filled(self, value: Any, variables: dict[str, Any], keys: Keys = ()) -> Any:
         """A value as JSON has it, with variables replaced; what is neither text nor number (a date) becomes text."""
@@ -90,20 +99,6 @@ class RecipeFile:
                 raise self.error(f'{entry}: a mapping was expected, found {given}', *keys) from error
             expected = re.sub(r'^(Input|List|Tuple|String) should (be )?| after validation, not 0$', '', wrong['msg'])
             raise self.error(f'{entry} is {given}, expected: {expected}', *keys) from error
-
-
-def _with_settings(content: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """`content`, in which each 'dotted.key=value' of `settings` has replaced the value at its key; values are YAML."""
-    for setting in settings:
-        key, equals, text = setting.partition('=')
-        if not equals or not key:
-            raise InputError(f"setting '{setting}': 'key=value' was expected, as in training.steps=100")
-        value = parse_yaml(text, f"setting '{setting}'").value
-        try:
-            content = _replaced(content, key.split('.'), value)
-        except (ValueError, IndexError, TypeError) as error:
-            raise InputError(f"setting '{setting}': there is no '{key}' in the recipe") from error
-    return content
 
 
 def _replaced(content: Any, keys: Sequence[str], value: Any) -> Any:

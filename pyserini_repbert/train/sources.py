@@ -167,13 +167,10 @@ class InstanceStream(IterableDataset[Instance]):
     def __iter__(self) -> Iterator[Instance]:
         instances = itertools.islice(self._endless(), self.position, None)
         worker = get_worker_info()
-        if worker is None:
-            yield from instances
-            return
+        workers, turn = (worker.num_workers, worker.id) if worker else (1, 0)
         for number in itertools.count():
             part = list(itertools.islice(instances, self.chunk))
-            if number % worker.num_workers == worker.id:
-                yield from part
+            yield from part if number % workers == turn else ()
 
     def _endless(self) -> Iterator[Instance]:
         for epoch in itertools.count():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Mapping
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -69,11 +69,16 @@ def train(
             f'training.batch_size is {settings.batch_size}: an instance makes {task.inputs_per_instance} inputs, '
             'so a multiple of that was expected'
         )
-    settings_line = _settings_line(task.ranking(), given, recipe.ranking)
+    origins = dict.fromkeys(recipe.ranking, 'base') | dict.fromkeys(given, 'recipe')
+    ranking = {key: value for key, value in task.ranking().items() if key != 'system'}
+    read = ', '.join(f'{key} {value} ({origins.get(key, "default")})' for key, value in ranking.items())
+    settings_line = f'{recipe.system}: {read}' if read else 'pre-training'
     if is_first():
         logger.info(settings_line)
     stream = InstanceStream(sources, settings.seed, settings.shuffle)
     with state_folder(recipe, target, resume, overwrite) as (work, checkpoint):
+        if checkpoint is None:
+            task.before_first_step(stream)
         set_seed(settings.seed)
         trainer = RankingTrainer(task, stream, validator, base, work, device, quiet, tensorboard)
         trainer.run(checkpoint)
@@ -83,26 +88,17 @@ def train(
         with finished_output(target) as folder:
             write_checkpoint(folder, trainer.accelerator.unwrap_model(trainer.model), base)
             write_checksums(folder)  # of what loading reads, and of nothing that a user may want to edit
-            card = model_card(recipe, base, trained, settings_line)
+            card = model_card(recipe, base, trained, settings_line, task.notes())
             (folder / 'README.md').write_text(card, encoding='utf-8')
     return trained
 
 
-def _settings_line(ranking: Mapping[str, Any], given: Mapping[str, Any], inherited: Mapping[str, Any]) -> str:
-    """What the model reads, and who says so: 'repbert: max_query_length 64 (base), max_doc_length 256 (default)'."""
-    settings = []
-    for key, value in ranking.items():
-        origin = 'recipe' if key in given else 'base' if key in inherited else 'default'
-        settings += [] if key == 'system' else [f'{key} {value} ({origin})']
-    return f'{ranking["system"]}: {", ".join(settings)}' if settings else 'pre-training'
-
-
-def model_card(recipe: Recipe, base: Checkpoint, trained: Trained, settings: str) -> str:
-    """The card in Markdown, with the YAML front matter that Hugging Face's hub reads."""
+def model_card(recipe: Recipe, base: Checkpoint, trained: Trained, settings: str, notes: Sequence[str]) -> str:
+    """The card in Markdown, with the YAML front matter that Hugging Face's hub reads, and the task's `notes`."""
     adapter, validation = recipe.adapter, recipe.validation
     kind = f'LoRA adapter (rank {adapter.rank})' if adapter else 'full fine-tuning'
     kind = 'its layers whole' if adapter and adapter.whole else kind
-    lines = [f'steps: {trained.steps} of {recipe.training.steps}', f'mean training loss: {trained.loss:.4f}']
+    lines = [f'steps: {trained.steps} of {recipe.training.steps}', f'mean training loss: {trained.loss:.4f}', *notes]
     if validation is not None and trained.best is not None:
         lines.append(f'validation, {validation.measure}: {trained.validated}')
         if trained.cutoff is not None:

@@ -36,6 +36,31 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp
     np.testing.assert_allclose(scores(system, tmp_path / 'whole'), scores(system, tmp_path / 'resumed'), atol=1e-5)
 
 
+def test_the_scale_of_a_unit_layer_is_chosen_once(tiny_recipe, tmp_path, monkeypatch):
+    """The bytes of the weights are those of a recipe that gives this scale; and the same where training is resumed."""
+    from pyserini_repbert.train.tasks import repbert
+
+    scales, original = [], repbert.fitting_scale
+
+    def choose(scores, relevant):
+        assert scores.shape == relevant.shape == (64, 64)  # 32 instances of two passages
+        scales.append(original(scores, relevant))
+        return scales[-1]
+
+    recipe = tiny_recipe('repbert', ranking=REPBERT, training={'unit_layer': True})
+    monkeypatch.setattr(repbert, 'fitting_scale', choose)
+    train(recipe, tmp_path / 'whole', device='cpu')
+    killed_at(5, recipe, tmp_path / 'out', monkeypatch)
+    dies_before(monkeypatch, repbert, 'fitting_scale')
+    train(recipe, tmp_path / 'out', resume=True, device='cpu')
+    assert len(scales) == 2 and scales[0] == scales[1] != 1
+    assert files(tmp_path / 'out') == files(tmp_path / 'whole')
+    said = tiny_recipe('repbert', ranking=REPBERT, training={'unit_layer': True, 'scale': scales[0]})
+    train(said, tmp_path / 'said', device='cpu')
+    assert files(tmp_path / 'out')['model.safetensors'] == files(tmp_path / 'said')['model.safetensors']
+    assert f'- scale of inner products: {scales[0]:.4g} at the beginning' in (tmp_path / 'out/README.md').read_text()
+
+
 @pytest.mark.parametrize('patience', [0, 1])
 def test_a_training_resumed_after_its_last_step_takes_no_other(patience, tiny_recipe, tmp_path, world, monkeypatch):
     """Killed while the final folder is written, also where training had stopped early: the same bytes."""

@@ -2,10 +2,12 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from pyserini_repbert.encode import RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
@@ -17,7 +19,7 @@ from pyserini_repbert.rerank import CedrReranker
 from pyserini_repbert.train.checkpoints import new_task, open_base, write_checkpoint
 from pyserini_repbert.train.inputs import Guard
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
-from pyserini_repbert.train.tasks import base as tasks, cedr
+from pyserini_repbert.train.tasks import base as tasks, cedr, repbert
 from pyserini_repbert.train.training import train
 
 TINY = {'vocab_size': 30, 'hidden_size': 8, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 16}
@@ -84,8 +86,6 @@ def test_a_unit_layer_begins_as_cosine_is_trained_and_kept(adapter, tiny_recipe,
     plain, instances = task_and_instances(tiny_recipe('repbert', ranking=lengths), 4)
     recipe = tiny_recipe('repbert', ranking=lengths, adapter=adapter, training={'unit_layer': True, 'scale': 4.0})
     task, _ = task_and_instances(recipe, 4)
-    unsaid, _ = task_and_instances(tiny_recipe('repbert', ranking=lengths, training={'unit_layer': True}), 1)
-    assert unsaid.log_scale.exp().item() == pytest.approx(plain.ranker.bert.config.hidden_size**-0.5)
     batch = task.collate(instances)
     sides = [[batch.get(f'{side}_{name}') for name in ENCODED] for side in ('query', 'passage')]
     with torch.no_grad():
@@ -103,6 +103,35 @@ def test_a_unit_layer_begins_as_cosine_is_trained_and_kept(adapter, tiny_recipe,
     assert 3 * spread < base[1].norm(dim=1).std() / base[1].norm(dim=1).mean()
     with pytest.raises(InputError, match='has a unit layer: leave training.unit_layer out'):
         train(tiny_recipe('repbert', base=str(folder), training={'unit_layer': True}), tmp_path / 'two', device='cpu')
+
+
+def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path):
+    """An adapter with a learnt scale, folded into the last layer norm, over its base."""
+    recipe = tiny_recipe('repbert', ranking={'max_query_length': 8}, adapter={'rank': 2}, training={'scale': 9.0})
+    task, _ = task_and_instances(recipe, 1)
+    for name, parameter in task.ranker.named_parameters():
+        if 'lora_B' in name:
+            parameter.data.normal_(std=0.1)
+    (tmp_path / 'out').mkdir()
+    write_checkpoint(tmp_path / 'out', task, open_base(recipe.base))
+    with torch.no_grad():
+        query = tasks.outputs(task.ranker.eval(), tasks.padded(task.tokenizer.single(['cat mat'], 8, 0), 0))
+    encoded, base = (RepBertQueryEncoder(path).encode('cat mat') for path in (tmp_path / 'out', recipe.base))
+    np.testing.assert_allclose(encoded, 3.0 * query[0].numpy(), atol=1e-4)
+    assert not np.allclose(encoded, 3.0 * base, atol=1e-2)
+
+
+def test_a_scale_is_chosen_from_scores():
+    """Differences of a relevant and another passage are 4, 6, 5 and 1, of which a tenth lie below 1.9.
+
+    The others' scores 6, 4, 5 and 9 have a standard deviation of 1.87; then 6, -6, 5 and 9 have one of sqrt(32.25).
+    """
+    scores = torch.tensor([[10.0, 6.0, 4.0], [5.0, 10.0, 9.0]])
+    relevant = torch.tensor([[True, False, False], [False, True, False]])
+    assert repbert.fitting_scale(scores, relevant) == pytest.approx(1 / 1.9)
+    scores[0, 2] -= 10
+    assert repbert.fitting_scale(scores, relevant) == pytest.approx(1 / 32.25**0.5)
+    assert repbert.fitting_scale(scores[:1, :1], relevant[:1, :1]) == 1.0  # no other passage
 
 
 def test_an_adapter_goes_on_from_another(tiny_recipe, tmp_path):

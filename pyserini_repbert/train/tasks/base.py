@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -72,6 +72,13 @@ class Task(nn.Module, ABC):
 
     def begun(self, base: Mapping[str, Tensor]) -> None:
         """Called with the base's weights by name, after the model has copied them and before it gets an adapter."""
+
+    def before_first_step(self, stream: Iterable[Any]) -> None:
+        """Called with the stream of instances, whose first ones training gets too; not where training is resumed."""
+
+    def notes(self) -> list[str]:
+        """What the model card says beside the measures."""
+        return []
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """The weights to save, from those in training."""

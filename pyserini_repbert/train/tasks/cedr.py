@@ -57,5 +57,4 @@ class CedrTask(GroupTask):
         return {'places': torch.tensor(order).argsort(), 'groups': groups}
 
     def scores(self, batch: Batch) -> Tensor:
-        """CEDR's scores of the pairs, in the order that `inputs_of` was given."""
         return torch.cat([self.ranker(PairBatch(**group)) for group in batch['groups']])[batch['places']]

@@ -93,10 +93,13 @@ class PreTrainingTask(Task):
         were; `follows` int64 (n,): 0 if the second text follows the first, else 1, as in BERT's head.
         """
         ids = self.tokenizer.ids([text for pair in instances for text in (pair.first, pair.second)])
+        room = self.max_tokens - _SPECIAL_TOKENS
         sequences: list[TokenSequence] = []
         masked: list[list[tuple[int, int]]] = []
         for number, pair in enumerate(instances):
-            first, second = self._cut(ids[2 * number], ids[2 * number + 1])
+            second = ids[2 * number + 1]
+            first = ids[2 * number][: max(room // 2, room - len(second))]  # the longer text is cut
+            second = second[: room - len(first)]
             head = [self.tokenizer.cls, *first, self.tokenizer.sep]
             whole = [*head, *second, self.tokenizer.sep]
             words = [*range(1, len(head) - 1), *range(len(head), len(whole) - 1)]
@@ -111,13 +114,6 @@ class PreTrainingTask(Task):
             'follows': torch.tensor([int(not pair.follows) for pair in instances]),
         }
 
-    def _cut(self, first: list[int], second: list[int]) -> tuple[list[int], list[int]]:
-        """Both texts, the longer one shortened at its end until they fit."""
-        room = self.max_tokens - _SPECIAL_TOKENS
-        keep = max(room // 2, room - len(second))
-        first = first[:keep]
-        return first, second[: room - len(first)]
-
     def _hide(self, ids: list[int], places: list[int], draw: random.Random) -> list[tuple[int, int]]:
         """Mask some of the `places` of `ids`, in place; gives these with the wordpieces that were there."""
         chosen = sorted(draw.sample(places, min(len(places), max(1, round(MASKED * len(places))))))
@@ -131,7 +127,6 @@ class PreTrainingTask(Task):
         return hidden
 
     def forward(self, batch: Batch) -> Tensor:
-        """Masked-LM plus next-sentence loss."""
         words, order = self.ranker(
             batch['input_ids'], batch['token_type_ids'], batch.get('attention_mask'), batch['places']
         )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
@@ -14,11 +17,15 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import repbert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER
-from pyserini_repbert.train.losses import multi_label_margin
+from pyserini_repbert.train.losses import MARGIN, multi_label_margin
 from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.sources import Instance, TrainingSource
 from pyserini_repbert.train.tasks.base import Batch, Task, limit, outputs, padded
 
+logger = logging.getLogger(__name__)
+
+SCALE_INSTANCES = 32  # instances from whose scores the scale is chosen
+WITHIN_MARGIN = 0.1  # share of pairs of a relevant and another passage that a chosen scale leaves within the margin
 _SPECIAL_TOKENS = 2
 
 
@@ -33,15 +40,16 @@ class RepBertTask(Task):
     """
 
     known = ('max_query_length', 'max_doc_length')
+    first_scale: Tensor | None  # the scale that was chosen, 0 before; None where the recipe says it
 
     def new_ranker(self, sizes: BertConfig) -> repbert.RepBert:
         most = sizes.max_position_embeddings - _SPECIAL_TOKENS
         self.max_query = limit(self.recipe, 'max_query_length', repbert.MAX_QUERY_TOKENS, most)
         self.max_passage = limit(self.recipe, 'max_doc_length', repbert.MAX_PASSAGE_TOKENS, most)
         scale = self.recipe.training.scale
-        if scale is None and self.recipe.training.unit_layer:
-            scale = sizes.hidden_size**-0.5  # scores begin as hidden_size ** 0.5 times the cosine
-        self.log_scale = nn.Parameter(torch.tensor(math.log(scale))) if scale else None
+        is_open = scale is None and self.recipe.training.unit_layer
+        self.register_buffer('first_scale', torch.zeros(()) if is_open else None)
+        self.log_scale = nn.Parameter(torch.tensor(math.log(scale or 1.0))) if scale or is_open else None
         self.last_norm = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}.output.LayerNorm.'
         self.trained_in_body = () if self.log_scale is None else (self.last_norm,)
         if any(source.source.triples or source.source.negatives for source in self.sources):
@@ -56,6 +64,25 @@ class RepBertTask(Task):
         if values.get(UNIT_LAYER):
             raise InputError(f"base '{recipe.base}' has a unit layer: leave training.unit_layer out")
         return {**values, 'num_hidden_layers': BertConfig.from_dict(values).num_hidden_layers + 1, UNIT_LAYER: True}
+
+    @torch.no_grad()
+    def before_first_step(self, stream: Iterable[Instance]) -> None:
+        """With a unit layer and no `scale`, choose the scale by the scores of the model as it begins."""
+        if self.first_scale is None or self.log_scale is None:
+            return
+        batch = self.collate(list(itertools.islice(stream, SCALE_INSTANCES)))
+        self.ranker.eval()
+        queries, passages = outputs(self.ranker, batch, 'query_'), outputs(self.ranker, batch, 'passage_')
+        self.ranker.train()
+        labels = in_batch_labels(batch['passage_keys'], batch['relevant_keys'][batch['rows']])
+        scale = fitting_scale(queries[batch['rows']].float() @ passages.float().T, labels)
+        self.first_scale.fill_(scale)
+        self.log_scale.fill_(math.log(scale))
+        logger.info(*self.notes())
+
+    def notes(self) -> list[str]:
+        scale = self.first_scale
+        return [f"scale of inner products: {scale:.4g} at the beginning, from the base's own scores"] if scale else []
 
     def ranking(self) -> dict[str, Any]:
         return {'system': repbert.SYSTEM, 'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
@@ -115,6 +142,21 @@ def _key(source: TrainingSource, docid: str) -> int:
     """A hash of a passage's corpus and docid for int64 tensors: from 0 to 2^63 - 1."""
     text = f'{source.space}\n{docid}'.encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), 'little') >> 1
+
+
+def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
+    """A factor of similarities at which some pairs of a relevant and another passage violate the margin, and not all.
+
+    The margin of 1 then equals the standard deviation of the scores of the other passages, or the difference of scores
+    that a tenth of the pairs stay below, whichever is more. The parameters are those of `multi_label_margin`.
+    """
+    rows, relevant = similarities.double().numpy(), positive.numpy()
+    pairs = [np.subtract.outer(row[mask], row[~mask]).ravel() for row, mask in zip(rows, relevant, strict=True)]
+    differences = np.concatenate(pairs)
+    if not len(differences):
+        return 1.0
+    margin = max(float(rows[~relevant].std()), float(np.quantile(differences, WITHIN_MARGIN)))
+    return MARGIN / margin if margin > 0 else 1.0
 
 
 def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:
