@@ -13,6 +13,7 @@ _CONVINCING = 0.05  # the p below which a gain is kept
 
 
 def main(arguments: list[str]) -> None:
+    """Learn from judgments and print the gain; write the folder --output if the gain is no noise."""
     text = 'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds.'
     parser = command.parser('adapt', f'{text} --output is written if the gain is more than noise: search --adapted.')
     add_flags(parser, 'index', required=True)

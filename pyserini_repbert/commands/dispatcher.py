@@ -44,6 +44,7 @@ _NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.
 
 
 def main(arguments: list[str]) -> int:
+    """Run the command, or the module of Pyserini, that the first argument names. Returns its exit status."""
     if not arguments or arguments[0] in ('-h', '--help', 'help'):
         width = max(map(len, COMMANDS))
         commands = '\n'.join(f'  {name:<{width}}  {text}' for name, text in COMMANDS.items())

@@ -138,6 +138,7 @@ def _on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -> Any:
 
 
 def main(arguments: list[str]) -> None:
+    """Encode a corpus, or a part of it, into a dense index, and print what it holds."""
     parser = command.parser('encode', 'Make an index of vectors from a corpus.')
     encoder, store_text = 'catalog name or checkpoint folder', 'keep the passages, for showing and reranking them'
     add_encoding_arguments(parser, encoder, store_text)

@@ -25,6 +25,7 @@ _FOLDS = 'a file for each fold, whose lines begin with a qid (a run or a list); 
 
 
 def main(arguments: list[str]) -> None:
+    """Print the measures of run files, or run the analysis that the first argument names."""
     if arguments and arguments[0] in _ANALYSES:
         module = importlib.import_module(f'pyserini_repbert.commands.{_ANALYSES[arguments[0]]}')
         getattr(module, arguments[0].replace('-', '_'))(arguments[1:])
@@ -87,6 +88,7 @@ def main(arguments: list[str]) -> None:
 
 
 def ties(arguments: Sequence[str]) -> None:
+    """Print the lowest and the highest value that each run can have by the order of its ties."""
     flags = parser('evaluate ties', 'Score runs with ties broken for the worst, as the run has them, and for the best.')
     add_flags(flags, 'qrels')
     flags.add_argument('runs', nargs='+', metavar='RUN', help='run files, each as FILE or NAME=FILE')
@@ -108,6 +110,7 @@ def ties(arguments: Sequence[str]) -> None:
 
 
 def split_folds(arguments: Sequence[str]) -> None:
+    """Write the topics that each fold trains on, validates on and tests on, and print their numbers."""
     files = 'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv'
     flags = parser('evaluate split-folds', f'{files}: it tests, the one before validates, the rest train.')
     flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
@@ -135,6 +138,7 @@ def split_folds(arguments: Sequence[str]) -> None:
 
 
 def join_folds(arguments: Sequence[str]) -> None:
+    """Write one run file from the test runs of all folds, and print its number of topics."""
     flags = parser('evaluate join-folds', "Join the folds' test runs into one, checking that each keeps to its fold.")
     flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
     add_flags(flags, 'runs', help="each fold's test run, in their order")

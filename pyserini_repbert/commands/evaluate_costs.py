@@ -97,6 +97,7 @@ def tradeoff(arguments: Sequence[str]) -> None:
 
 
 def epic_pruning(arguments: Sequence[str]) -> None:
+    """Print size, time and quality of pruned and quantised EPIC vectors (EPIC Table 1)."""
     flags = parser('evaluate epic-pruning', 'Rerank a run with pruned, quantised EPIC vectors: savings and costs.')
     add = flags.add_argument
     add('--model', required=True, help='an EPIC checkpoint: catalog name or folder')

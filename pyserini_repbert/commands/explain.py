@@ -20,6 +20,7 @@ _SHADES = (255, 254, 252, 194, 157, 120, 83, 46)  # backgrounds of xterm's 256 c
 
 
 def main(arguments: list[str]) -> None:
+    """Print why a reranker scores passages as it does; write pages and pictures on request."""
     flags = parser('explain', 'Why a reranker scores passages as it does, by what EPIC, CEDR, duoBERT or monoBERT saw.')
     flags.add_argument('--model', help='a reranker: catalog name or folder; default: the EPIC model that --index names')
     add_flags(flags, 'query')

@@ -19,6 +19,7 @@ METHODS = ('interleave', 'rrf', 'interpolation')
 
 
 def main(arguments: list[str]) -> None:
+    """Fuse run files into one, or tune a fusion if the first argument is 'tune'."""
     if arguments[:1] == ['tune']:
         _tune(arguments[1:])
         return

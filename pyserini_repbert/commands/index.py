@@ -16,6 +16,7 @@ _VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
 
 
 def main(arguments: list[str]) -> None:
+    """Do what the first argument names: make, prune, check or export an index."""
     flags = command.parser('index', 'Make Lucene, EPIC and approximate indexes; check and export indexes.')
     actions = flags.add_subparsers(required=True, metavar='ACTION')
 

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def main(arguments: list[str]) -> None:
+    """Write the reranked run of models or of saved scores, and print what it cost."""
     parser = command.parser('rerank', 'Rerank the hits of a run file, in one stage or several; report what it cost.')
     add = parser.add_argument
     add('--run', help='the run file of the first stage')

@@ -22,6 +22,7 @@ _MANY = 8  # from so many queries together on, exact search is faster (figures: 
 
 
 def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command's flags."""
     text = (
         'Answer questions in the terminal, or write a run file for topics. --index searches vectors, --sparse '
         'NAME@FOLDER a Lucene index; both are fused. --sparse NAME searches the passages of --index; add --encoder to '
@@ -51,6 +52,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> None:
+    """Print the hits of questions, or write the run file of topics."""
     options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
     asks = options.topics is None

@@ -15,6 +15,7 @@ _PORT = 8081  # Pyserini's
 
 
 def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command's flags."""
     text = "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at /, the API at /docs."
     parser = command.parser('serve', text)
     add = parser.add_argument
@@ -36,6 +37,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> None:
+    """Serve indexes over HTTP or as MCP tools until the process is told to stop."""
     options = make_parser().parse_args(arguments)
     here = options.index or options.config
     command.refuse(not here, 'there is nothing to serve: give --index demo, say, or --config')

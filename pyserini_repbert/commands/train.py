@@ -11,6 +11,7 @@ from pyserini_repbert.commands.flags import add_flags, record_output
 
 
 def main(arguments: list[str]) -> None:
+    """Train a model by a recipe, and print its steps, its loss and its measure."""
     parser = command.parser('train', 'Train a model by a recipe; on several GPUs with torchrun or accelerate.')
     add = parser.add_argument
     add('recipe', help='a YAML file, or the name of a recipe that ships')
