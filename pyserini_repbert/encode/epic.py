@@ -23,6 +23,8 @@ from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVecto
 from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.models.tokenizer import TokenChunk
 
+QUERY_UNIT = 100  # query weights are sent in hundredths: Anserini takes whole numbers
+
 
 class TokenWeights(NamedTuple):
     """A text's wordpiece ids, the importance of each, float32 (n,), and a passage's quality, 0 to 1 (0 if empty)."""
@@ -198,3 +200,21 @@ class EpicEncoder:
         of_texts = torch.split(hidden[:, 0], [len(chunks_of_text) for chunks_of_text in texts])
         cls_vectors = torch.stack([part.mean(dim=0) for part in of_texts])
         return tokens, [sum(chunk.n_pieces for chunk in chunks_of_text) for chunks_of_text in texts], cls_vectors
+
+
+class EpicImpactQueryEncoder:
+    """Encodes queries as {wordpiece: whole weight}, the form that Pyserini's LuceneImpactSearcher expects.
+
+    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have. `model` is a catalog name, a
+    checkpoint folder, or an encoder.
+    """
+
+    def __init__(self, model: str | Path | EpicEncoder, device: str = 'cpu') -> None:
+        self.encoder = model if isinstance(model, EpicEncoder) else EpicEncoder(model, device)
+
+    def encode(self, query: str, **_: object) -> dict[str, int]:
+        """{wordpiece: hundredths of its weight}; a weight that rounds to 0 is left out."""
+        vector = self.encoder.encode_query(query)
+        names = self.encoder.tokenizer.tokens(vector.terms.tolist())
+        levels = {name: round(QUERY_UNIT * weight) for name, weight in zip(names, vector.weights.tolist(), strict=True)}
+        return {name: level for name, level in levels.items() if level > 0}

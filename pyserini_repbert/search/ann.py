@@ -155,7 +155,6 @@ def _cheapest(
     bundle: DenseBundle, index: Any, kind: AnnKind, queries: NDArray[np.float32], hits: int, recall: float
 ) -> tuple[Effort, float]:
     """The first setting that reaches `recall`, and the recall that it reaches. Raises InputError if none does."""
-    queries = np.ascontiguousarray(queries, dtype=np.float32)
     truth = ExactIndex(bundle).search(queries, hits)
     best = 0.0
     for effort in efforts(kind, len(bundle), hits):

@@ -12,8 +12,10 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -94,10 +96,17 @@ class ExactIndex:
 
     def _collected(self, queries: NDArray[np.float32], k: int, products: Products, thresholds: Tensor) -> list[TopRows]:
         """Each query's rows with scores >= its threshold, the k best of them and those that tie with the last."""
-        best = _BestScores(k, thresholds)
-        for first, vectors in self._index.blocks(products.block_rows):
+        best, threads = _BestScores(k, thresholds), torch.get_num_threads()
+
+        def pairs(block: tuple[int, NDArray[np.floating]]) -> tuple[NDArray[Any], ...]:
+            first, vectors = block
             rows, owners = products.reaching(first, vectors, best.thresholds)
-            best.add(first + rows, owners, scores(queries, vectors, rows, owners))
+            return first + rows, owners, scores(queries, vectors, rows, owners)
+
+        mapped = _pool(threads).map if isinstance(products, RoundedProducts) and products.is_for_threads else map
+        for reaching in mapped(pairs, self._index.blocks(products.block_rows)):
+            best.add(*reaching)
+        torch.set_num_threads(threads)  # also for new threads, as the pool's have set it to 1
         return best.results()
 
     def _rounded_products(self, queries: NDArray[np.float32], k: int) -> Products | None:
@@ -117,6 +126,12 @@ class ExactIndex:
             return None
         rounded = ByteProducts(copy, queries) if isinstance(copy, ByteVectors) else RoundedProducts(copy, queries)
         return rounded if rounded.usable else None
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads, each of which computes alone; they are kept, since new ones are slow at first."""
+    return ThreadPoolExecutor(threads, 'search', torch.set_num_threads, (1,))
 
 
 def _available_memory() -> float:

@@ -21,6 +21,8 @@ _SHORTEST, _LONGEST = 2.0**-40, 2.0**60  # norms whose products neither underflo
 _SLACK = 2.0**-55  # is added to norms: more than they lose where squares and products underflow
 _INT8 = 127
 _SMALLEST_SCALE = 2.0**-60
+_IN_THREADS = 64  # queries from which it is faster that each thread works on blocks of its own
+_ROWS = 4096  # of such a block
 _AT_ONCE = 256 * BLOCK_ROWS  # products
 
 
@@ -78,7 +80,8 @@ class RoundedProducts:
         self._weights = torch.stack([norms[0], norms[1] + 2 * self._g * norms[2]], dim=1) * _UP
         self._rounded, self._dimension, self._count = rounded, dimension, count
         self.usable = bool(((norms[2] >= _SHORTEST) & (norms[2] <= _LONGEST)).all())
-        self.block_rows = max(BLOCK_ROWS, _AT_ONCE // count)
+        self.is_for_threads = count >= _IN_THREADS and torch.get_num_threads() > 1
+        self.block_rows = _ROWS if count >= _IN_THREADS else max(BLOCK_ROWS, _AT_ONCE // count)
 
     def sample(self) -> Tensor:
         """Products with a sample of the vectors, bfloat16 (n queries, m)."""
@@ -91,16 +94,17 @@ class RoundedProducts:
         """As of `Float32Products`."""
         limits = thresholds.double()
         limits -= (2 * self._g + 2.0**-15) * limits.abs()  # for the errors of its sum, and of its two summands
-        weights = self._queries[:, self._dimension :]
+        queries = self._queries.clone()  # other threads have other thresholds
+        weights = queries[:, self._dimension :]
         weights[:, :2] = self._weights
         weights[:, 2] = -limits
         weights[:, 3] = -limits - weights[:, 2]
         rounded = self._rounded.vectors[first : first + len(vectors)]
         if self._vectors_first:
-            signs = (rounded @ self._queries.T).view(torch.int16).numpy()
+            signs = (rounded @ queries.T).view(torch.int16).numpy()
             rows, owners = np.divmod(np.flatnonzero(signs >= 0), self._count)
         else:
-            signs = (self._queries @ rounded.T).view(torch.int16).numpy()
+            signs = (queries @ rounded.T).view(torch.int16).numpy()
             owners, rows = np.divmod(np.flatnonzero(signs >= 0), len(vectors))
         return rows, owners
 

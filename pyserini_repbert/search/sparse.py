@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.epic import QUERY_UNIT, EpicEncoder, EpicImpactQueryEncoder
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -28,7 +28,7 @@ def open_sparse(
     k1: float | None = None,
     b: float | None = None,
 ) -> Ranker:
-    """Open a sparse searcher; the first four parameters, and the errors, are those of `names.sparse.find_sparse`.
+    """Open a sparse searcher; the first four parameters, and the errors, are those of `names.rankers.find_sparse`.
 
     'MODULE:CLASS' opens a first stage of the user's own; 'MODULE:CLASS@INDEX' gives it the keyword argument `index`.
 
@@ -50,27 +50,6 @@ def open_sparse(
     if changes:
         settings = replace(settings or default_settings(folder), **changes)
     return LuceneSparseSearcher(folder, settings)
-
-
-QUERY_UNIT = 100  # query weights are sent in hundredths: Anserini takes whole numbers
-
-
-class EpicImpactQueryEncoder:
-    """Encodes queries as {wordpiece: whole weight}, the form that Pyserini's LuceneImpactSearcher expects.
-
-    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have. `model` is a catalog name, a
-    checkpoint folder, or an encoder.
-    """
-
-    def __init__(self, model: str | Path | EpicEncoder, device: str = 'cpu') -> None:
-        self.encoder = model if isinstance(model, EpicEncoder) else EpicEncoder(model, device)
-
-    def encode(self, query: str, **_: object) -> dict[str, int]:
-        """{wordpiece: hundredths of its weight}; a weight that rounds to 0 is left out."""
-        vector = self.encoder.encode_query(query)
-        names = self.encoder.tokenizer.tokens(vector.terms.tolist())
-        levels = {name: round(QUERY_UNIT * weight) for name, weight in zip(names, vector.weights.tolist(), strict=True)}
-        return {name: level for name, level in levels.items() if level > 0}
 
 
 class EpicImpactSearcher(Ranker):

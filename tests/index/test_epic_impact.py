@@ -31,7 +31,8 @@ def test_impacts_by_hand():
 
 @pytest.mark.jvm
 def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
-    from pyserini_repbert.search.sparse import QUERY_UNIT, EpicImpactSearcher
+    from pyserini_repbert.encode.epic import QUERY_UNIT
+    from pyserini_repbert.search.sparse import EpicImpactSearcher
 
     index = str(tmp_path / 'index')
     arguments = ['lucene', '--variant', 'epic-impact', '--vectors', str(bundle.folder), '--output', index]
@@ -96,7 +97,7 @@ def test_pyserinis_searcher_finds_the_same(bundle, tmp_path):
     from pyserini_repbert.index.epic_impact import build_impact_index
     from pyserini_repbert.lucene.compat import import_pyserini
     from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-    from pyserini_repbert.search.sparse import EpicImpactQueryEncoder, EpicImpactSearcher
+    from pyserini_repbert.search import EpicImpactQueryEncoder, EpicImpactSearcher
 
     index = tmp_path / 'index'
     build_impact_index(bundle, vocabulary_of(bundle), index)

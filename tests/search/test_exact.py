@@ -173,6 +173,8 @@ def test_rounded_vectors_change_no_hit_and_no_digit(hard):
         patch.setattr(exact, '_ROUNDED_ROWS', 0)
         patch.setattr(exact, '_DEVIATIONS', 0)
         patch.setattr(rounded, 'BLOCK_ROWS', 128)
+        patch.setattr(rounded, '_IN_THREADS', int(random.integers(1, 2 * len(queries))))
+        patch.setattr(rounded, '_ROWS', int(random.integers(1, 150)))
         patch.setattr(Float32Products, 'block_rows', int(random.integers(1, 150)))
         searches = [index.search(queries, k) for _ in range(2)]
         if BYTES:
