@@ -12,11 +12,12 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.attention import PackedBatch, PaddedBatch, can_pack
 from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
-from pyserini_repbert.models.linear import Linear
+from pyserini_repbert.models.linear import Linear, linear
 from pyserini_repbert.models.precision import on_device
 
 
@@ -184,6 +185,8 @@ class _Intermediate(nn.Module):
         self.activation = ACTIVATIONS[config.hidden_act]
 
     def forward(self, hidden: Tensor) -> Tensor:
+        if self.activation is functional.gelu and isinstance(self.dense, Linear):  # no adapter around it
+            return linear(hidden, self.dense.weight, self.dense.bias, gelu=True)
         return self.activation(self.dense(hidden))  # type: ignore[no-any-return, no-untyped-call]
 
 

@@ -21,13 +21,15 @@ class Linear(nn.Linear):
         return linear(x, self.weight, self.bias)
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x W' + b: (…, m) from x (…, n), weight (m, n) and bias (m,)."""
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, gelu: bool = False) -> Tensor:
+    """x W' + b: (…, m) from x (…, n), weight (m, n) and bias (m,); with `gelu`, that function of it."""
     on_cpu = x.dtype == weight.dtype == torch.float32 and x.device.type == 'cpu' and x.numel() > 0
     learns = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
     if on_cpu and _onednn_is_faster() and not learns and not torch.compiler.is_compiling():
-        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, 'none', [], '')  # type: ignore[no-any-return]
-    return functional.linear(x, weight, bias)
+        activation = 'gelu' if gelu else 'none'
+        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, activation, [], 'none')  # type: ignore[no-any-return]
+    product = functional.linear(x, weight, bias)
+    return functional.gelu(product) if gelu else product
 
 
 @cache
