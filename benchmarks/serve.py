@@ -7,7 +7,8 @@ compared with the one that the first client got (the same docids, but that neigh
 are within 1e-4). Memory is the server's resident set after each quarter of `--memory` requests. BM25: requests a second
 of this service and of Pyserini's REST server (2.x; `--python` names one that has it) on the same Lucene index, 8 at
 once; the servers run in turn, and are asked every question once, since Pyserini's remembers its last answers. Answers
-with an error, and connections that the server closes or resets, count as lost; the client then connects anew.
+with an error, and connections that the server closes or resets, count as lost; the client then connects anew. A request
+that is refused (429) is sent again after one to two times the seconds that the service asks for.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import contextlib
 import itertools
 import json
 import os
+import random
 import socket
 import statistics
 import subprocess
@@ -37,6 +39,7 @@ from pyserini_repbert.names.rankers import find_sparse
 from pyserini_repbert.names.topics import load_topics
 
 _ROUNDS = 1
+_WAITING = 4  # requests that may wait in a queue, where the service refuses more
 _NEAR = 1e-4
 _LONGEST = 600.0  # seconds that any part may take
 GOAL_TOGETHER = 4  # times the throughput of one client
@@ -52,10 +55,11 @@ class Load:
     Attributes
     ----------
     seconds : from the first request to the last answer
-    latencies : of answers, in seconds
+    latencies : of answers, in seconds, from the last time that the client asked
     answers : target -> hits, of requests without known answers
     wrong : answers that differ from the known ones
     lost : requests without an answer
+    refused : answers with status 429
     resets : lost requests whose connection the server closed or reset
     """
 
@@ -64,6 +68,7 @@ class Load:
     answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     wrong: int = 0
     lost: int = 0
+    refused: int = 0
     resets: int = 0
 
     @property
@@ -78,10 +83,12 @@ class Load:
 
 
 async def _get(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str) -> tuple[int, bytes]:
+    """The status and the body of an answer; of status 429, the seconds to wait."""
     writer.write(f'GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.encode())
     head = await reader.readuntil(b'\r\n\r\n')
-    length = next(line for line in head.lower().split(b'\r\n') if line.startswith(b'content-length'))
-    return int(head[9:12]), await reader.readexactly(int(length.partition(b':')[2]))
+    headers = dict(line.partition(b':')[::2] for line in head.lower().split(b'\r\n'))
+    status, body = int(head[9:12]), await reader.readexactly(int(headers[b'content-length']))
+    return status, headers[b'retry-after'] if status == 429 else body
 
 
 async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -94,7 +101,11 @@ async def _client(port: int, targets: Iterator[str], load: Load, known: dict[str
         try:
             connection = connection or await _connected(port)
             start = time.perf_counter()
-            status, body = await _get(*connection, target)
+            while (answer := await _get(*connection, target))[0] == 429:
+                load.refused += 1
+                await asyncio.sleep(float(answer[1]) * (1 + random.random()))
+                start = time.perf_counter()
+            status, body = answer
         except (OSError, asyncio.IncompleteReadError):
             load.resets += 1
             if connection is not None:
@@ -205,15 +216,28 @@ def dense(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
         run(port, targets, 100, 1)  # its answers are not compared: bfloat16 rounds a batch otherwise than a query alone
         quick = [run(port, targets, options.requests, options.many) for _ in range(_ROUNDS)]
         loads += quick
+    with tempfile.TemporaryDirectory() as place:
+        settings = Path(place) / 'serve.yaml'
+        settings.write_text(f'limits: {{waiting: {_WAITING}}}\n', encoding='utf-8')
+        with server(_ours(options, '--config', str(settings)), '/readyz') as (_, port):
+            run(port, targets, 100, 1)
+            limited = [run(port, targets, options.requests, options.many, known) for _ in range(_ROUNDS)]
+            loads += limited
+    refused = 100 * limited[0].refused / (limited[0].refused + options.requests)
     median = statistics.median(load.at(0.5) for load in alone)
     fast = statistics.median(load.at(0.99) for load in quick)
     p99 = statistics.median(load.at(0.99) for load in many)
-    rates = [max(load.rate for load in own) for own in (alone, together, many, quick)]
-    names = ('1 client', *(f'{n} clients' for n in (options.clients, options.many)), f'{options.many}, auto')
-    for name, rate, own in zip(names, rates, (alone, together, many, quick), strict=True):
+    rates = [max(load.rate for load in own) for own in (alone, together, many, quick, limited)]
+    names = (
+        '1 client',
+        *(f'{n} clients' for n in (options.clients, options.many)),
+        f'{options.many}, auto',
+        f'{options.many}, {_WAITING} wait',
+    )
+    for name, rate, own in zip(names, rates, (alone, together, many, quick, limited), strict=True):
         best = max(own, key=lambda load: load.rate)
         quantiles = ', '.join(f'p{share} {best.at(share / 100):6.1f} ms' for share in (50, 95, 99))
-        print(f'dense, {name:10s} {rate:8.1f} requests/s, {quantiles}')
+        print(f'dense, {name:11s} {rate:8.1f} requests/s, {quantiles}')
     print('resident MiB after each quarter: ' + ', '.join(f'{size:.0f}' for size in sizes))
     wrong, lost, n = (
         sum(own) for own in zip(*((load.wrong, load.lost, len(load.latencies)) for load in loads), strict=True)
@@ -224,6 +248,8 @@ def dense(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
         Figure(f'dense search over HTTP, {at_once}: one client', rates[1] / rates[0], goal=GOAL_TOGETHER),
         Figure(f'its p99 at {options.many} clients, of the median alone', p99 / median, 'times', GOAL_P99, True),
         Figure('the same with --precision auto', fast / median, 'times', GOAL_P99, True),
+        Figure(f'the same where {_WAITING} may wait', limited[0].at(0.99) / median, 'times', GOAL_P99, True),
+        Figure(f'requests refused where {_WAITING} may wait', refused, '%'),
         Figure(f'wrong or lost answers of {n + lost:,}', wrong + lost, '', 0, True),
         Figure(f'memory, last quarter of {options.memory:,} requests over the first', growth, '%', GOAL_GROWTH, True),
     ]

@@ -45,12 +45,12 @@ class _SeenDocids:
     """
 
     def __init__(self) -> None:
-        self._slots = array('Q', bytes(8 << 12))
+        self._slots = array('Q', [0]) * 4096
         self._used = 0
 
     def add(self, docid: str) -> bool:
         if self._used * 3 > len(self._slots) * 2:
-            before, self._slots, self._used = self._slots, array('Q', bytes(16 * len(self._slots))), 0
+            before, self._slots, self._used = self._slots, array('Q', [0]) * (2 * len(self._slots)), 0
             for key in filter(None, before):
                 self._insert(key)
         return self._insert((hash(docid) & 0xFFFFFFFFFFFFFFFF) or 1)
