@@ -39,7 +39,7 @@ from pyserini_repbert.names.rankers import find_sparse
 from pyserini_repbert.names.topics import load_topics
 
 _ROUNDS = 1
-_WAITING = 4  # requests that may wait in a queue, where the service refuses more
+_WAITING = 2  # requests that may wait in a queue, where the service refuses more
 _NEAR = 1e-4
 _LONGEST = 600.0  # seconds that any part may take
 GOAL_TOGETHER = 4  # times the throughput of one client
