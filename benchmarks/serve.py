@@ -21,7 +21,6 @@ import json
 import os
 import random
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -38,7 +37,6 @@ from figures import Figure
 from pyserini_repbert.names.rankers import find_sparse
 from pyserini_repbert.names.topics import load_topics
 
-_ROUNDS = 1
 _WAITING = 2  # requests that may wait in a queue, where the service refuses more
 _NEAR = 1e-4
 _LONGEST = 600.0  # seconds that any part may take
@@ -50,26 +48,15 @@ GOAL_PYSERINI = 1
 
 @dataclass
 class Load:
-    """What clients saw.
+    """What clients saw."""
 
-    Attributes
-    ----------
-    seconds : from the first request to the last answer
-    latencies : of answers, in seconds, from the last time that the client asked
-    answers : target -> hits, of requests without known answers
-    wrong : answers that differ from the known ones
-    lost : requests without an answer
-    refused : answers with status 429
-    resets : lost requests whose connection the server closed or reset
-    """
-
-    seconds: float = 0.0
-    latencies: list[float] = field(default_factory=list)
-    answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    wrong: int = 0
-    lost: int = 0
-    refused: int = 0
-    resets: int = 0
+    seconds: float = 0.0  # from the first request to the last answer
+    latencies: list[float] = field(default_factory=list)  # of answers, in seconds, since the client asked last
+    answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # target -> hits, if none were known
+    wrong: int = 0  # answers that differ from the known ones
+    lost: int = 0  # requests without an answer
+    refused: int = 0  # answers with status 429
+    resets: int = 0  # lost requests whose connection the server closed or reset
 
     @property
     def rate(self) -> float:
@@ -141,12 +128,9 @@ def _same(found: list[dict[str, Any]], known: list[dict[str, Any]]) -> bool:
 def run(
     port: int, targets: list[str], n: int, clients: int, known: dict[str, list[dict[str, Any]]] | None = None
 ) -> Load:
-    """The load of `n` requests by several clients, each of which sends its next request when it has its answer.
+    """The load of `n` requests, for the targets again and again; a client sends the next when it has its answer.
 
-    Parameters
-    ----------
-    targets : of the requests, again and again
-    known : target -> hits that an answer should have; None to collect them
+    `known` are the hits that answers should have, by target; None to collect them.
     """
     load = Load()
     waiting = itertools.islice(itertools.cycle(targets), n)
@@ -164,12 +148,12 @@ def run(
 
 
 @contextlib.contextmanager
-def server(command: list[str], ready: str, **environment: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def server(command: list[str], ready: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Yields a server's process and its port on 127.0.0.1, a free one, once `ready` is answered."""
     with socket.create_server(('127.0.0.1', 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen([*command, '--port', str(port)], stderr=said, env=os.environ | environment)
+        process = subprocess.Popen([*command, '--port', str(port)], stderr=said)
         try:
             for _ in range(1200):
                 with contextlib.suppress(OSError, asyncio.IncompleteReadError, StopIteration):
@@ -187,10 +171,8 @@ def server(command: list[str], ready: str, **environment: str) -> Iterator[tuple
 
 async def _once(port: int, target: str) -> int:
     reader, writer = await _connected(port)
-    try:
+    with contextlib.closing(writer):
         return (await _get(reader, writer, target))[0]
-    finally:
-        writer.close()
 
 
 def resident(pid: int) -> float:
@@ -204,53 +186,48 @@ def dense(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
     targets = [f'/v1/demo/search?{urlencode({"query": query})}' for query in queries]
     with server(_ours(options), '/readyz') as (process, port):
         known = run(port, targets, len(targets), 1).answers
-        alone = [run(port, targets, options.requests // 4, 1, known) for _ in range(_ROUNDS)]
-        together = [run(port, targets, options.requests, options.clients, known) for _ in range(_ROUNDS)]
-        many = [run(port, targets, options.requests, options.many, known) for _ in range(_ROUNDS)]
-        loads = [*alone, *together, *many]
-        sizes = [resident(process.pid)]
+        alone = run(port, targets, options.requests // 4, 1, known)
+        together = run(port, targets, options.requests, options.clients, known)
+        many = run(port, targets, options.requests, options.many, known)
+        sizes, later = [resident(process.pid)], []
         for _ in range(4):
-            loads.append(run(port, targets, options.memory // 4, options.clients, known))
+            later.append(run(port, targets, options.memory // 4, options.clients, known))
             sizes.append(resident(process.pid))
     with server(_ours(options, '--precision', 'auto'), '/readyz') as (_, port):
         run(port, targets, 100, 1)  # its answers are not compared: bfloat16 rounds a batch otherwise than a query alone
-        quick = [run(port, targets, options.requests, options.many) for _ in range(_ROUNDS)]
-        loads += quick
+        quick = run(port, targets, options.requests, options.many)
     with tempfile.TemporaryDirectory() as place:
         settings = Path(place) / 'serve.yaml'
         settings.write_text(f'limits: {{waiting: {_WAITING}}}\n', encoding='utf-8')
         with server(_ours(options, '--config', str(settings)), '/readyz') as (_, port):
             run(port, targets, 100, 1)
-            limited = [run(port, targets, options.requests, options.many, known) for _ in range(_ROUNDS)]
-            loads += limited
-    refused = 100 * limited[0].refused / (limited[0].refused + options.requests)
-    median = statistics.median(load.at(0.5) for load in alone)
-    fast = statistics.median(load.at(0.99) for load in quick)
-    p99 = statistics.median(load.at(0.99) for load in many)
-    rates = [max(load.rate for load in own) for own in (alone, together, many, quick, limited)]
-    names = (
-        '1 client',
-        *(f'{n} clients' for n in (options.clients, options.many)),
+            limited = run(port, targets, options.requests, options.many, known)
+    clients = (
+        '1',
+        str(options.clients),
+        str(options.many),
         f'{options.many}, auto',
         f'{options.many}, {_WAITING} wait',
     )
-    for name, rate, own in zip(names, rates, (alone, together, many, quick, limited), strict=True):
-        best = max(own, key=lambda load: load.rate)
-        quantiles = ', '.join(f'p{share} {best.at(share / 100):6.1f} ms' for share in (50, 95, 99))
-        print(f'dense, {name:11s} {rate:8.1f} requests/s, {quantiles}')
+    loads = [alone, together, many, quick, limited]
+    for name, load in zip(clients, loads, strict=True):
+        quantiles = ', '.join(f'p{share} {load.at(share / 100):6.1f} ms' for share in (50, 95, 99))
+        print(f'dense, clients: {name:11s} {load.rate:8.1f} requests/s, {quantiles}')
     print('resident MiB after each quarter: ' + ', '.join(f'{size:.0f}' for size in sizes))
-    wrong, lost, n = (
-        sum(own) for own in zip(*((load.wrong, load.lost, len(load.latencies)) for load in loads), strict=True)
-    )
-    print(f'wrong answers {wrong}, lost {lost} of {n + lost:,}')
+    loads += later
+    wrong, lost = sum(load.wrong for load in loads), sum(load.lost for load in loads)
+    n = lost + sum(len(load.latencies) for load in loads)
+    print(f'wrong answers {wrong}, lost {lost} of {n:,}')
     at_once, growth = f'{options.clients} clients at once', 100 * (sizes[-1] / sizes[1] - 1)
+    refused, median = 100 * limited.refused / (limited.refused + options.requests), alone.at(0.5)
+    p99 = f'its p99 at {options.many} clients, of the median alone'
     return [
-        Figure(f'dense search over HTTP, {at_once}: one client', rates[1] / rates[0], goal=GOAL_TOGETHER),
-        Figure(f'its p99 at {options.many} clients, of the median alone', p99 / median, 'times', GOAL_P99, True),
-        Figure('the same with --precision auto', fast / median, 'times', GOAL_P99, True),
-        Figure(f'the same where {_WAITING} may wait', limited[0].at(0.99) / median, 'times', GOAL_P99, True),
+        Figure(f'dense search over HTTP, {at_once}: one client', together.rate / alone.rate, goal=GOAL_TOGETHER),
+        Figure(p99, many.at(0.99) / median, 'times', GOAL_P99, True),
+        Figure('the same with --precision auto', quick.at(0.99) / median, 'times', GOAL_P99, True),
+        Figure(f'the same where {_WAITING} may wait', limited.at(0.99) / median, 'times', GOAL_P99, True),
         Figure(f'requests refused where {_WAITING} may wait', refused, '%'),
-        Figure(f'wrong or lost answers of {n + lost:,}', wrong + lost, '', 0, True),
+        Figure(f'wrong or lost answers of {n:,}', wrong + lost, '', 0, True),
         Figure(f'memory, last quarter of {options.memory:,} requests over the first', growth, '%', GOAL_GROWTH, True),
     ]
 
@@ -276,7 +253,7 @@ def sparse(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
         )
         return []
     folder = options.lucene or str(find_sparse('bm25', 'demo')[0])
-    rates: dict[str, list[float]] = {'ours': [], "Pyserini's": []}
+    rates: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as place:
         settings = Path(place) / 'serve.yaml'
         settings.write_text(f'indexes:\n  lucene: {json.dumps(str(Path(folder).resolve()))}\n', encoding='utf-8')
@@ -284,18 +261,17 @@ def sparse(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
         theirs = [options.python, '-m', 'pyserini_repbert', 'pyserini.server.rest', '--no-prebuilt-indexes']
         theirs += ['--host', '127.0.0.1', '--log-file', os.devnull]
         commands = {'ours': (ours, '/readyz'), "Pyserini's": (theirs, '/openapi.yaml')}
-        for _ in range(_ROUNDS):
-            for name, (command, ready) in commands.items():
-                with server([*command, '--config', str(settings)], ready) as (_, port):
-                    targets = [f'/v1/lucene/search?query={quote(query)}' for query in queries]
-                    run(port, targets[-50:], 50, 1)  # opens the index, and lets Java warm up
-                    load = run(port, targets[:-50], len(targets) - 50, 8)
-                    if load.lost:
-                        print(f'{name}: {load.lost} of {len(targets) - 50} not answered ({load.resets} by a reset)')
-                    rates[name].append(load.rate)
-    for name, own in rates.items():
-        print(f'BM25, 8 clients, {name:10s} {max(own):8.1f} requests/s')
-    ours, other = (max(own) for own in rates.values())
+        for name, (command, ready) in commands.items():
+            with server([*command, '--config', str(settings)], ready) as (_, port):
+                targets = [f'/v1/lucene/search?query={quote(query)}' for query in queries]
+                run(port, targets[-50:], 50, 1)  # opens the index, and lets Java warm up
+                load = run(port, targets[:-50], len(targets) - 50, 8)
+                if load.lost:
+                    print(f'{name}: {load.lost} of {len(targets) - 50} not answered ({load.resets} by a reset)')
+                rates[name] = load.rate
+    for name, rate in rates.items():
+        print(f'BM25, 8 clients, {name:10s} {rate:8.1f} requests/s')
+    ours, other = rates.values()
     if not other:
         raise SystemExit(f"Pyserini {version}'s server answered nothing: there is no ratio")
     return [Figure("BM25 over HTTP, 8 clients: Pyserini's REST server", ours / other, goal=GOAL_PYSERINI)]

@@ -3,7 +3,7 @@
 Matrix products tell which pairs can reach the query's threshold; these are scored, and kept if they do. The threshold
 is at first one that k rows of the first block reach or, for many queries, an estimate from a sample of the whole index;
 whenever too many scores are kept, it rises to the k-th best so far. A query whose estimate proves too high is searched
-again without it. Memory: one block, and a few times k scores a query, whatever the size of the index; and, where the
+again without it. Memory: blocks, and a few times k scores a query, whatever the size of the index; and, where the
 CPU multiplies bfloat16 natively, a rounded copy of the vectors if there is room. The result is the same without it.
 """
 
@@ -96,17 +96,17 @@ class ExactIndex:
 
     def _collected(self, queries: NDArray[np.float32], k: int, products: Products, thresholds: Tensor) -> list[TopRows]:
         """Each query's rows with scores >= its threshold, the k best of them and those that tie with the last."""
-        best, threads = _BestScores(k, thresholds), torch.get_num_threads()
+        best = _BestScores(k, thresholds)
 
         def pairs(block: tuple[int, NDArray[np.floating]]) -> tuple[NDArray[Any], ...]:
             first, vectors = block
             rows, owners = products.reaching(first, vectors, best.thresholds)
             return first + rows, owners, scores(queries, vectors, rows, owners)
 
-        mapped = _pool(threads).map if isinstance(products, RoundedProducts) and products.is_for_threads else map
+        in_threads = isinstance(products, RoundedProducts) and products.is_for_threads
+        mapped = _pool(torch.get_num_threads()).map if in_threads else map
         for reaching in mapped(pairs, self._index.blocks(products.block_rows)):
             best.add(*reaching)
-        torch.set_num_threads(threads)  # also for new threads, as the pool's have set it to 1
         return best.results()
 
     def _rounded_products(self, queries: NDArray[np.float32], k: int) -> Products | None:
@@ -131,7 +131,11 @@ class ExactIndex:
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Threads, each of which computes alone; they are kept, since new ones are slow at first."""
-    return ThreadPoolExecutor(threads, 'search', torch.set_num_threads, (1,))
+    started = threading.Barrier(threads)
+    pool = ThreadPoolExecutor(threads, 'search', torch.set_num_threads, (1,))
+    list(pool.map(lambda _: (torch.get_num_threads(), started.wait()), range(threads)))  # asked once, it is settled
+    torch.set_num_threads(threads)  # theirs has become the default of new threads
+    return pool
 
 
 def _available_memory() -> float:

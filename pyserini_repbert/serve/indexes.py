@@ -69,7 +69,6 @@ class ServedIndex:
     systems : the names that `ranker` takes, the default first
     passages : how many it holds
     encoder : name of the encoder of its dense vectors; None without any
-    texts : gives passage texts, one for each docid, None where the index lacks it
     keeps_raws : whether documents are stored as they were given, not only their texts
     topics, qrels : its topics by qid, its judgments; empty if none are known
     """
@@ -79,7 +78,7 @@ class ServedIndex:
     ) -> None:
         self.alias, self.settings = alias, settings
         self._service, self._queues = service, queues
-        self.held = contextlib.ExitStack()  # what is to be closed: the workers of a Ray cluster
+        self._held = contextlib.ExitStack()
         self._rankers: dict[str, Together] = {}
         self._machine = Machine(devices=(service.device,), threads=service.threads)
         self.index_type = type_of(alias, settings)
@@ -108,7 +107,6 @@ class ServedIndex:
             self.ranker(name)  # one that cannot be opened fails at the start, not at the first query
         store: Any = self.ranker(searchers[0]).ranker
         self._store: Ranker = base._store if base else store
-        self.texts = self._store.texts
         self.keeps_raws = isinstance(self._store, LuceneSparseSearcher)
         self.passages = len(store) if dense is not None else store.size
         entry = catalog.find('indexes', settings.place)
@@ -126,7 +124,7 @@ class ServedIndex:
         if settings.ray:
             from pyserini_repbert.pipeline.ray_workers import connected
 
-            workers = self.held.enter_context(connected(settings.ray, gpu=self._service.device not in ('cpu', 'auto')))
+            workers = self._held.enter_context(connected(settings.ray, gpu=self._service.device not in ('cpu', 'auto')))
             machine = machine.model_copy(update={'ray': workers})
         dense: Any = open_searcher(spec, machine)
         self._rankers[DENSE] = Together(dense, self._queues['dense'], DENSE)
@@ -137,6 +135,10 @@ class ServedIndex:
         self.encoder = Path(str(getattr(dense.query_encoder, 'name', settings.encoder))).name
         dense.search('warm', 1)
         return dense
+
+    def close(self) -> None:
+        """Release the workers of a Ray cluster."""
+        self._held.close()
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
         """The systems of a request: the default for none, dense and BM25 for 'hybrid'."""
@@ -167,6 +169,10 @@ class ServedIndex:
         if system not in self._rankers:
             ranker = open_searcher(self.specs[system], self._machine)
             self._rankers[system] = Together(ranker, self._queues['java'], system)
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """Passage texts, one for each docid, None where the index lacks it."""
+        return self._store.texts(docids)
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
         """Documents as they are stored, one for each docid, None where the index lacks it."""

@@ -88,7 +88,7 @@ class Service:
             await asyncio.to_thread(queue.stop)
         self._threads.shutdown()
         for index in self.indexes.values():
-            index.held.close()
+            index.close()
         gc.unfreeze()
 
     async def run(

@@ -167,10 +167,13 @@ class InstanceStream(IterableDataset[Instance]):
     def __iter__(self) -> Iterator[Instance]:
         instances = itertools.islice(self._endless(), self.position, None)
         worker = get_worker_info()
-        workers, turn = (worker.num_workers, worker.id) if worker else (1, 0)
+        if worker is None:
+            yield from instances
+            return
         for number in itertools.count():
             part = list(itertools.islice(instances, self.chunk))
-            yield from part if number % workers == turn else ()
+            if number % worker.num_workers == worker.id:
+                yield from part
 
     def _endless(self) -> Iterator[Instance]:
         for epoch in itertools.count():

@@ -188,6 +188,11 @@ def test_rounded_vectors_change_no_hit_and_no_digit(hard):
             assert (top.scores[:-1] >= top.scores[1:]).all()
 
 
+def test_threads_that_search_blocks_compute_alone():
+    assert set(exact._pool(2).map(lambda _: torch.get_num_threads(), range(8))) == {1}
+    assert torch.get_num_threads() == 2
+
+
 def test_scores_are_those_of_float64_within_rounding():
     random = np.random.default_rng(5)
     vectors, queries = (random.standard_normal((n, 77)).astype(np.float32) for n in (50, 4))
