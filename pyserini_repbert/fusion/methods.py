@@ -77,7 +77,7 @@ def fuse(
     ]
     qids = dict.fromkeys(qid for run in runs for qid in run)
     collects = gc.isenabled()
-    gc.disable()  # to look for cycles in new rankings takes an eighth of the time (benchmarks/fusion.py)
+    gc.disable()  # to look for cycles in new rankings takes a seventh of the time (benchmarks/RESULTS.md)
     try:
         return {qid: combine([run.get(qid, NO_HITS) for run in rankings]) for qid in qids}
     finally:
