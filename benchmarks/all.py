@@ -1,10 +1,13 @@
-"""The benchmarks of RESULTS.md in one go, on a quiet machine: medians and spread of several runs, also for README.md.
+"""The benchmarks of RESULTS.md in one go, on a quiet machine: medians and spread of several runs,
+also for README.md.
 
-python benchmarks/all.py [--runs 5] [--only fusion exact_search] [--output benchmarks/RESULTS.md] [--readme]
+python benchmarks/all.py [--runs 5] [--only fusion exact_search] [--output benchmarks/RESULTS.md]
+[--readme]
 
-Each benchmark runs in a process of its own, `--runs` times. One that lacks a package or a GPU is named before anything
-starts, and left out; one that fails is named in the results, which are written anew after each benchmark. `--readme`
-also puts the headline figures into README.md, between its two comments.
+Each benchmark runs in a process of its own, `--runs` times. One that lacks a package or a GPU is
+named before anything starts, and left out; one that fails is named in the results, which are
+written anew after each benchmark. `--readme` also puts the headline figures into README.md, between
+its two comments.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ from figures import Figure, number
 
 HERE = Path(__file__).parent
 README = HERE.parent / 'README.md'
-BEGIN, END = '<!-- benchmarks/all.py writes from here -->', '<!-- to here -->'
+BEGIN = '<!-- benchmarks/all.py writes from here -->'
+END = '<!-- to here -->'
 CUDA = 'a CUDA device'
 ENVIRONMENT = {
     'GOMP_SPINCOUNT': '10000',
@@ -50,16 +54,31 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages 
     'gpu': (CUDA, 'sentence_transformers', 'datasets'),
     'gpu_search': (CUDA,),
 }
-PACKAGES = ('torch', 'numpy', 'faiss-cpu', 'pyserini', 'transformers', 'sentence-transformers', 'ranx', 'onnxruntime')
+PACKAGES = (
+    'torch',
+    'numpy',
+    'faiss-cpu',
+    'pyserini',
+    'transformers',
+    'sentence-transformers',
+    'ranx',
+    'onnxruntime',
+)
 
 
 def machine() -> str:
     """The processor, its cores, and its instructions for bfloat16."""
-    info = Path('/proc/cpuinfo').read_text(encoding='utf-8') if Path('/proc/cpuinfo').is_file() else ''
+    info = (
+        Path('/proc/cpuinfo').read_text(encoding='utf-8') if Path('/proc/cpuinfo').is_file() else ''
+    )
     lines = dict(line.split('\t', 1) for line in info.splitlines() if '\t' in line)
     model = lines.get('model name', platform.processor()).strip('\t: ')
     flags = lines.get('flags', '').split()
-    native = [told for flag, told in (('avx512_bf16', 'AVX-512 BF16'), ('amx_tile', 'AMX')) if flag in flags]
+    native = [
+        told
+        for flag, told in (('avx512_bf16', 'AVX-512 BF16'), ('amx_tile', 'AMX'))
+        if flag in flags
+    ]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()
     return f'{model}, {cores} cores, {" and ".join(native) or "no bfloat16"}'
 
@@ -86,7 +105,11 @@ def run(name: str, runs: int) -> list[tuple[Figure, float, float]]:
         for number_of_run in range(runs):
             print(f'{name}, run {number_of_run + 1} of {runs}', flush=True)
             target = Path(folder) / f'{number_of_run}.json'
-            subprocess.run([sys.executable, HERE / f'{name}.py', '--figures', target], check=True, env=ENVIRONMENT)
+            subprocess.run(
+                [sys.executable, HERE / f'{name}.py', '--figures', target],
+                check=True,
+                env=ENVIRONMENT,
+            )
             for values in json.loads(target.read_text(encoding='utf-8')):
                 found[values['name']].append(Figure(**values))
     told = []
@@ -98,7 +121,10 @@ def run(name: str, runs: int) -> list[tuple[Figure, float, float]]:
 
 def table(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
     """The lines of a Markdown table with a row for each figure."""
-    rows = ['| what, and against whom | script | median | from, to | goal | |', '|---|---|---:|---|---|---|']
+    rows = [
+        '| what, and against whom | script | median | from, to | goal | |',
+        '|---|---|---:|---|---|---|',
+    ]
     for name, told in results.items():
         for figure, least, most in told:
             unit = figure.unit
@@ -109,7 +135,9 @@ def table(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
 
 
 def summary(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
-    """The lines of a Markdown table with a row for each headline: its median, and its goal if that was missed."""
+    """The lines of a Markdown table with a row for each headline: its median, and its goal if
+    that was missed.
+    """
     rows = ['| what, and against whom | median | |', '|---|---:|---|']
     for told in results.values():
         for figure in (figure for figure, _, _ in told if figure.headline):
@@ -125,7 +153,9 @@ def into_readme(rows: list[str], machine_line: str) -> None:
         sys.exit(f'README.md has no lines {BEGIN!r} and {END!r}, between which the table goes')
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
-    README.write_text('\n'.join([before + BEGIN, machine_line, '', *rows, END]) + after, encoding='utf-8')
+    README.write_text(
+        '\n'.join([before + BEGIN, machine_line, '', *rows, END]) + after, encoding='utf-8'
+    )
 
 
 def main() -> None:
@@ -136,14 +166,26 @@ def main() -> None:
     parser.add_argument('--output', type=Path, default=HERE / 'RESULTS.md')
     parser.add_argument('--readme', action='store_true')
     options: argparse.Namespace = parser.parse_args()
-    lacking = {name: missing for name in options.only if (missing := [own for own in BENCHMARKS[name] if lacks(own)])}
+    lacking = {
+        name: missing
+        for name in options.only
+        if (missing := [own for own in BENCHMARKS[name] if lacks(own)])
+    }
     for name, missing in lacking.items():
         print(f'{name} is left out: it needs {", ".join(missing)}', file=sys.stderr)
     load = os.getloadavg()[0]
     if load > 0.5:
-        print(f'the machine is busy (load {load:.1f}): figures will be lower than on a quiet one', file=sys.stderr)
-    where = f'{machine()}; {datetime.date.today()}; medians of {options.runs} runs; load at the start {load:.1f}.'
-    left_out = {name: f'was left out: it needs {", ".join(missing)}' for name, missing in lacking.items()}
+        print(
+            f'the machine is busy (load {load:.1f}): figures will be lower than on a quiet one',
+            file=sys.stderr,
+        )
+    where = (
+        f'{machine()}; {datetime.date.today()}; medians of {options.runs} runs; load at the '
+        f'start {load:.1f}.'
+    )
+    left_out = {
+        name: f'was left out: it needs {", ".join(missing)}' for name, missing in lacking.items()
+    }
     results: dict[str, list[tuple[Figure, float, float]]] = {}
     for name in options.only:
         if name in lacking:
@@ -155,7 +197,9 @@ def main() -> None:
             print(f'{name} {left_out[name]}', file=sys.stderr)
         rows = table(results)
         remarks = [f'- `{script}.py` {why}' for script, why in left_out.items()]
-        options.output.write_text('\n'.join([*about(where), '', *rows, '', *remarks]).rstrip() + '\n', encoding='utf-8')
+        options.output.write_text(
+            '\n'.join([*about(where), '', *rows, '', *remarks]).rstrip() + '\n', encoding='utf-8'
+        )
     if options.readme:
         into_readme(summary(results), where)
     figures.tell(options, [figure for told in results.values() for figure, _, _ in told])

@@ -1,11 +1,13 @@
-"""Approximate search: recall of exact search's hits and how much faster it is, for one query and for many.
+"""Approximate search: recall of exact search's hits and how much faster it is, for one query and
+for many.
 
-python benchmarks/ann.py [--vectors 100000] [--dimension 384] [--queries 200] [--hits 1000] [--recall 0.98] [--kinds pq]
+python benchmarks/ann.py [--vectors 100000] [--dimension 384] [--queries 200] [--hits 1000]
+[--recall 0.98] [--kinds pq]
 
-The vectors are unit vectors in Gaussian clusters, one for each 100 vectors. Centres are standard normal times
-1/sqrt(rank) along the dimension of that rank, as the spectrum of text vectors falls; within a cluster the spread is 0.7
-of that. Queries come from the same distribution and are not among the passages. FAISS's own refinement of the same
-codes is timed beside ours.
+The vectors are unit vectors in Gaussian clusters, one for each 100 vectors. Centres are standard
+normal times 1/sqrt(rank) along the dimension of that rank, as the spectrum of text vectors falls;
+within a cluster the spread is 0.7 of that. Queries come from the same distribution and are not
+among the passages. FAISS's own refinement of the same codes is timed beside ours.
 """
 
 from __future__ import annotations
@@ -38,7 +40,11 @@ _SPREAD = 0.7  # within a cluster, of that of the centres
 class Rows:
     """An encoder of row numbers: a passage's text is the number of its vector's row."""
 
-    name, weights_sha256, limit, precision, pooling = 'rows', '0' * 64, 1, 'float32', 'mean'
+    name = 'rows'
+    weights_sha256 = '0' * 64
+    limit = 1
+    precision = 'float32'
+    pooling = 'mean'
     config_sha256 = tokenizer_sha256 = None
 
     def __init__(self, vectors: NDArray[np.float32]) -> None:
@@ -64,15 +70,19 @@ def clustered(count: int, dimension: int, seed: int = 0) -> NDArray[np.float32]:
 
 def main() -> None:
     """Build each kind, time it against exact search, print ratios."""
-    parser = figures.parser(__doc__, vectors=100_000, dimension=384, queries=200, hits=1000, rounds=3)
+    parser = figures.parser(
+        __doc__, vectors=100_000, dimension=384, queries=200, hits=1000, rounds=3
+    )
     parser.add_argument('--recall', type=float, default=0.98)
     parser.add_argument('--kinds', nargs='+', default=['pq'], choices=('pq', 'hnsw', 'ivf'))
     parser.add_argument('--threads', type=threads, default=os.cpu_count())
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     everything = clustered(options.vectors + options.queries, options.dimension)
-    vectors, queries = everything[: options.vectors], everything[options.vectors :]
-    n, k = len(queries), options.hits
+    vectors = everything[: options.vectors]
+    queries = everything[options.vectors :]
+    n = len(queries)
+    k = options.hits
     print(f'{len(vectors):,} x {options.dimension}, top {k}, {options.threads} threads')
     told: list[Figure] = []
     with tempfile.TemporaryDirectory() as place, faiss_threads(options.threads):
@@ -84,7 +94,9 @@ def main() -> None:
         truth = exact_index.search(queries, k)
         for kind in options.kinds:
             start = time.perf_counter()
-            record = build_ann(bundle, kind, options.recall, k, threads=options.threads, overwrite=True)
+            record = build_ann(
+                bundle, kind, options.recall, k, threads=options.threads, overwrite=True
+            )
             seconds = time.perf_counter() - start
             index = AnnIndex(bundle)
             contenders = {
@@ -95,24 +107,44 @@ def main() -> None:
             }
             if kind == 'pq':
                 refined = faiss.index_factory(
-                    options.dimension, f'{record.factory},Refine(SQfp16)', faiss.METRIC_INNER_PRODUCT
+                    options.dimension,
+                    f'{record.factory},Refine(SQfp16)',
+                    faiss.METRIC_INNER_PRODUCT,
                 )
                 with faiss_threads(1):
                     refined.train(vectors[:4096])
                 refined.add(vectors)
                 refined.k_factor = record.candidates / k
-                contenders['faiss refined, one'] = lambda refined=refined: refined.search(queries[:1], k)
-                contenders['faiss refined, many'] = lambda refined=refined: refined.search(queries, k)
+                contenders['faiss refined, one'] = lambda refined=refined: refined.search(
+                    queries[:1], k
+                )
+                contenders['faiss refined, many'] = lambda refined=refined: refined.search(
+                    queries, k
+                )
             times = best_times(contenders, options.rounds)
             reached = mean_recall(truth, ann.search(bundle, index, queries, k), k)
             size = (folder / 'ann' / 'index.faiss').stat().st_size
-            print(f'{record}; built and measured in {seconds:.0f} s, {size / len(vectors):.0f} bytes a vector')
+            print(
+                f'{record}; built and measured in {seconds:.0f} s, {size / len(vectors):.0f} '
+                f'bytes a vector'
+            )
             for name, each in times.items():
                 print(f'  {name:20s} {1000 * each:9.1f} ms')
             told += [
-                Figure(f'approximate search ({kind}), recall@{k} on {n} other queries', reached, '', options.recall),
-                Figure(f'approximate search ({kind}), one query: exact', times['exact, one'] / times['ann, one']),
-                Figure(f'approximate search ({kind}), {n} queries: exact', times['exact, many'] / times['ann, many']),
+                Figure(
+                    f'approximate search ({kind}), recall@{k} on {n} other queries',
+                    reached,
+                    '',
+                    options.recall,
+                ),
+                Figure(
+                    f'approximate search ({kind}), one query: exact',
+                    times['exact, one'] / times['ann, one'],
+                ),
+                Figure(
+                    f'approximate search ({kind}), {n} queries: exact',
+                    times['exact, many'] / times['ann, many'],
+                ),
             ]
     figures.tell(options, told)
 

@@ -1,10 +1,11 @@
-"""The quality of approximate search: nDCG@10 and R@1000 of exact search and of --ann on three collections.
+"""The quality of approximate search: nDCG@10 and R@1000 of exact search and of --ann on three
+collections.
 
 python benchmarks/ann_quality.py [--only demo] [--data FOLDER] [--work FOLDER] [--recall 0.98]
 
-The demo collection comes with the package; Vaswani and LiveQA-Med are read from --data, where regressions/vaswani.yaml
-and liveqa-med.yaml expect them; one that is not there is named and left out. Passages are encoded by repbert-demo;
---work keeps the bundles for a second run.
+The demo collection comes with the package; Vaswani and LiveQA-Med are read from --data, where
+regressions/vaswani.yaml and liveqa-med.yaml expect them; one that is not there is named and left
+out. Passages are encoded by repbert-demo; --work keeps the bundles for a second run.
 """
 
 from __future__ import annotations
@@ -46,24 +47,35 @@ class Collection(NamedTuple):
     def within(self, data: str) -> Collection:
         """The collection with its files below this folder."""
         paths = {
-            key: f'{data}/{value}' for key in ('corpus', 'topics', 'qrels') if '/' in (value := getattr(self, key))
+            key: f'{data}/{value}'
+            for key in ('corpus', 'topics', 'qrels')
+            if '/' in (value := getattr(self, key))
         }
         return self._replace(**paths)
 
 
 COLLECTIONS = (
     Collection('demo', 'Demo collection', 'demo', 'demo', 'demo'),
-    Collection('vaswani', 'Vaswani', 'vaswani/doc-text.trec.gz', 'vaswani/query-text.trec', 'vaswani/qrels'),
     Collection(
-        'liveqa', 'LiveQA-Med', 'medquad/corpus.jsonl.gz', 'medquad/liveqa.topics.tsv', 'medquad/liveqa.qrels.txt',
-        'R(rel=2)@1000', ('answer',),  # grade 1 is 'incorrect but related'
+        'vaswani', 'Vaswani', 'vaswani/doc-text.trec.gz', 'vaswani/query-text.trec', 'vaswani/qrels'
     ),
-)  # fmt: skip
+    Collection(
+        'liveqa',
+        'LiveQA-Med',
+        'medquad/corpus.jsonl.gz',
+        'medquad/liveqa.topics.tsv',
+        'medquad/liveqa.qrels.txt',
+        'R(rel=2)@1000',
+        ('answer',),  # grade 1 is 'incorrect but related'
+    ),
+)
 _NAMES = [collection.name for collection in COLLECTIONS]
 
 
 def bundle_of(collection: Collection, work: Path) -> Path:
-    """The folder below `work` of a bundle of the collection's passages; one of an earlier run is taken as it is."""
+    """The folder below `work` of a bundle of the collection's passages; one of an earlier run is
+    taken as it is.
+    """
     folder = work / collection.name
     if (folder / 'manifest.json').is_file():
         return folder
@@ -80,14 +92,18 @@ def measured(collection: Collection, work: Path, recall: float) -> list[Figure]:
     folder = bundle_of(collection, work)
     record = build_ann(DenseBundle(folder), recall=recall, hits=_HITS, overwrite=True)
     print(f'{collection.title}: {record}', flush=True)
-    topics, qrels = load_topics(collection.topics), load_qrels(collection.qrels)
+    topics = load_topics(collection.topics)
+    qrels = load_qrels(collection.qrels)
     measures = parse_measures(['nDCG@10', collection.recall])
     told = []
     for name in ('exact', 'ann'):
         searcher = RepBertSearcher(folder, ann=name == 'ann')
         run = searcher.rank(topics, None, _HITS)
         means = evaluate(run, qrels, measures).means
-        told += [Figure(f'{collection.title}, {len(topics)} topics, {of}: {name}', means[of], '') for of in means]
+        told += [
+            Figure(f'{collection.title}, {len(topics)} topics, {of}: {name}', means[of], '')
+            for of in means
+        ]
     return told
 
 
@@ -102,11 +118,14 @@ def main() -> None:
     told: list[Figure] = []
     with contextlib.ExitStack() as stack:
         work = options.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        for collection in (one.within(options.data) for one in COLLECTIONS if one.name in options.only):
+        for collection in (
+            one.within(options.data) for one in COLLECTIONS if one.name in options.only
+        ):
             missing = [
-                path for path in (collection.corpus, collection.topics, collection.qrels)
+                path
+                for path in (collection.corpus, collection.topics, collection.qrels)
                 if path != collection.name and not Path(path).exists()
-            ]  # fmt: skip
+            ]
             if missing:
                 print(f'{collection.title} is left out: {missing[0]} is not there', file=sys.stderr)
                 continue

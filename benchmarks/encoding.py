@@ -1,4 +1,5 @@
-"""Encoding passages: ours against sentence-transformers, with the same weights and threads, at MS MARCO's lengths.
+"""Encoding passages: ours against sentence-transformers, with the same weights and threads, at MS
+MARCO's lengths.
 
 pip install sentence-transformers
 python benchmarks/encoding.py [--passages 600] [--threads 2]
@@ -21,7 +22,9 @@ from pyserini_repbert.encode import RepBertDocumentEncoder
 from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.names.corpora import open_corpus
 
-MEAN_LOG_WORDS, SPREAD = 3.93, 0.4  # log-normal: mean 55 words, as MS MARCO's passages (Multi-Stage section 4.1)
+# log-normal: mean 55 words, as MS MARCO's passages (Multi-Stage section 4.1)
+MEAN_LOG_WORDS = 3.93
+SPREAD = 0.4
 
 
 def texts_of_msmarco_lengths(n: int) -> list[str]:
@@ -60,19 +63,35 @@ def main() -> None:
         options.rounds,
     )
     words = np.mean([len(text.split()) for text in texts])
-    print(f'{len(texts)} passages of {words:.0f} words on average, {options.threads} threads, MiniLM (6 layers, 384)')
+    print(
+        f'{len(texts)} passages of {words:.0f} words on average, {options.threads} threads, '
+        f'MiniLM (6 layers, 384)'
+    )
     for name, seconds in times.items():
         print(f'  {name:38s} {len(texts) / seconds:7.1f} passages/s')
     native = has_native_bfloat16(torch.device('cpu'))
     exact = ours.encode(texts[:100])
-    change = abs(exact @ exact.T - auto.encode(texts[:100]) @ exact.T).max() / abs(exact @ exact.T).max()
-    print(f'  native bfloat16 on this CPU: {native}; largest change of a score by --precision auto: {change:.1e}')
+    change = (
+        abs(exact @ exact.T - auto.encode(texts[:100]) @ exact.T).max() / abs(exact @ exact.T).max()
+    )
+    print(
+        f'  native bfloat16 on this CPU: {native}; largest change of a score by --precision auto: '
+        f'{change:.1e}'
+    )
     peer_time, own_time, auto_time = times.values()
     figures.tell(
         options,
         [
-            Figure('encoding, float32: sentence-transformers', peer_time / own_time, 'x', 1.3, headline=True),
-            Figure('encoding, --precision auto: sentence-transformers, float32', peer_time / auto_time),
+            Figure(
+                'encoding, float32: sentence-transformers',
+                peer_time / own_time,
+                'x',
+                1.3,
+                headline=True,
+            ),
+            Figure(
+                'encoding, --precision auto: sentence-transformers, float32', peer_time / auto_time
+            ),
         ],
     )
 

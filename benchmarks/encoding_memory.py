@@ -1,9 +1,11 @@
-"""Peak memory of the encode command on corpora of 100,000 and 300,000 passages: it should not grow with the corpus.
+"""Peak memory of the encode command on corpora of 100,000 and 300,000 passages: it should not grow
+with the corpus.
 
     python benchmarks/encoding_memory.py [--small 100000] [--large 300000]
 
-For Linux. A tiny model keeps the run short; reading, bucketing, writing and checking are the same for any model. From
-10,000 to 100,000 passages the peak grows by 4%: fewer passages do not have batches of all lengths.
+For Linux. A tiny model keeps the run short; reading, bucketing, writing and checking are the same
+for any model. From 10,000 to 100,000 passages the peak grows by 4%: fewer passages do not have
+batches of all lengths.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import figures
 from encoding import texts_of_msmarco_lengths
 from figures import Figure
 
-LAYERS, HIDDEN = 1, 64
+LAYERS = 1
+HIDDEN = 64
 
 
 def make_checkpoint(folder: Path) -> Path:
@@ -33,24 +36,39 @@ def make_checkpoint(folder: Path) -> Path:
     from pyserini_repbert.models.repbert import RepBert
 
     folder.mkdir()
-    config = {'hidden_size': HIDDEN, 'num_hidden_layers': LAYERS, 'num_attention_heads': 4, 'intermediate_size': 64}
+    config = {
+        'hidden_size': HIDDEN,
+        'num_hidden_layers': LAYERS,
+        'num_attention_heads': 4,
+        'intermediate_size': 64,
+    }
     torch.manual_seed(0)
     save_file(RepBert(BertConfig.from_dict(config)).state_dict(), folder / 'model.safetensors')
     ranking = {'system': 'repbert', 'max_doc_length': 256}
-    (folder / 'config.json').write_text(json.dumps(config | {'model_type': 'bert', 'ranking': ranking}))
+    (folder / 'config.json').write_text(
+        json.dumps(config | {'model_type': 'bert', 'ranking': ranking})
+    )
     source = catalog.package_folder(catalog.get('encoders', 'minilm'))
     shutil.copyfile(source / 'tokenizer.json', folder / 'tokenizer.json')
     return folder
 
 
 def peak_megabytes(arguments: list[str]) -> float:
-    """Peak resident MB of a process that runs the encode command (VmHWM: a child's ru_maxrss counts its parent's)."""
+    """Peak resident MB of a process that runs the encode command (VmHWM: a child's ru_maxrss
+    counts its parent's).
+    """
     code = (
-        'import sys; from pyserini_repbert.commands import command, encode; status = command.run(encode.main); '
+        'import sys; from pyserini_repbert.commands import command, encode; status = '
+        'command.run(encode.main); '
         "print(open('/proc/self/status').read()); sys.exit(status)"
     )
-    done = subprocess.run([sys.executable, '-c', code, *arguments], check=True, capture_output=True, text=True)
-    return int(next(line.split()[1] for line in done.stdout.splitlines() if line.startswith('VmHWM'))) / 1e3
+    done = subprocess.run(
+        [sys.executable, '-c', code, *arguments], check=True, capture_output=True, text=True
+    )
+    return (
+        int(next(line.split()[1] for line in done.stdout.splitlines() if line.startswith('VmHWM')))
+        / 1e3
+    )
 
 
 def main() -> None:
@@ -69,7 +87,14 @@ def main() -> None:
                 for number in range(size):
                     text = f'{texts[number % len(texts)]} {number}'
                     stream.write(json.dumps({'id': str(number), 'contents': text}) + '\n')
-            arguments = ['--corpus', str(corpus), '--encoder', str(checkpoint), '--output', f'{work}/{size}']
+            arguments = [
+                '--corpus',
+                str(corpus),
+                '--encoder',
+                str(checkpoint),
+                '--output',
+                f'{work}/{size}',
+            ]
             peaks[size] = peak_megabytes([*arguments, '--store-text', '--quiet'])
             print(f'  {size:8,} passages: peak {peaks[size]:.0f} MB')
     growth = 100 * (peaks[options.large] / peaks[options.small] - 1)

@@ -1,9 +1,11 @@
-"""EPIC bundles against scipy.sparse: reranking latency, bytes a passage; and passages encoded a second.
+"""EPIC bundles against scipy.sparse: reranking latency, bytes a passage; and passages encoded a
+second.
 
-The bundle holds random vectors: r terms of BERT's vocabulary a passage, frequent ones (low ids) more often, with
-weights from a gamma distribution; the package's own writer writes it. A query has 8 terms (EPIC section 3: MS MARCO's
-have 7.5 on average), drawn from the vectors of its candidates, so that they match. Methods take turns query by query,
-on one core, timed by the processor's clock, so that other load affects all alike. The last lines are the ratios.
+The bundle holds random vectors: r terms of BERT's vocabulary a passage, frequent ones (low ids)
+more often, with weights from a gamma distribution; the package's own writer writes it. A query has
+8 terms (EPIC section 3: MS MARCO's have 7.5 on average), drawn from the vectors of its candidates,
+so that they match. Methods take turns query by query, on one core, timed by the processor's clock,
+so that other load affects all alike. The last lines are the ratios.
 
     OMP_NUM_THREADS=1 python benchmarks/epic.py [--passages 100000] [--folder FOLDER]
 """
@@ -43,21 +45,36 @@ CANDIDATES = 1000
 
 
 def random_vectors(random: np.random.Generator, n: int, r: int) -> TermVectors:
-    """n vectors of r different terms each; a term's chance falls from frequent (low) ids to rare ones."""
+    """n vectors of r different terms each; a term's chance falls from frequent (low) ids to rare
+    ones.
+    """
     chances = 1 / np.sqrt(np.arange(VOCABULARY) + 500.0)
     keys = random.random((n, VOCABULARY), dtype=np.float32)
-    keys **= (1 / chances * chances.mean()).astype(np.float32)  # weighted sampling without replacement
-    terms = np.sort(np.argpartition(keys, VOCABULARY - r, axis=1)[:, VOCABULARY - r :], axis=1).astype(np.int64)
+    keys **= (1 / chances * chances.mean()).astype(
+        np.float32
+    )  # weighted sampling without replacement
+    terms = np.sort(
+        np.argpartition(keys, VOCABULARY - r, axis=1)[:, VOCABULARY - r :], axis=1
+    ).astype(np.int64)
     weights = random.gamma(1.0, 0.3, (n, r)).astype(np.float32) + np.float32(0.05)
     return TermVectors(np.arange(0, n * r + 1, r), terms.reshape(-1), weights.reshape(-1))
 
 
 def random_encoder(folder: Path) -> EpicEncoder:
-    """A tiny model with BERT's vocabulary and random weights, which only names the encoder: query vectors are drawn."""
-    config = {'vocab_size': VOCABULARY, 'hidden_size': 8, 'num_hidden_layers': 1, 'num_attention_heads': 1}
+    """A tiny model with BERT's vocabulary and random weights, which only names the encoder:
+    query vectors are drawn.
+    """
+    config = {
+        'vocab_size': VOCABULARY,
+        'hidden_size': 8,
+        'num_hidden_layers': 1,
+        'num_attention_heads': 1,
+    }
     config |= {'intermediate_size': 8, 'model_type': 'bert'}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / 'config.json').write_text(json.dumps(config | {'ranking': {'system': 'epic'}}), encoding='utf-8')
+    (folder / 'config.json').write_text(
+        json.dumps(config | {'ranking': {'system': 'epic'}}), encoding='utf-8'
+    )
     pieces = catalog.package_folder(catalog.get('encoders', 'minilm')) / 'vocab.txt'
     shutil.copyfile(pieces, folder / 'vocab.txt')
     torch.manual_seed(0)
@@ -65,7 +82,9 @@ def random_encoder(folder: Path) -> EpicEncoder:
     return EpicEncoder(folder)
 
 
-def build(folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str, shard_size: int) -> float:
+def build(
+    folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str, shard_size: int
+) -> float:
     """Write a bundle of n passages of r terms; the seconds that it took."""
     settings = EpicSettings(
         encoder.name,
@@ -85,7 +104,9 @@ def build(folder: Path, encoder: EpicEncoder, n: int, r: int, weights: str, shar
     different = random_vectors(random, 4096, r)
 
     def encode(passages: Sequence[Passage]) -> TermVectors:
-        rows = random.permutation(4096)[: len(passages)]  # drawing 200,000 different ones would take minutes
+        rows = random.permutation(4096)[
+            : len(passages)
+        ]  # drawing 200,000 different ones would take minutes
         return TermVectors.of(different[row] for row in rows)
 
     start = time.perf_counter()
@@ -109,11 +130,17 @@ def queries(bundle: EpicBundle, n: int) -> list[tuple[np.ndarray, TermVector]]:
     return made
 
 
-def agreement(first: EpicBundle, second: EpicBundle, asked: list[tuple[np.ndarray, TermVector]]) -> tuple[float, float]:
-    """The mean share of the ten best candidates that two bundles share, and the mean relative error of the scores."""
-    shared, errors = [], []
+def agreement(
+    first: EpicBundle, second: EpicBundle, asked: list[tuple[np.ndarray, TermVector]]
+) -> tuple[float, float]:
+    """The mean share of the ten best candidates that two bundles share, and the mean relative
+    error of the scores.
+    """
+    shared = []
+    errors = []
     for rows, query in asked:
-        one, other = first.score(rows, query), second.score(rows, query)
+        one = first.score(rows, query)
+        other = second.score(rows, query)
         best = set(np.argsort(-one, kind='stable')[:10].tolist())
         shared.append(len(best.intersection(np.argsort(-other, kind='stable')[:10].tolist())) / 10)
         errors.append(float(np.abs(one - other).sum() / np.abs(one).sum()))
@@ -121,7 +148,9 @@ def agreement(first: EpicBundle, second: EpicBundle, asked: list[tuple[np.ndarra
 
 
 def interleaved(methods: dict[str, Callable[[int], object]], rounds: int) -> dict[str, float]:
-    """Median milliseconds of processor time of each method, which take turns; the first fifth of rounds is left out."""
+    """Median milliseconds of processor time of each method, which take turns; the first fifth of
+    rounds is left out.
+    """
     times: dict[str, list[float]] = {name: [] for name in methods}
     for number in range(rounds):
         for name, method in methods.items():
@@ -132,10 +161,16 @@ def interleaved(methods: dict[str, Callable[[int], object]], rounds: int) -> dic
 
 
 def encoding_rate(dtype: torch.dtype) -> dict[str, float]:
-    """Passages of 75 wordpieces a second on one core: a model of MiniLM's size, and one of BERT-Base's."""
+    """Passages of 75 wordpieces a second on one core: a model of MiniLM's size, and one of
+    BERT-Base's.
+    """
     found = {}
     for name, sizes in {
-        'MiniLM-L6 (h=384)': {'hidden_size': 384, 'num_hidden_layers': 6, 'intermediate_size': 1536},
+        'MiniLM-L6 (h=384)': {
+            'hidden_size': 384,
+            'num_hidden_layers': 6,
+            'intermediate_size': 1536,
+        },
         'BERT-Base (h=768)': {},
     }.items():
         torch.manual_seed(0)
@@ -155,7 +190,9 @@ def encoding_rate(dtype: torch.dtype) -> dict[str, float]:
                     largest(vector, 1000)
                 end = time.thread_time()
                 if round_:
-                    for part, value in zip(parts, (body - start, projected - body, end - projected), strict=True):
+                    for part, value in zip(
+                        parts, (body - start, projected - body, end - projected), strict=True
+                    ):
                         parts[part] += value / 2
         shares = ', '.join(f'{part} {1000 * value / 16:.1f} ms' for part, value in parts.items())
         found[f'{name} ({shares} a passage)'] = 16 / sum(parts.values())
@@ -169,13 +206,16 @@ def main() -> None:
     parser.add_argument('--terms', type=int, default=1000)
     parser.add_argument('--shard-size', type=int, default=1 << 18, help='passages in a shard')
     parser.add_argument('--queries', type=int, default=100)
-    parser.add_argument('--folder', type=Path, default=None, help='where the bundles are kept and found again')
+    parser.add_argument(
+        '--folder', type=Path, default=None, help='where the bundles are kept and found again'
+    )
     options = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         encoder = random_encoder(folder / 'model')
-        bundles, sizes = {}, {}
+        bundles = {}
+        sizes = {}
         for name, weights, size in (
             ('float16', 'float16', options.shard_size),
             ('uint8', 'uint8', options.shard_size),
@@ -185,14 +225,18 @@ def main() -> None:
             if not (place / 'manifest.json').is_file():
                 seconds = build(place, encoder, options.passages, options.terms, weights, size)
                 print(f'{name}: {options.passages / seconds:,.0f} vectors a second written')
-            sizes[name] = sum(path.stat().st_size for path in place.rglob('*') if path.is_file()) / options.passages
+            sizes[name] = (
+                sum(path.stat().st_size for path in place.rglob('*') if path.is_file())
+                / options.passages
+            )
             bundles[name] = EpicBundle(place, verify=False)
         whole = bundles['float16']
         blocks = [vectors for _, vectors in whole.vectors()]
         indptr = np.cumsum([0, *np.concatenate([np.diff(own.offsets) for own in blocks])])
         indices = np.concatenate([own.terms.astype(np.int32) for own in blocks])
         matrix = scipy.sparse.csr_matrix(
-            (np.concatenate([own.weights for own in blocks]), indices, indptr), (len(whole), VOCABULARY)
+            (np.concatenate([own.weights for own in blocks]), indices, indptr),
+            (len(whole), VOCABULARY),
         )
         del blocks, indices
         asked = queries(whole, options.queries)
@@ -211,7 +255,9 @@ def main() -> None:
                 'scipy.sparse row slicing': lambda i: matrix[asked[i][0]] @ dense[i],
                 'bundle, float16': lambda i: bundles['float16'].score(*asked[i]),
                 'bundle, uint8': lambda i: bundles['uint8'].score(*asked[i]),
-                'bundle, float16 in four shards': lambda i: bundles['float16 in four shards'].score(*asked[i]),
+                'bundle, float16 in four shards': lambda i: bundles['float16 in four shards'].score(
+                    *asked[i]
+                ),
                 'rows of docids': lambda i: bundles['float16'].rows(docids[i]),
                 **{
                     f'docids to a list, {name}': lambda i, own=own: rescored(
@@ -227,26 +273,47 @@ def main() -> None:
         for name, value in sizes.items():
             print(f'{name}: {value:,.0f} bytes a passage, docids and manifest included')
         shared, error = agreement(bundles['float16'], bundles['uint8'], asked)
-        print(f'uint8 against float16: {shared:.1%} of the ten best are the same, scores differ by {error:.2%}')
+        print(
+            f'uint8 against float16: {shared:.1%} of the ten best are the same, scores differ by '
+            f'{error:.2%}'
+        )
         rates = {dtype: encoding_rate(dtype) for dtype in (torch.float32, torch.bfloat16)}
         for dtype, own in rates.items():
             for name, value in own.items():
                 print(f'{dtype}: {name}: {value:.1f} passages a second on one core')
-        small, fast = (next(iter(own.values())) for own in rates.values())  # the first is of MiniLM's size
+        small, fast = (
+            next(iter(own.values())) for own in rates.values()
+        )  # the first is of MiniLM's size
         peer = took['scipy.sparse row slicing']
         told = [
             Figure(
-                f'EPIC, from docids to a sorted list, {name}', took[f'docids to a list, {name}'], 'ms', 1, at_most=True
+                f'EPIC, from docids to a sorted list, {name}',
+                took[f'docids to a list, {name}'],
+                'ms',
+                1,
+                at_most=True,
             )
             for name in bundles
         ]
-        told += [Figure(f'EPIC, {name}: scipy.sparse', peer / took[f'bundle, {name}'], 'x', 10) for name in bundles]
+        told += [
+            Figure(f'EPIC, {name}: scipy.sparse', peer / took[f'bundle, {name}'], 'x', 10)
+            for name in bundles
+        ]
         told += [
             Figure(
-                'EPIC, bytes a passage, float16 (its section 3: 3,994)', sizes['float16'], 'bytes', 3994, at_most=True
+                'EPIC, bytes a passage, float16 (its section 3: 3,994)',
+                sizes['float16'],
+                'bytes',
+                3994,
+                at_most=True,
             ),
             Figure('EPIC, uint8, a passage', sizes['uint8'], 'bytes', 3100, at_most=True),
-            Figure("EPIC, encoding passages with a model of MiniLM's size, bf16: float32", fast / small, 'x', 2),
+            Figure(
+                "EPIC, encoding passages with a model of MiniLM's size, bf16: float32",
+                fast / small,
+                'x',
+                2,
+            ),
         ]
         figures.tell(options, told)
 

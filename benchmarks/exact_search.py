@@ -1,6 +1,8 @@
-"""Exact inner-product search: ours, FAISS IndexFlatIP, and a loop with a priority queue for each query (RepBERT-Index).
+"""Exact inner-product search: ours, FAISS IndexFlatIP, and a loop with a priority queue for each
+query (RepBERT-Index).
 
-python benchmarks/exact_search.py [--sizes 100000 1000000] [--queries 200] [--hits 1000] [--threads 2]
+python benchmarks/exact_search.py [--sizes 100000 1000000] [--queries 200] [--hits 1000] [--threads
+2]
 
 A million vectors take 3 GB on disk and up to 8 GB of memory, the file's pages included.
 """
@@ -26,7 +28,10 @@ from pyserini_repbert.commands.command import threads
 from pyserini_repbert.search.exact import ExactIndex
 
 DIMENSION = 768
-GOALS = {100_000: (1.3, 2.5), 1_000_000: (2.5, 3.5)}  # for many queries and one, where the CPU has bfloat16
+GOALS = {
+    100_000: (1.3, 2.5),
+    1_000_000: (2.5, 3.5),
+}  # for many queries and one, where the CPU has bfloat16
 GOAL_THREADS = 15
 LOOP_QUERIES = 4  # the loop is slow: timed on a few queries, then scaled
 
@@ -46,7 +51,9 @@ class Mapped:
             yield first, self.vectors[first : first + size]
 
 
-def priority_queue(vectors: NDArray[np.float32], queries: NDArray[np.float32], k: int) -> list[list[tuple[float, int]]]:
+def priority_queue(
+    vectors: NDArray[np.float32], queries: NDArray[np.float32], k: int
+) -> list[list[tuple[float, int]]]:
     """One query at a time: all scores, each pushed through a heap of the k best."""
     found = []
     for query in queries:
@@ -86,8 +93,14 @@ def measured(count: int, options: argparse.Namespace, folder: Path) -> list[Figu
         'one query, ours': lambda: ours.search(queries[:1], options.hits),
         'one query, faiss': lambda: flat.search(queries[:1], options.hits),
     }
-    tops, rows = ours.search(queries, options.hits), flat.search(queries, options.hits)[1]
-    same = np.mean([(top.rows[: options.hits] == places).mean() for top, places in zip(tops, rows, strict=True)])
+    tops = ours.search(queries, options.hits)
+    rows = flat.search(queries, options.hits)[1]
+    same = np.mean(
+        [
+            (top.rows[: options.hits] == places).mean()
+            for top, places in zip(tops, rows, strict=True)
+        ]
+    )
     times = best_times(contenders, options.rounds)
     few = queries[:LOOP_QUERIES]
     loop = best_times({'': lambda: priority_queue(vectors.vectors, few, options.hits)}, 1)['']
@@ -96,16 +109,25 @@ def measured(count: int, options: argparse.Namespace, folder: Path) -> list[Figu
     print(f'{size}, {options.queries} queries, top {options.hits}, {options.threads} threads')
     for name, seconds in times.items():
         print(f'  {name:18s} {1000 * seconds:10.1f} ms')
-    print(f'  rows in the same place as with FAISS: {100 * same:.3f}% (the rest differ by rounding)')
+    print(
+        f'  rows in the same place as with FAISS: {100 * same:.3f}% (the rest differ by rounding)'
+    )
     many = times['faiss'] / times['ours']
     one = times['one query, faiss'] / times['one query, ours']
     goals = GOALS.get(count, (None, None))
     return [
         Figure(f'exact search, {size}, {options.queries} queries: FAISS flat', many, 'x', goals[0]),
-        Figure(f'exact search, {size}, one query: FAISS flat', one, 'x', goals[1], headline=count == 1_000_000),
+        Figure(
+            f'exact search, {size}, one query: FAISS flat',
+            one,
+            'x',
+            goals[1],
+            headline=count == 1_000_000,
+        ),
         Figure(f'exact search, {size}: a priority queue a query', times['loop'] / times['ours']),
         Figure(
-            f'exact search, {size}, {options.queries} queries: threads x time over the time of one thread',
+            f'exact search, {size}, {options.queries} queries: threads x time over the time of '
+            f'one thread',
             100 * (options.threads * times['ours'] / times['ours, one thread'] - 1),
             '%',
             GOAL_THREADS,
@@ -123,7 +145,14 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     faiss.omp_set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as folder:
-        figures.tell(options, [figure for count in options.sizes for figure in measured(count, options, Path(folder))])
+        figures.tell(
+            options,
+            [
+                figure
+                for count in options.sizes
+                for figure in measured(count, options, Path(folder))
+            ],
+        )
 
 
 if __name__ == '__main__':

@@ -1,4 +1,6 @@
-"""The figures of a benchmark: printed, and written as JSON with `--figures FILE`, which `all.py` reads."""
+"""The figures of a benchmark: printed, and written as JSON with `--figures FILE`, which `all.py`
+reads.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,19 @@ class Figure:
         """'met' or 'missed'; '' without a goal."""
         if self.goal is None:
             return ''
-        return 'met' if (self.value <= self.goal if self.at_most else self.value >= self.goal) else 'missed'
+        return (
+            'met'
+            if (self.value <= self.goal if self.at_most else self.value >= self.goal)
+            else 'missed'
+        )
 
     @property
     def told_goal(self) -> str:
         """The goal with its direction, '' if there is none."""
         return (
-            '' if self.goal is None else f'{"at most" if self.at_most else "at least"} {number(self.goal, self.unit)}'
+            ''
+            if self.goal is None
+            else f'{"at most" if self.at_most else "at least"} {number(self.goal, self.unit)}'
         )
 
 
@@ -53,7 +61,9 @@ def number(value: float, unit: str) -> str:
     return f'{digits}{unit}' if unit in ('x', '%', '') else f'{digits} {unit}'
 
 
-def parser(description: str | None, needs: Sequence[str] = (), **sizes: int) -> argparse.ArgumentParser:
+def parser(
+    description: str | None, needs: Sequence[str] = (), **sizes: int
+) -> argparse.ArgumentParser:
     """A parser with `--figures`; exits where a module is missing.
 
     Parameters
@@ -63,8 +73,12 @@ def parser(description: str | None, needs: Sequence[str] = (), **sizes: int) -> 
     """
     missing = [name for name in needs if importlib.util.find_spec(name) is None]
     if missing:
-        sys.exit(f'{Path(sys.argv[0]).name} needs {", ".join(missing)}: pip install {" ".join(missing)}')
-    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+        sys.exit(
+            f'{Path(sys.argv[0]).name} needs {", ".join(missing)}: pip install {" ".join(missing)}'
+        )
+    made = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     made.add_argument('--figures', type=Path, help='JSON file to write the figures to')
     for name, default in sizes.items():
         made.add_argument(f'--{name}', type=int, default=default)
@@ -77,4 +91,6 @@ def tell(options: argparse.Namespace, figures: Sequence[Figure]) -> None:
         goal = f' (goal {figure.told_goal}: {figure.verdict})' if figure.goal is not None else ''
         print(f'{figure.name}: {number(figure.value, figure.unit)}{goal}')
     if options.figures:
-        options.figures.write_text(json.dumps([asdict(figure) for figure in figures], indent=1), encoding='utf-8')
+        options.figures.write_text(
+            json.dumps([asdict(figure) for figure in figures], indent=1), encoding='utf-8'
+        )

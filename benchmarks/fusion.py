@@ -1,13 +1,15 @@
-"""Fusing two runs of MS MARCO's size, in memory against Pyserini's and ranx's RRF, and from file to file; reading one.
+"""Fusing two runs of MS MARCO's size, in memory against Pyserini's and ranx's RRF, and from file to
+file; reading one.
 
     python benchmarks/fusion.py [--queries 6980] [--hits 1000]
 
-The runs are synthetic: random docids of MS MARCO's range, of which a share that falls from 0.8 at the top to 0.15 at
-the end is common to both, as in BM25 against a dense run. All methods get runs in their own form, and give a fused run
-in their own form; each is timed twice, after a small run that warms up compilers, in seconds of processor time: all are
-single-threaded, and the wall clock of a busy machine says little. The faster time counts, as of reading: a machine's
-memory is slow where nothing has used it before. File to file runs on one core. Reading a run in
-TREC's format is compared with pandas (which neither sorts nor groups it), Pyserini and ranx.
+The runs are synthetic: random docids of MS MARCO's range, of which a share that falls from 0.8 at
+the top to 0.15 at the end is common to both, as in BM25 against a dense run. All methods get runs
+in their own form, and give a fused run in their own form; each is timed twice, after a small run
+that warms up compilers, in seconds of processor time: all are single-threaded, and the wall clock
+of a busy machine says little. The faster time counts, as of reading: a machine's memory is slow
+where nothing has used it before. File to file runs on one core. Reading a run in TREC's format is
+compared with pandas (which neither sorts nor groups it), Pyserini and ranx.
 """
 
 from __future__ import annotations
@@ -43,13 +45,16 @@ def synthetic_runs(n_queries: int, n_hits: int) -> tuple[Run, Run]:
     second: Run = {}
     for i in range(n_queries):
         ids = rng.choice(N_PASSAGES, 2 * n_hits, replace=False)
-        own, other = ids[:n_hits], ids[n_hits:].copy()
+        own = ids[:n_hits]
+        other = ids[n_hits:].copy()
         shared = np.flatnonzero(rng.random(n_hits) < shared_share)
         noisy = np.argsort(shared + rng.normal(0, n_hits / 8, len(shared)))
         other[shared] = own[shared[noisy]]
         for run, docids, top in ((first, own, 30.0), (second, other, 110.0)):
             scores = np.sort(top * rng.beta(2, 5, n_hits))[::-1]
-            run[str(1_000_000 + i)] = Ranking([str(docid) for docid in docids.tolist()], scores.tolist())
+            run[str(1_000_000 + i)] = Ranking(
+                [str(docid) for docid in docids.tolist()], scores.tolist()
+            )
     return first, second
 
 
@@ -89,7 +94,10 @@ def ranx_task(runs: tuple[Run, Run], n_hits: int) -> Callable[[], object]:
     import ranx
 
     theirs = [
-        ranx.Run({qid: dict(zip(own.docids, own.scores, strict=True)) for qid, own in run.items()}, name=str(i))
+        ranx.Run(
+            {qid: dict(zip(own.docids, own.scores, strict=True)) for qid, own in run.items()},
+            name=str(i),
+        )
         for i, run in enumerate(runs)
     ]
     return lambda: ranx.fuse(runs=theirs, method='rrf', params={'k': 60})
@@ -101,7 +109,10 @@ READERS = {
         'import pyarrow.compute, pyarrow.csv; from pyserini_repbert.data.runs import read_run',
         'read_run(path)',
     ),
-    'pandas': ('import pandas', "pandas.read_csv(path, sep=' ', header=None, dtype={0: str, 2: str})"),
+    'pandas': (
+        'import pandas',
+        "pandas.read_csv(path, sep=' ', header=None, dtype={0: str, 2: str})",
+    ),
     'Pyserini': ('from pyserini.trectools import TrecRun', 'TrecRun(path)'),
     'ranx': ('import ranx', "ranx.Run.from_file(path, kind='trec')"),
 }
@@ -118,14 +129,26 @@ print(taken, int(peak) / 1024)
 
 
 def reading(run: Run) -> dict[str, tuple[float, float]]:
-    """Reader -> its processor seconds for a TREC run file, and the peak memory of its process in MB (on Linux)."""
+    """Reader -> its processor seconds for a TREC run file, and the peak memory of its process in
+    MB (on Linux).
+    """
     best: dict[str, tuple[float, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / 'run.trec')
         write_run(path, run, 'trec')
-        print(f'reading a TREC run of {sum(map(len, run.values()))} lines, {Path(path).stat().st_size / 1e6:.0f} MB:')
+        print(
+            f'reading a TREC run of {sum(map(len, run.values()))} lines, '
+            f'{Path(path).stat().st_size / 1e6:.0f} MB:'
+        )
         for name, (imports, call) in list(READERS.items()) * _ROUNDS:
-            command = [sys.executable, '-W', 'ignore', '-c', _READ.format(imports=imports, call=call), path]
+            command = [
+                sys.executable,
+                '-W',
+                'ignore',
+                '-c',
+                _READ.format(imports=imports, call=call),
+                path,
+            ]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 print(f'{name:<16} not measured: {done.stderr.strip().splitlines()[-1]}')
@@ -137,13 +160,23 @@ def reading(run: Run) -> dict[str, tuple[float, float]]:
 
 
 def file_to_file(runs: tuple[Run, Run]) -> tuple[float, float, float]:
-    """Processor and wall-clock seconds of the fusion command on one core, and the megabytes that it reads."""
+    """Processor and wall-clock seconds of the fusion command on one core, and the megabytes that
+    it reads.
+    """
     with tempfile.TemporaryDirectory() as folder:
         paths = [str(Path(folder) / name) for name in ('a.tsv', 'b.tsv', 'fused.tsv')]
         for path, run in zip(paths, runs, strict=False):
             write_run(path, run, 'msmarco')
         size = sum(Path(path).stat().st_size for path in paths[:2]) / 1e6
-        command = [sys.executable, '-m', 'pyserini_repbert.fusion', '--runs', *paths[:2], '--output', paths[2]]
+        command = [
+            sys.executable,
+            '-m',
+            'pyserini_repbert.fusion',
+            '--runs',
+            *paths[:2],
+            '--output',
+            paths[2],
+        ]
         core = min(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else None
 
         def one_core() -> None:
@@ -152,7 +185,9 @@ def file_to_file(runs: tuple[Run, Run]) -> tuple[float, float, float]:
 
         options = ['--output-format', 'msmarco', '--quiet']
         start = time.perf_counter()
-        taken = seconds(lambda: subprocess.run([*command, *options], check=True, preexec_fn=one_core))
+        taken = seconds(
+            lambda: subprocess.run([*command, *options], check=True, preexec_fn=one_core)
+        )
         return taken, time.perf_counter() - start, size
 
 
@@ -163,11 +198,18 @@ def main() -> None:
     parser.add_argument('--hits', type=int, default=1000)
     options = parser.parse_args()
     runs = synthetic_runs(options.queries, options.hits)
-    shared = np.mean([len({*run.docids} & {*runs[1][qid].docids}) / len(run.docids) for qid, run in runs[0].items()])
+    shared = np.mean(
+        [
+            len({*run.docids} & {*runs[1][qid].docids}) / len(run.docids)
+            for qid, run in runs[0].items()
+        ]
+    )
     print(f'{options.queries} queries x 2 runs x {options.hits} hits, {shared:.0%} of them in both')
     ours = {}
     for method in ('interleave', 'rrf', 'interpolation'):
-        ours[method] = min(seconds(lambda method=method: fuse(runs, method, options.hits)) for _ in range(_ROUNDS))
+        ours[method] = min(
+            seconds(lambda method=method: fuse(runs, method, options.hits)) for _ in range(_ROUNDS)
+        )
         print(f'pyserini_repbert {method:<14} {ours[method]:7.2f} s')
     told = []
     for name, make in (('Pyserini', pyserini_task), ('ranx', ranx_task)):
@@ -192,13 +234,21 @@ def main() -> None:
         ]
     read = reading(runs[0])
     taken, peak = read.pop('pyserini_repbert')
-    told += [Figure('reading one TREC run', taken, 's'), Figure('reading one TREC run, peak memory', peak, 'MB')]
-    told += [Figure(f'reading one TREC run: {name}', theirs / taken, 'x', 1) for name, (theirs, _) in read.items()]
+    told += [
+        Figure('reading one TREC run', taken, 's'),
+        Figure('reading one TREC run, peak memory', peak, 'MB'),
+    ]
+    told += [
+        Figure(f'reading one TREC run: {name}', theirs / taken, 'x', 1)
+        for name, (theirs, _) in read.items()
+    ]
     taken, wall, size = file_to_file(runs)
     print(f'file to file, one core, {size:.0f} MB in: {taken:.1f} s, {wall:.1f} s by the clock')
     full = (options.queries, options.hits) == (6980, 1000)
     name = f'interleaving {options.queries} x 2 x {options.hits}, file to file, one core'
-    figures.tell(options, [*told, Figure(name, taken, 's', GOAL_SECONDS if full else None, at_most=True)])
+    figures.tell(
+        options, [*told, Figure(name, taken, 's', GOAL_SECONDS if full else None, at_most=True)]
+    )
 
 
 if __name__ == '__main__':

@@ -1,14 +1,17 @@
-"""Whole commands on one device, start and first batches included, beside peers: from a collection to MRR@10.
+"""Whole commands on one device, start and first batches included, beside peers: from a collection
+to MRR@10.
 
 pip install sentence-transformers datasets
 python benchmarks/gpu.py [--passages 1000000] [--topics 6980] [--reranked 100] [--steps 500]
-python benchmarks/gpu.py --device cpu --passages 2000 --topics 5 --reranked 2 --steps 3 --hidden 128 --layers 2
+python benchmarks/gpu.py --device cpu --passages 2000 --topics 5 --reranked 2 --steps 3 --hidden 128
+--layers 2
 
-The second line is a trial on the CPU. Passages are stretches of the demo collection, of MS MARCO's lengths. Topics are
-the first words of some of them. Weights are random, in BERT-Base's shape (--hidden, --layers). Commands run in
-bfloat16, on the CPU in float32. Each has its share of the device's rate of large products: the operations of weights
-and attention, or of inner products, over the whole time. Peers (`gpu_peers.py`) are timed likewise:
-sentence-transformers, its trainer, CrossEncoder, and plain PyTorch. Goals are those of one H100.
+The second line is a trial on the CPU. Passages are stretches of the demo collection, of MS MARCO's
+lengths. Topics are the first words of some of them. Weights are random, in BERT-Base's shape
+(--hidden, --layers). Commands run in bfloat16, on the CPU in float32. Each has its share of the
+device's rate of large products: the operations of weights and attention, or of inner products, over
+the whole time. Peers (`gpu_peers.py`) are timed likewise: sentence-transformers, its trainer,
+CrossEncoder, and plain PyTorch. Goals are those of one H100.
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ from pyserini_repbert.models.repbert import RepBert
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
 HERE = Path(__file__).parent
-BATCH, HITS, TOPIC_WORDS = 26, 1000, 7
+BATCH = 26
+HITS = 1000
+TOPIC_WORDS = 7
 _SAMPLE = 2000  # texts from which the mean length, in wordpieces, is taken
 _BASE_TEXTS = 20_000
 
@@ -48,12 +53,18 @@ def write_texts(folder: Path, passages: int, topics: int, steps: int) -> None:
     words = [text.split() for text in base]
     with open(folder / 'collection.tsv', 'w', encoding='utf-8') as stream:
         for number in range(passages):
-            text = words[number] if number < len(words) else dice.choice(words)[:30] + dice.choice(words)[30:]
+            text = (
+                words[number]
+                if number < len(words)
+                else dice.choice(words)[:30] + dice.choice(words)[30:]
+            )
             stream.write(f'{number}\t{" ".join(text)}\n')
     chosen = [number % len(words) for number in range(topics)]
     queries = [f'{qid}\t{" ".join(words[row][:TOPIC_WORDS])}\n' for qid, row in enumerate(chosen)]
     (folder / 'topics.tsv').write_text(''.join(queries), encoding='utf-8')
-    (folder / 'qrels.txt').write_text(''.join(f'{qid} 0 {row} 1\n' for qid, row in enumerate(chosen)), encoding='utf-8')
+    (folder / 'qrels.txt').write_text(
+        ''.join(f'{qid} 0 {row} 1\n' for qid, row in enumerate(chosen)), encoding='utf-8'
+    )
     pairs = [number % topics for number in range(min(steps * BATCH, _BASE_TEXTS))]
     triples = [f'{qid}\t{chosen[qid]}\t{dice.randrange(passages)}\n' for qid in pairs]
     (folder / 'triples.tsv').write_text(''.join(triples), encoding='utf-8')
@@ -76,7 +87,9 @@ def write_checkpoint(target: Path, system: str, hidden: int, layers: int) -> Non
             shutil.copyfile(source / name, target / name)
     torch.manual_seed(0)
     model = RepBert(config) if system == 'repbert' else MonoBert(config, labels=1)
-    names = {'architectures': ['BertModel' if system == 'repbert' else 'BertForSequenceClassification']}
+    names = {
+        'architectures': ['BertModel' if system == 'repbert' else 'BertForSequenceClassification']
+    }
     if system != 'repbert':
         names |= {'id2label': {'0': 'LABEL_0'}, 'label2id': {'LABEL_0': 0}}
     values = {'model_type': 'bert', 'ranking': {'system': system}, **vars(config), **names}
@@ -91,7 +104,10 @@ def seconds(arguments: Sequence[object]) -> float:
     if done.returncode:
         sys.exit(f'{" ".join(map(str, arguments))}\n{done.stdout}{done.stderr}')
     told = (done.stdout + done.stderr).strip().splitlines()
-    print(f'  {time.perf_counter() - start:7.1f} s  {arguments[1]} {told[-1] if told else ""}', flush=True)
+    print(
+        f'  {time.perf_counter() - start:7.1f} s  {arguments[1]} {told[-1] if told else ""}',
+        flush=True,
+    )
     return time.perf_counter() - start
 
 
@@ -111,8 +127,12 @@ def product_rate(device: torch.device, dtype: torch.dtype) -> float:
 
 
 def operations(tokens: Sequence[int], hidden: int, layers: int) -> float:
-    """Mean operations of a forward pass: two for each weight of a layer and token, and those of attention."""
-    return sum(24 * layers * hidden**2 * n + 4 * layers * hidden * n * n for n in tokens) / len(tokens)
+    """Mean operations of a forward pass: two for each weight of a layer and token, and those of
+    attention.
+    """
+    return sum(24 * layers * hidden**2 * n + 4 * layers * hidden * n * n for n in tokens) / len(
+        tokens
+    )
 
 
 def main() -> None:
@@ -131,10 +151,16 @@ def main() -> None:
     options = parser.parse_args()
     device = torch.device(options.device)
     if device.type == 'cuda' and not torch.cuda.is_available():
-        sys.exit('gpu.py needs a CUDA device: this machine has none that PyTorch sees (--device cpu for a trial)')
+        sys.exit(
+            'gpu.py needs a CUDA device: this machine has none that PyTorch sees (--device cpu '
+            'for a trial)'
+        )
     precision = 'float32' if device.type == 'cpu' else 'bfloat16'
-    n, topics, steps = options.passages, options.topics, options.steps
-    reranked, hits = min(options.reranked, topics), min(HITS, n)
+    n = options.passages
+    topics = options.topics
+    steps = options.steps
+    reranked = min(options.reranked, topics)
+    hits = min(HITS, n)
     rate = product_rate(device, getattr(torch, precision))
     where = torch.cuda.get_device_name(device) if device.type == 'cuda' else 'CPU'
     print(f'{where}, {precision}: large products at {rate / 1e12:.3g} TFLOP/s')
@@ -148,26 +174,53 @@ def main() -> None:
             sample = [line.split('\t')[1] for line, _ in zip(stream, range(_SAMPLE), strict=False)]
         tokens = [len(ids) + 2 for ids in tokenizer.ids(sample)]
         forward = operations(tokens, options.hidden, options.layers)
-        pair = operations([length + TOPIC_WORDS + 3 for length in tokens], options.hidden, options.layers)
+        pair = operations(
+            [length + TOPIC_WORDS + 3 for length in tokens], options.hidden, options.layers
+        )
         machine = ['--device', options.device, '--precision', precision]
 
         def ours(command: str, *arguments: object) -> float:
             return seconds(['-m', f'pyserini_repbert.{command}', '--quiet', *arguments])
 
         def peer(which: str, take: int) -> float:
-            more = ['--folder', folder, '--device', options.device, '--dtype', precision, '--batch', BATCH]
+            more = [
+                '--folder',
+                folder,
+                '--device',
+                options.device,
+                '--dtype',
+                precision,
+                '--batch',
+                BATCH,
+            ]
             return seconds([HERE / 'gpu_peers.py', which, '--take', take, *more])
 
-        index, run, best = folder / 'index', folder / 'run.txt', folder / 'best.txt'
+        index = folder / 'index'
+        run = folder / 'run.txt'
+        best = folder / 'best.txt'
         collection = ['--corpus', folder / 'collection.tsv']
         asked = ['--topics', folder / 'topics.tsv']
-        encode = ours('encode', *collection, '--encoder', folder / 'repbert', '--output', index, *machine)
-        search = ours('search', '--index', index, '--encoder', folder / 'repbert', *asked, '--output', run, *machine)
+        encode = ours(
+            'encode', *collection, '--encoder', folder / 'repbert', '--output', index, *machine
+        )
+        search = ours(
+            'search',
+            '--index',
+            index,
+            '--encoder',
+            folder / 'repbert',
+            *asked,
+            '--output',
+            run,
+            *machine,
+        )
         with open(run, encoding='utf-8') as stream:
             first = [line for line in stream if int(line.split()[0]) < reranked]
         (folder / 'candidates.txt').write_text(''.join(first), encoding='utf-8')
         stage = ['--reranker', f'{folder / "monobert"}@{hits}', *collection, *asked]
-        rerank = ours('rerank', '--run', folder / 'candidates.txt', *stage, '--output', best, *machine)
+        rerank = ours(
+            'rerank', '--run', folder / 'candidates.txt', *stage, '--output', best, *machine
+        )
         evaluate = ours('evaluate', '--qrels', folder / 'qrels.txt', run, '--measures', 'MRR@10')
         recipe = {
             'name': 'gpu',
@@ -181,13 +234,23 @@ def main() -> None:
                     'corpus': str(folder / 'collection.tsv'),
                 }
             ],
-            'training': {'steps': steps, 'batch_size': BATCH, 'accumulate': 2, 'precision': precision},
+            'training': {
+                'steps': steps,
+                'batch_size': BATCH,
+                'accumulate': 2,
+                'precision': precision,
+            },
         }
-        (folder / 'recipe.yaml').write_text(json.dumps(recipe), encoding='utf-8')  # JSON is YAML, too
+        (folder / 'recipe.yaml').write_text(
+            json.dumps(recipe), encoding='utf-8'
+        )  # JSON is YAML, too
         on_cpu = ['--device', 'cpu'] if device.type == 'cpu' else []
         train = ours('train', folder / 'recipe.yaml', '--output', folder / 'trained', *on_cpu)
-        plain_encode, sentence_encode = (peer(which, n) for which in ('plain_encode', 'sentence_encode'))
-        plain_search, cross_encoder = peer('plain_search', topics), peer('sentence_rerank', reranked)
+        plain_encode, sentence_encode = (
+            peer(which, n) for which in ('plain_encode', 'sentence_encode')
+        )
+        plain_search = peer('plain_search', topics)
+        cross_encoder = peer('sentence_rerank', reranked)
         sentence_train = peer('sentence_train', steps)
 
     def share(work: float, taken: float) -> float:
@@ -197,8 +260,13 @@ def main() -> None:
         return value if device.type == 'cuda' else None
 
     pairs = reranked * hits
-    print(f'from collection to MRR@10: encode {encode:.0f} s, search {search:.0f} s, evaluate {evaluate:.0f} s')
-    trained = 3 * steps * BATCH * 2 * forward  # backward is twice forward; of queries, short, nothing is counted
+    print(
+        f'from collection to MRR@10: encode {encode:.0f} s, search {search:.0f} s, evaluate '
+        f'{evaluate:.0f} s'
+    )
+    trained = (
+        3 * steps * BATCH * 2 * forward
+    )  # backward is twice forward; of queries, short, nothing is counted
     figures.tell(
         options,
         [
@@ -209,12 +277,20 @@ def main() -> None:
             Figure(f'search, {topics:,} topics over {n:,} vectors', search, 's'),
             Figure('  of the product rate', share(2 * n * options.hidden * topics, search), '%'),
             Figure('  plain PyTorch', plain_search / search),
-            Figure(f'rerank, {reranked} topics x {hits:,}', pairs / rerank, 'pairs/s', goal(25_000)),
+            Figure(
+                f'rerank, {reranked} topics x {hits:,}', pairs / rerank, 'pairs/s', goal(25_000)
+            ),
             Figure('  of the product rate', share(pairs * pair, rerank), '%'),
             Figure('  CrossEncoder', cross_encoder / rerank, 'x', goal(8), headline=True),
             Figure(f'train, {steps} steps of {BATCH} x 2', steps / train, 'steps/s', goal(20)),
             Figure('  of the product rate', share(trained, train), '%'),
-            Figure("  sentence-transformers' trainer", sentence_train / train, 'x', goal(2), headline=True),
+            Figure(
+                "  sentence-transformers' trainer",
+                sentence_train / train,
+                'x',
+                goal(2),
+                headline=True,
+            ),
             Figure('from collection to MRR@10', encode + search + evaluate, 's'),
         ],
     )

@@ -1,8 +1,10 @@
-"""The peers of `gpu.py`, each a command of its own, so that its time has start-up and first batches in it, as ours.
+"""The peers of `gpu.py`, each a command of its own, so that its time has start-up and first batches
+in it, as ours.
 
 python benchmarks/gpu_peers.py PEER --folder FOLDER --device cuda --dtype bfloat16 --take N
 
-FOLDER holds what `gpu.py` made; N is how many passages are encoded, topics are reranked or searched, or steps trained.
+FOLDER holds what `gpu.py` made; N is how many passages are encoded, topics are reranked or
+searched, or steps trained.
 """
 
 from __future__ import annotations
@@ -31,18 +33,24 @@ def texts(path: Path, n: int) -> list[str]:
     return [text for _, text in lines(path, n)]
 
 
-def mean_vectors(folder: Path, passages: list[str], device: str, dtype: torch.dtype) -> torch.Tensor:
+def mean_vectors(
+    folder: Path, passages: list[str], device: str, dtype: torch.dtype
+) -> torch.Tensor:
     """Hugging Face's BERT on batches of like length, mean over tokens: (n, h)."""
     from transformers import AutoTokenizer, BertModel
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = BertModel.from_pretrained(folder, dtype=dtype, add_pooling_layer=False).to(device).eval()
+    model = (
+        BertModel.from_pretrained(folder, dtype=dtype, add_pooling_layer=False).to(device).eval()
+    )
     order = sorted(range(len(passages)), key=lambda row: len(passages[row]))
     vectors = torch.empty(len(passages), model.config.hidden_size, dtype=dtype, device=device)
     for first in range(0, len(order), _BATCH):
         rows = order[first : first + _BATCH]
         batch = [passages[row] for row in rows]
-        inputs = tokenizer(batch, padding=True, truncation=True, max_length=_LIMIT, return_tensors='pt').to(device)
+        inputs = tokenizer(
+            batch, padding=True, truncation=True, max_length=_LIMIT, return_tensors='pt'
+        ).to(device)
         mask = inputs['attention_mask'][:, :, None]
         hidden = model(**inputs).last_hidden_state
         vectors[rows] = (hidden * mask).sum(dim=1) / mask.sum(dim=1)
@@ -52,7 +60,10 @@ def mean_vectors(folder: Path, passages: list[str], device: str, dtype: torch.dt
 def plain_encode(given: argparse.Namespace, dtype: torch.dtype) -> None:
     """Passages to vectors, in plain PyTorch."""
     vectors = mean_vectors(
-        given.folder / 'repbert', texts(given.folder / 'collection.tsv', given.take), given.device, dtype
+        given.folder / 'repbert',
+        texts(given.folder / 'collection.tsv', given.take),
+        given.device,
+        dtype,
     )
     np.save(given.folder / 'plain.npy', vectors.float().cpu().numpy())
 
@@ -61,26 +72,38 @@ def plain_search(given: argparse.Namespace, dtype: torch.dtype) -> None:
     """Topics over our index's vectors: `mm` and `topk`."""
     shards = sorted((given.folder / 'index').glob('shard-*/vectors.npy'))
     kind = torch.float16 if given.device != 'cpu' else torch.float32
-    vectors = torch.cat([torch.from_numpy(np.load(shard)).to(given.device, kind) for shard in shards])
+    vectors = torch.cat(
+        [torch.from_numpy(np.load(shard)).to(given.device, kind) for shard in shards]
+    )
     topics = texts(given.folder / 'topics.tsv', given.take)
     queries = mean_vectors(given.folder / 'repbert', topics, given.device, dtype).to(kind)
     with open(given.folder / 'plain.txt', 'w', encoding='utf-8') as stream:
         for first in range(0, len(queries), _CHUNK):
-            best = (queries[first : first + _CHUNK] @ vectors.T).topk(min(_HITS, len(vectors)), dim=1)
+            best = (queries[first : first + _CHUNK] @ vectors.T).topk(
+                min(_HITS, len(vectors)), dim=1
+            )
             for number, (scores, rows) in enumerate(
                 zip(best.values.tolist(), best.indices.tolist(), strict=True), first
             ):
                 hits = enumerate(zip(rows, scores, strict=True), 1)
-                stream.writelines(f'{number} Q0 {row} {rank} {score} plain\n' for rank, (row, score) in hits)
+                stream.writelines(
+                    f'{number} Q0 {row} {rank} {score} plain\n' for rank, (row, score) in hits
+                )
 
 
 def sentence_encode(given: argparse.Namespace, dtype: torch.dtype) -> None:
     """Passages to vectors, by sentence-transformers."""
     from sentence_transformers import SentenceTransformer
 
-    model = SentenceTransformer(str(given.folder / 'repbert'), device=given.device, model_kwargs={'dtype': dtype})
+    model = SentenceTransformer(
+        str(given.folder / 'repbert'), device=given.device, model_kwargs={'dtype': dtype}
+    )
     model.max_seq_length = _LIMIT
-    model.encode(texts(given.folder / 'collection.tsv', given.take), batch_size=_BATCH, show_progress_bar=False)
+    model.encode(
+        texts(given.folder / 'collection.tsv', given.take),
+        batch_size=_BATCH,
+        show_progress_bar=False,
+    )
 
 
 def sentence_rerank(given: argparse.Namespace, dtype: torch.dtype) -> None:
@@ -96,7 +119,10 @@ def sentence_rerank(given: argparse.Namespace, dtype: torch.dtype) -> None:
     topics = lines(given.folder / 'topics.tsv', given.take)
     pairs = [(topic, passages[docid]) for qid, topic in topics for docid in candidates[qid]]
     model = CrossEncoder(
-        str(given.folder / 'monobert'), device=given.device, max_length=512, model_kwargs={'dtype': dtype}
+        str(given.folder / 'monobert'),
+        device=given.device,
+        max_length=512,
+        model_kwargs={'dtype': dtype},
     )
     model.predict(pairs, batch_size=_BATCH, show_progress_bar=False)
 
@@ -111,11 +137,15 @@ def sentence_train(given: argparse.Namespace, dtype: torch.dtype) -> None:
     )
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    passages, topics = (dict(lines(given.folder / name, 1 << 60)) for name in ('collection.tsv', 'topics.tsv'))
+    passages, topics = (
+        dict(lines(given.folder / name, 1 << 60)) for name in ('collection.tsv', 'topics.tsv')
+    )
     triples = lines(given.folder / 'triples.tsv', 1 << 60)
     columns = {
         name: [source[line[place]] for line in triples]
-        for place, (name, source) in enumerate((('anchor', topics), ('positive', passages), ('negative', passages)))
+        for place, (name, source) in enumerate(
+            (('anchor', topics), ('positive', passages), ('negative', passages))
+        )
     }
     model = SentenceTransformer(str(given.folder / 'repbert'), device=given.device)
     model.max_seq_length = _LIMIT
@@ -130,15 +160,22 @@ def sentence_train(given: argparse.Namespace, dtype: torch.dtype) -> None:
         disable_tqdm=True,
     )
     loss = MultipleNegativesRankingLoss(model)
-    SentenceTransformerTrainer(model, arguments, train_dataset=Dataset.from_dict(columns), loss=loss).train()
+    SentenceTransformerTrainer(
+        model, arguments, train_dataset=Dataset.from_dict(columns), loss=loss
+    ).train()
 
 
-PEERS = {one.__name__: one for one in (plain_encode, plain_search, sentence_encode, sentence_rerank, sentence_train)}
+PEERS = {
+    one.__name__: one
+    for one in (plain_encode, plain_search, sentence_encode, sentence_rerank, sentence_train)
+}
 
 
 def main() -> None:
     """Run a peer."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument('peer', choices=PEERS)
     parser.add_argument('--folder', type=Path, required=True)
     parser.add_argument('--device', default='cuda')

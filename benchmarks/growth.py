@@ -1,11 +1,14 @@
-"""Growth with the number of passages: for each size, a process makes a bundle, opens it, searches it, builds --ann.
+"""Growth with the number of passages: for each size, a process makes a bundle, opens it, searches
+it, builds --ann.
 
-python benchmarks/growth.py [--sizes 10000 100000 1000000] [--dimension 384] [--queries 200] [--no-ann]
+python benchmarks/growth.py [--sizes 10000 100000 1000000] [--dimension 384] [--queries 200]
+[--no-ann]
 
-Vectors are standard normal times 1/sqrt(rank) along the dimension of that rank, each made from its row's number when it
-is asked for, so that the peak memory is that of writing. The table has each figure and its growth from the smallest to
-the largest size, divided by that of the number of passages (1.00 is linear; opening should stay constant). An index is
-opened once its checksums can be remembered, two seconds after it was written. No model is run.
+Vectors are standard normal times 1/sqrt(rank) along the dimension of that rank, each made from its
+row's number when it is asked for, so that the peak memory is that of writing. The table has each
+figure and its growth from the smallest to the largest size, divided by that of the number of
+passages (1.00 is linear; opening should stay constant). An index is opened once its checksums can
+be remembered, two seconds after it was written. No model is run.
 """
 
 from __future__ import annotations
@@ -31,13 +34,19 @@ from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.search.exact import ExactIndex
 
-_REMEMBERED = 2.5  # seconds after which a file's checksum is remembered, since it can no longer change unseen
+_REMEMBERED = (
+    2.5  # seconds after which a file's checksum is remembered, since it can no longer change unseen
+)
 
 
 class Synthetic:
     """An encoder of row numbers."""
 
-    name, weights_sha256, limit, precision, pooling = 'synthetic', '0' * 64, 1, 'float32', 'mean'
+    name = 'synthetic'
+    weights_sha256 = '0' * 64
+    limit = 1
+    precision = 'float32'
+    pooling = 'mean'
     config_sha256 = tokenizer_sha256 = None
 
     def __init__(self, dimension: int) -> None:
@@ -94,7 +103,9 @@ def measured(count: int, options: argparse.Namespace) -> dict[str, float]:
 
             found['ann build s'] = once(lambda: build_ann(bundle, recall=0.9))
             index = AnnIndex(bundle)
-            found['ann one ms'] = 1000 * best_times({'': lambda: ann.search(bundle, index, queries[:1], 1000)}, 5)['']
+            found['ann one ms'] = (
+                1000 * best_times({'': lambda: ann.search(bundle, index, queries[:1], 1000)}, 5)['']
+            )
             found['ann recall'] = index.record.recall
             found['ann peak MB'] = peak()
     return found
@@ -107,36 +118,69 @@ def main() -> None:
     parser.add_argument('--dimension', type=int, default=384)
     parser.add_argument('--queries', type=int, default=200)
     parser.add_argument('--no-ann', dest='ann', action='store_false')
-    parser.add_argument('--here', action='store_true', help='measure the one size in this process, as JSON')
+    parser.add_argument(
+        '--here', action='store_true', help='measure the one size in this process, as JSON'
+    )
     options = parser.parse_args()
     if options.here:
         print(json.dumps(measured(options.sizes[0], options)))
         return
     rows = []
     for size in options.sizes:
-        command = [sys.executable, __file__, '--here', '--sizes', str(size), '--dimension', str(options.dimension)]
+        command = [
+            sys.executable,
+            __file__,
+            '--here',
+            '--sizes',
+            str(size),
+            '--dimension',
+            str(options.dimension),
+        ]
         command += ['--queries', str(options.queries), *([] if options.ann else ['--no-ann'])]
-        rows.append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout))
-    first, last = rows[0], rows[-1]
+        rows.append(
+            json.loads(
+                subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            )
+        )
+    first = rows[0]
+    last = rows[-1]
     times = last['passages'] / first['passages']
-    print('| figure | ' + ' | '.join(f'{row["passages"]:,}' for row in rows) + ' | growth / linear |')
+    print(
+        '| figure | ' + ' | '.join(f'{row["passages"]:,}' for row in rows) + ' | growth / linear |'
+    )
     print('|---|' + '---:|' * (len(rows) + 1))
     for name in (name for name in first if name != 'passages'):
         growth = last[name] / first[name] / times
-        print(f'| {name} | ' + ' | '.join(f'{row[name]:.4g}' for row in rows) + f' | {growth:.3g} |')
+        print(
+            f'| {name} | ' + ' | '.join(f'{row[name]:.4g}' for row in rows) + f' | {growth:.3g} |'
+        )
     spread = f'{last["passages"]:,} passages against {first["passages"]:,}'
     queries = f'{options.queries} ms'
     figures.tell(
         options,
         [
-            Figure(f'opening an index: {spread}', last['open ms'] / first['open ms'], 'x', 1.1, at_most=True),
+            Figure(
+                f'opening an index: {spread}',
+                last['open ms'] / first['open ms'],
+                'x',
+                1.1,
+                at_most=True,
+            ),
             *(
                 Figure(
-                    f'{told}, growth over linear: {spread}', last[name] / first[name] / times, 'x', 1.1, at_most=True
+                    f'{told}, growth over linear: {spread}',
+                    last[name] / first[name] / times,
+                    'x',
+                    1.1,
+                    at_most=True,
                 )
                 for told, name in (('writing', 'write s'), ('exact search, many queries', queries))
             ),
-            Figure(f'memory of search, growth: {spread}', last['search peak MB'] / first['search peak MB'], 'x'),
+            Figure(
+                f'memory of search, growth: {spread}',
+                last['search peak MB'] / first['search peak MB'],
+                'x',
+            ),
         ],
     )
 

@@ -1,4 +1,5 @@
-"""Peak memory of the regressions' large steps at 1% and 10% of their real size, extrapolated to all of it.
+"""Peak memory of the regressions' large steps at 1% and 10% of their real size, extrapolated to all
+of it.
 
 python benchmarks/real_size_memory.py
 """
@@ -12,14 +13,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-PASSAGES, TOPICS, DEPTH = 8_841_823, 6_980, 1000  # MS MARCO passages, dev.small
+# MS MARCO passages, dev.small
+PASSAGES = 8_841_823
+TOPICS = 6_980
+DEPTH = 1000
 CHARACTERS = 328  # of a passage on average: 2.9 GB
 SHARES = (0.01, 0.1)
 
 
 def collection(folder: Path, share: float) -> Path:
     """Write `docid<TAB>text` lines for a share of the passages."""
-    chance, path = random.Random(0), folder / 'collection.tsv'
+    chance = random.Random(0)
+    path = folder / 'collection.tsv'
     words = [f'{chance.getrandbits(24):x}' for _ in range(50_000)]
     with open(path, 'w', encoding='utf-8') as stream:
         for docid in range(round(PASSAGES * share)):
@@ -29,7 +34,8 @@ def collection(folder: Path, share: float) -> Path:
 
 def run(folder: Path, name: str, share: float, seed: int) -> Path:
     """Write `qid<TAB>docid<TAB>rank` lines for a share of the topics."""
-    chance, path = random.Random(seed), folder / name
+    chance = random.Random(seed)
+    path = folder / name
     with open(path, 'w', encoding='utf-8') as stream:
         for qid in range(round(TOPICS * share)):
             for rank, docid in enumerate(chance.sample(range(PASSAGES), DEPTH), 1):
@@ -53,13 +59,24 @@ def step(name: str, folder: Path) -> None:
     else:
         from pyserini_repbert.commands.fusion import main
 
-        main(['--runs', str(folder / 'a.tsv'), str(folder / 'b.tsv'), '--output', str(folder / 'c.txt'), '--quiet'])
+        main(
+            [
+                '--runs',
+                str(folder / 'a.tsv'),
+                str(folder / 'b.tsv'),
+                '--output',
+                str(folder / 'c.txt'),
+                '--quiet',
+            ]
+        )
 
 
 def peak(name: str, folder: Path) -> float:
     """The peak memory of a step's process, in GB."""
     command = [sys.executable, __file__, name, str(folder)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+    return float(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1]
+    )
 
 
 def main() -> None:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 
 
 def best_times(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The shortest of `rounds` times of each contender, in seconds, after an untimed call of each."""
+    """The shortest of `rounds` times of each contender, in seconds, after an untimed call of
+    each.
+    """
     for run in contenders.values():
         run()
     best = dict.fromkeys(contenders, float('inf'))
@@ -20,7 +22,9 @@ def best_times(contenders: Mapping[str, Callable[[], object]], rounds: int) -> d
 
 
 def in_turn(contenders: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """The results of each contender, seconds by its own clock, in `rounds` rounds, after an uncounted call of each."""
+    """The results of each contender, seconds by its own clock, in `rounds` rounds, after an
+    uncounted call of each.
+    """
     for run in contenders.values():
         run()
     found: dict[str, list[float]] = {name: [] for name in contenders}

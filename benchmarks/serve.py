@@ -1,14 +1,18 @@
-"""The service under load, over HTTP on 127.0.0.1: throughput, latency, wrong or lost answers, memory; against Pyserini.
+"""The service under load, over HTTP on 127.0.0.1: throughput, latency, wrong or lost answers,
+memory; against Pyserini.
 
-    python benchmarks/serve.py [--requests 2000] [--clients 16] [--many 50] [--memory 20000] [--python PYTHON]
+    python benchmarks/serve.py [--requests 2000] [--clients 16] [--many 50] [--memory 20000]
+    [--python PYTHON]
 
-Dense search of the demo: one client that asks one question after the other, then 16 at once, then 50; each answer is
-compared with the one that the first client got (the same docids, but that neighbours may change places whose scores
-are within 1e-4). Memory is the server's resident set after each quarter of `--memory` requests. BM25: requests a second
-of this service and of Pyserini's REST server (2.x; `--python` names one that has it) on the same Lucene index, 8 at
-once; the servers run in turn, and are asked every question once, since Pyserini's remembers its last answers. Answers
-with an error, and connections that the server closes or resets, count as lost; the client then connects anew. A request
-that is refused (429) is sent again after one to two times the seconds that the service asks for.
+Dense search of the demo: one client that asks one question after the other, then 16 at once, then
+50; each answer is compared with the one that the first client got (the same docids, but that
+neighbours may change places whose scores are within 1e-4). Memory is the server's resident set
+after each quarter of `--memory` requests. BM25: requests a second of this service and of Pyserini's
+REST server (2.x; `--python` names one that has it) on the same Lucene index, 8 at once; the servers
+run in turn, and are asked every question once, since Pyserini's remembers its last answers. Answers
+with an error, and connections that the server closes or resets, count as lost; the client then
+connects anew. A request that is refused (429) is sent again after one to two times the seconds that
+the service asks for.
 """
 
 from __future__ import annotations
@@ -51,8 +55,12 @@ class Load:
     """What clients saw."""
 
     seconds: float = 0.0  # from the first request to the last answer
-    latencies: list[float] = field(default_factory=list)  # of answers, in seconds, since the client asked last
-    answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # target -> hits, if none were known
+    latencies: list[float] = field(
+        default_factory=list
+    )  # of answers, in seconds, since the client asked last
+    answers: dict[str, list[dict[str, Any]]] = field(
+        default_factory=dict
+    )  # target -> hits, if none were known
     wrong: int = 0  # answers that differ from the known ones
     lost: int = 0  # requests without an answer
     refused: int = 0  # answers with status 429
@@ -69,12 +77,15 @@ class Load:
         return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-async def _get(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str) -> tuple[int, bytes]:
+async def _get(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str
+) -> tuple[int, bytes]:
     """The status and the body of an answer; of status 429, the seconds to wait."""
     writer.write(f'GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.encode())
     head = await reader.readuntil(b'\r\n\r\n')
     headers = dict(line.partition(b':')[::2] for line in head.lower().split(b'\r\n'))
-    status, body = int(head[9:12]), await reader.readexactly(int(headers[b'content-length']))
+    status = int(head[9:12])
+    body = await reader.readexactly(int(headers[b'content-length']))
     return status, headers[b'retry-after'] if status == 429 else body
 
 
@@ -82,7 +93,9 @@ async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWri
     return await asyncio.open_connection('127.0.0.1', port, limit=1 << 22)
 
 
-async def _client(port: int, targets: Iterator[str], load: Load, known: dict[str, list[dict[str, Any]]] | None) -> None:
+async def _client(
+    port: int, targets: Iterator[str], load: Load, known: dict[str, list[dict[str, Any]]] | None
+) -> None:
     connection = None
     for target in targets:
         try:
@@ -126,9 +139,14 @@ def _same(found: list[dict[str, Any]], known: list[dict[str, Any]]) -> bool:
 
 
 def run(
-    port: int, targets: list[str], n: int, clients: int, known: dict[str, list[dict[str, Any]]] | None = None
+    port: int,
+    targets: list[str],
+    n: int,
+    clients: int,
+    known: dict[str, list[dict[str, Any]]] | None = None,
 ) -> Load:
-    """The load of `n` requests, for the targets again and again; a client sends the next when it has its answer.
+    """The load of `n` requests, for the targets again and again; a client sends the next when it
+    has its answer.
 
     `known` are the hits that answers should have, by target; None to collect them.
     """
@@ -189,12 +207,15 @@ def dense(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
         alone = run(port, targets, options.requests // 4, 1, known)
         together = run(port, targets, options.requests, options.clients, known)
         many = run(port, targets, options.requests, options.many, known)
-        sizes, later = [resident(process.pid)], []
+        sizes = [resident(process.pid)]
+        later = []
         for _ in range(4):
             later.append(run(port, targets, options.memory // 4, options.clients, known))
             sizes.append(resident(process.pid))
     with server(_ours(options, '--precision', 'auto'), '/readyz') as (_, port):
-        run(port, targets, 100, 1)  # its answers are not compared: bfloat16 rounds a batch otherwise than a query alone
+        run(
+            port, targets, 100, 1
+        )  # its answers are not compared: bfloat16 rounds a batch otherwise than a query alone
         quick = run(port, targets, options.requests, options.many)
     with tempfile.TemporaryDirectory() as place:
         settings = Path(place) / 'serve.yaml'
@@ -215,25 +236,52 @@ def dense(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
         print(f'dense, clients: {name:11s} {load.rate:8.1f} requests/s, {quantiles}')
     print('resident MiB after each quarter: ' + ', '.join(f'{size:.0f}' for size in sizes))
     loads += later
-    wrong, lost = sum(load.wrong for load in loads), sum(load.lost for load in loads)
+    wrong = sum(load.wrong for load in loads)
+    lost = sum(load.lost for load in loads)
     n = lost + sum(len(load.latencies) for load in loads)
     print(f'wrong answers {wrong}, lost {lost} of {n:,}')
-    at_once, growth = f'{options.clients} clients at once', 100 * (sizes[-1] / sizes[1] - 1)
-    refused, median = 100 * limited.refused / (limited.refused + options.requests), alone.at(0.5)
+    at_once = f'{options.clients} clients at once'
+    growth = 100 * (sizes[-1] / sizes[1] - 1)
+    refused = 100 * limited.refused / (limited.refused + options.requests)
+    median = alone.at(0.5)
     p99 = f'its p99 at {options.many} clients, of the median alone'
     return [
-        Figure(f'dense search over HTTP, {at_once}: one client', together.rate / alone.rate, goal=GOAL_TOGETHER),
+        Figure(
+            f'dense search over HTTP, {at_once}: one client',
+            together.rate / alone.rate,
+            goal=GOAL_TOGETHER,
+        ),
         Figure(p99, many.at(0.99) / median, 'times', GOAL_P99, True),
         Figure('the same with --precision auto', quick.at(0.99) / median, 'times', GOAL_P99, True),
-        Figure(f'the same where {_WAITING} may wait', limited.at(0.99) / median, 'times', GOAL_P99, True),
+        Figure(
+            f'the same where {_WAITING} may wait',
+            limited.at(0.99) / median,
+            'times',
+            GOAL_P99,
+            True,
+        ),
         Figure(f'requests refused where {_WAITING} may wait', refused, '%'),
         Figure(f'wrong or lost answers of {n:,}', wrong + lost, '', 0, True),
-        Figure(f'memory, last quarter of {options.memory:,} requests over the first', growth, '%', GOAL_GROWTH, True),
+        Figure(
+            f'memory, last quarter of {options.memory:,} requests over the first',
+            growth,
+            '%',
+            GOAL_GROWTH,
+            True,
+        ),
     ]
 
 
 def _ours(options: argparse.Namespace, *more: str) -> list[str]:
-    own = [options.python, '-m', 'pyserini_repbert.serve', '--index', 'demo', '--rerankers', '--quiet']
+    own = [
+        options.python,
+        '-m',
+        'pyserini_repbert.serve',
+        '--index',
+        'demo',
+        '--rerankers',
+        '--quiet',
+    ]
     return [*own, '--log-file', os.devnull, *more]
 
 
@@ -248,7 +296,8 @@ def sparse(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
     version = _pyserini(options.python)
     if not version or version.startswith(('0.', '1.')):
         print(
-            f"BM25 is left out: {options.python} has Pyserini {version or 'not at all'}, only 2.x's REST server takes "
+            f'BM25 is left out: {options.python} has Pyserini {version or "not at all"}, only '
+            f"2.x's REST server takes "
             'an index of its own: --python names one that has it'
         )
         return []
@@ -256,9 +305,25 @@ def sparse(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
     rates: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as place:
         settings = Path(place) / 'serve.yaml'
-        settings.write_text(f'indexes:\n  lucene: {json.dumps(str(Path(folder).resolve()))}\n', encoding='utf-8')
-        ours = [options.python, '-m', 'pyserini_repbert.serve', '--rerankers', '--log-file', os.devnull, '--quiet']
-        theirs = [options.python, '-m', 'pyserini_repbert', 'pyserini.server.rest', '--no-prebuilt-indexes']
+        settings.write_text(
+            f'indexes:\n  lucene: {json.dumps(str(Path(folder).resolve()))}\n', encoding='utf-8'
+        )
+        ours = [
+            options.python,
+            '-m',
+            'pyserini_repbert.serve',
+            '--rerankers',
+            '--log-file',
+            os.devnull,
+            '--quiet',
+        ]
+        theirs = [
+            options.python,
+            '-m',
+            'pyserini_repbert',
+            'pyserini.server.rest',
+            '--no-prebuilt-indexes',
+        ]
         theirs += ['--host', '127.0.0.1', '--log-file', os.devnull]
         commands = {'ours': (ours, '/readyz'), "Pyserini's": (theirs, '/openapi.yaml')}
         for name, (command, ready) in commands.items():
@@ -267,31 +332,48 @@ def sparse(options: argparse.Namespace, queries: list[str]) -> list[Figure]:
                 run(port, targets[-50:], 50, 1)  # opens the index, and lets Java warm up
                 load = run(port, targets[:-50], len(targets) - 50, 8)
                 if load.lost:
-                    print(f'{name}: {load.lost} of {len(targets) - 50} not answered ({load.resets} by a reset)')
+                    print(
+                        f'{name}: {load.lost} of {len(targets) - 50} not answered ({load.resets} '
+                        f'by a reset)'
+                    )
                 rates[name] = load.rate
     for name, rate in rates.items():
         print(f'BM25, 8 clients, {name:10s} {rate:8.1f} requests/s')
     ours, other = rates.values()
     if not other:
         raise SystemExit(f"Pyserini {version}'s server answered nothing: there is no ratio")
-    return [Figure("BM25 over HTTP, 8 clients: Pyserini's REST server", ours / other, goal=GOAL_PYSERINI)]
+    return [
+        Figure(
+            "BM25 over HTTP, 8 clients: Pyserini's REST server", ours / other, goal=GOAL_PYSERINI
+        )
+    ]
 
 
 def main() -> None:
     """Run the parts, print ratios last."""
     parser = figures.parser(__doc__, ('fastapi', 'uvicorn', 'prometheus_client'))
-    parser.add_argument('--questions', type=int, default=1355, help='how many different ones are asked')
+    parser.add_argument(
+        '--questions', type=int, default=1355, help='how many different ones are asked'
+    )
     parser.add_argument('--requests', type=int, default=2000)
     parser.add_argument('--clients', type=int, default=16)
     parser.add_argument('--many', type=int, default=50)
     parser.add_argument('--memory', type=int, default=20_000)
     parser.add_argument('--python', default=sys.executable, help='of both servers')
     parser.add_argument('--lucene', help="a Lucene index instead of the demo's")
-    parser.add_argument('--parts', nargs='+', default=['dense', 'sparse'], choices=('dense', 'sparse'))
+    parser.add_argument(
+        '--parts', nargs='+', default=['dense', 'sparse'], choices=('dense', 'sparse')
+    )
     options = parser.parse_args()
-    queries = [topic.text for name in ('demo', 'demo-train') for topic in load_topics(name)][: options.questions]
+    queries = [topic.text for name in ('demo', 'demo-train') for topic in load_topics(name)][
+        : options.questions
+    ]
     print(f'{len(queries)} questions, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}')
-    told = [figure for part in options.parts for figure in {'dense': dense, 'sparse': sparse}[part](options, queries)]
+    told = [
+        figure
+        for part in options.parts
+        for figure in {'dense': dense, 'sparse': sparse}[part](options, queries)
+    ]
     figures.tell(options, told)
 
 

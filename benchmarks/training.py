@@ -1,11 +1,14 @@
-"""Training: steps a second of ours and of sentence-transformers, with the same pairs, batches, lengths and optimizer.
+"""Training: steps a second of ours and of sentence-transformers, with the same pairs, batches,
+lengths and optimizer.
 
 pip install sentence-transformers datasets peft
-python benchmarks/training.py [--steps 6] [--batch 16] [--rounds 2] [--threads 2] [--kinds full lora]
+python benchmarks/training.py [--steps 6] [--batch 16] [--rounds 2] [--threads 2] [--kinds full
+lora]
 
-Both train all-MiniLM-L6-v2 on questions of demo-train and their passages, in the same order, in float32, with AdamW,
-clipped gradients and dropout; ours with RepBERT's margin over in-batch negatives (eq. 4), theirs with
-MultipleNegativesRankingLoss over as large a matrix of similarities. A round's first step is not counted.
+Both train all-MiniLM-L6-v2 on questions of demo-train and their passages, in the same order, in
+float32, with AdamW, clipped gradients and dropout; ours with RepBERT's margin over in-batch
+negatives (eq. 4), theirs with MultipleNegativesRankingLoss over as large a matrix of similarities.
+A round's first step is not counted.
 """
 
 from __future__ import annotations
@@ -43,9 +46,16 @@ from pyserini_repbert.train.sources import Instance, InstanceStream, TrainingSou
 from pyserini_repbert.train.trainer import RankingTrainer
 
 BASE = 'minilm'
-RANKING = {'max_query_length': 64, 'max_doc_length': 256}  # the longest question has 21 wordpieces: none is cut
+RANKING = {
+    'max_query_length': 64,
+    'max_doc_length': 256,
+}  # the longest question has 21 wordpieces: none is cut
 MAX_LENGTH = 258  # with [CLS] and [SEP]
-RATE, DECAY, CLIP, RANK, ALPHA = 2e-5, 0.01, 1.0, 8, 16
+RATE = 2e-5
+DECAY = 0.01
+CLIP = 1.0
+RANK = 8
+ALPHA = 16
 GOAL = 1.5
 
 
@@ -87,7 +97,14 @@ def ours(
         data=(source.source,),
         ranking=RANKING,
         adapter=Adapter(rank=RANK, alpha=ALPHA) if adapter else None,
-        training=Training(steps, batch, learning_rate=RATE, weight_decay=DECAY, max_grad_norm=CLIP, log_every=steps),
+        training=Training(
+            steps,
+            batch,
+            learning_rate=RATE,
+            weight_decay=DECAY,
+            max_grad_norm=CLIP,
+            log_every=steps,
+        ),
     )
     base = open_base(BASE)
     task = new_task(recipe, base, [source])
@@ -119,7 +136,9 @@ def theirs(
     )
 
     def in_order(dataset: Any, batch_size: int, drop_last: bool, **_: Any) -> DefaultBatchSampler:
-        return DefaultBatchSampler(SequentialSampler(dataset), batch_size=batch_size, drop_last=drop_last)
+        return DefaultBatchSampler(
+            SequentialSampler(dataset), batch_size=batch_size, drop_last=drop_last
+        )
 
     def run() -> float:
         arguments = SentenceTransformerTrainingArguments(
@@ -138,7 +157,11 @@ def theirs(
         )
         clock = StepClock()
         trainer = SentenceTransformerTrainer(
-            model, arguments, train_dataset=pairs, loss=MultipleNegativesRankingLoss(model), callbacks=[clock]
+            model,
+            arguments,
+            train_dataset=pairs,
+            loss=MultipleNegativesRankingLoss(model),
+            callbacks=[clock],
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
@@ -158,20 +181,28 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     logging.disable(logging.WARNING)
-    source = TrainingSource(Source(topics='demo-train', qrels='demo-train', corpus='demo', negatives=0), 0, Guard())
+    source = TrainingSource(
+        Source(topics='demo-train', qrels='demo-train', corpus='demo', negatives=0), 0, Guard()
+    )
     instances = list(source.instances(0, 0))[: options.steps * options.batch]
     told = []
     for kind in options.kinds:
         with tempfile.TemporaryDirectory() as folder:
             data = (source, instances, options.steps, kind == 'lora', Path(folder))
-            times = in_turn({'sentence-transformers': theirs(*data), 'ours': ours(*data)}, options.rounds)
+            times = in_turn(
+                {'sentence-transformers': theirs(*data), 'ours': ours(*data)}, options.rounds
+            )
         name = {'full': 'full fine-tuning', 'lora': f'LoRA of rank {RANK}'}[kind]
-        print(f'MiniLM (6 layers, 384), {name}, batches of {options.batch}, {options.threads} threads')
+        print(
+            f'MiniLM (6 layers, 384), {name}, batches of {options.batch}, {options.threads} threads'
+        )
         for contender, seconds in times.items():
             print(f'  {contender:22s} {1 / median(seconds):6.3f} steps/s (median)')
         ratios = [peer / own for peer, own in zip(*times.values(), strict=True)]
         print(f'  ratios of rounds: from {min(ratios):.2f} to {max(ratios):.2f}')
-        told.append(Figure(f'training RepBERT, {name}: sentence-transformers', median(ratios), 'x', GOAL))
+        told.append(
+            Figure(f'training RepBERT, {name}: sentence-transformers', median(ratios), 'x', GOAL)
+        )
     figures.tell(options, told)
 
 

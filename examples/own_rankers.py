@@ -1,4 +1,5 @@
-"""A first stage and a reranker of your own: `MODULE:CLASS` names them in commands, the service and PyTerrier.
+"""A first stage and a reranker of your own: `MODULE:CLASS` names them in commands, the service and
+PyTerrier.
 
 PYTHONPATH=examples python -m pyserini_repbert.search --sparse own_rankers:SharedWords@docs.jsonl
     --rerank own_rankers:ShortestFirst@50 --query 'why do tomatoes split'
@@ -13,18 +14,27 @@ from pyserini_repbert.rerank import Reranker
 
 
 class SharedWords(Ranker):
-    """Scores a passage of a JSON lines corpus (`id`, `contents`) by how many of its words are in the query."""
+    """Scores a passage of a JSON lines corpus (`id`, `contents`) by how many of its words are in
+    the query.
+    """
 
     def __init__(self, index):
         with open(index, encoding='utf-8') as lines:
-            self.passages = {passage['id']: passage['contents'] for passage in map(json.loads, lines)}
+            self.passages = {
+                passage['id']: passage['contents'] for passage in map(json.loads, lines)
+            }
 
     def _rank(self, topics, run, k, trace):
         return {topic.qid: self._ranking(set(topic.text.lower().split())) for topic in topics}
 
     def _ranking(self, words):
-        shared = {docid: sum(word in words for word in text.lower().split()) for docid, text in self.passages.items()}
-        return by_score([docid for docid in shared if shared[docid]], [float(n) for n in shared.values() if n])
+        shared = {
+            docid: sum(word in words for word in text.lower().split())
+            for docid, text in self.passages.items()
+        }
+        return by_score(
+            [docid for docid in shared if shared[docid]], [float(n) for n in shared.values() if n]
+        )
 
     def texts(self, docids):
         return [self.passages.get(docid) for docid in docids]

@@ -1,4 +1,6 @@
-"""Neural ranking for Pyserini: RepBERT, EPIC, monoBERT/duoBERT, CEDR, and interleave fusion with Lucene's rankings."""
+"""Neural ranking for Pyserini: RepBERT, EPIC, monoBERT/duoBERT, CEDR, and interleave fusion with
+Lucene's rankings.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ __version__ = '0.3.0'
 def lazily(
     package: str, names: Mapping[str, Sequence[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package (PEP 562) that imports `names`, by module, on first use."""
+    """`__getattr__`, `__dir__` and `__all__` of a package (PEP 562) that imports `names`, by
+    module, on first use.
+    """
     modules = {name: module for module, of_module in names.items() for name in of_module}
 
     def __getattr__(name: str) -> Any:

@@ -4,7 +4,9 @@ from pyserini_repbert.commands import start
 
 
 def main() -> None:
-    """Run the command that the first argument names; the console script `pyserini-repbert` calls it."""
+    """Run the command that the first argument names; the console script `pyserini-repbert` calls
+    it.
+    """
     start('dispatcher')
 
 

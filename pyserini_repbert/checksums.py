@@ -27,26 +27,36 @@ def digest(path: StrPath, algorithm: str = 'sha256') -> str:
 def remembered_digest(path: Path, algorithm: str = 'sha256') -> str:
     """Hexadecimal checksum of a file, remembered in the cache as long as the file seems untouched.
 
-    A file seems untouched while its size, mtime, ctime and inode are the same; ctime cannot be set back. The checksum
-    of a file changed within the last two seconds is not remembered: its next change could have the same times.
+    A file seems untouched while its size, mtime, ctime and inode are the same; ctime cannot be set
+    back. The checksum of a file changed within the last two seconds is not remembered: its next
+    change could have the same times.
     """
     status = path.stat()
     marks = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
     key = ' '.join(map(str, (path.resolve(), *marks, algorithm)))
-    note = cache_folder() / 'digests' / hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()
+    note = (
+        cache_folder()
+        / 'digests'
+        / hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()
+    )
     with contextlib.suppress(OSError, ValueError):
         known = note.read_text(encoding='ascii')
         if re.fullmatch(r'[0-9a-f]{32,128}', known):
             return known
     checksum = digest(path, algorithm)
     if time.time_ns() - status.st_ctime_ns > _TICK:
-        with contextlib.suppress(OSError), atomic_file(note) as stream:  # a read-only cache only costs time
+        with (
+            contextlib.suppress(OSError),
+            atomic_file(note) as stream,
+        ):  # a read-only cache only costs time
             stream.write(checksum)
     return checksum
 
 
 def write_checksums(folder: StrPath) -> None:
-    """Write the checksums of the files in a folder beside them, sorted by name; Lucene's lock file is left out."""
+    """Write the checksums of the files in a folder beside them, sorted by name; Lucene's lock
+    file is left out.
+    """
     place = Path(folder)
     names = summed_names(place)
     with atomic_file(place / CHECKSUMS) as stream:
@@ -55,19 +65,23 @@ def write_checksums(folder: StrPath) -> None:
 
 def summed_names(folder: Path) -> list[str]:
     """The names of the files in a folder that have checksums."""
-    return sorted(path.name for path in folder.iterdir() if path.is_file() and path.name not in _LEFT_OUT)
+    return sorted(
+        path.name for path in folder.iterdir() if path.is_file() and path.name not in _LEFT_OUT
+    )
 
 
 def verify_checksums(folder: StrPath, required: Iterable[str] = (), remembered: bool = True) -> int:
     """Compare the files of a folder with the checksums beside them; how many were compared.
 
-    Raises DamagedFileError where a file is missing or has another checksum, or where the checksums cannot be read or
-    lack a `required` name.
+    Raises DamagedFileError where a file is missing or has another checksum, or where the checksums
+    cannot be read or lack a `required` name.
     """
     path = Path(folder) / CHECKSUMS
     sums: dict[str, str] = {}
     again = f'restore the file, or make {folder} again'
-    for number, line in enumerate(path.read_bytes().decode('utf-8', 'replace').splitlines(keepends=True), 1):
+    for number, line in enumerate(
+        path.read_bytes().decode('utf-8', 'replace').splitlines(keepends=True), 1
+    ):
         match = _LINE.fullmatch(line)
         if match is None or match[2] in sums:
             raise DamagedFileError(f"{path}:{number}: expected 'sha256  name': {again}")
@@ -80,7 +94,9 @@ def verify_checksums(folder: StrPath, required: Iterable[str] = (), remembered: 
 
 
 def compare_digest(path: Path, sha256: str, source: Path, remembered: bool = True) -> None:
-    """Compare a file with its checksum in the file `source`. Raises DamagedFileError if it differs or is missing.
+    """Compare a file with its checksum in the file `source`.
+
+    Raises DamagedFileError if it differs or is missing.
 
     A checksum that is `remembered` is trusted as long as the file seems untouched.
     """

@@ -1,4 +1,6 @@
-"""Downloads that continue where they stopped, and appear under their name only when their checksum is right."""
+"""Downloads that continue where they stopped, and appear under their name only when their
+checksum is right.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,12 @@ _TIMEOUT = 60  # seconds without a byte
 
 
 def is_offline() -> bool:
-    """Whether downloads are forbidden: `--offline`, which sets $PYSERINI_REPBERT_OFFLINE, or $HF_HUB_OFFLINE."""
-    return any(os.environ.get(name, '') not in ('', '0') for name in (OFFLINE_VARIABLE, 'HF_HUB_OFFLINE'))
+    """Whether downloads are forbidden: `--offline`, which sets $PYSERINI_REPBERT_OFFLINE, or
+    $HF_HUB_OFFLINE.
+    """
+    return any(
+        os.environ.get(name, '') not in ('', '0') for name in (OFFLINE_VARIABLE, 'HF_HUB_OFFLINE')
+    )
 
 
 def downloads_folder() -> Path:
@@ -31,28 +37,45 @@ def downloads_folder() -> Path:
 
 
 def fetch_entry(entry: Entry, on_progress: Callable[[int], object] = int) -> Path:
-    """The downloaded file of a catalog entry, fetched if it is not there yet; errors are those of `fetch`."""
+    """The downloaded file of a catalog entry, fetched if it is not there yet; errors are those
+    of `fetch`.
+    """
     source: Mapping[str, Any] = entry.values['download']
     return fetch(
-        source['address'], downloads_folder() / source['file'], source['md5'], source['size'], entry.name, on_progress
+        source['address'],
+        downloads_folder() / source['file'],
+        source['md5'],
+        source['size'],
+        entry.name,
+        on_progress,
     )
 
 
 def fetch(
-    address: str, target: Path, md5: str | None, size: str, name: str, on_progress: Callable[[int], object] = int
+    address: str,
+    target: Path,
+    md5: str | None,
+    size: str,
+    name: str,
+    on_progress: Callable[[int], object] = int,
 ) -> Path:
-    """Download `address` to `target`, continuing `target.part`, and verify its MD5; returns `target`.
+    """Download `address` to `target`, continuing `target.part`, and verify its MD5; returns
+    `target`.
 
-    A target that exists is only verified. `md5` is None where none is published; `size` ('386 MB') and `name` are for
-    messages; `on_progress` is called with the number of bytes received since its last call.
+    A target that exists is only verified. `md5` is None where none is published; `size` ('386 MB')
+    and `name` are for messages; `on_progress` is called with the number of bytes received since its
+    last call.
 
-    Raises MissingResourceError, with what to fetch by hand and where to put it, if downloads are off or the address
-    cannot be reached; DamagedFileError for another checksum than the expected one.
+    Raises MissingResourceError, with what to fetch by hand and where to put it, if downloads are
+    off or the address cannot be reached; DamagedFileError for another checksum than the expected
+    one.
     """
     if target.is_file():
         md5_here = remembered_digest(target, 'md5')
         if md5 is not None and md5_here != md5:
-            raise DamagedFileError(f'{target} has MD5 {md5_here}, expected {md5}: delete it and fetch it again')
+            raise DamagedFileError(
+                f'{target} has MD5 {md5_here}, expected {md5}: delete it and fetch it again'
+            )
         return target
     by_hand = f'{target.name} ({size}) from {address} and put it at {target}'
     if is_offline():
@@ -62,14 +85,20 @@ def fetch(
     try:
         with within_limits(part):
             _receive(address, part, on_progress)
-    except (OSError, http.client.HTTPException, UnicodeError) as error:  # resets, time-outs, answers that are no HTTP
+    except (
+        OSError,
+        http.client.HTTPException,
+        UnicodeError,
+    ) as error:  # resets, time-outs, answers that are no HTTP
         raise MissingResourceError(
             f"'{name}' could not be fetched ({_reason(error)}): try again, or fetch {by_hand}"
         ) from error
     sent_md5 = digest(part, 'md5')
     if md5 is not None and sent_md5 != md5:
         part.unlink()
-        raise DamagedFileError(f"'{name}': what {address} sent has MD5 {sent_md5}, expected {md5}: fetch {by_hand}")
+        raise DamagedFileError(
+            f"'{name}': what {address} sent has MD5 {sent_md5}, expected {md5}: fetch {by_hand}"
+        )
     part.replace(target)
     return target
 
@@ -88,16 +117,21 @@ def status_text(code: int) -> str:
 def _receive(address: str, part: Path, on_progress: Callable[[int], object]) -> None:
     """Append to `part` what it lacks; a server that cannot continue sends everything again."""
     received = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(address, headers={'Range': f'bytes={received}-'} if received else {})
+    request = urllib.request.Request(
+        address, headers={'Range': f'bytes={received}-'} if received else {}
+    )
     try:
         response = urllib.request.urlopen(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         if error.code != 416 or not received:
             raise
-        part.unlink()  # "range not satisfiable": it is of another file, or a whole one that was not verified
+        # "range not satisfiable": it is of another file, or a whole one that was not verified
+        part.unlink()
         return _receive(address, part, on_progress)
     with response:
-        if response.headers.get_content_type() == 'text/html':  # of Google Drive, or after a redirection
+        if (
+            response.headers.get_content_type() == 'text/html'
+        ):  # of Google Drive, or after a redirection
             raise OSError('a web page came instead of the file: a login or a confirmation, say')
         start = received if response.status == 206 else 0
         with open(part, 'ab' if start else 'wb') as stream:
@@ -110,6 +144,8 @@ def _receive(address: str, part: Path, on_progress: Callable[[int], object]) -> 
 
 
 def forbid_downloads(forbidden: bool) -> None:
-    """Forbid downloads from now on, to Hugging Face's libraries too, as `--offline` does; False changes nothing."""
+    """Forbid downloads from now on, to Hugging Face's libraries too, as `--offline` does; False
+    changes nothing.
+    """
     if forbidden:
         os.environ[OFFLINE_VARIABLE] = os.environ['HF_HUB_OFFLINE'] = '1'

@@ -1,4 +1,7 @@
-"""Every error that a user can meet. A message says what was given, what was expected and what to do, in one line."""
+"""Every error that a user can meet.
+
+A message says what was given, what was expected and what to do, in one line.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,30 @@ _MAKE_ROOM = 'make room, or write to another disk'
 _LIMITS = {
     errno.ENOSPC: ('the disk is full', _MAKE_ROOM),
     errno.EDQUOT: ('the quota of the disk is used up', _MAKE_ROOM),
-    errno.EFBIG: ("the limit of a file's size is reached", 'raise it (ulimit -f), or write to another file system'),
+    errno.EFBIG: (
+        "the limit of a file's size is reached",
+        'raise it (ulimit -f), or write to another file system',
+    ),
     errno.EMFILE: ('this process may not open more files', 'raise the limit (ulimit -n)'),
     errno.ENFILE: ('the system may not open more files', 'end other programs'),
-    errno.ENOMEM: ('the memory is used up', 'end other programs, raise the limit (ulimit -v), or use smaller batches'),
+    errno.ENOMEM: (
+        'the memory is used up',
+        'end other programs, raise the limit (ulimit -v), or use smaller batches',
+    ),
 }
-_NO_MEMORY = ('failed to map segment', 'error return without exception set')  # a library to be loaded; one that gave up
+_NO_MEMORY = (
+    'failed to map segment',
+    'error return without exception set',
+)  # a library to be loaded; one that gave up
 _ON_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class PyseriniRepbertError(Exception):
-    """Base of all errors raised on purpose by this package; commands print it as one line and exit with status 2.
+    """Base of all errors raised on purpose by this package; commands print it as one line and exit
+    with status 2.
 
-    `parameters` names those that would help ('resume', 'on_error=skip'); a command shows them as its flags.
+    `parameters` names those that would help ('resume', 'on_error=skip'); a command shows them as
+    its flags.
     """
 
     def __init__(self, message: str = '', *, parameters: Sequence[str] = ()) -> None:
@@ -70,27 +84,36 @@ class ClusterError(PyseriniRepbertError):
 
 
 class JavaError(PyseriniRepbertError):
-    """No usable Java was found, the virtual machine could not be started, or Lucene failed in it."""
+    """No usable Java was found, the virtual machine could not be started, or Lucene failed in
+    it.
+    """
 
 
 class MissingDependencyError(PyseriniRepbertError):
     """An optional package is needed; the message carries the command that installs it."""
 
     @classmethod
-    def of(cls, package: str, purpose: str, install: str | None = None, why: str = '') -> MissingDependencyError:
+    def of(
+        cls, package: str, purpose: str, install: str | None = None, why: str = ''
+    ) -> MissingDependencyError:
         """An error for `package`, needed for `purpose`.
 
-        `install` is what pip has to be given, if not `package`; `why` says what is wrong with the installed one.
+        `install` is what pip has to be given, if not `package`; `why` says what is wrong with the
+        installed one.
         """
         wrong = f', and the one that is installed does not do ({why})' if why else ''
-        return cls(f"{purpose} needs the package '{package}'{wrong}: pip install {install or package}")
+        return cls(
+            f"{purpose} needs the package '{package}'{wrong}: pip install {install or package}"
+        )
 
 
 @contextmanager
 def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None]:
-    """A context for imports: where one fails, MissingDependencyError says to install `package`, or our `extra`.
+    """A context for imports: where one fails, MissingDependencyError says to install `package`, or
+    our `extra`.
 
-    The message tells a package that is installed, but lacks a name or does not load, from one that is missing.
+    The message tells a package that is installed, but lacks a name or does not load, from one that
+    is missing.
     """
     try:
         yield
@@ -100,8 +123,11 @@ def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None
         raise MissingDependencyError.of(package, purpose, install, why) from error
 
 
-def exhausted(error: BaseException, path: str | os.PathLike[str] | None = None) -> ExhaustedError | None:
-    """The error to raise instead of `error` where a limit of the system is used up; None for any other error.
+def exhausted(
+    error: BaseException, path: str | os.PathLike[str] | None = None
+) -> ExhaustedError | None:
+    """The error to raise instead of `error` where a limit of the system is used up; None for any
+    other error.
 
     `path` is what could not be written, if `error` does not name it.
     """
@@ -124,7 +150,9 @@ def exhausted(error: BaseException, path: str | os.PathLike[str] | None = None) 
 
 @contextmanager
 def within_limits(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn an error about a limit of the system into an ExhaustedError that names `path`, which is being written."""
+    """Turn an error about a limit of the system into an ExhaustedError that names `path`, which
+    is being written.
+    """
     try:
         yield
     except Exception as error:

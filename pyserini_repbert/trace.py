@@ -20,13 +20,16 @@ class StageCost:
     ----------
     stage : its name, as in 'monobert@1000'
     queries : how many it reranked
-    inferences : model inputs; a query takes k0 of monoBERT, k1(k1 - 1) of duoBERT (Multi-Stage section 5.3, figure 4)
+    inferences : model inputs; a query takes k0 of monoBERT, k1(k1 - 1) of duoBERT (Multi-Stage
+        section 5.3, figure 4)
     seconds : wall-clock time spent in it, summed over devices
     tokens : in all inputs, without padding; None where the reranker does not count them
     candidates : how many it scored
     truncated : candidates whose text was cut; None where the reranker does not count them
-    stored : candidates scored by stored vectors, without reading their text: not part of `tokens` and `truncated`
-    precision : of the model: 'float32', 'bfloat16', 'float16', 'int8'; None where the reranker does not say
+    stored : candidates scored by stored vectors, without reading their text: not part of `tokens`
+        and `truncated`
+    precision : of the model: 'float32', 'bfloat16', 'float16', 'int8'; None where the reranker does
+        not say
     """
 
     stage: str
@@ -42,8 +45,17 @@ class StageCost:
     def __add__(self, other: StageCost) -> StageCost:
         """The same stage over more queries."""
         sums: dict[str, Any] = {}
-        for name in ('queries', 'inferences', 'seconds', 'tokens', 'candidates', 'truncated', 'stored'):
-            mine, theirs = getattr(self, name), getattr(other, name)
+        for name in (
+            'queries',
+            'inferences',
+            'seconds',
+            'tokens',
+            'candidates',
+            'truncated',
+            'stored',
+        ):
+            mine = getattr(self, name)
+            theirs = getattr(other, name)
             sums[name] = None if mine is None or theirs is None else mine + theirs
         return replace(self, **sums)
 
@@ -54,21 +66,27 @@ class StageCost:
 
     @property
     def truncated_share(self) -> float | None:
-        """Truncated candidates as a share of those whose text was read; None where none was read or none counted."""
+        """Truncated candidates as a share of those whose text was read; None where none was read
+        or none counted.
+        """
         read = self.candidates - self.stored
         return None if self.truncated is None or not read else self.truncated / read
 
     def as_json(self) -> dict[str, object]:
         """All values, with inferences and seconds per query."""
         seconds = self.seconds / self.queries if self.queries else 0.0
-        return asdict(self) | {'inferences_per_query': self.inferences_per_query, 'seconds_per_query': seconds}
+        return asdict(self) | {
+            'inferences_per_query': self.inferences_per_query,
+            'seconds_per_query': seconds,
+        }
 
 
 class StageTimes:
-    """How many seconds each stage of an encoding or a reranking was busy, by stage: 'reading', 'computing', 'writing'.
+    """How many seconds each stage of an encoding or a reranking was busy, by stage: 'reading',
+    'computing', 'writing'.
 
-    Stages that overlap add up to more than the time that has passed since `start`. The stage 'waiting' is no work: it
-    is a part of 'writing'.
+    Stages that overlap add up to more than the time that has passed since `start`. The stage
+    'waiting' is no work: it is a part of 'writing'.
     """
 
     def __init__(self) -> None:
@@ -95,10 +113,15 @@ class StageTimes:
 
 
 class Trace:
-    """What rankers report while they rank. This trace keeps nothing; `Notes` keeps all; commands draw progress bars."""
+    """What rankers report while they rank.
+
+    This trace keeps nothing; `Notes` keeps all; commands draw progress bars.
+    """
 
     def at(self, place: int, name: str) -> Trace:
-        """The trace of a part of a fusion or a pipeline. Places keep two parts of one name apart."""
+        """The trace of a part of a fusion or a pipeline. Places keep two parts of one name
+        apart.
+        """
         return self
 
     def begins(self, step: str, total: int, unit: str) -> None:
@@ -121,13 +144,15 @@ SILENT = Trace()
 
 
 class Notes(Trace):
-    """All that was reported, as a tree with a node for each part: workers send it back, part files store it.
+    """All that was reported, as a tree with a node for each part: workers send it back, part files
+    store it.
 
     `progress` gets `begins` and `advance`.
     """
 
     def __init__(self, progress: Trace = SILENT, name: str = '') -> None:
-        self.progress, self.name = progress, name
+        self.progress = progress
+        self.name = name
         self.parts: dict[int, Notes] = {}  # by place
         self.run: dict[str, Any] = {}  # the part's own `ranking.Run`, without texts
         self.cost: StageCost | None = None  # None if the part does not say what it took
@@ -168,7 +193,9 @@ class Notes(Trace):
             self.at(place, part.name).add(part)
 
     def leaves(self) -> list[Notes]:
-        """The notes of the parts without parts of their own, in the order of their places: as `Ranker.leaves`."""
+        """The notes of the parts without parts of their own, in the order of their places: as
+        `Ranker.leaves`.
+        """
         return [notes for notes in self.walk() if not notes.parts]
 
     def walk(self) -> Iterator[Notes]:

@@ -1,7 +1,8 @@
-"""What all tests share: a cache of their own, no downloads, a choice of what the CPU can do, and tiny checkpoints.
+"""What all tests share: a cache of their own, no downloads, a choice of what the CPU can do, and
+tiny checkpoints.
 
-`pytest --native-bf16=yes` and `--native-bf16=no` make the package believe that this machine computes in bfloat16
-natively, or that it does not; without it, it is asked.
+`pytest --native-bf16=yes` and `--native-bf16=no` make the package believe that this machine
+computes in bfloat16 natively, or that it does not; without it, it is asked.
 """
 
 import gc
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile('untimed', deadline=None)  # how long an example takes says more about the machine
+settings.register_profile(
+    'untimed', deadline=None
+)  # how long an example takes says more about the machine
 settings.load_profile('untimed')
 
 TINY = {
@@ -28,19 +31,24 @@ TINY = {
     'initializer_range': 0.3,
 }
 WORDS = (
-    '[PAD] [UNK] [CLS] [SEP] [MASK] cat dog fish bird sat ate ran mat hat red blue the a on in big small old new run '
+    '[PAD] [UNK] [CLS] [SEP] [MASK] cat dog fish bird sat ate ran mat hat red blue the a on in '
+    'big small old new run '
     'eat sea sky sun moon tree leaf root seed ##s ##ing ##ed . , ?'
 ).split()
 
 
 def pytest_make_parametrize_id(val):
-    """Workers must agree on the names of tests: a packed file holds the second in which it was made."""
+    """Workers must agree on the names of tests: a packed file holds the second in which it was
+    made.
+    """
     return 'bytes' if isinstance(val, bytes) and len(val) > 20 else None
 
 
 @pytest.fixture(scope='session', autouse=True)
 def _no_waiting_for_the_disk():
-    """Tests kill processes, but never cut the power: an fsync would keep them waiting for nothing."""
+    """Tests kill processes, but never cut the power: an fsync would keep them waiting for
+    nothing.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr('os.fsync', lambda handle: None)
         yield
@@ -59,13 +67,16 @@ def pyserini_tables(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _own_tables(pyserini_tables, monkeypatch):
-    """Pyserini 2.x reads its tables there: they stay in memory for the whole process, whichever test is first."""
+    """Pyserini 2.x reads its tables there: they stay in memory for the whole process, whichever
+    test is first.
+    """
     monkeypatch.setenv('PYSERINI_SEED', str(pyserini_tables))
 
 
 @pytest.fixture(scope='session')
 def _new_caches(tmp_path_factory):
-    """Names for a folder a test: to number one, pytest looks through the folders of all tests before, for each test.
+    """Names for a folder a test: to number one, pytest looks through the folders of all tests
+    before, for each test.
 
     For 2,400 tests, that took 10.5 seconds, and takes 4 without these.
     """
@@ -92,22 +103,30 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Nothing that is imported by now becomes garbage, which Python would look for in it again and again."""
+    """Nothing that is imported by now becomes garbage, which Python would look for in it again
+    and again.
+    """
     gc.collect()
     gc.freeze()
 
 
 def pytest_addoption(parser):
     """`--native-bf16`."""
-    parser.addoption('--native-bf16', choices=('yes', 'no'), help='what every device answers; default: the truth')
+    parser.addoption(
+        '--native-bf16', choices=('yes', 'no'), help='what every device answers; default: the truth'
+    )
 
 
 @pytest.fixture
 def native_bfloat16(monkeypatch):
-    """force(answer) -> what every device says from now on when it is asked whether it computes in bfloat16."""
+    """force(answer) -> what every device says from now on when it is asked whether it computes
+    in bfloat16.
+    """
 
     def force(answer):
-        monkeypatch.setattr('pyserini_repbert.models.precision.has_native_bfloat16', lambda device: answer)
+        monkeypatch.setattr(
+            'pyserini_repbert.models.precision.has_native_bfloat16', lambda device: answer
+        )
 
     return force
 
@@ -121,7 +140,9 @@ def _native_bfloat16(request, native_bfloat16):
 
 @pytest.fixture
 def figures(monkeypatch):
-    """The matplotlib figures that the test saves, in order: what a plot shows can be read from them."""
+    """The matplotlib figures that the test saves, in order: what a plot shows can be read from
+    them.
+    """
     from matplotlib.figure import Figure
 
     saved: list[Any] = []
@@ -137,7 +158,9 @@ def figures(monkeypatch):
 
 @pytest.fixture
 def tiny_checkpoint(tmp_path):
-    """make(name='tiny', seed=0, **config) -> a RepBERT checkpoint folder: random weights, 40 wordpieces."""
+    """make(name='tiny', seed=0, **config) -> a RepBERT checkpoint folder: random weights, 40
+    wordpieces.
+    """
 
     def make(name='tiny', seed=0, **config):
         import torch
@@ -148,7 +171,11 @@ def tiny_checkpoint(tmp_path):
 
         folder = tmp_path / name
         folder.mkdir()
-        values = TINY | {'ranking': {'system': 'repbert', 'max_query_length': 8, 'max_doc_length': 16}} | config
+        values = (
+            TINY
+            | {'ranking': {'system': 'repbert', 'max_query_length': 8, 'max_doc_length': 16}}
+            | config
+        )
         (folder / 'config.json').write_text(json.dumps(values), encoding='utf-8')
         (folder / 'vocab.txt').write_text('\n'.join(WORDS) + '\n', encoding='utf-8')
         torch.manual_seed(seed)
@@ -160,7 +187,8 @@ def tiny_checkpoint(tmp_path):
 
 @pytest.fixture
 def tiny_cedr(tiny_checkpoint):
-    """make(architecture, name=None, seed=0, config={}, **settings) -> a CEDR checkpoint folder on tiny words.
+    """make(architecture, name=None, seed=0, config={}, **settings) -> a CEDR checkpoint folder on
+    tiny words.
 
     A query has 6 places, so that a document of more than 55 wordpieces is split.
     """
@@ -173,7 +201,12 @@ def tiny_cedr(tiny_checkpoint):
         from pyserini_repbert.models.cedr.loading import new_ranker
         from pyserini_repbert.models.cedr.settings import CedrSettings
 
-        ranking = {'system': 'cedr', 'architecture': architecture, 'max_query_length': 6, **settings}
+        ranking = {
+            'system': 'cedr',
+            'architecture': architecture,
+            'max_query_length': 6,
+            **settings,
+        }
         values = {**(config or {}), 'ranking': ranking}
         folder = tiny_checkpoint(name or f'cedr-{architecture}', seed, **values)
         torch.manual_seed(seed)
@@ -186,7 +219,9 @@ def tiny_cedr(tiny_checkpoint):
 
 @pytest.fixture
 def cross_encoder_folder(tmp_path, tiny_checkpoint):
-    """make(system='monobert', labels=2, name=None, seed=0, **config) -> a checkpoint folder with random weights."""
+    """make(system='monobert', labels=2, name=None, seed=0, **config) -> a checkpoint folder with
+    random weights.
+    """
 
     def make(system='monobert', labels=2, name=None, seed=0, **config):
         import torch
@@ -211,13 +246,18 @@ def cross_encoder_folder(tmp_path, tiny_checkpoint):
 
 @pytest.fixture
 def corpus_file(tmp_path):
-    """make(n, name='corpus.jsonl') -> JSON lines with n different passages d0, d1, … over the tiny vocabulary."""
+    """make(n, name='corpus.jsonl') -> JSON lines with n different passages d0, d1, … over the
+    tiny vocabulary.
+    """
 
     def make(n, name='corpus.jsonl'):
         path = tmp_path / name
         with open(path, 'w', encoding='utf-8') as stream:
             for number in range(n):
-                words = [WORDS[5 + (number * 7 + place * (number % 5 + 1)) % 29] for place in range(3 + number % 9)]
+                words = [
+                    WORDS[5 + (number * 7 + place * (number % 5 + 1)) % 29]
+                    for place in range(3 + number % 9)
+                ]
                 stream.write(json.dumps({'id': f'd{number}', 'contents': ' '.join(words)}) + '\n')
         return path
 
@@ -226,7 +266,9 @@ def corpus_file(tmp_path):
 
 @pytest.fixture
 def tiny_epic(tmp_path):
-    """make(name='epic', seed=0, variant='official', **config) -> an EPIC checkpoint folder with random weights."""
+    """make(name='epic', seed=0, variant='official', **config) -> an EPIC checkpoint folder with
+    random weights.
+    """
 
     def make(name='epic', seed=0, variant='official', **config):
         import torch

@@ -1,4 +1,6 @@
-"""Commands of regressions run in this process, where nothing has to be imported for each of them."""
+"""Commands of regressions run in this process, where nothing has to be imported for each of
+them.
+"""
 
 import contextlib
 import importlib
@@ -12,9 +14,13 @@ class OneProcess(Workspace):
     """A workspace that runs each command in this process, through its `main`."""
 
     def run(self, command: str) -> str:
-        """Run a command; what it prints. Raises CommandFailedError with the last lines of its errors."""
+        """Run a command; what it prints.
+
+        Raises CommandFailedError with the last lines of its errors.
+        """
         words = self.words(command)
-        printed, errors = io.StringIO(), io.StringIO()
+        printed = io.StringIO()
+        errors = io.StringIO()
         module = importlib.import_module(words[2].replace('.', '.commands.', 1))
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
             quiet = [] if '--quiet' in words else ['--quiet']

@@ -1,4 +1,6 @@
-"""Downloads from a server on this machine, which has the file of `https://HOST/PATH` at `/HOST/PATH`."""
+"""Downloads from a server on this machine, which has the file of `https://HOST/PATH` at
+`/HOST/PATH`.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,8 +16,11 @@ from pyserini_repbert.regression import fetching, resources
 
 @contextmanager
 def redirected(server: str, verified: bool = True) -> Iterator[None]:
-    """Fetch from `server`; stand-ins of files lack their published checksums, so `verified` is False for them."""
-    receive, fetch = download._receive, download.fetch
+    """Fetch from `server`; stand-ins of files lack their published checksums, so `verified` is
+    False for them.
+    """
+    receive = download._receive
+    fetch = download.fetch
 
     def fetch_unverified(address: str, target: Path, md5: str | None, *rest: Any) -> Path:
         return fetch(address, target, None, *rest)
@@ -24,11 +29,15 @@ def redirected(server: str, verified: bool = True) -> Iterator[None]:
         return address if address.startswith(server) else f'{server}/{address.partition("://")[2]}'
 
     with ExitStack() as patches:
-        patches.enter_context(patch.object(download, '_receive', lambda address, *rest: receive(here(address), *rest)))
+        patches.enter_context(
+            patch.object(download, '_receive', lambda address, *rest: receive(here(address), *rest))
+        )
         for name in ('ENDPOINT', 'HUGGINGFACE_CO_URL_TEMPLATE'):
             patches.enter_context(patch.object(constants, name, here(getattr(constants, name))))
         if not verified:
             for module in (download, fetching):
                 patches.enter_context(patch.object(module, 'fetch', fetch_unverified))
-            patches.enter_context(patch.object(resources, '_expected_checksum', lambda *_: ('sha256', '')))
+            patches.enter_context(
+                patch.object(resources, '_expected_checksum', lambda *_: ('sha256', ''))
+            )
         yield

@@ -1,7 +1,9 @@
-"""Run every condition that could not be run, from download to score, on stand-ins for what it needs (`make rehearsal`).
+"""Run every condition that could not be run, from download to score, on stand-ins for what it needs
+(`make rehearsal`).
 
-The stand-ins have the real names, formats and packing, and at most a thousand texts; the scores mean nothing and are
-shown nowhere. A condition whose scores were all computed is REHEARSED; one whose commands fail is a FAIL.
+The stand-ins have the real names, formats and packing, and at most a thousand texts; the scores
+mean nothing and are shown nowhere. A condition whose scores were all computed is REHEARSED; one
+whose commands fail is a FAIL.
 """
 
 import argparse
@@ -21,7 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Status 0 where nothing failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('files', nargs='*', help='regression files; default: all')
-    parser.add_argument('--condition', action='append', default=[], help='only this one; repeatable')
+    parser.add_argument(
+        '--condition', action='append', default=[], help='only this one; repeatable'
+    )
     parser.add_argument('--data', default='../shared/data', help='real topics, judgments and runs')
     parser.add_argument('--folder', default='runs/rehearsal', help='made anew')
     parser.add_argument('--report', help='write what was rehearsed (regressions/rehearsed.json)')
@@ -44,11 +48,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'NOT RUN {name}: {why}')
     seconds = time.monotonic() - start
     print(
-        f'{len(found.rehearsed)} REHEARSED, {len(found.failed)} FAIL, {len(found.not_run)} NOT RUN in {seconds:.0f} s'
+        f'{len(found.rehearsed)} REHEARSED, {len(found.failed)} FAIL, {len(found.not_run)} NOT '
+        f'RUN in {seconds:.0f} s'
     )
     if options.report:
-        commit = subprocess.run(['git', 'rev-parse', '--short', 'HEAD'], cwd=ROOT, capture_output=True, text=True)
-        record = {'commit': commit.stdout.strip(), 'seconds': round(seconds), 'rehearsed': found.rehearsed}
+        commit = subprocess.run(
+            ['git', 'rev-parse', '--short', 'HEAD'], cwd=ROOT, capture_output=True, text=True
+        )
+        record = {
+            'commit': commit.stdout.strip(),
+            'seconds': round(seconds),
+            'rehearsed': found.rehearsed,
+        }
         Path(options.report).write_text(json.dumps(record, indent=1) + '\n', encoding='utf-8')
     return 1 if found.failed else 0
 

@@ -38,9 +38,13 @@ def server(monkeypatch):
     monkeypatch.setenv('HF_HUB_OFFLINE', '')
     for name in ('http_proxy', 'HTTP_PROXY'):
         monkeypatch.delenv(name, raising=False)
-    _Handler.ranges, _Handler.cut_at, _Handler.requests = True, None, []
+    _Handler.ranges = True
+    _Handler.cut_at = None
+    _Handler.requests = []
     with ThreadingHTTPServer(('127.0.0.1', 0), _Handler) as running:
-        thread = threading.Thread(target=running.serve_forever, args=(0.01,))  # how often it looks whether to stop
+        thread = threading.Thread(
+            target=running.serve_forever, args=(0.01,)
+        )  # how often it looks whether to stop
         thread.start()
         yield f'http://127.0.0.1:{running.server_port}/file.bin'
         running.shutdown()
@@ -63,7 +67,8 @@ def test_a_broken_download_continues(server, tmp_path, ranges):
     with pytest.raises(MissingResourceError, match='try again'):
         download.fetch(server, target, MD5, '1.3 MB', 'thing')
     assert not target.exists() and (tmp_path / 'file.bin.part').stat().st_size == 700_000
-    _Handler.cut_at, _Handler.ranges = None, ranges
+    _Handler.cut_at = None
+    _Handler.ranges = ranges
     download.fetch(server, target, MD5, '1.3 MB', 'thing')
     assert target.read_bytes() == CONTENT and _Handler.requests[-1] == 'bytes=700000-'
 
@@ -83,5 +88,7 @@ def test_unreachable_and_offline(monkeypatch, tmp_path):
         download.fetch('http://127.0.0.1:9/file.bin', target, MD5, '1.3 MB', 'thing')
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '0')
     monkeypatch.delenv('HF_HUB_OFFLINE', raising=False)
-    with pytest.raises(MissingResourceError, match=r'thing.*could not be fetched.*1\.3 MB.*put it at'):
+    with pytest.raises(
+        MissingResourceError, match=r'thing.*could not be fetched.*1\.3 MB.*put it at'
+    ):
         download.fetch('http://127.0.0.1:9/file.bin', target, MD5, '1.3 MB', 'thing')

@@ -1,4 +1,6 @@
-"""The files in examples/: shells that parse, a Job with the keys of its kind, and hosts that share the shards."""
+"""The files in examples/: shells that parse, a Job with the keys of its kind, and hosts that
+share the shards.
+"""
 
 import os
 import subprocess
@@ -33,7 +35,17 @@ def shards(calls):
 
 
 def test_hosts_share_the_shards(tmp_path):
-    script = ['bash', str(EXAMPLES / 'encode-ssh.sh'), 'CORPUS', 'ENCODER', 'FOLDER', '120', 'one', 'two', 'three']
+    script = [
+        'bash',
+        str(EXAMPLES / 'encode-ssh.sh'),
+        'CORPUS',
+        'ENCODER',
+        'FOLDER',
+        '120',
+        'one',
+        'two',
+        'three',
+    ]
     calls = called(tmp_path, script)
     assert sorted(shards(calls)) == sorted(f'{number}/120' for number in range(120))
     assert {call.split()[2] for call in calls[:-1]} == {'one', 'two', 'three'}
@@ -42,7 +54,11 @@ def test_hosts_share_the_shards(tmp_path):
 
 def test_an_array_and_a_job_cover_all_shards(tmp_path):
     job = yaml.safe_load((EXAMPLES / 'encode-job.yaml').read_text())
-    assert (job['apiVersion'], job['kind'], job['spec']['completionMode']) == ('batch/v1', 'Job', 'Indexed')
+    assert (job['apiVersion'], job['kind'], job['spec']['completionMode']) == (
+        'batch/v1',
+        'Job',
+        'Indexed',
+    )
     pod = job['spec']['template']['spec']
     assert pod['restartPolicy'] == 'Never'  # backoffLimitPerIndex asks for it
     [container] = pod['containers']
@@ -54,5 +70,7 @@ def test_an_array_and_a_job_cover_all_shards(tmp_path):
         array = {'SLURM_ARRAY_TASK_ID': str(index), 'SLURM_ARRAY_TASK_COUNT': str(parts)}
         tasks = called(tmp_path, ['bash', str(EXAMPLES / 'encode.sbatch')], **array, **settings)
         assert shards(tasks)[-1] == f'{index}/{parts}'
-        pods = called(tmp_path, [*container['command'], *container['args']], JOB_COMPLETION_INDEX=str(index))
+        pods = called(
+            tmp_path, [*container['command'], *container['args']], JOB_COMPLETION_INDEX=str(index)
+        )
         assert shards(pods)[-1] == f'{index}/{parts}'

@@ -23,7 +23,10 @@ def test_damaged_gzip(tmp_path, damage):
     else:
         data[0] = 0
     (tmp_path / 'x.gz').write_bytes(data)
-    with pytest.raises(InputError, match=r'x\.gz is not a whole gzip file'), open_binary(tmp_path / 'x.gz') as stream:
+    with (
+        pytest.raises(InputError, match=r'x\.gz is not a whole gzip file'),
+        open_binary(tmp_path / 'x.gz') as stream,
+    ):
         stream.read()
 
 

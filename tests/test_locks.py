@@ -50,8 +50,11 @@ def test_leftovers_of_killed_writers_go_and_living_ones_stay(tmp_path):
 
 
 def test_a_remembered_checksum_ends_when_the_file_is_changed(tmp_path, monkeypatch):
-    """Also where the file's time is set back; a damaged note is not believed, and no note is made of a new file."""
-    path, memory = tmp_path / 'x', tmp_path / 'memory'
+    """Also where the file's time is set back; a damaged note is not believed, and no note is
+    made of a new file.
+    """
+    path = tmp_path / 'x'
+    memory = tmp_path / 'memory'
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(memory))
     path.write_bytes(b'abc')
     status = path.stat()

@@ -15,7 +15,8 @@ def loaded_by(*arguments):
     code = (
         'import atexit, sys\nfrom pyserini_repbert.__main__ import main\n'
         f'sys.argv[1:] = {list(arguments)!r}\n'
-        f'atexit.register(lambda: print("LOADED", [name for name in {HEAVY!r} if name in sys.modules]))\n'
+        f'atexit.register(lambda: print("LOADED", [name for name in {HEAVY!r} if name in '
+        f'sys.modules]))\n'
         'main()'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60)
@@ -35,18 +36,24 @@ def test_help_is_light_and_lists_what_exists():
     assert 'pyserini.MODULE' in output
 
 
-@pytest.mark.parametrize('words', ['evaluate rerank-depth', 'explain', 'fusion', 'train', 'index export'])
+@pytest.mark.parametrize(
+    'words', ['evaluate rerank-depth', 'explain', 'fusion', 'train', 'index export']
+)
 def test_the_help_of_a_command_imports_nothing_heavy(words):
     output, loaded = loaded_by(*words.split(), '--help')
     usage, description, *_ = output.split('\n\n')
-    assert usage.startswith(f'usage: python -m pyserini_repbert.{words}') and description.endswith('.')
+    assert usage.startswith(f'usage: python -m pyserini_repbert.{words}') and description.endswith(
+        '.'
+    )
     assert loaded == []
 
 
 def test_fusing_files_imports_no_model(tmp_path):
     (tmp_path / 'a.txt').write_text('1\td1\t1\n')
     run = str(tmp_path / 'a.txt')
-    _, loaded = loaded_by('fusion', '--runs', run, run, '--output', str(tmp_path / 'fused.txt'), '--quiet')
+    _, loaded = loaded_by(
+        'fusion', '--runs', run, run, '--output', str(tmp_path / 'fused.txt'), '--quiet'
+    )
     assert not {'torch', 'transformers', 'faiss', 'pyserini', 'jnius'} & set(loaded)
 
 
@@ -60,7 +67,8 @@ def test_version():
 def test_unknown_names_are_one_line_with_suggestions(capsys):
     assert main(['docter']) == 2
     assert capsys.readouterr().err == (
-        "error: 'docter' is not a command (did you mean 'doctor'?): see python -m pyserini_repbert --help\n"
+        "error: 'docter' is not a command (did you mean 'doctor'?): see python -m "
+        'pyserini_repbert --help\n'
     )
     assert main(['pyserini.serach.faiss']) == 2
     assert "did you mean 'pyserini.search.faiss'" in capsys.readouterr().err

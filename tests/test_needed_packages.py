@@ -12,12 +12,18 @@ def test_a_package_that_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, 'absent', None)
     with pytest.raises(MissingDependencyError) as caught, needs('absent', 'a plot', 'plots'):
         import absent  # noqa: F401
-    assert str(caught.value) == "a plot needs the package 'absent': pip install '.[plots]' (in the checkout)"
+    assert (
+        str(caught.value)
+        == "a plot needs the package 'absent': pip install '.[plots]' (in the checkout)"
+    )
 
 
 def test_a_package_of_another_version_is_not_called_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, 'elderly', ModuleType('elderly'))
     with pytest.raises(MissingDependencyError) as caught, needs('elderly', 'a plot'):
         from elderly import Novelty  # noqa: F401
-    assert "needs the package 'elderly', and the one that is installed does not do (cannot import" in str(caught.value)
+    assert (
+        "needs the package 'elderly', and the one that is installed does not do (cannot import"
+        in str(caught.value)
+    )
     assert str(caught.value).endswith(': pip install elderly')

@@ -1,4 +1,6 @@
-"""`examples/own_rankers.py`: a first stage and a reranker of the user's own in search, the service and PyTerrier."""
+"""`examples/own_rankers.py`: a first stage and a reranker of the user's own in search, the
+service and PyTerrier.
+"""
 
 import json
 import time
@@ -16,7 +18,8 @@ from pyserini_repbert.record import read_record
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 PASSAGES = {'a': 'the cat sat on the mat', 'b': 'red cat', 'c': 'the old tree'}
-FIRST, RERANKER = 'own_rankers:SharedWords', 'own_rankers:ShortestFirst'
+FIRST = 'own_rankers:SharedWords'
+RERANKER = 'own_rankers:ShortestFirst'
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +32,14 @@ def corpus(tmp_path, monkeypatch):
 
 def test_search(corpus, tmp_path):
     (tmp_path / 'topics.tsv').write_text('1\tcat on a mat\n')
-    words = ['--topics', tmp_path / 'topics.tsv', '--sparse', f'{FIRST}@{corpus}', '--output', tmp_path / 'run']
+    words = [
+        '--topics',
+        tmp_path / 'topics.tsv',
+        '--sparse',
+        f'{FIRST}@{corpus}',
+        '--output',
+        tmp_path / 'run',
+    ]
     search.main(list(map(str, words)))
     assert read_run(tmp_path / 'run')['1'].docids == ('a', 'b')  # 'cat', 'on' and 'mat'; 'cat'
     search.main(list(map(str, [*words, '--rerank', f'{RERANKER}@2'])))
@@ -47,16 +57,27 @@ def test_service_opens_only_what_its_operator_names(corpus, tiny_checkpoint, tmp
 
     from pyserini_repbert.serve.app import create_app
 
-    encode_corpus(open_corpus(corpus), RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'dense', store_text=True)
+    encode_corpus(
+        open_corpus(corpus),
+        RepBertDocumentEncoder(tiny_checkpoint()),
+        tmp_path / 'dense',
+        store_text=True,
+    )
     index = IndexSettings(path=str(tmp_path / 'dense'), sparse=[f'{FIRST}@{corpus}'])
     (tmp_path / 'unwanted.py').write_text(f'open({str(tmp_path / "imported")!r}, "w")')
     monkeypatch.syspath_prepend(tmp_path)
-    with TestClient(create_app(ServeSettings(indexes={'tiny': index}, rerankers=[RERANKER]))) as client:
+    with TestClient(
+        create_app(ServeSettings(indexes={'tiny': index}, rerankers=[RERANKER]))
+    ) as client:
         while client.get('/readyz').status_code != 200:
             time.sleep(0.05)
 
         def ask(system, stage):
-            body = {'queries': [{'text': 'cat on a mat'}], 'system': [system], 'rerank': [f'{stage}@2']}
+            body = {
+                'queries': [{'text': 'cat on a mat'}],
+                'system': [system],
+                'rerank': [f'{stage}@2'],
+            }
             return client.post('/v1/tiny/batch', json=body)
 
         answer = ask(FIRST, RERANKER)
@@ -71,11 +92,15 @@ def test_pyterrier(corpus):
     from pyserini_repbert.interop.pyterrier import PassageText, Rerank, Retriever
 
     first = Retriever(f'{FIRST}@{corpus}')
-    hits = (first >> PassageText(first) >> Rerank(RERANKER))(pd.DataFrame({'qid': ['1'], 'query': ['cat on a mat']}))
+    hits = (first >> PassageText(first) >> Rerank(RERANKER))(
+        pd.DataFrame({'qid': ['1'], 'query': ['cat on a mat']})
+    )
     assert dict(zip(hits['docno'], hits['score'], strict=True)) == {'b': -7.0, 'a': -22.0}
 
 
-@pytest.mark.parametrize('name', ['no_such_module:X', 'own_rankers:Absent', 'own_rankers:json', RERANKER])
+@pytest.mark.parametrize(
+    'name', ['no_such_module:X', 'own_rankers:Absent', 'own_rankers:json', RERANKER]
+)
 def test_wrong_first_stage_is_one_line(name):
     with pytest.raises(InputError, match=f"^'{name}'[^\n]*$"):
         open_pipeline(PipelineSpec(sparse=(name,)))

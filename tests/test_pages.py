@@ -1,4 +1,6 @@
-"""HTML pages: every text is escaped, a forgotten value is an error, and a wheel holds the templates."""
+"""HTML pages: every text is escaped, a forgotten value is an error, and a wheel holds the
+templates.
+"""
 
 import html.parser
 from pathlib import Path
@@ -33,19 +35,35 @@ class Reader(html.parser.HTMLParser):
 def epic(folder):
     terms = [{'term': HOSTILE, 'weight': 1.0}, {'term': 'weaker', 'weight': 0.5}]
     part = {'term': HOSTILE, 'query_weight': 1.0, 'passage_weight': 2.0, 'contribution': 2.0}
-    listed = {'query_terms': terms, 'passage_terms': terms, 'expansions': terms, 'contributions': [part]}
+    listed = {
+        'query_terms': terms,
+        'passage_terms': terms,
+        'expansions': terms,
+        'contributions': [part],
+    }
     return shown(folder, 'epic', passages=[{'docid': 'd', 'score': 2.0, 'quality': 0.5, **listed}])
 
 
 def similarity(folder):
     maps = [{'layer': 1, 'values': [[0.5, 1.0]]}]
-    passage = {'docid': HOSTILE, 'query_tokens': [HOSTILE], 'passage_tokens': [HOSTILE, 'b'], 'maps': maps}
+    passage = {
+        'docid': HOSTILE,
+        'query_tokens': [HOSTILE],
+        'passage_tokens': [HOSTILE, 'b'],
+        'maps': maps,
+    }
     return shown(folder, 'cedr', passages=[passage, passage])
 
 
 def pairs(folder):
     methods = {'sum': {'scores': [1.0, 0.0], 'order': [HOSTILE, 'b']}}
-    return shown(folder, 'duobert', docids=[HOSTILE, 'b'], probabilities=[[None, 0.9], [0.1, None]], methods=methods)
+    return shown(
+        folder,
+        'duobert',
+        docids=[HOSTILE, 'b'],
+        probabilities=[[None, 0.9], [0.1, None]],
+        methods=methods,
+    )
 
 
 def scores(folder):
@@ -53,7 +71,9 @@ def scores(folder):
 
 
 def shown(folder, system, **values):
-    write_html(folder / 'page.html', {'model': HOSTILE, 'system': system, 'query': HOSTILE, **values})
+    write_html(
+        folder / 'page.html', {'model': HOSTILE, 'system': system, 'query': HOSTILE, **values}
+    )
     return (folder / 'page.html').read_text(encoding='utf-8')
 
 
@@ -69,14 +89,19 @@ def regressions():
         'fingerprint': {f'{HOSTILE} weights': HOSTILE},
     }
     files = [{'file': HOSTILE, 'title': HOSTILE, 'conditions': [condition]}]
-    return regressions_page({'environment': {HOSTILE: HOSTILE}, 'totals': {'FAIL': 1}, 'files': files})
+    return regressions_page(
+        {'environment': {HOSTILE: HOSTILE}, 'totals': {'FAIL': 1}, 'files': files}
+    )
 
 
 @pytest.mark.parametrize(
-    ('name', 'times'), [('epic', 7), ('similarity', 15), ('pairs', 6), ('scores', 4), ('regressions', 13)]
+    ('name', 'times'),
+    [('epic', 7), ('similarity', 15), ('pairs', 6), ('scores', 4), ('regressions', 13)],
 )
 def test_hostile_texts_stay_texts(name, times, tmp_path):
-    """Every place that shows a text shows it whole; none of it becomes a tag, a style or a template's expression."""
+    """Every place that shows a text shows it whole; none of it becomes a tag, a style or a
+    template's expression.
+    """
     pages = {'epic': epic, 'similarity': similarity, 'pairs': pairs, 'scores': scores}
     text = pages[name](tmp_path) if name in pages else regressions()
     reader = Reader()

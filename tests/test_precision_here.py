@@ -36,19 +36,25 @@ def test_what_counts_as_native(kernels, avx512, amx, native, monkeypatch):
     assert has_native_bfloat16(CPU) is native
     assert has_native_bfloat16(torch.device('meta')) is False
     for capability, expected in (((7, 5), False), ((8, 0), True), ((9, 0), True)):
-        monkeypatch.setattr(torch.cuda, 'get_device_capability', lambda device, found=capability: found)
+        monkeypatch.setattr(
+            torch.cuda, 'get_device_capability', lambda device, found=capability: found
+        )
         assert has_native_bfloat16(torch.device('cuda:0')) is expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('kernels', ['default', 'avx2', None])
 def test_bfloat16_runs_whatever_kernels_are_allowed(kernels):
-    """Heads of 32 and texts of 40 wordpieces: long enough for PyTorch's fused attention to pack them."""
+    """Heads of 32 and texts of 40 wordpieces: long enough for PyTorch's fused attention to pack
+    them.
+    """
     code = (
         'import torch\nfrom pyserini_repbert.models.bert import Bert, BertConfig\n'
-        'torch.manual_seed(0)\nmodel = Bert(BertConfig(vocab_size=50, hidden_size=64, num_hidden_layers=1, '
+        'torch.manual_seed(0)\nmodel = Bert(BertConfig(vocab_size=50, hidden_size=64, '
+        'num_hidden_layers=1, '
         'num_attention_heads=2, intermediate_size=64)).eval()\n'
-        'ids = torch.arange(80).reshape(2, 40) % 50\nmask = torch.ones(2, 40, dtype=torch.bool)\nmask[1, 30:] = False\n'
+        'ids = torch.arange(80).reshape(2, 40) % 50\nmask = torch.ones(2, 40, '
+        'dtype=torch.bool)\nmask[1, 30:] = False\n'
         'with torch.inference_mode():\n'
         '    for own in (None, mask):\n'
         '        exact = model.float()(ids, torch.zeros_like(ids), own)\n'
@@ -57,7 +63,9 @@ def test_bfloat16_runs_whatever_kernels_are_allowed(kernels):
     )
     environment = {key: value for key, value in os.environ.items() if key != 'ATEN_CPU_CAPABILITY'}
     environment |= {'ATEN_CPU_CAPABILITY': kernels} if kernels else {}
-    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=False, env=environment
+    )
     assert (done.stdout.split(), done.stderr) == (['True', 'True'], '')
 
 

@@ -14,11 +14,14 @@ ROOT = Path(__file__).parents[1]
 PUBLIC = {
     'pyserini_repbert': 'Candidate Query Ranking register',
     'pyserini_repbert.encode': 'RepBertDocumentEncoder RepBertQueryEncoder encode_corpus',
-    'pyserini_repbert.search': 'EpicImpactQueryEncoder EpicImpactSearcher HybridSearcher RepBertSearcher',
+    'pyserini_repbert.search': 'EpicImpactQueryEncoder EpicImpactSearcher HybridSearcher '
+    'RepBertSearcher',
     'pyserini_repbert.fusion': 'Fusion FusionMethod fuse interleave provenance',
-    'pyserini_repbert.pipeline': 'Machine Pipeline PipelineSpec StageCost StageSpec open_pipeline open_reranker '
+    'pyserini_repbert.pipeline': 'Machine Pipeline PipelineSpec StageCost StageSpec open_pipeline '
+    'open_reranker '
     'open_texts parse_stage run_pipeline',
-    'pyserini_repbert.rerank': 'CedrReranker DuoBertReranker EpicReranker MonoBertReranker Reranker aggregate',
+    'pyserini_repbert.rerank': 'CedrReranker DuoBertReranker EpicReranker MonoBertReranker '
+    'Reranker aggregate',
 }
 
 
@@ -39,25 +42,49 @@ def test_signatures_that_others_call():
     from pyserini_repbert.fusion import interleave
     from pyserini_repbert.pipeline import Pipeline
     from pyserini_repbert.ranking import Candidate
-    from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, EpicReranker, MonoBertReranker, aggregate
+    from pyserini_repbert.rerank import (
+        CedrReranker,
+        DuoBertReranker,
+        EpicReranker,
+        MonoBertReranker,
+        aggregate,
+    )
     from pyserini_repbert.search import HybridSearcher, RepBertSearcher
 
     assert Candidate('d') == Candidate('d', 0.0, None)
     assert list(inspect.signature(RepBertSearcher).parameters)[:2] == ['index_dir', 'query_encoder']
     assert list(inspect.signature(RepBertSearcher.search).parameters)[1:3] == ['query', 'k']
-    assert list(inspect.signature(RepBertSearcher.batch_search).parameters)[1:5] == ['queries', 'qids', 'k', 'threads']
+    assert list(inspect.signature(RepBertSearcher.batch_search).parameters)[1:5] == [
+        'queries',
+        'qids',
+        'k',
+        'threads',
+    ]
     assert list(inspect.signature(aggregate).parameters) == ['p', 'method', 'samples', 'seed']
     assert list(inspect.signature(Pipeline).parameters) == ['stages', 'texts', 'drop_rest']
     assert list(inspect.signature(Pipeline.rank).parameters)[1:] == ['topics', 'run', 'k', 'trace']
     assert list(inspect.signature(Pipeline.search).parameters)[1:] == ['query', 'k']
-    assert list(inspect.signature(Pipeline.batch_search).parameters)[1:5] == ['queries', 'qids', 'k', 'threads']
-    assert list(inspect.signature(HybridSearcher).parameters)[:3] == ['dense_searcher', 'sparse_searchers', 'method']
+    assert list(inspect.signature(Pipeline.batch_search).parameters)[1:5] == [
+        'queries',
+        'qids',
+        'k',
+        'threads',
+    ]
+    assert list(inspect.signature(HybridSearcher).parameters)[:3] == [
+        'dense_searcher',
+        'sparse_searchers',
+        'method',
+    ]
     theirs = ['query', 'k0', 'k', 'alpha', 'normalization', 'weight_on_dense']
     assert list(inspect.signature(HybridSearcher.search).parameters)[1:] == theirs
     assert list(inspect.signature(interleave).parameters) == ['rankings', 'k']
     for reranker in (MonoBertReranker, DuoBertReranker, EpicReranker, CedrReranker):
         assert list(inspect.signature(reranker).parameters)[:2] == ['model', 'device']
-        assert list(inspect.signature(reranker.rerank).parameters)[1:] == ['query', 'candidates', 'k']
+        assert list(inspect.signature(reranker.rerank).parameters)[1:] == [
+            'query',
+            'candidates',
+            'k',
+        ]
 
 
 @pytest.mark.parametrize('package', PUBLIC)
@@ -75,4 +102,6 @@ def test_scripts_import_what_is_there(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or '').startswith('pyserini_repbert'):
             names = dir(importlib.import_module(node.module))
-            assert all(own.name in names or find_spec(f'{node.module}.{own.name}') for own in node.names), node.module
+            assert all(
+                own.name in names or find_spec(f'{node.module}.{own.name}') for own in node.names
+            ), node.module

@@ -1,4 +1,6 @@
-"""The package as users install it: a wheel, in an environment of its own, away from the checkout."""
+"""The package as users install it: a wheel, in an environment of its own, away from the
+checkout.
+"""
 
 import os
 import shutil
@@ -24,11 +26,21 @@ def tracked():
 
 @pytest.fixture(scope='module')
 def wheel(tmp_path_factory):
-    folder, source = tmp_path_factory.mktemp('wheel'), tmp_path_factory.mktemp('source')
+    folder = tmp_path_factory.mktemp('wheel')
+    source = tmp_path_factory.mktemp('source')
     for name in tracked():  # what an earlier build left in the checkout would be packed, too
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, source / name)
-    command = [sys.executable, '-m', 'build', '--wheel', '--no-isolation', '--outdir', str(folder), str(source)]
+    command = [
+        sys.executable,
+        '-m',
+        'build',
+        '--wheel',
+        '--no-isolation',
+        '--outdir',
+        str(folder),
+        str(source),
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
     (found,) = folder.glob('*.whl')
@@ -49,7 +61,9 @@ def installed(wheel, tmp_path_factory):
 
 def run(python, folder, *arguments):
     environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
-    done = subprocess.run([python, *arguments], capture_output=True, text=True, cwd=folder, env=environment)
+    done = subprocess.run(
+        [python, *arguments], capture_output=True, text=True, cwd=folder, env=environment
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -57,16 +71,37 @@ def run(python, folder, *arguments):
 def test_the_wheel_has_what_the_checkout_has(wheel):
     with zipfile.ZipFile(wheel) as packed:
         names = set(packed.namelist())
-    assert [name for name in tracked() if name.startswith('pyserini_repbert/') and name not in names] == []
-    assert not [name for name in names if name.startswith(('tests/', 'tools/', 'benchmarks/', 'regressions/'))]
+    assert [
+        name for name in tracked() if name.startswith('pyserini_repbert/') and name not in names
+    ] == []
+    assert not [
+        name
+        for name in names
+        if name.startswith(('tests/', 'tools/', 'benchmarks/', 'regressions/'))
+    ]
 
 
 def test_the_demo_runs_from_the_wheel(installed, tmp_path):
-    where = run(installed, tmp_path, '-c', 'import pyserini_repbert; print(pyserini_repbert.__file__)')
+    where = run(
+        installed, tmp_path, '-c', 'import pyserini_repbert; print(pyserini_repbert.__file__)'
+    )
     assert Path(where.strip()).is_relative_to(installed.parents[1])
     question = 'who got the first nobel prize in physics'
-    search = ['-m', 'pyserini_repbert.search', '--index', 'demo', '--query', question, '--hits', '2']
-    assert 'Röntgen' in run(installed, tmp_path, *search, '--encoder', 'repbert-demo', '--rerank', 'monobert-demo@3')
+    search = [
+        '-m',
+        'pyserini_repbert.search',
+        '--index',
+        'demo',
+        '--query',
+        question,
+        '--hits',
+        '2',
+    ]
+    assert 'Röntgen' in run(
+        installed, tmp_path, *search, '--encoder', 'repbert-demo', '--rerank', 'monobert-demo@3'
+    )
     for reranker in ('duobert-demo', 'epic-demo', 'cedr-pacrr-demo'):
-        shown = run(installed, tmp_path, *search, '--encoder', 'repbert-demo', '--rerank', f'{reranker}@2')
+        shown = run(
+            installed, tmp_path, *search, '--encoder', 'repbert-demo', '--rerank', f'{reranker}@2'
+        )
         assert shown.count('(') >= 2

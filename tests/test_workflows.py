@@ -12,13 +12,17 @@ FILES = sorted((ROOT / '.github' / 'workflows').glob('*.yml'))
 
 def runs(workflow):
     """The commands of all steps."""
-    return [step['run'] for job in workflow['jobs'].values() for step in job['steps'] if 'run' in step]
+    return [
+        step['run'] for job in workflow['jobs'].values() for step in job['steps'] if 'run' in step
+    ]
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
 def test_targets_and_files_exist(path):
     workflow = yaml.safe_load(path.read_text(encoding='utf-8'))
-    targets = set(re.findall(r'^([\w-]+):', (ROOT / 'Makefile').read_text(encoding='utf-8'), re.MULTILINE))
+    targets = set(
+        re.findall(r'^([\w-]+):', (ROOT / 'Makefile').read_text(encoding='utf-8'), re.MULTILINE)
+    )
     for command in runs(workflow):
         for target in re.findall(r'\bmake ([\w-]+)', command):
             assert target in targets, command

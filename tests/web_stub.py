@@ -21,7 +21,9 @@ class Answer:
 
 @dataclass
 class Web:
-    """`answers` by 'HOST/PATH?QUERY'; `asked` has what was asked for, with the first byte wanted."""
+    """`answers` by 'HOST/PATH?QUERY'; `asked` has what was asked for, with the first byte
+    wanted.
+    """
 
     answers: dict[str, Answer] = field(default_factory=dict)
     asked: list[tuple[str, int]] = field(default_factory=list)
@@ -70,7 +72,9 @@ def running(web: Web) -> Iterator[Web]:
             pass
 
     with ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # how often it looks whether to stop
+        thread = threading.Thread(
+            target=server.serve_forever, args=(0.01,)
+        )  # how often it looks whether to stop
         thread.start()
         web.address = f'http://127.0.0.1:{server.server_port}'
         try:

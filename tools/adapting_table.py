@@ -1,4 +1,5 @@
-"""The table of `regressions/adapting.md`: what `adapt` gains on the half of a collection's topics that it did not see.
+"""The table of `regressions/adapting.md`: what `adapt` gains on the half of a collection's topics
+that it did not see.
 
 python tools/adapting_table.py --encoder minilm NAME=DENSE,LUCENE,TOPICS,QRELS …
 """
@@ -29,17 +30,25 @@ def halves(topics: Sequence[Query]) -> list[tuple[list[Query], list[Query]]]:
 
 
 def row(name: str, dense: str, lucene: str, topics_name: str, qrels_name: str) -> str:
-    """The collection's row: nDCG@10 of the index, mean and worst gain of the map, of fusion, and of both."""
+    """The collection's row: nDCG@10 of the index, mean and worst gain of the map, of fusion, and
+    of both.
+    """
     opened = open_pipeline(PipelineSpec(index=dense, sparse=(f'bm25@{lucene}',)))
     searcher, sparse = opened.pipeline.leaves()
     assert isinstance(searcher, RepBertSearcher)
     qrels = load_qrels(qrels_name)
-    grades = {qid: {docid: grade for docid, grade in own.items() if grade > 0} for qid, own in qrels.items()}
+    grades = {
+        qid: {docid: grade for docid, grade in own.items() if grade > 0}
+        for qid, own in qrels.items()
+    }
     topics = [
-        topic for topic in load_topics(topics_name) if (searcher.index.rows(list(grades.get(topic.qid, ()))) >= 0).any()
+        topic
+        for topic in load_topics(topics_name)
+        if (searcher.index.rows(list(grades.get(topic.qid, ()))) >= 0).any()
     ]
     run = sparse.rank(topics, None, DEPTH)
-    base, gains = [], []
+    base = []
+    gains = []
     for seen, others in halves(topics):
         learnt = adapt(searcher, [sparse], seen, qrels)
 
@@ -47,7 +56,10 @@ def row(name: str, dense: str, lucene: str, topics_name: str, qrels_name: str) -
             weights: Sequence[float], ranker: RepBertSearcher, asked: Sequence[Query] = others
         ) -> NDArray[np.float64]:
             ranked = ranker.rank(asked, None, DEPTH)
-            columns = [Alignment.of([ranked[topic.qid], run[topic.qid]], grades[topic.qid]) for topic in asked]
+            columns = [
+                Alignment.of([ranked[topic.qid], run[topic.qid]], grades[topic.qid])
+                for topic in asked
+            ]
             return np.array([own.values(weights)[0] for own in columns])
 
         mapped = searcher.with_settings(query_map=learnt.query_map)
@@ -55,7 +67,8 @@ def row(name: str, dense: str, lucene: str, topics_name: str, qrels_name: str) -
         base.append(alone)
         ways = (([1, 0], mapped), ([0.5, 0.5], searcher), (learnt.weights, mapped))
         gains.append([ndcg(weights, ranker).mean() - alone for weights, ranker in ways])
-    means, worst = np.mean(gains, axis=0), np.min(gains, axis=0)
+    means = np.mean(gains, axis=0)
+    worst = np.min(gains, axis=0)
     cells = [f'{mean:+.4f} | {least:+.4f}' for mean, least in zip(means, worst, strict=True)]
     return f'| {name} | {len(topics)} | {np.mean(base):.4f} | {" | ".join(cells)} |'
 

@@ -2,8 +2,9 @@
 
     python tools/build_demo_collection.py --qed qed-dev.jsonlines.gz --xquad xquad.en.json.gz
 
-Each question of QED or XQuAD is a topic whose relevant passage is the Wikipedia paragraph that answers it. QED's
-questions are split by a seed into training and test topics so that no paragraph serves both.
+Each question of QED or XQuAD is a topic whose relevant passage is the Wikipedia paragraph that
+answers it. QED's questions are split by a seed into training and test topics so that no paragraph
+serves both.
 """
 
 from __future__ import annotations
@@ -42,7 +43,11 @@ def read_xquad(path: str) -> list[dict[str, str]]:
     with gzip.open(path, 'rt', encoding='utf-8') as stream:
         articles = json.load(stream)['data']
     return [
-        {'question': question['question'], 'contents': paragraph['context'], 'title': article.get('title', '')}
+        {
+            'question': question['question'],
+            'contents': paragraph['context'],
+            'title': article.get('title', ''),
+        }
         for article in articles
         for paragraph in article['paragraphs']
         for question in paragraph['qas']
@@ -54,12 +59,15 @@ def numbered_passages(examples: list[dict[str, str]], prefix: str) -> dict[str, 
     passages: dict[str, dict[str, str]] = {}
     for example in examples:
         record = {key: value for key, value in example.items() if key != 'question' and value}
-        passages.setdefault(example['contents'], {'id': f'{prefix}{len(passages) + 1:04d}', **record})
+        passages.setdefault(
+            example['contents'], {'id': f'{prefix}{len(passages) + 1:04d}', **record}
+        )
     return passages
 
 
 def split(topics: list[tuple[str, str, str]], n_test: int, seed: int) -> tuple[set[str], set[str]]:
-    """The qids of training topics, and of at most `n_test` test topics; topics that share a passage stay together.
+    """The qids of training topics, and of at most `n_test` test topics; topics that share a passage
+    stay together.
 
     Parameters
     ----------
@@ -93,16 +101,27 @@ def main() -> None:
     parser.add_argument('--qed', required=True, help='qed-dev.jsonlines.gz')
     parser.add_argument('--xquad', required=True, help='xquad.en.json.gz')
     options = parser.parse_args()
-    qed, xquad = read_qed(options.qed), read_xquad(options.xquad)
+    qed = read_qed(options.qed)
+    xquad = read_xquad(options.xquad)
     passages = numbered_passages(qed, 'qed-') | numbered_passages(xquad, 'xquad-')
     with atomic_file(OUTPUT / 'corpus.jsonl.gz') as stream:
-        stream.writelines(json.dumps(record, ensure_ascii=False) + '\n' for record in passages.values())
+        stream.writelines(
+            json.dumps(record, ensure_ascii=False) + '\n' for record in passages.values()
+        )
     natural = [
-        (f'q{number:04d}', ' '.join(example['question'].split()), passages[example['contents']]['id'])
+        (
+            f'q{number:04d}',
+            ' '.join(example['question'].split()),
+            passages[example['contents']]['id'],
+        )
         for number, example in enumerate(qed, 1)
     ]
     asked = [
-        (f'x{number:04d}', ' '.join(example['question'].split()), passages[example['contents']]['id'])
+        (
+            f'x{number:04d}',
+            ' '.join(example['question'].split()),
+            passages[example['contents']]['id'],
+        )
         for number, example in enumerate(xquad, 1)
     ]
     train, test = split(natural, N_TEST, SEED)

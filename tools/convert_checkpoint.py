@@ -5,11 +5,12 @@
     python tools/convert_checkpoint.py duobert ARCHIVE.zip FOLDER [--checkpoint model.ckpt-100000]
     python tools/convert_checkpoint.py cedr weights.p FOLDER --base BERT
 
-RepBERT: the archive (386 MB, MD5 b59a574f53c92de6a4ddd4b3fbef784a) or its unpacked folder. EPIC: the file `epic.p`
-(510 MB, MD5 df756649ba3c449cf0f462083ef6082d). monoBERT and duoBERT: a TensorFlow 1 archive, its unpacked folder, or
-the path of one checkpoint; TensorFlow is not needed. The catalog names `repbert`, `epic` and `duobert-large` convert
-on first use. CEDR: the file as its authors' code saves it, which has the trained weights only; the base is the BERT
-that training began with. Nothing in a PyTorch file is run: weights are read with weights_only=True.
+RepBERT: the archive (386 MB, MD5 b59a574f53c92de6a4ddd4b3fbef784a) or its unpacked folder. EPIC:
+the file `epic.p` (510 MB, MD5 df756649ba3c449cf0f462083ef6082d). monoBERT and duoBERT: a TensorFlow
+1 archive, its unpacked folder, or the path of one checkpoint; TensorFlow is not needed. The catalog
+names `repbert`, `epic` and `duobert-large` convert on first use. CEDR: the file as its authors'
+code saves it, which has the trained weights only; the base is the BERT that training began with.
+Nothing in a PyTorch file is run: weights are read with weights_only=True.
 """
 
 from __future__ import annotations
@@ -30,11 +31,19 @@ def main(arguments: list[str]) -> None:
     parser.add_argument('system', choices=('repbert', 'epic', 'monobert', 'duobert', 'cedr'))
     parser.add_argument('source', type=Path, help='what was published')
     parser.add_argument('output', type=Path, help='the folder to make')
-    parser.add_argument('--vocabulary', type=Path, help="a vocab.txt; default: the source's, or bert-base-uncased's")
-    parser.add_argument('--checkpoint', default='', help='monobert, duobert: which one, where there are several')
-    parser.add_argument('--base', help='cedr: the BERT that training began with, a catalog name or a folder')
+    parser.add_argument(
+        '--vocabulary', type=Path, help="a vocab.txt; default: the source's, or bert-base-uncased's"
+    )
+    parser.add_argument(
+        '--checkpoint', default='', help='monobert, duobert: which one, where there are several'
+    )
+    parser.add_argument(
+        '--base', help='cedr: the BERT that training began with, a catalog name or a folder'
+    )
     options = parser.parse_args(arguments)
-    system, source, output = options.system, options.source, options.output
+    system = options.system
+    source = options.source
+    output = options.output
     refuse((system == 'cedr') != bool(options.base), '--base goes with cedr, and cedr needs it')
     if system in ('repbert', 'epic'):
         from pyserini_repbert.models.convert.pytorch import convert_epic, convert_repbert
@@ -49,7 +58,9 @@ def main(arguments: list[str]) -> None:
 
         settings, frozen = convert_cedr(source, open_checkpoint(options.base), output)
         k_max = f', k_max {settings.k_max}' if settings.architecture == 'pacrr' else ''
-        print(f'{output}: {settings.architecture}{k_max}; {len(frozen)} frozen tensors from the base')
+        print(
+            f'{output}: {settings.architecture}{k_max}; {len(frozen)} frozen tensors from the base'
+        )
     else:
         from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
 

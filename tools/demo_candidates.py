@@ -1,14 +1,15 @@
-"""Candidates for the questions of `demo_material`, with the teacher's scores: the base's cosine, as run files.
+"""Candidates for the questions of `demo_material`, with the teacher's scores: the base's cosine, as
+run files.
 
     python tools/demo_candidates.py --data FOLDER --work FOLDER [--precision bfloat16]
 
-The folder `material` of the work folder then has `texts.jsonl` and, for each of `judged`, `sentences`, `cut`,
-`validation` and `selection`, topics, qrels and a run. A question's candidates are BM25's best hits, the cosine's, and
-its answers; in `validation`, BM25's best hits alone; in `sentences` and `selection`, all sentences of its article or
-paragraph. `judged.teacher.txt` and `cut.teacher.txt` have BM25 added to the cosine (`with_lexical`).
-`paragraphs.qids.txt` has the questions of `judged` about the demo's paragraphs, `answers.qids.txt` and
-`answers.more.qids.txt` some of those about MedQuAD's answers, `cut.qids.txt` and `cut.more.qids.txt` some
-pseudo-questions.
+The folder `material` of the work folder then has `texts.jsonl` and, for each of `judged`,
+`sentences`, `cut`, `validation` and `selection`, topics, qrels and a run. A question's candidates
+are BM25's best hits, the cosine's, and its answers; in `validation`, BM25's best hits alone; in
+`sentences` and `selection`, all sentences of its article or paragraph. `judged.teacher.txt` and
+`cut.teacher.txt` have BM25 added to the cosine (`with_lexical`). `paragraphs.qids.txt` has the
+questions of `judged` about the demo's paragraphs, `answers.qids.txt` and `answers.more.qids.txt`
+some of those about MedQuAD's answers, `cut.qids.txt` and `cut.more.qids.txt` some pseudo-questions.
 """
 
 from __future__ import annotations
@@ -36,7 +37,12 @@ LEXICAL = 0.3  # weight of BM25 beside the cosine; the best of 0.1 to 1 on the q
 BELOW = 0.9  # a candidate that BM25 has not found counts this share of the score of BM25's last hit
 EACH = 16  # hits of BM25, and as many of the cosine
 BLOCK = 512  # queries scored at once
-VALIDATED = {'x': 60, 'q': 60, 'M': 60, 'd': 40}  # held-back questions by the first letter of their qids
+VALIDATED = {
+    'x': 60,
+    'q': 60,
+    'M': 60,
+    'd': 40,
+}  # held-back questions by the first letter of their qids
 VALIDATION_DEPTH = EACH
 SELECTIONS = 100
 TRAINED = {  # questions about MedQuAD's answers, and pseudo-questions, that are drawn
@@ -68,7 +74,9 @@ def main(arguments: list[str]) -> int | None:
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--data', required=True, help='the folder that holds medquad/ and qed/')
     parser.add_argument('--work', required=True, help='where the folder material is made')
-    parser.add_argument('--precision', default='float32', help="of the teacher's vectors: float32 or bfloat16")
+    parser.add_argument(
+        '--precision', default='float32', help="of the teacher's vectors: float32 or bfloat16"
+    )
     options = parser.parse_args(arguments)
     write_material(Path(options.data), Path(options.work) / 'material', options.precision)
     return None
@@ -81,17 +89,28 @@ def write_material(data: Path, folder: Path, precision: str = 'float32') -> None
     folder.mkdir(parents=True, exist_ok=True)
     made = collect(data)
     pieces = {docid: text for docid, text in made.texts.items() if docid.endswith('.piece')}
-    split = {name for question in (*made.sentences, *made.held_sentences) for name in question.candidates}
-    passages = {docid: text for docid, text in made.texts.items() if docid not in pieces and '.s' not in docid}
+    split = {
+        name for question in (*made.sentences, *made.held_sentences) for name in question.candidates
+    }
+    passages = {
+        docid: text
+        for docid, text in made.texts.items()
+        if docid not in pieces and '.s' not in docid
+    }
     _write_questions(folder, 'judged', made.judged)
     _write_questions(folder, 'held', made.held_judged)
     _write_questions(folder, 'cut', made.cut)
-    _candidates(folder, 'passages', passages, {'judged': made.judged, 'held': made.held_judged}, precision)
+    _candidates(
+        folder, 'passages', passages, {'judged': made.judged, 'held': made.held_judged}, precision
+    )
     _candidates(folder, 'pieces', pieces, {'cut': made.cut}, precision)
     _sentences(folder, made, {docid: made.texts[docid] for docid in sorted(split)}, precision)
     _validation(folder, made)
     medquad = [one.qid for one in made.judged if one.qid.startswith('MQ')]
-    _write_qids(folder / 'paragraphs.qids.txt', [one.qid for one in made.judged if not one.qid.startswith('MQ')])
+    _write_qids(
+        folder / 'paragraphs.qids.txt',
+        [one.qid for one in made.judged if not one.qid.startswith('MQ')],
+    )
     cut = [one.qid for one in made.cut]
     for more in ('', ' more'):
         stem = more.replace(' ', '.')
@@ -112,15 +131,22 @@ def _write_qids(path: Path, qids: Sequence[str]) -> None:
 
 
 def _candidates(
-    folder: Path, name: str, texts: Mapping[str, str], questions: Mapping[str, Sequence[Question]], precision: str
+    folder: Path,
+    name: str,
+    texts: Mapping[str, str],
+    questions: Mapping[str, Sequence[Question]],
+    precision: str,
 ) -> None:
-    """For each set of questions, the union of BM25's hits, the cosine's and the answers, as two runs.
+    """For each set of questions, the union of BM25's hits, the cosine's and the answers, as two
+    runs.
 
     STEM.run.txt has the cosine, STEM.teacher.txt the cosine with BM25 (`with_lexical`).
     """
     _write_texts(folder / f'{name}.jsonl', texts)
     index = folder / f'{name}.lucene'
-    package_command(['index', 'lucene', '--corpus', str(folder / f'{name}.jsonl'), '--output', str(index)])
+    package_command(
+        ['index', 'lucene', '--corpus', str(folder / f'{name}.jsonl'), '--output', str(index)]
+    )
     vectors = Vectors(texts, precision)
     for stem, own in questions.items():
         bm25 = folder / f'{stem}.bm25.txt'
@@ -136,7 +162,9 @@ def _candidates(
             best = np.argpartition(-scores, EACH, axis=1)[:, :EACH]
             for question, vector, rows in zip(own[start:], queries[start:], best):  # noqa: B905
                 lexical = hits.get(question.qid, NO_HITS)[:EACH]
-                docids = dict.fromkeys([*question.answers, *lexical.docids, *vectors.docids[np.sort(rows)].tolist()])
+                docids = dict.fromkeys(
+                    [*question.answers, *lexical.docids, *vectors.docids[np.sort(rows)].tolist()]
+                )
                 found[question.qid] = vectors.scored(vector, list(docids))
                 taught[question.qid] = with_lexical(found[question.qid], lexical)
         write_run(folder / f'{stem}.run.txt', found, tag='cosine')
@@ -158,20 +186,32 @@ def _sentences(folder: Path, made: Material, texts: Mapping[str, str], precision
 
 def _validation(folder: Path, made: Material) -> None:
     """Some of the questions held back, of each kind, with BM25's best hits."""
-    draw, chosen = random.Random(f'{SEED} validation'), []
+    draw = random.Random(f'{SEED} validation')
+    chosen = []
     for letter, count in VALIDATED.items():
-        chosen += draw.sample([one for one in made.held_judged if one.qid.startswith(letter)], count)
+        chosen += draw.sample(
+            [one for one in made.held_judged if one.qid.startswith(letter)], count
+        )
     _write_questions(folder, 'validation', chosen)
     bm25 = read_run(folder / 'held.bm25.txt', VALIDATION_DEPTH)
-    write_run(folder / 'validation.run.txt', {one.qid: bm25[one.qid] for one in chosen if one.qid in bm25}, tag='bm25')
+    write_run(
+        folder / 'validation.run.txt',
+        {one.qid: bm25[one.qid] for one in chosen if one.qid in bm25},
+        tag='bm25',
+    )
 
 
 def with_lexical(cosines: Ranking, bm25: Ranking) -> Ranking:
-    """Candidates scored by the cosine plus `LEXICAL` times BM25's score over BM25's best score for the query."""
+    """Candidates scored by the cosine plus `LEXICAL` times BM25's score over BM25's best score
+    for the query.
+    """
     if not bm25:
         return cosines
-    known, last = dict(zip(bm25.docids, bm25.scores, strict=True)), bm25.scores[-1]
-    lexical = np.array([known.get(docid, BELOW * last) for docid in cosines.docids]) / bm25.scores[0]
+    known = dict(zip(bm25.docids, bm25.scores, strict=True))
+    last = bm25.scores[-1]
+    lexical = (
+        np.array([known.get(docid, BELOW * last) for docid in cosines.docids]) / bm25.scores[0]
+    )
     return rescored(cosines, np.asarray(cosines.scores) + LEXICAL * lexical)
 
 

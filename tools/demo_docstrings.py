@@ -1,4 +1,6 @@
-"""The prose of docstrings: text about computing and mathematics that is available wherever this package runs."""
+"""The prose of docstrings: text about computing and mathematics that is available wherever this
+package runs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ _RULE = re.compile(r'^\s*[-=~^]{3,}\s*$', re.MULTILINE)
 
 
 def docstrings(roots: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, str, str]]:
-    """(module, name in words, prose) of docstrings with enough prose, without examples and parameters.
+    """(module, name in words, prose) of docstrings with enough prose, without examples and
+    parameters.
 
     Parameters
     ----------
@@ -22,7 +25,10 @@ def docstrings(roots: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, str, st
     for name, root in roots:
         for file in sorted(root.rglob('*.py')):
             part = file.relative_to(root)
-            if any(step.startswith(('test', 'site-packages', 'idlelib', 'lib2to3')) for step in part.parts):
+            if any(
+                step.startswith(('test', 'site-packages', 'idlelib', 'lib2to3'))
+                for step in part.parts
+            ):
                 continue
             try:
                 tree = ast.parse(file.read_text(encoding='utf-8'))
@@ -34,9 +40,17 @@ def docstrings(roots: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, str, st
                     if len(prose.split()) >= FEWEST_WORDS and prose not in seen:
                         seen.add(prose)
                         called = part.stem if isinstance(node, ast.Module) else node.name
-                        yield f'{name}/{part.with_suffix("")}', ' '.join(re.findall(r'[A-Za-z]+', called)), prose
+                        yield (
+                            f'{name}/{part.with_suffix("")}',
+                            ' '.join(re.findall(r'[A-Za-z]+', called)),
+                            prose,
+                        )
 
 
 def _prose(docstring: str) -> str:
-    blocks = [block for block in docstring.split('\n\n') if '>>>' not in block and not _RULE.search(block)]
-    return ' '.join(' '.join(block for block in blocks if not re.match(r'\s*\w+ : ', block)).split())
+    blocks = [
+        block for block in docstring.split('\n\n') if '>>>' not in block and not _RULE.search(block)
+    ]
+    return ' '.join(
+        ' '.join(block for block in blocks if not re.match(r'\s*\w+ : ', block)).split()
+    )

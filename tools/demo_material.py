@@ -1,11 +1,13 @@
-"""Training data of the demo checkpoints: passages, pieces (excerpts) and sentences, and questions that no test has.
+"""Training data of the demo checkpoints: passages, pieces (excerpts) and sentences, and questions
+that no test has.
 
     from demo_material import collect
 
-The passages are paragraphs of the demo collection, MedQuAD's answers, and the prose of the docstrings of Python's
-standard library and of numpy, scipy, scikit-learn, networkx and sympy as installed (all BSD or PSF). The questions are
-those that come with the texts, and pseudo-questions cut from pieces, which have a teacher's scores instead of
-judgments. No piece is cut from a passage that is judged for a test topic, or held back for validation.
+The passages are paragraphs of the demo collection, MedQuAD's answers, and the prose of the
+docstrings of Python's standard library and of numpy, scipy, scikit-learn, networkx and sympy as
+installed (all BSD or PSF). The questions are those that come with the texts, and pseudo-questions
+cut from pieces, which have a teacher's scores instead of judgments. No piece is cut from a passage
+that is judged for a test topic, or held back for validation.
 """
 
 from __future__ import annotations
@@ -30,18 +32,24 @@ from pyserini_repbert.names.topics import load_qrels, load_topics
 SEED = 20200620
 LIBRARIES = ('numpy', 'scipy', 'sklearn', 'networkx', 'sympy')
 HELD_ARTICLES = 8  # of XQuAD
-HELD_QED, HELD_SHARE = 100, 0.03  # training questions of the demo; share of MedQuAD's documents, and of modules
+# training questions of the demo; share of MedQuAD's documents, and of modules
+HELD_QED = 100
+HELD_SHARE = 0.03
 PIECE_WORDS = (12, 110)  # fewest and most words of a piece
 _SENTENCE = re.compile(r'(?<=[.!?])\s+(?=["(]?[A-Z0-9])')
 _COMMON = frozenset(
-    'a an and are as at be but by can for from had has have he her his how if in into is it its may more not of on or '
-    'other she so some such than that the their them then there these they this to was were what when which who will '
+    'a an and are as at be but by can for from had has have he her his how if in into is it its '
+    'may more not of on or '
+    'other she so some such than that the their them then there these they this to was were what '
+    'when which who will '
     'with you your'.split()
 )
 
 
 class Question(NamedTuple):
-    """A question, the docids of its answers, and for questions about sentences, of its candidates."""
+    """A question, the docids of its answers, and for questions about sentences, of its
+    candidates.
+    """
 
     qid: str
     text: str
@@ -57,7 +65,8 @@ class Material:
     ----------
     texts : passages, pieces and sentences
     judged : questions with their answers among passages
-    sentences : questions with the sentences that answer them, among all sentences of their paragraphs or article
+    sentences : questions with the sentences that answer them, among all sentences of their
+        paragraphs or article
     cut : pseudo-questions with the piece that each was cut from
     held_judged, held_sentences : as `judged` and `sentences`, for validation
     """
@@ -76,7 +85,9 @@ def sentences_of(text: str) -> list[str]:
 
 
 def piece_of(text: str, draw: random.Random) -> str:
-    """Consecutive sentences of a text from a drawn one on, up to a drawn number of words; cut off at the most words."""
+    """Consecutive sentences of a text from a drawn one on, up to a drawn number of words; cut
+    off at the most words.
+    """
     parts = sentences_of(text)
     wanted = draw.randint(*PIECE_WORDS)
     start = draw.randrange(len(parts))
@@ -90,8 +101,11 @@ def piece_of(text: str, draw: random.Random) -> str:
 
 def question_from(piece: str, title: str, draw: random.Random) -> str:
     """A pseudo-question: a title, or a sentence, a span or content words of a piece, by chance."""
-    kinds = ['sentence', 'span', 'words', 'words'] + (['title', 'title', 'title words'] if title else [])
-    kind, words = draw.choice(kinds), piece.split()
+    kinds = ['sentence', 'span', 'words', 'words'] + (
+        ['title', 'title', 'title words'] if title else []
+    )
+    kind = draw.choice(kinds)
+    words = piece.split()
     if kind == 'title':
         return title
     if kind == 'sentence':
@@ -100,8 +114,14 @@ def question_from(piece: str, title: str, draw: random.Random) -> str:
         length = draw.randint(4, 9)
         start = draw.randrange(max(1, len(words) - length))
         return ' '.join(words[start : start + length])
-    telling = [word for word in (word.strip('.,;:()"\'`*').lower() for word in words) if len(word) > 2]
-    telling = [word for word in dict.fromkeys(telling) if word not in _COMMON and any(map(str.isalpha, word))]
+    telling = [
+        word for word in (word.strip('.,;:()"\'`*').lower() for word in words) if len(word) > 2
+    ]
+    telling = [
+        word
+        for word in dict.fromkeys(telling)
+        if word not in _COMMON and any(map(str.isalpha, word))
+    ]
     chosen = sorted(draw.sample(range(len(telling)), min(len(telling), draw.randint(2, 7))))
     found = ' '.join(telling[place] for place in chosen)
     return f'{title} {found}' if kind == 'title words' else found
@@ -125,10 +145,14 @@ def collect(data: Path) -> Material:
 
 
 def _demo(data: Path, made: Material, titles: dict[str, str]) -> set[str]:
-    """Add the demo collection and its training questions; the docids from which nothing may be cut."""
+    """Add the demo collection and its training questions; the docids from which nothing may be
+    cut.
+    """
     corpus = {passage.docid: passage.text for passage in open_corpus('demo')}
     made.texts |= corpus
-    with gzip.open(catalog.RESOURCES / 'demo' / 'corpus.jsonl.gz', 'rt', encoding='utf-8') as stream:
+    with gzip.open(
+        catalog.RESOURCES / 'demo' / 'corpus.jsonl.gz', 'rt', encoding='utf-8'
+    ) as stream:
         title = {record['id']: record.get('title', '') for record in map(json.loads, stream)}
     by_text = {text: docid for docid, text in corpus.items()}
     test = {docid for grades in load_qrels('demo').values() for docid in grades}
@@ -136,7 +160,11 @@ def _demo(data: Path, made: Material, titles: dict[str, str]) -> set[str]:
         articles = json.load(stream)['data']
     draw = random.Random(f'{SEED} held')
     held_articles = set(draw.sample(range(len(articles)), HELD_ARTICLES))
-    held = {by_text[own['context']] for number in held_articles for own in articles[number]['paragraphs']}
+    held = {
+        by_text[own['context']]
+        for number in held_articles
+        for own in articles[number]['paragraphs']
+    }
     train = {query.qid: query.text for query in load_topics('demo-train')}
     relevant = {qid: list(grades) for qid, grades in load_qrels('demo-train').items()}
     held |= {docid for qid in draw.sample(sorted(train), HELD_QED) for docid in relevant[qid]}
@@ -167,7 +195,9 @@ def _at(found: Sequence[tuple[int, str]], place: int) -> str:
     return [name for start, name in found if start <= place][-1]
 
 
-def _xquad_sentences(articles: list[dict[str, Any]], by_text: dict[str, str], held: set[str], made: Material) -> None:
+def _xquad_sentences(
+    articles: list[dict[str, Any]], by_text: dict[str, str], held: set[str], made: Material
+) -> None:
     for article in articles:
         split = {}
         for own in article['paragraphs']:
@@ -179,24 +209,34 @@ def _xquad_sentences(articles: list[dict[str, Any]], by_text: dict[str, str], he
             docid = by_text[own['context']]
             where = made.held_sentences if docid in held else made.sentences
             for number, asked in enumerate(own['qas']):
-                answers = list(dict.fromkeys(_at(split[docid], one['answer_start']) for one in asked['answers']))
+                answers = list(
+                    dict.fromkeys(
+                        _at(split[docid], one['answer_start']) for one in asked['answers']
+                    )
+                )
                 text = ' '.join(asked['question'].split())
                 where.append(Question(f'{docid}.q{number}', text, tuple(answers), tuple(names)))
 
 
-def _qed_sentences(data: Path, train: set[str], by_text: dict[str, str], held: set[str], made: Material) -> None:
+def _qed_sentences(
+    data: Path, train: set[str], by_text: dict[str, str], held: set[str], made: Material
+) -> None:
     with gzip.open(data / 'qed' / 'qed-dev.jsonlines.gz', 'rt', encoding='utf-8') as stream:
         examples = [json.loads(line) for line in stream]
     for number, one in enumerate(examples):
-        question, text = ' '.join(one['question_text'].split()), one['paragraph_text']
-        starts, chosen = one['sentence_starts'], one['annotation'].get('selected_sentence')
+        question = ' '.join(one['question_text'].split())
+        text = one['paragraph_text']
+        starts = one['sentence_starts']
+        chosen = one['annotation'].get('selected_sentence')
         if question not in train or not chosen or len(starts) < 3:
             continue
         docid = by_text[text]
         found = _split(docid, text, starts, made)
         where = made.held_sentences if docid in held else made.sentences
         answer = _at(found, chosen['start'])
-        where.append(Question(f'{docid}.n{number}', question, (answer,), tuple(name for _, name in found)))
+        where.append(
+            Question(f'{docid}.n{number}', question, (answer,), tuple(name for _, name in found))
+        )
 
 
 def _medquad(data: Path, made: Material, titles: dict[str, str]) -> set[str]:
@@ -205,12 +245,20 @@ def _medquad(data: Path, made: Material, titles: dict[str, str]) -> set[str]:
     with gzip.open(folder / 'corpus.jsonl.gz', 'rt', encoding='utf-8') as stream:
         records = [json.loads(line) for line in stream]
     made.texts |= {one['id']: one['answer'] for one in records}
-    judged = {docid for grades in load_qrels(str(folder / 'liveqa.qrels.txt')).values() for docid in grades}
+    judged = {
+        docid
+        for grades in load_qrels(str(folder / 'liveqa.qrels.txt')).values()
+        for docid in grades
+    }
     titles |= {
-        one['id']: re.sub(r'\s*\(Also called.*', '', one['question']) for one in records if one['id'] not in judged
+        one['id']: re.sub(r'\s*\(Also called.*', '', one['question'])
+        for one in records
+        if one['id'] not in judged
     }
     documents = sorted({one['id'].rpartition('_Sec')[0] for one in records})
-    chosen = set(random.Random(f'{SEED} medquad').sample(documents, int(HELD_SHARE * len(documents))))
+    chosen = set(
+        random.Random(f'{SEED} medquad').sample(documents, int(HELD_SHARE * len(documents)))
+    )
     held = {one['id'] for one in records if one['id'].rpartition('_Sec')[0] in chosen}
     answers = load_qrels(str(folder / 'train.qrels.txt.gz'))
     for query in load_topics(str(folder / 'train.queries.tsv.gz')):
@@ -225,14 +273,17 @@ def _docstrings(made: Material, titles: dict[str, str]) -> set[str]:
     """Add docstrings' prose; the docids of modules that are held back."""
     specs = {name: find_spec(name) for name in LIBRARIES}
     roots = [('python', Path(sysconfig.get_paths()['stdlib']))]
-    roots += [(name, Path(spec.origin).parent) for name, spec in specs.items() if spec and spec.origin]
+    roots += [
+        (name, Path(spec.origin).parent) for name, spec in specs.items() if spec and spec.origin
+    ]
     found = list(docstrings(roots))
     modules = sorted({module for module, _, _ in found})
     chosen = set(random.Random(f'{SEED} modules').sample(modules, int(HELD_SHARE * len(modules))))
     held = set()
     for number, (module, title, prose) in enumerate(found):
         docid = f'doc{number:05d}'
-        made.texts[docid], titles[docid] = prose, title
+        made.texts[docid] = prose
+        titles[docid] = title
         if module in chosen:
             held.add(docid)
             summary = sentences_of(prose)

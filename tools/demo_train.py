@@ -1,9 +1,11 @@
-"""Train the demo checkpoints by the recipes that ship: candidates for the training questions first, then each model.
+"""Train the demo checkpoints by the recipes that ship: candidates for the training questions first,
+then each model.
 
-    python tools/demo_train.py --data FOLDER --work FOLDER [--only repbert-demo,epic-demo] [--device cpu]
+    python tools/demo_train.py --data FOLDER --work FOLDER [--only repbert-demo,epic-demo] [--device
+    cpu]
 
-What is there already is not made again, and a training that was stopped goes on. `ship_checkpoint.py` ships a
-checkpoint folder.
+What is there already is not made again, and a training that was stopped goes on.
+`ship_checkpoint.py` ships a checkpoint folder.
 """
 
 from __future__ import annotations
@@ -21,7 +23,13 @@ from pyserini_repbert.commands.command import Parser, run
 from pyserini_repbert.errors import InputError
 
 HITS = 50
-MEDQUAD = ('corpus.jsonl.gz', 'train.queries.tsv.gz', 'train.qrels.txt.gz', 'liveqa.topics.tsv', 'liveqa.qrels.txt')
+MEDQUAD = (
+    'corpus.jsonl.gz',
+    'train.queries.tsv.gz',
+    'train.qrels.txt.gz',
+    'liveqa.topics.tsv',
+    'liveqa.qrels.txt',
+)
 QED = ('qed-dev.jsonlines.gz', 'xquad.en.json.gz')
 
 
@@ -31,9 +39,11 @@ class Training:
 
     Attributes
     ----------
-    variable, needs : the recipe's variable for the checkpoint that it starts from, and the name of that; '' for none
+    variable, needs : the recipe's variable for the checkpoint that it starts from, and the name of
+        that; '' for none
     taught : whether it learns from a teacher's scores, which `demo_candidates` collects
-    reranked : whether it learns, and is validated, on candidates in the order of the checkpoint that it needs
+    reranked : whether it learns, and is validated, on candidates in the order of the checkpoint
+        that it needs
     """
 
     name: str
@@ -63,10 +73,13 @@ TRAININGS = (
 def main(arguments: list[str]) -> int | None:
     """Train what is missing."""
     options = _parser().parse_args(arguments)
-    data, work = Path(options.data).resolve(), Path(options.work).resolve()
+    data = Path(options.data).resolve()
+    work = Path(options.work).resolve()
     for folder, names in (('medquad', MEDQUAD), ('qed', QED)):
         if absent := [name for name in names if not (data / folder / name).is_file()]:
-            raise InputError(f'--data {options.data}: {", ".join(absent)} not found in its folder {folder}')
+            raise InputError(
+                f'--data {options.data}: {", ".join(absent)} not found in its folder {folder}'
+            )
     known = {training.name: training for training in TRAININGS}
     names = options.only.split(',') if options.only else list(known)
     if bad := [name for name in names if name not in known]:
@@ -74,8 +87,15 @@ def main(arguments: list[str]) -> int | None:
     wanted = [known[name] for name in names]
     for training in wanted:
         first = known.get(training.needs)
-        if first and first not in wanted and not any((work / own.name).is_dir() for own in (first, training)):
-            raise InputError(f'{training.name} goes on from {training.needs}: train that first, or leave out --only')
+        if (
+            first
+            and first not in wanted
+            and not any((work / own.name).is_dir() for own in (first, training))
+        ):
+            raise InputError(
+                f'{training.name} goes on from {training.needs}: train that first, or leave out '
+                f'--only'
+            )
     if not all(training.taught for training in wanted):
         bm25_runs(data / 'medquad', work)
     if any(training.taught for training in wanted):
@@ -106,9 +126,12 @@ def bm25_runs(medquad: Path, work: Path) -> None:
 
 
 def mono_runs(work: Path, checkpoint: Path) -> None:
-    """Make duoBERT's training candidates, and the candidates of the validation questions in monoBERT's order."""
+    """Make duoBERT's training candidates, and the candidates of the validation questions in
+    monoBERT's order.
+    """
     write_pairs(work, checkpoint)
-    run, output = work / 'material/validation.run.txt', work / 'runs/validation.mono.txt'
+    run = work / 'material/validation.run.txt'
+    output = work / 'runs/validation.mono.txt'
     if not output.is_file():
         rerank(work, run, 'validation', checkpoint, VALIDATION_DEPTH, output)
 
@@ -127,17 +150,25 @@ def train(training: Training, medquad: Path, work: Path, device: str) -> None:
         variables['RUNS'] = str(work / 'runs')
     if training.variable:
         variables[training.variable] = str(work / training.needs)
-    settings = [word for name, value in variables.items() for word in ('--set', f'variables.{name}={value}')]
+    settings = [
+        word for name, value in variables.items() for word in ('--set', f'variables.{name}={value}')
+    ]
     more = ['--resume'] if output.with_name(f'{output.name}.training').is_dir() else []
-    package_command(['train', training.recipe, *settings, '--device', device, '--output', str(output), *more])
+    package_command(
+        ['train', training.recipe, *settings, '--device', device, '--output', str(output), *more]
+    )
 
 
 def _parser() -> Parser:
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--data', required=True, help='the folder that holds medquad/ and qed/')
     parser.add_argument('--work', required=True, help='where runs and checkpoints are kept')
-    parser.add_argument('--only', metavar='NAMES', help='checkpoints, separated by commas; default: all')
-    parser.add_argument('--teacher-precision', default='bfloat16', help="of the teacher's vectors; or float32")
+    parser.add_argument(
+        '--only', metavar='NAMES', help='checkpoints, separated by commas; default: all'
+    )
+    parser.add_argument(
+        '--teacher-precision', default='bfloat16', help="of the teacher's vectors; or float32"
+    )
     parser.add_argument('--device', default='auto', help='cpu, or auto: a GPU where there is one')
     return parser
 

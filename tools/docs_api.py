@@ -24,14 +24,14 @@ Search over HTTP. Start the service with `python -m pyserini_repbert.serve --ind
 curl 'http://127.0.0.1:8081/v1/demo/search?query=capital+of+china&hits=2'
 ```
 
-The [guide](guides/serving.md) has examples. The service shows this reference at `/docs`, and as an OpenAPI document at
-`/openapi.json` and `/openapi.yaml`. `/v1/{index}` gives the limits of requests.
+The [guide](guides/serving.md) has examples. The service shows this reference at `/docs`, and as an OpenAPI document
+at `/openapi.json` and `/openapi.yaml`. `/v1/{index}` gives the limits of requests.
 
 - An error is one JSON object `{"error": "…"}`.
-- If the service takes keys, send one as `X-API-Key: KEY` or as `Authorization: Bearer KEY`. `/healthz`, `/readyz` and
-  `/docs` need no key.
+- If the service takes keys, send one as `X-API-Key: KEY` or as `Authorization: Bearer KEY`. `/healthz`,
+  `/readyz` and `/docs` need no key.
 - `/healthz` says that the process lives, `/readyz` that it answers. `/metrics` is for Prometheus.
-"""
+"""  # noqa: E501
 
 
 def reference() -> str:
@@ -50,11 +50,20 @@ def reference() -> str:
     lines += ['', '## Schemas', '']
     for name, schema in schemas.items():
         if name != 'ErrorResponse' and 'properties' in schema and not name.startswith('HTTP'):
-            lines += [f'### {name}', '', schema.get('description', '').split('\n')[0], '', *_fields(schema), '']
+            lines += [
+                f'### {name}',
+                '',
+                schema.get('description', '').split('\n')[0],
+                '',
+                *_fields(schema),
+                '',
+            ]
     return '\n'.join(lines).rstrip() + '\n'
 
 
-def _operation(path: str, method: str, own: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
+def _operation(
+    path: str, method: str, own: dict[str, Any], schemas: dict[str, Any]
+) -> Iterator[str]:
     yield from (f'## {method.upper()} {path}', '', f'{own["summary"]}.', '')
     if own.get('parameters'):
         yield from ('| parameter | type | default | meaning |', '|---|---|---|---|')
@@ -73,13 +82,19 @@ def _fields(schema: dict[str, Any]) -> Iterator[str]:
     yield from ('| field | type | default | meaning |', '|---|---|---|---|')
     for name, one in schema['properties'].items():
         default = '(always)' if name in schema.get('required', ()) else _default(one)
-        null = ' or null' if default == '(always)' and {'type': 'null'} in one.get('anyOf', ()) else ''
+        null = (
+            ' or null' if default == '(always)' and {'type': 'null'} in one.get('anyOf', ()) else ''
+        )
         yield f'| `{name}` | {_form(one)}{null} | {default} | {one.get("description", "")} |'
 
 
 def _default(schema: dict[str, Any]) -> str:
     value = schema.get('default')
-    return '' if value in (None, [], '') else f'`{str(value).lower() if isinstance(value, bool) else value}`'
+    return (
+        ''
+        if value in (None, [], '')
+        else f'`{str(value).lower() if isinstance(value, bool) else value}`'
+    )
 
 
 def _form(schema: dict[str, Any]) -> str:
@@ -97,7 +112,8 @@ def _form(schema: dict[str, Any]) -> str:
     if schema.get('type') == 'object':
         values = schema.get('additionalProperties')
         return f'object of {_form(values)}' if isinstance(values, dict) else 'object'
-    low, high = schema.get('minimum', schema.get('exclusiveMinimum')), schema.get('maximum')
+    low = schema.get('minimum', schema.get('exclusiveMinimum'))
+    high = schema.get('maximum')
     limits = f', {low:g} to {high:g}' if low is not None and high is not None else ''
     limits = limits or (f', at least {low:g}' if low is not None else '')
     longest = f', at most {schema["maxLength"]} characters' if 'maxLength' in schema else ''

@@ -1,6 +1,8 @@
-"""griffe extension: turns this project's docstrings, whose types are in the signature, into numpydoc's form.
+"""griffe extension: turns this project's docstrings, whose types are in the signature, into
+numpydoc's form.
 
-`name : description` becomes `name` with the description below it, so that mkdocstrings takes the type from the
+`name : description` becomes `name` with the description below it, so that mkdocstrings takes the
+    type from the
 annotation; likewise the text under Returns.
 """
 
@@ -11,14 +13,16 @@ from typing import Any
 
 from griffe import Extension
 
-NAMED, UNNAMED = ('Parameters', 'Attributes'), ('Returns', 'Yields')
+NAMED = ('Parameters', 'Attributes')
+UNNAMED = ('Returns', 'Yields')
 _ITEM = re.compile(r'(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*) : (?P<text>.*)')
 
 
 def as_numpydoc(docstring: str) -> str:
     """The docstring with the descriptions of its sections on lines of their own.
 
-    A paragraph below a list of parameters is moved before the first section, where numpydoc has prose.
+    A paragraph below a list of parameters is moved before the first section, where numpydoc has
+    prose.
     """
     lines = docstring.split('\n')
     text: list[str] = []

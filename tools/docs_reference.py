@@ -1,7 +1,9 @@
-"""MkDocs hook: a reference page for each package with public names, and a warning for each name without a docstring.
+"""MkDocs hook: a reference page for each package with public names, and a warning for each name
+without a docstring.
 
-The names are those that a package's `__init__.py` imports for type checkers (`from … import X as X`);
-`tests/docs/test_reference.py` compares them with its `__all__`. A warning fails a strict build.
+The names are those that a package's `__init__.py` imports for type checkers (`from … import X as
+X`); `tests/docs/test_reference.py` compares them with its `__all__`. A warning fails a strict
+build.
 """
 
 from __future__ import annotations
@@ -24,14 +26,18 @@ def public_names(root: Path = ROOT) -> dict[str, list[str]]:
         tree = ast.parse(path.read_text(encoding='utf-8'))
         guarded = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
         imports = [node for node in guarded if isinstance(node, ast.ImportFrom)]
-        if names := sorted(alias.asname for node in imports for alias in node.names if alias.asname):
+        if names := sorted(
+            alias.asname for node in imports for alias in node.names if alias.asname
+        ):
             found['.'.join(path.parent.relative_to(root).parts)] = names
     return found
 
 
 def page(package: str, names: list[str]) -> str:
     """The Markdown of a package's reference page; mkdocstrings fills it in."""
-    docstring = ast.get_docstring(ast.parse((ROOT / Path(*package.split('.')) / '__init__.py').read_text('utf-8')))
+    docstring = ast.get_docstring(
+        ast.parse((ROOT / Path(*package.split('.')) / '__init__.py').read_text('utf-8'))
+    )
     parts = [f'# {package}', docstring or '', *(f'::: {package}.{name}' for name in names)]
     return '\n\n'.join(parts) + '\n'
 
@@ -55,7 +61,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def undocumented() -> list[str]:
-    """The public names, and public methods of public classes, that have no docstring, as dotted paths.
+    """The public names, and public methods of public classes, that have no docstring, as dotted
+    paths.
 
     A method without one has that of the method that it overrides.
     """
@@ -76,6 +83,7 @@ def undocumented() -> list[str]:
             found += [
                 f'{package}.{name}.{key}'
                 for key, one in methods
-                if one.is_public and not any(key in of and of[key].has_docstring for of in (own.members, *above))
+                if one.is_public
+                and not any(key in of and of[key].has_docstring for of in (own.members, *above))
             ]
     return [name for name in found if not name.endswith('__')]

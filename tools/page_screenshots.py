@@ -23,13 +23,21 @@ PICTURES = {
     'light': (f'?{_MOVED}&rerank=monobert-demo%4010', '.hit', 1280, 960, 'light'),
     'dark': (f'?{_BOTH}&open=qed-0033&why=epic', '.terms', 1280, 1100, 'dark'),
     'narrow': (f'?{_BOTH}', '.hit', 390, 844, 'light'),
-    'compare': (f'?view=compare&{_QUERY}&system=dense&b.system=bm25&hits=6', '.pair', 1280, 1150, 'light'),
+    'compare': (
+        f'?view=compare&{_QUERY}&system=dense&b.system=bm25&hits=6',
+        '.pair',
+        1280,
+        1150,
+        'light',
+    ),
 }
 _LONGEST = 120_000  # ms to wait for a picture's contents
 
 
 def take(url: str, output: Path) -> None:
-    """Write a picture of each state; its page is loaded twice, so that it does not show the time of a first request."""
+    """Write a picture of each state; its page is loaded twice, so that it does not show the time
+    of a first request.
+    """
     output.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(

@@ -1,6 +1,7 @@
 """Run the commands of a Markdown page again and put their output beneath them.
 
-After a block of shell commands, everything between `<!-- output -->` and the next `<!-- end -->` is replaced:
+After a block of shell commands, everything between `<!-- output -->` and the next `<!-- end -->` is
+replaced:
 
     python tools/refresh_tables.py regressions/dl19-dl20.fusion.md --data FOLDER
 
@@ -21,7 +22,8 @@ from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file, existing_file
 
 BLOCK = re.compile(
-    r'(?P<fence>```sh\n(?P<commands>(?:(?!```).)*)```\n\n<!-- output -->\n).*?(?=<!-- end -->)', re.DOTALL
+    r'(?P<fence>```sh\n(?P<commands>(?:(?!```).)*)```\n\n<!-- output -->\n).*?(?=<!-- end -->)',
+    re.DOTALL,
 )
 
 
@@ -30,12 +32,18 @@ def main(arguments: list[str]) -> int | None:
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('page', help='Markdown file')
     parser.add_argument('--data', required=True, help='what $DATA stands for')
-    parser.add_argument('--check', action='store_true', help='change nothing; status 1 if the page is out of date')
+    parser.add_argument(
+        '--check', action='store_true', help='change nothing; status 1 if the page is out of date'
+    )
     options = parser.parse_args(arguments)
     page = existing_file(options.page, 'Markdown page').read_text(encoding='utf-8')
     if not BLOCK.search(page):
-        raise InputError(f'{options.page} has no commands that are followed by <!-- output --> and <!-- end -->')
-    fresh = BLOCK.sub(lambda match: match['fence'] + output_of(match['commands'], options.data), page)
+        raise InputError(
+            f'{options.page} has no commands that are followed by <!-- output --> and <!-- end -->'
+        )
+    fresh = BLOCK.sub(
+        lambda match: match['fence'] + output_of(match['commands'], options.data), page
+    )
     if options.check:
         print(f'{options.page} is {"up to date" if fresh == page else "out of date"}')
         return int(fresh != page)
@@ -47,15 +55,20 @@ def main(arguments: list[str]) -> int | None:
 def output_of(commands: str, data: str) -> str:
     """What the commands, one a line, print; a line that ends in a backslash goes on in the next.
 
-    Raises InputError for a command that is not this package's, PyseriniRepbertError for one that fails.
+    Raises InputError for a command that is not this package's, PyseriniRepbertError for one that
+    fails.
     """
     printed = []
     for command in commands.replace('\\\n', ' ').splitlines():
         words = [word.replace('$DATA', data) for word in shlex.split(command)]
         if words[:2] != ['python', '-m'] or not words[2].startswith('pyserini_repbert.'):
-            raise InputError(f"'{command[:60]}' is not a command of this package: python -m pyserini_repbert.…")
+            raise InputError(
+                f"'{command[:60]}' is not a command of this package: python -m pyserini_repbert.…"
+            )
         root = Path(__file__).resolve().parent.parent
-        done = subprocess.run([sys.executable, *words[1:], '--quiet'], cwd=root, text=True, capture_output=True)
+        done = subprocess.run(
+            [sys.executable, *words[1:], '--quiet'], cwd=root, text=True, capture_output=True
+        )
         if done.returncode:
             raise PyseriniRepbertError(f"'{command[:60]}' failed: {done.stderr.strip()}")
         if done.stdout.strip():

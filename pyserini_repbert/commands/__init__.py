@@ -6,13 +6,19 @@ import sys
 
 
 def start(name: str) -> None:
-    """Run the command `commands/NAME.py` and exit with its status; Ctrl-C is one line from here on."""
+    """Run the command `commands/NAME.py` and exit with its status; Ctrl-C is one line from here
+    on.
+    """
     try:
         from importlib import import_module
 
         from pyserini_repbert.commands.command import run
 
-        sys.exit(run(lambda arguments: import_module(f'pyserini_repbert.commands.{name}').main(arguments)))
+        sys.exit(
+            run(
+                lambda arguments: import_module(f'pyserini_repbert.commands.{name}').main(arguments)
+            )
+        )
     except KeyboardInterrupt:  # before `run` is there
         print('error: interrupted', file=sys.stderr)
         sys.exit(130)

@@ -1,4 +1,6 @@
-"""`python -m pyserini_repbert.adapt`: a search learns from your judgments, in seconds, without a new index."""
+"""`python -m pyserini_repbert.adapt`: a search learns from your judgments, in seconds, without a
+new index.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,38 @@ _CONVINCING = 0.05  # the p below which a gain is kept
 
 
 def main(arguments: list[str]) -> None:
-    """Learn from judgments and print the gain; write the folder --output if the gain is no noise."""
-    text = 'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds.'
-    parser = command.parser('adapt', f'{text} --output is written if the gain is more than noise: search --adapted.')
+    """Learn from judgments and print the gain; write the folder --output if the gain is no
+    noise.
+    """
+    text = (
+        'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds.'
+    )
+    parser = command.parser(
+        'adapt', f'{text} --output is written if the gain is more than noise: search --adapted.'
+    )
     add_flags(parser, 'index', required=True)
     add_flags(parser, 'encoder', 'sparse')
     add = parser.add_argument
-    add('--rerank', metavar='NAME@K', help="also learn a reranker's share of the score; it reads the best K")
+    add(
+        '--rerank',
+        metavar='NAME@K',
+        help="also learn a reranker's share of the score; it reads the best K",
+    )
     add_flags(parser, 'corpus')
     add_flags(parser, 'topics', required=True)
-    add('--qrels', required=True, help='judgments, likewise: at least 20 topics with a relevant passage')
+    add(
+        '--qrels',
+        required=True,
+        help='judgments, likewise: at least 20 topics with a relevant passage',
+    )
     add('--output', required=True, metavar='FOLDER', help='the folder to make')
     add('--keep', action='store_true', help='write --output whatever the gain')
-    add('--seed', type=command.whole_number, default=0, help='seed of the folds and of random passages')
+    add(
+        '--seed',
+        type=command.whole_number,
+        default=0,
+        help='seed of the folds and of random passages',
+    )
     add_flags(parser, 'max_length', 'device', 'precision', 'offline')
     options = parser.parse_args(arguments)
     check_absent(options.output)
@@ -37,9 +58,12 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.search.dense import RepBertSearcher
     from pyserini_repbert.train.adapting import DEPTH, FOLDS, adapt
 
-    given = command.picked(options, 'index', 'encoder', 'sparse', 'max_length', 'precision', 'corpus')
+    given = command.picked(
+        options, 'index', 'encoder', 'sparse', 'max_length', 'precision', 'corpus'
+    )
     spec = PipelineSpec.of(given | {'stages': [options.rerank] if options.rerank else []})
-    topics, qrels = load_topics(options.topics), load_qrels(options.qrels)
+    topics = load_topics(options.topics)
+    qrels = load_qrels(options.qrels)
     opened = open_pipeline(spec, Machine(devices=(options.device,)))
     pipeline = opened.pipeline
     assert pipeline.first is not None
@@ -52,7 +76,8 @@ def main(arguments: list[str]) -> None:
 
     best = max(learnt.untuned.values(), key=lambda values: values.mean())
     gains = learnt.held_out - best
-    gain, error = float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(len(best))
+    gain = float(gains.mean())
+    error = float(gains.std(ddof=1)) / math.sqrt(len(best))
     _, p = paired_t_test(learnt.held_out.tolist(), best.tolist())
     print(f'nDCG@10 on {len(learnt.qids)} topics, each by what the others taught:')
     rows = learnt.untuned | learnt.steps
@@ -65,9 +90,16 @@ def main(arguments: list[str]) -> None:
         print(f"the reranker's share: {learnt.rerank_weight:g}")
     print(f'gain: {gain:+.4f} +- {error:.4f} over the best untuned, p {p:.2g}')
     if not options.keep and not (gain > 0 and p < _CONVINCING):
-        print(f'no gain that can be told from noise: {options.output} is not written (--keep writes it)')
+        print(
+            f'no gain that can be told from noise: {options.output} is not written (--keep writes '
+            f'it)'
+        )
         return
-    estimate = {'topics': len(learnt.qids), 'untuned': float(best.mean()), 'adapted': float(learnt.held_out.mean())}
+    estimate = {
+        'topics': len(learnt.qids),
+        'untuned': float(best.mean()),
+        'adapted': float(learnt.held_out.mean()),
+    }
     write_adapted(
         options.output,
         learnt.query_map,
@@ -78,7 +110,10 @@ def main(arguments: list[str]) -> None:
         weights=learnt.weights,
         depth=DEPTH,
         estimate=estimate | {'gain': gain, 'standard_error': error, 'p': p},
-        stages=tuple(f'{stage}{"," if stage.options else ":"}weight={learnt.rerank_weight:g}' for stage in spec.stages),
+        stages=tuple(
+            f'{stage}{"," if stage.options else ":"}weight={learnt.rerank_weight:g}'
+            for stage in spec.stages
+        ),
     )
     record_output(options, options.output, ('topics', 'qrels'), opened.models, opened.indexes)
     print(f'{options.output}: search with --adapted {options.output}')

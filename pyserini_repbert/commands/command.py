@@ -1,4 +1,6 @@
-"""What all commands share: errors as one line, flags with one meaning, progress bars that can be silenced."""
+"""What all commands share: errors as one line, flags with one meaning, progress bars that can be
+silenced.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,22 @@ from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
 
 EXIT_ERROR = 2
 
-_CONTROLS = re.compile('[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]')  # the last: text direction
+_CONTROLS = re.compile(
+    '[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]'
+)  # the last: text direction
 
 _OTHER_NAMES = {  # of flags in other tools -> ours
-    '--k': '--hits', '--topk': '--hits', '--top-k': '--hits', '--num-hits': '--hits', '--bm25': '--sparse bm25',
-    '--model': '--encoder', '--out': '--output', '--run-tag': '--tag', '--batch': '--batch-size',
+    '--k': '--hits',
+    '--topk': '--hits',
+    '--top-k': '--hits',
+    '--num-hits': '--hits',
+    '--bm25': '--sparse bm25',
+    '--model': '--encoder',
+    '--out': '--output',
+    '--run-tag': '--tag',
+    '--batch': '--batch-size',
     '--format': '--output-format',
-}  # fmt: skip
+}
 
 _Value = TypeVar('_Value')
 
@@ -30,25 +41,33 @@ _Value = TypeVar('_Value')
 def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status.
 
-    An error of this package, of a file, of a limit of the system or of a broken installation becomes one line on stderr
-    and status 2; Ctrl-C gives status 130.
+    An error of this package, of a file, of a limit of the system or of a broken installation
+    becomes one line on stderr and status 2; Ctrl-C gives status 130.
     """
     for name in ('stdout', 'stderr'):
         if getattr(sys, name) is None:  # closed by the caller: `>&-`
             setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))  # noqa: SIM115 - until the process ends
-    if 'OMP_WAIT_POLICY' not in os.environ:  # read when PyTorch or FAISS is loaded: docs/environment.md
+    if (
+        'OMP_WAIT_POLICY' not in os.environ
+    ):  # read when PyTorch or FAISS is loaded: docs/environment.md
         os.environ.setdefault('GOMP_SPINCOUNT', '10000')
-    os.environ.setdefault('ONEDNN_PRIMITIVE_CACHE_CAPACITY', '64')  # one for each shape of a batch; else 1,024
-    logging.basicConfig(format='%(levelname)s: %(message)s', level=logging.WARNING, stream=sys.stderr)
+    os.environ.setdefault(
+        'ONEDNN_PRIMITIVE_CACHE_CAPACITY', '64'
+    )  # one for each shape of a batch; else 1,024
+    logging.basicConfig(
+        format='%(levelname)s: %(message)s', level=logging.WARNING, stream=sys.stderr
+    )
     try:
         return main(sys.argv[1:] if arguments is None else arguments) or 0
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
     except KeyboardInterrupt:
-        message, status = 'interrupted', 130
+        message = 'interrupted'
+        status = 130
     except Exception as error:
-        message, status = _message(error), EXIT_ERROR
+        message = _message(error)
+        status = EXIT_ERROR
         if not message:
             raise
     sys.stdout.flush()
@@ -57,14 +76,23 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
 
 
 def _message(error: Exception) -> str:
-    """What to tell the user; '' for an error that nobody foresaw. A limit of the system explains what it has caused."""
+    """What to tell the user; '' for an error that nobody foresaw.
+
+    A limit of the system explains what it has caused.
+    """
     causes: list[BaseException] = [error]
-    while (cause := causes[-1].__cause__) is not None and cause not in causes:  # two errors can name each other
+    while (
+        cause := causes[-1].__cause__
+    ) is not None and cause not in causes:  # two errors can name each other
         causes.append(cause)
     if limit := next(filter(None, map(exhausted, causes)), None):
         return str(limit)
-    if isinstance(error, PyseriniRepbertError):  # parameters as flags: 'on_error=skip' is '--on-error skip'
-        flags = ', '.join('--' + name.replace('_', '-').replace('=', ' ') for name in error.parameters)
+    if isinstance(
+        error, PyseriniRepbertError
+    ):  # parameters as flags: 'on_error=skip' is '--on-error skip'
+        flags = ', '.join(
+            '--' + name.replace('_', '-').replace('=', ' ') for name in error.parameters
+        )
         return f'{error} ({flags})' if flags else f'{error}'
     if isinstance(error, OSError):
         if error.filename is None:
@@ -81,7 +109,9 @@ def printable(text: str) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises InputError, so that its errors are one line as all others; it obeys --offline."""
+    """An argument parser that raises InputError, so that its errors are one line as all others;
+    it obeys --offline.
+    """
 
     _given: Sequence[str] = ()
 
@@ -100,17 +130,25 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:  # argparse declares NoReturn
         known = {flag for flag in self._option_string_actions if flag.startswith('--')}
-        given = (word.partition('=')[0] for word in self._given if word.startswith('--') and word != '--')
+        given = (
+            word.partition('=')[0] for word in self._given if word.startswith('--') and word != '--'
+        )
         unknown = next((flag for flag in given if flag not in known), '')
         ours = _OTHER_NAMES.get(unknown.lower(), '')
-        near = [ours] if ours.partition(' ')[0] in known else difflib.get_close_matches(unknown, sorted(known), n=1)
+        near = (
+            [ours]
+            if ours.partition(' ')[0] in known
+            else difflib.get_close_matches(unknown, sorted(known), n=1)
+        )
         hint = f"; did you mean '{near[0]}' instead of {unknown}?" if near else ''
         raise InputError(f'{message}{hint} (see {self.prog} --help)')
 
 
 def parser(module: str, description: str) -> Parser:
     """A parser for `python -m pyserini_repbert.MODULE`, with `--quiet`."""
-    flags = Parser(prog=f'python -m pyserini_repbert.{module}', description=description, allow_abbrev=False)
+    flags = Parser(
+        prog=f'python -m pyserini_repbert.{module}', description=description, allow_abbrev=False
+    )
     flags.add_argument('--quiet', action='store_true', help='no progress bars')
     return flags
 
@@ -127,7 +165,9 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def argument_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
-    """An argparse type that returns what `parse` returns; the message of a ValueError is the parser's."""
+    """An argparse type that returns what `parse` returns; the message of a ValueError is the
+    parser's.
+    """
 
     def parsed(text: str) -> _Value:
         try:
@@ -154,9 +194,11 @@ def utf8_text(text: str) -> str:
 
 
 def use_threads(number: int | None) -> None:
-    """Let models, FAISS and tokenizers use `number` threads from now on; None leaves this to the environment.
+    """Let models, FAISS and tokenizers use `number` threads from now on; None leaves this to the
+    environment.
 
-    Libraries that are loaded later, here or in processes started later, read the number from the environment.
+    Libraries that are loaded later, here or in processes started later, read the number from the
+    environment.
     """
     if number is None:
         return
@@ -168,10 +210,14 @@ def use_threads(number: int | None) -> None:
 
 
 def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
-    """A tqdm bar on stderr with rate and remaining time; silent if `quiet`, or if stderr is not a terminal."""
+    """A tqdm bar on stderr with rate and remaining time; silent if `quiet`, or if stderr is not
+    a terminal.
+    """
     from tqdm import tqdm
 
-    return tqdm(total=total, desc=what, unit=f' {unit}', disable=True if quiet else None, file=sys.stderr)
+    return tqdm(
+        total=total, desc=what, unit=f' {unit}', disable=True if quiet else None, file=sys.stderr
+    )
 
 
 def counted(number: int, what: str) -> str:

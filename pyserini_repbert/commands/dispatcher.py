@@ -1,4 +1,6 @@
-"""`python -m pyserini_repbert COMMAND …`: our commands, and any module of Pyserini with Java and this plugin."""
+"""`python -m pyserini_repbert COMMAND …`: our commands, and any module of Pyserini with Java and
+this plugin.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,16 @@ commands (each has --help):
 
 pyserini.MODULE runs a module of Pyserini, pyserini.search.faiss say, with a Java found for it,
 and RepBERT among its encoders and indexes."""
-# Modules of Pyserini that choose encoders or indexes by name; the others start without loading torch.
+# Modules of Pyserini that choose encoders or indexes by name; the others start without loading
+# torch.
 _NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.server')
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command, or the module of Pyserini, that the first argument names. Returns its exit status."""
+    """Run the command, or the module of Pyserini, that the first argument names.
+
+    Returns its exit status.
+    """
     if not arguments or arguments[0] in ('-h', '--help', 'help'):
         width = max(map(len, COMMANDS))
         commands = '\n'.join(f'  {name:<{width}}  {text}' for name, text in COMMANDS.items())
@@ -59,11 +65,16 @@ def main(arguments: list[str]) -> int:
         return int(command.main(rest) or 0)
     if name.split('.')[0] == 'pyserini':
         return _run_pyserini(name, rest)
-    raise UnknownNameError(f"'{name}' is not a command{did_you_mean(name, COMMANDS)}: see {PROGRAM} --help")
+    raise UnknownNameError(
+        f"'{name}' is not a command{did_you_mean(name, COMMANDS)}: see {PROGRAM} --help"
+    )
 
 
 def _run_pyserini(module: str, arguments: list[str]) -> int:
-    """Run a module of Pyserini as `python -m` would. Its failures become one line; its exit status is passed on."""
+    """Run a module of Pyserini as `python -m` would.
+
+    Its failures become one line; its exit status is passed on.
+    """
     import runpy
 
     from pyserini_repbert.interop import pyserini
@@ -71,10 +82,15 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
 
     modules = compat.runnable_modules()
     if module not in modules:
-        message = f"Pyserini {compat.pyserini_version()} has no module '{module}'{did_you_mean(module, modules)}"
+        message = (
+            f'Pyserini {compat.pyserini_version()} has no module '
+            f"'{module}'{did_you_mean(module, modules)}"
+        )
         raise UnknownNameError(message)
     jvm.start_jvm()
-    os.environ['PATH'] = os.pathsep.join([str(Path(os.environ['JAVA_HOME']) / 'bin'), os.environ.get('PATH', '')])
+    os.environ['PATH'] = os.pathsep.join(
+        [str(Path(os.environ['JAVA_HOME']) / 'bin'), os.environ.get('PATH', '')]
+    )
     if module.startswith(_NEED_PLUGIN):
         pyserini.register()
         joined = [(flag, value) for flag, _, value in (given.partition('=') for given in arguments)]
@@ -94,10 +110,13 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
         return error.code or 0
     except URLError as error:
         raise MissingResourceError(
-            f'{module} fetches what is not here, and could not ({error.reason}): run it once with a network'
+            f'{module} fetches what is not here, and could not ({error.reason}): run it once with '
+            f'a network'
         ) from error
     except Exception as error:
-        if isinstance(error, PyseriniRepbertError) or (isinstance(error, OSError) and error.filename):
+        if isinstance(error, PyseriniRepbertError) or (
+            isinstance(error, OSError) and error.filename
+        ):
             raise  # ours, or one of the user's files
         raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
     return 0

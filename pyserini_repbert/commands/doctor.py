@@ -14,7 +14,16 @@ from typing import NamedTuple
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
 
-REQUIRED = ('transformers', 'numpy', 'safetensors', 'ir_measures', 'huggingface_hub', 'PyYAML', 'tqdm', 'pyjnius')
+REQUIRED = (
+    'transformers',
+    'numpy',
+    'safetensors',
+    'ir_measures',
+    'huggingface_hub',
+    'PyYAML',
+    'tqdm',
+    'pyjnius',
+)
 _LITTLE_SPACE = 20e9  # bytes; MS MARCO's passages as float16 vectors are 13.6 GB
 
 
@@ -22,7 +31,9 @@ class Finding(NamedTuple):
     """One line of the report."""
 
     check: str
-    status: str  # 'fail': a required part does not work; 'warn': an optional part does not, or one works less well
+    # 'fail': a required part does not work; 'warn': an optional part does not, or one works less
+    # well
+    status: str
     found: str
     fix: str = ''  # what to do
 
@@ -47,21 +58,34 @@ def _anserini() -> Iterator[Finding]:
 
 
 def _pyserini() -> Iterator[Finding]:
-    """Pyserini may be installed but fail: with other versions of its packages or, 2.x, without its tables."""
+    """Pyserini may be installed but fail: with other versions of its packages or, 2.x, without
+    its tables.
+    """
     from pyserini_repbert.lucene.compat import import_pyserini, pyserini_version
 
     version = pyserini_version()
     fits = (1, 6) <= tuple(int(number) for number in re.findall(r'\d+', version)[:2]) < (3,)
-    yield Finding('pyserini', 'ok' if fits else 'warn', version, '' if fits else "pip install 'pyserini>=1.6,<3'")
+    yield Finding(
+        'pyserini',
+        'ok' if fits else 'warn',
+        version,
+        '' if fits else "pip install 'pyserini>=1.6,<3'",
+    )
     try:
         import_pyserini('pyserini.encode')
     except PyseriniRepbertError as error:
         status = 'warn' if isinstance(error, MissingResourceError) else 'fail'
-        yield _problem('pyserini import', status, error, '; dense search, encode and rerank need no Pyserini')
+        yield _problem(
+            'pyserini import', status, error, '; dense search, encode and rerank need no Pyserini'
+        )
 
 
 def _packages() -> Iterator[Finding]:
-    yield Finding('packages', 'ok', ', '.join(f'{name} {importlib.metadata.version(name)}' for name in REQUIRED))
+    yield Finding(
+        'packages',
+        'ok',
+        ', '.join(f'{name} {importlib.metadata.version(name)}' for name in REQUIRED),
+    )
 
 
 def _torch() -> Iterator[Finding]:
@@ -70,9 +94,17 @@ def _torch() -> Iterator[Finding]:
     from pyserini_repbert.models.precision import bfloat16_gain
 
     gain = bfloat16_gain(torch.device('cpu'))
-    support = f'bfloat16 natively on the CPU: --bf16 is {gain} faster' if gain else 'no native bfloat16: --bf16 is slow'
+    support = (
+        f'bfloat16 natively on the CPU: --bf16 is {gain} faster'
+        if gain
+        else 'no native bfloat16: --bf16 is slow'
+    )
     kernels = torch.backends.cpu.get_cpu_capability()
-    yield Finding('torch', 'ok', f'{torch.__version__}, {torch.get_num_threads()} threads, {kernels}, {support}')
+    yield Finding(
+        'torch',
+        'ok',
+        f'{torch.__version__}, {torch.get_num_threads()} threads, {kernels}, {support}',
+    )
 
 
 def _faiss() -> Iterator[Finding]:
@@ -88,9 +120,14 @@ def _gpu() -> Iterator[Finding]:
         for number in range(torch.cuda.device_count()):
             free, total = torch.cuda.mem_get_info(number)
             name = torch.cuda.get_device_name(number)
-            yield Finding('gpu', 'ok', f'cuda:{number} {name}, {free / 1e9:.0f} of {total / 1e9:.0f} GB free')
+            yield Finding(
+                'gpu', 'ok', f'cuda:{number} {name}, {free / 1e9:.0f} of {total / 1e9:.0f} GB free'
+            )
     elif shutil.which('nvidia-smi'):
-        fix = f"install torch's CUDA build (this is {torch.__version__}) or a newer driver: https://pytorch.org"
+        fix = (
+            f"install torch's CUDA build (this is {torch.__version__}) or a newer driver: "
+            f'https://pytorch.org'
+        )
         yield Finding('gpu', 'warn', 'an NVIDIA driver is here, but torch cannot use it', fix)
     else:
         yield Finding('gpu', 'ok', 'none: everything runs on the CPU')
@@ -102,16 +139,32 @@ def _cache() -> Iterator[Finding]:
     folder = cache_folder()
     there = next(place for place in (folder, *folder.parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
-        yield Finding('cache', 'fail', f'{folder} is not writable', 'set PYSERINI_REPBERT_CACHE to another folder')
+        yield Finding(
+            'cache',
+            'fail',
+            f'{folder} is not writable',
+            'set PYSERINI_REPBERT_CACHE to another folder',
+        )
         return
     free = shutil.disk_usage(there).free
     held = sum(file.stat().st_size for file in folder.rglob('*') if file.is_file())
-    fix = f'less than {human_size(_LITTLE_SPACE)}: too little for MS MARCO' if free < _LITTLE_SPACE else ''
-    yield Finding('cache', 'warn' if fix else 'ok', f'{folder}, {human_size(free)} free, holds {human_size(held)}', fix)
+    fix = (
+        f'less than {human_size(_LITTLE_SPACE)}: too little for MS MARCO'
+        if free < _LITTLE_SPACE
+        else ''
+    )
+    yield Finding(
+        'cache',
+        'warn' if fix else 'ok',
+        f'{folder}, {human_size(free)} free, holds {human_size(held)}',
+        fix,
+    )
 
 
 def _catalog() -> Iterator[Finding]:
-    """What the package ships, and what comes with other packages; what is downloaded comes when it is asked for."""
+    """What the package ships, and what comes with other packages; what is downloaded comes when
+    it is asked for.
+    """
     from pyserini_repbert import catalog
 
     for kind in catalog.KINDS:
@@ -122,7 +175,9 @@ def _catalog() -> Iterator[Finding]:
                 elif 'package' in entry.values:
                     catalog.package_folder(entry)
             except PyseriniRepbertError as error:
-                yield _problem(f'{kind}/{name}', 'fail' if 'resource' in entry.values else 'warn', error)
+                yield _problem(
+                    f'{kind}/{name}', 'fail' if 'resource' in entry.values else 'warn', error
+                )
 
 
 def _problem(check: str, status: str, error: PyseriniRepbertError, note: str = '') -> Finding:
@@ -144,7 +199,9 @@ def findings() -> Iterator[Finding]:
         except PyseriniRepbertError as error:
             yield _problem(name, 'fail', error)
         except Exception as error:
-            yield Finding(name, 'fail', f'{type(error).__name__}: {error}', 'reinstall the package named here')
+            yield Finding(
+                name, 'fail', f'{type(error).__name__}: {error}', 'reinstall the package named here'
+            )
 
 
 def main(arguments: list[str]) -> int:

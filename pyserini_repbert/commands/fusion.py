@@ -1,4 +1,6 @@
-"""`python -m pyserini_repbert.fusion`: fuse run files; `fusion tune` finds out how on judged topics."""
+"""`python -m pyserini_repbert.fusion`: fuse run files; `fusion tune` finds out how on judged
+topics.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.commands.command import parser, picked, positive_int, progress, whole_number
-from pyserini_repbert.commands.flags import FORMULA, add_flags, named_paths, parsed, read_named, record_output
+from pyserini_repbert.commands.flags import (
+    FORMULA,
+    add_flags,
+    named_paths,
+    parsed,
+    read_named,
+    record_output,
+)
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import NO_HITS, Ranking
@@ -24,15 +33,24 @@ def main(arguments: list[str]) -> None:
         _tune(arguments[1:])
         return
     text = 'Fuse run files, in TREC or MS MARCO format, plain or .gz.'
-    flags = parser('fusion', f'{text} `fusion tune` chooses how by judged topics (it has its own --help).')
+    flags = parser(
+        'fusion', f'{text} `fusion tune` chooses how by judged topics (it has its own --help).'
+    )
     add_flags(flags, 'runs', help='run files; the first one leads')
-    text = 'interleave: alternate; rrf: add reciprocal ranks; interpolation: add scores, which usually ranks better'
+    text = (
+        'interleave: alternate; rrf: add reciprocal ranks; interpolation: add scores, which '
+        'usually ranks better'
+    )
     add = flags.add_argument
     add('--method', '--fusion', default='interleave', choices=METHODS, help=text)
     add_flags(flags, *FORMULA, 'depth', 'hits')
     add('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
     add_flags(flags, 'output_format', 'tag')
-    add('--provenance', metavar='FILE', help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl")
+    add(
+        '--provenance',
+        metavar='FILE',
+        help="also write each hit's rank in each run, as FILE.tsv or FILE.jsonl",
+    )
     options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.fusion.interleaving import write_provenance
@@ -44,7 +62,10 @@ def main(arguments: list[str]) -> None:
     pipes = filter(_is_pipe, (*options.runs, options.output))  # a pipe is read and written once
     n_queries = None if options.provenance or any(pipes) else _in_step(options, combine)
     if not n_queries:
-        runs = [run for _, run in read_named(dict(enumerate(options.runs)), options.quiet, options.depth)]
+        runs = [
+            run
+            for _, run in read_named(dict(enumerate(options.runs)), options.quiet, options.depth)
+        ]
         fused = fuse(runs, **settings)
         n_queries = len(fused)
         write_run(options.output, fused, options.output_format, options.tag)
@@ -61,7 +82,8 @@ def formula(method: str, options: argparse.Namespace) -> dict[str, Any]:
     Raises InputError for a flag that the method does not use.
     """
     settings = PipelineSpec.of({'fusion': method} | picked(options, *FORMULA)).formula
-    options.alpha, options.rrf_k = None if options.weights else settings['alpha'], settings['rrf_k']
+    options.alpha = None if options.weights else settings['alpha']
+    options.rrf_k = settings['rrf_k']
     return settings
 
 
@@ -71,17 +93,25 @@ def check_scores(method: str, paths: Iterable[str]) -> None:
 
     for path in paths if method == 'interpolation' else ():
         if _is_pipe(path):
-            raise InputError(f'run file {path} is a pipe, which interpolation would read twice: give a file')
+            raise InputError(
+                f'run file {path} is a pipe, which interpolation would read twice: give a file'
+            )
         if run_format(path) is RunFormat.MSMARCO:
-            raise InputError(f'run file {path} has no scores to interpolate: use --method interleave or rrf')
+            raise InputError(
+                f'run file {path} has no scores to interpolate: use --method interleave or rrf'
+            )
 
 
 def _is_pipe(path: str) -> bool:
     return Path(path).exists() and not Path(path).is_file()
 
 
-def _in_step(options: argparse.Namespace, combine: Callable[[Sequence[Ranking]], Ranking]) -> int | None:
-    """Fuse query by query while reading, and count; None, with nothing written, if the files differ in queries."""
+def _in_step(
+    options: argparse.Namespace, combine: Callable[[Sequence[Ranking]], Ranking]
+) -> int | None:
+    """Fuse query by query while reading, and count; None, with nothing written, if the files
+    differ in queries.
+    """
     from pyserini_repbert.data.runs import ScatteredQueryError, iter_run, write_run
 
     n_queries = 0
@@ -109,11 +139,17 @@ def _tune(arguments: Sequence[str]) -> None:
     flags = parser('fusion tune', f'{text} Each fold is scored by what others choose.')
     add_flags(flags, 'runs', 'qrels')
     add_flags(flags, 'measure', default='nDCG@10')
-    flags.add_argument('--folds', type=positive_int, default=5, help='how many folds of the judged topics')
+    flags.add_argument(
+        '--folds', type=positive_int, default=5, help='how many folds of the judged topics'
+    )
     flags.add_argument('--seed', type=whole_number, default=0, help='seed of the folds')
-    flags.add_argument('--methods', nargs='+', choices=METHODS, default=list(METHODS), help='methods to try')
+    flags.add_argument(
+        '--methods', nargs='+', choices=METHODS, default=list(METHODS), help='methods to try'
+    )
     add_flags(flags, 'hits')
-    flags.add_argument('--output', metavar='RUN', help="write the held-out run, each topic under its fold's choice")
+    flags.add_argument(
+        '--output', metavar='RUN', help="write the held-out run, each topic under its fold's choice"
+    )
     options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.evaluate.measures import parse_measures
@@ -129,14 +165,25 @@ def _tune(arguments: Sequence[str]) -> None:
     qrels = load_qrels(options.qrels)
     runs = dict(read_named(paths, options.quiet))
     given = (options.folds, options.seed, options.methods, options.hits or None)
-    with progress(len(list(settings(list(runs), options.methods))), 'fusion', 'settings', options.quiet) as bar:
+    with progress(
+        len(list(settings(list(runs), options.methods))), 'fusion', 'settings', options.quiet
+    ) as bar:
         tuning = tune_fusion(runs, qrels, measure, *given, bar.update)
     rows = [
-        [str(number), str(fold.setting), f'{fold.training:.4f}', f'{fold.held_out:.4f}', str(len(fold.topics))]
+        [
+            str(number),
+            str(fold.setting),
+            f'{fold.training:.4f}',
+            f'{fold.held_out:.4f}',
+            str(len(fold.topics)),
+        ]
         for number, fold in enumerate(tuning.folds, 1)
     ]
     print(markdown(['fold', 'chosen on the others', 'train', 'held out', 'topics'], rows))
-    print(f'\nHeld out, {measure.name} {tuning.held_out:.4f} over {len(qrels)} judged topics. Against it:\n')
+    print(
+        f'\nHeld out, {measure.name} {tuning.held_out:.4f} over {len(qrels)} judged topics. '
+        f'Against it:\n'
+    )
     rows = [
         [name, f'{one.baseline:.4f}', f'{one.difference:+.4f}', f'{one.t:.3f}', f'{one.p:.4g}']
         for name, one in tuning.against.items()
@@ -145,4 +192,9 @@ def _tune(arguments: Sequence[str]) -> None:
     print(f'\nAll topics choose: {tuning.whole}')
     if options.output:
         write_run(options.output, tuning.run)
-        record_output(options, options.output, ('qrels',), inputs=[input_of('runs', path) for path in paths.values()])
+        record_output(
+            options,
+            options.output,
+            ('qrels',),
+            inputs=[input_of('runs', path) for path in paths.values()],
+        )

@@ -23,7 +23,9 @@ logger = logging.getLogger(__name__)
 
 def main(arguments: list[str]) -> None:
     """Write the reranked run of models or of saved scores, and print what it cost."""
-    parser = command.parser('rerank', 'Rerank the hits of a run file, in one stage or several; report what it cost.')
+    parser = command.parser(
+        'rerank', 'Rerank the hits of a run file, in one stage or several; report what it cost.'
+    )
     add = parser.add_argument
     add('--run', help='the run file of the first stage')
     add_flags(parser, 'topics')
@@ -33,16 +35,35 @@ def main(arguments: list[str]) -> None:
     add_stage_arguments(parser, '--reranker')
     add_flags(parser, 'device', 'precision', 'threads', 'ray')
     passages = parser.add_mutually_exclusive_group()
-    passages.add_argument('--corpus', help="the passages: file, folder or name; default: by the run's record")
+    passages.add_argument(
+        '--corpus', help="the passages: file, folder or name; default: by the run's record"
+    )
     passages.add_argument('--index', help='the passages: an index that stores text')
     add('--download', action='store_true', help='fetch a prebuilt --index that is missing')
     add_flags(parser, 'corpus_format', 'fields')
-    add('--from-pairs', metavar='FILE.npz', help='rerank by the scores that --pairs saved, without a model')
-    add('--k0', type=command.zero_or_more, help='with --from-pairs: candidates of the first reranker; default: all')
-    add('--k1', type=command.zero_or_more, help='with --from-pairs: candidates compared in pairs; default: as saved')
+    add(
+        '--from-pairs',
+        metavar='FILE.npz',
+        help='rerank by the scores that --pairs saved, without a model',
+    )
+    add(
+        '--k0',
+        type=command.zero_or_more,
+        help='with --from-pairs: candidates of the first reranker; default: all',
+    )
+    add(
+        '--k1',
+        type=command.zero_or_more,
+        help='with --from-pairs: candidates compared in pairs; default: as saved',
+    )
     add('--method', default='sum', help='with --from-pairs: sum, binary, min, max or sample')
     add('--samples', type=command.positive_int, help="with --from-pairs: m of method 'sample'")
-    add('--seed', type=command.whole_number, default=0, help="with --from-pairs: seed of method 'sample'")
+    add(
+        '--seed',
+        type=command.whole_number,
+        default=0,
+        help="with --from-pairs: seed of method 'sample'",
+    )
     add_flags(parser, 'begun', 'offline')
     options = parsed(parser, arguments)
     command.use_threads(options.threads)
@@ -53,33 +74,46 @@ def main(arguments: list[str]) -> None:
 def add_stage_arguments(parser: argparse._ActionsContainer, flag: str) -> None:
     """Add the flags of a command that runs rerankers; `flag` is the one that names a stage."""
     add_flags(parser, 'stages', flag=flag)
-    parser.add_argument('--devices', metavar='D,D', help='share the queries between devices, as cuda:0,cuda:1')
+    parser.add_argument(
+        '--devices', metavar='D,D', help='share the queries between devices, as cuda:0,cuda:1'
+    )
     add_flags(parser, 'backend', 'drop_rest', 'batch_tokens', 'workers')
-    parser.add_argument('--pairs', metavar='FILE.npz', help='save the scores, to try other settings without a model')
+    parser.add_argument(
+        '--pairs', metavar='FILE.npz', help='save the scores, to try other settings without a model'
+    )
     add_flags(parser, 'replay_k0')
     parser.add_argument('--cost', metavar='FILE.json', help='also write the cost report, as JSON')
 
 
 def spec_of(options: argparse.Namespace, **changes: Any) -> tuple[PipelineSpec, Machine]:
-    """What the flags ask for, and where it runs; `changes` are fields of the spec whose flags have another meaning."""
+    """What the flags ask for, and where it runs; `changes` are fields of the spec whose flags
+    have another meaning.
+    """
     from pyserini_repbert.models.tokenizer import usual_workers
 
     command.refuse(options.replay_k0 and not options.pairs, '--replay-k0 goes with --pairs')
     device = options.devices or options.device
-    workers = usual_workers(device) if options.topics and options.stages and options.ray is None else 0
+    workers = (
+        usual_workers(device) if options.topics and options.stages and options.ray is None else 0
+    )
     given = vars(options) | {
         'workers': workers if options.workers is None else options.workers,
         'save_scores': bool(options.pairs),
         'devices': options.devices.split(',') if options.devices else [options.device],
         **changes,
     }
-    fields, machine = PipelineSpec.model_fields, Machine.model_fields
+    fields = PipelineSpec.model_fields
+    machine = Machine.model_fields
     spec = PipelineSpec.of({name: value for name, value in given.items() if name in fields})
     return spec, Machine.of({name: value for name, value in given.items() if name in machine})
 
 
-def report(options: argparse.Namespace, rerankers: Ranker | None, notes: Notes, about: dict[str, Any]) -> None:
-    """Write the scores (--pairs) and the cost report (--cost) if asked for; print the cost, and what stages took."""
+def report(
+    options: argparse.Namespace, rerankers: Ranker | None, notes: Notes, about: dict[str, Any]
+) -> None:
+    """Write the scores (--pairs) and the cost report (--cost) if asked for; print the cost, and
+    what stages took.
+    """
     from pyserini_repbert.pipeline.pipeline import Chain
     from pyserini_repbert.rerank.saved_scores import write_saved_scores
 
@@ -92,7 +126,11 @@ def report(options: argparse.Namespace, rerankers: Ranker | None, notes: Notes, 
         with atomic_file(options.cost) as stream:
             stream.write(json.dumps({'stages': stages}, indent=2) + '\n')
     print(costs_text(costs))
-    if isinstance(rerankers, Chain) and rerankers.times.seconds.get('computing') and not options.quiet:
+    if (
+        isinstance(rerankers, Chain)
+        and rerankers.times.seconds.get('computing')
+        and not options.quiet
+    ):
         print(stages_text(rerankers.times, rerankers.tokenizers), file=sys.stderr)
 
 
@@ -101,9 +139,14 @@ def _rerank(options: argparse.Namespace) -> None:
     command.refuse(not whole, 'a reranking takes --run, --topics and at least one --reranker')
     given = {word.partition('=')[0] for word in options.command}
     for flag in ('--k0', '--k1', '--method', '--samples', '--seed'):
-        command.refuse(flag in given, f'{flag} is for --from-pairs; a stage has its own: NAME@K:sample=10,seed=1')
+        command.refuse(
+            flag in given,
+            f'{flag} is for --from-pairs; a stage has its own: NAME@K:sample=10,seed=1',
+        )
     twice = options.ray is not None and options.devices
-    command.refuse(twice, '--devices does not go with --ray, whose workers have a device each: give --device')
+    command.refuse(
+        twice, '--devices does not go with --ray, whose workers have a device each: give --device'
+    )
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.names.inputs import recorded_passages
     from pyserini_repbert.names.topics import load_topics
@@ -116,19 +159,29 @@ def _rerank(options: argparse.Namespace) -> None:
     run = read_run(options.run)
     if options.corpus is None and options.index is None:
         if (recorded := recorded_passages(options.run)) is None:
-            raise InputError(f'{options.run} has no record that says where its passages are: give --corpus or --index')
-        options.corpus, options.index = recorded.corpus, recorded.index
-        options.corpus_format, options.fields = recorded.corpus_format, list(recorded.fields)
+            raise InputError(
+                f'{options.run} has no record that says where its passages are: give --corpus or '
+                f'--index'
+            )
+        options.corpus = recorded.corpus
+        options.index = recorded.index
+        options.corpus_format = recorded.corpus_format
+        options.fields = list(recorded.fields)
     spec, machine = spec_of(options, index=None, texts_index=options.index, ray=None)
     asked = {topic.qid for topic in topics}
     if run and not any(run.get(qid) for qid in asked):
-        raise InputError(f'none of the {len(topics)} topics is a query of the run: give the topics it was made for')
+        raise InputError(
+            f'none of the {len(topics)} topics is a query of the run: give the topics it was made '
+            f'for'
+        )
     if unknown := len(run.keys() - asked):
         logger.warning('%d queries of the run are not among the topics: left out', unknown)
     about = {'passages': options.corpus or options.index, 'fields': options.fields}
     with contextlib.ExitStack() as held:
         if options.ray is not None:
-            fleet = held.enter_context(connected(options.ray, options.threads, options.device not in ('cpu', 'auto')))
+            fleet = held.enter_context(
+                connected(options.ray, options.threads, options.device not in ('cpu', 'auto'))
+            )
             machine = machine.model_copy(update={'ray': fleet})
         opened = open_pipeline(spec, machine)
         held.enter_context(contextlib.closing(opened.pipeline))
@@ -136,7 +189,14 @@ def _rerank(options: argparse.Namespace) -> None:
         stored = (options.output, options.resume, options.overwrite, about)
         reranked = run_pipeline(opened.pipeline, topics, run, options.hits, bars, *stored)
     write_run(options.output, reranked, options.output_format, options.tag)
-    record_output(options, options.output, ('run', 'topics', 'corpus', 'index'), opened.models, (), opened.rankers)
+    record_output(
+        options,
+        options.output,
+        ('run', 'topics', 'corpus', 'index'),
+        opened.models,
+        (),
+        opened.rankers,
+    )
     report(options, opened.pipeline.rerankers, bars, {'run': options.run, 'k1': spec.stages[-1].k})
     finished(options.output)
 
@@ -153,7 +213,11 @@ def _replay(options: argparse.Namespace) -> None:
     run = {}
     for saved in queries:
         k0 = len(saved.scores) if options.k0 is None else options.k0
-        k1 = min(about.get('k1', len(saved.members)), len(saved.members)) if options.k1 is None else options.k1
+        k1 = (
+            min(about.get('k1', len(saved.members)), len(saved.members))
+            if options.k1 is None
+            else options.k1
+        )
         settings = command.picked(options, 'method', 'samples', 'seed', 'drop_rest')
         run[saved.qid] = replay(saved, k0, k1, **settings)[: options.hits]
     write_run(options.output, run, options.output_format, options.tag)

@@ -18,14 +18,17 @@ from pyserini_repbert.ranking import Query
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
-_MANY = 8  # from so many queries together on, exact search is faster (figures: docs/guides/own-corpus.md)
+# from so many queries together on, exact search is faster (figures: docs/guides/own-corpus.md)
+_MANY = 8
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     text = (
-        'Answer questions in the terminal, or write a run file for topics. --index searches vectors, --sparse '
-        'NAME@FOLDER a Lucene index; both are fused. --sparse NAME searches the passages of --index; add --encoder to '
+        'Answer questions in the terminal, or write a run file for topics. --index searches '
+        'vectors, --sparse '
+        'NAME@FOLDER a Lucene index; both are fused. --sparse NAME searches the passages of '
+        '--index; add --encoder to '
         'fuse. --rerank reranks the best hits.'
     )
     parser = command.parser('search', text)
@@ -39,11 +42,19 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(parser, 'index', 'encoder', 'ann', 'adapted', 'ray', 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
     add_flags(parser, 'sparse_first', *FORMULA, 'depth')
-    add('--explain', action='store_true', help="show each hit's rank in each ranking, and what the reranker saw in it")
+    add(
+        '--explain',
+        action='store_true',
+        help="show each hit's rank in each ranking, and what the reranker saw in it",
+    )
     add('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
     add('--output', help='with --topics: the run file to write')
     add_flags(parser, 'output_format', 'tag', 'remove_duplicates')
-    add('--hits', type=command.positive_int, help=f'hits of each; default: {_RUN_HITS}, of a question {_SHOWN_HITS}')
+    add(
+        '--hits',
+        type=command.positive_int,
+        help=f'hits of each; default: {_RUN_HITS}, of a question {_SHOWN_HITS}',
+    )
     add_flags(parser, 'threads', 'batch_size', 'max_length', 'build')
     add('--corpus', help="the catalog's collection, for --build; the passages, for --rerank")
     add_flags(parser, 'device', 'precision', 'offline', 'device_dtype')
@@ -65,7 +76,8 @@ def main(arguments: list[str]) -> None:
     fuses = options.fusion or options.depth
     formula = spec.formula  # refuses a setting of another method
     options.fusion = options.fusion or 'interleave'
-    options.alpha, options.rrf_k = None if spec.weights else formula['alpha'], formula['rrf_k']
+    options.alpha = None if spec.weights else formula['alpha']
+    options.rrf_k = formula['rrf_k']
     dense = spec.is_dense or not spec.sparse
     exact = dense and not spec.ann
     reads_corpus = machine.build or spec.stages
@@ -73,16 +85,33 @@ def main(arguments: list[str]) -> None:
     for unfit, message in (
         (asks == bool(options.output), '--output is for --topics: give both, or ask a --query'),
         (asks and of_runs, '--provenance, --cost and --pairs are for --topics'),
-        (options.explain and not asks, '--explain is for --query or --interactive: a run has --provenance'),
-        (fuses and one, '--fusion and --depth need two rankings: give --encoder with --sparse, or --sparse twice'),
+        (
+            options.explain and not asks,
+            '--explain is for --query or --interactive: a run has --provenance',
+        ),
+        (
+            fuses and one,
+            '--fusion and --depth need two rankings: give --encoder with --sparse, or --sparse '
+            'twice',
+        ),
         ((spec.k1, spec.b) != (None, None) and not spec.sparse, '--k1 and --b are for --sparse'),
         (spec.ann and not dense, '--ann is for dense search: give --encoder with --sparse'),
-        (options.ray is not None and not exact, '--ray is for exact dense search: give --encoder, and not --ann'),
+        (
+            options.ray is not None and not exact,
+            '--ray is for exact dense search: give --encoder, and not --ann',
+        ),
         (dense and spec.index is None, '--index names the dense index: a folder or a catalog name'),
-        (spec.corpus and not reads_corpus, '--corpus is for --build, or for --rerank: an index is searched as it is'),
+        (
+            spec.corpus and not reads_corpus,
+            '--corpus is for --build, or for --rerank: an index is searched as it is',
+        ),
     ):
         command.refuse(unfit, message)
-    if (options.provenance or options.explain or options.interactive) and spec.fusion == 'interleave' and not spec.ann:
+    if (
+        (options.provenance or options.explain or options.interactive)
+        and spec.fusion == 'interleave'
+        and not spec.ann
+    ):
         # interleaving needs no more than --hits of each ranking; a hit's rank in each does
         deepest = max(options.hits, _RUN_HITS, *(stage.k for stage in spec.stages))
         spec = spec.model_copy(update={'depth': spec.depth or deepest})
@@ -96,7 +125,9 @@ def main(arguments: list[str]) -> None:
         if options.ray is not None:
             from pyserini_repbert.pipeline.ray_workers import connected
 
-            fleet = held.enter_context(connected(options.ray, options.threads, options.device not in ('cpu', 'auto')))
+            fleet = held.enter_context(
+                connected(options.ray, options.threads, options.device not in ('cpu', 'auto'))
+            )
             machine = machine.model_copy(update={'ray': fleet})
         _write_run(options, spec, machine) if options.topics else _answer(options, spec, machine)
 
@@ -109,7 +140,11 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
 
     with Bars(options) as watcher:
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
-    rerankers = [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)] if options.explain else []
+    rerankers = (
+        [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)]
+        if options.explain
+        else []
+    )
     last = rerankers[-1] if rerankers else None
 
     def answers(texts: Sequence[str]) -> Iterator[str]:
@@ -122,7 +157,8 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
             reasons: Sequence[Sequence[str]] = ()
             if options.explain or options.interactive:
                 searchers = watcher.parts[0].leaves()
-                names, inputs = [part.name for part in searchers], [part.run[topic.qid] for part in searchers]
+                names = [part.name for part in searchers]
+                inputs = [part.run[topic.qid] for part in searchers]
                 reasons = hit_reasons(topic.text, hits, names, inputs, last, spec.depth)
             yield shown_hits(topic.text, hits, reasons)
 
@@ -141,12 +177,27 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     from pyserini_repbert.pipeline.pipeline import run_pipeline
 
     topics = load_topics(options.topics, options.topics_format)
-    if options.ann and (together := min(len(topics), options.batch_size)) >= _MANY and not options.quiet:
-        print(f'{together} topics together: exact search is faster, and misses nothing: without --ann', file=sys.stderr)
+    if (
+        options.ann
+        and (together := min(len(topics), options.batch_size)) >= _MANY
+        and not options.quiet
+    ):
+        print(
+            f'{together} topics together: exact search is faster, and misses nothing: without '
+            f'--ann',
+            file=sys.stderr,
+        )
     with Bars(options) as watcher:
         opened = open_pipeline(spec, machine, watcher.building)
         with contextlib.closing(opened.pipeline):
-            run = run_pipeline(opened.pipeline, topics, None, options.hits, watcher, batch_topics=machine.batch_size)
+            run = run_pipeline(
+                opened.pipeline,
+                topics,
+                None,
+                options.hits,
+                watcher,
+                batch_topics=machine.batch_size,
+            )
             seconds = watcher.began.get('rerank', time.perf_counter()) - watcher.began['search']
     write_run(options.output, run, options.output_format, options.tag)
     record_output(options, options.output, ('topics', 'corpus', 'index', 'sparse'), *opened[1:])
@@ -161,4 +212,9 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     searched = f'{1000 * seconds / max(len(topics), 1):.1f} ms each ({" + ".join(names)})'
     print(f'{options.output}: {len(topics)} topics{without}, {searched}')
     if 'rerank' in watcher.began:
-        report(options, opened.pipeline.rerankers, watcher, {'run': options.output, 'k1': spec.stages[-1].k})
+        report(
+            options,
+            opened.pipeline.rerankers,
+            watcher,
+            {'run': options.output, 'k1': spec.stages[-1].k},
+        )

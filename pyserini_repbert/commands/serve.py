@@ -9,25 +9,51 @@ from pathlib import Path
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.serve.settings import FileSettings, IndexSettings, ServeSettings, read_keys, read_settings
+from pyserini_repbert.serve.settings import (
+    FileSettings,
+    IndexSettings,
+    ServeSettings,
+    read_keys,
+    read_settings,
+)
 
 _PORT = 8081  # Pyserini's
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
-    text = "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at /, the API at /docs."
+    text = (
+        "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at "
+        '/, the API at /docs.'
+    )
     parser = command.parser('serve', text)
     add = parser.add_argument
-    text = 'a folder or a catalog name; repeatable; ALIAS=DENSE+LUCENE is one index with dense and sparse systems'
+    text = (
+        'a folder or a catalog name; repeatable; ALIAS=DENSE+LUCENE is one index with dense '
+        'and sparse systems'
+    )
     add('--index', action='append', default=[], metavar='[ALIAS=]INDEX[+LUCENE]', help=text)
     add_flags(parser, 'topics', 'qrels', of=IndexSettings, metavar='NAME|FILE')
-    add('--config', metavar='FILE.yaml', help="indexes, keys, rerankers and limits, in Pyserini's form")
+    add(
+        '--config',
+        metavar='FILE.yaml',
+        help="indexes, keys, rerankers and limits, in Pyserini's form",
+    )
     add_flags(parser, 'encoder', 'ann', of=IndexSettings)
     add_flags(parser, 'rerankers', of=ServeSettings, nargs='*', metavar='NAME')
-    add('--host', default='127.0.0.1', help='the address to listen at; 0.0.0.0 is open to the network')
+    add(
+        '--host',
+        default='127.0.0.1',
+        help='the address to listen at; 0.0.0.0 is open to the network',
+    )
     add('--port', type=command.zero_or_more, default=_PORT, help='0: any free port')
-    add('--mcp', nargs='?', const='stdio', choices=('stdio', 'http'), help='MCP tools, instead of HTTP or at /mcp')
+    add(
+        '--mcp',
+        nargs='?',
+        const='stdio',
+        choices=('stdio', 'http'),
+        help='MCP tools, instead of HTTP or at /mcp',
+    )
     add('--api-keys', metavar='FILE', help='keys to accept, one a line; default: none is needed')
     add('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
     add_flags(parser, 'log_queries', of=ServeSettings)
@@ -42,9 +68,14 @@ def main(arguments: list[str]) -> None:
     here = options.index or options.config
     command.refuse(not here, 'there is nothing to serve: give --index demo, say, or --config')
     of_indexes = options.encoder or options.ann
-    command.refuse(of_indexes and not options.index, '--encoder and --ann are for --index: --config has its own')
+    command.refuse(
+        of_indexes and not options.index,
+        '--encoder and --ann are for --index: --config has its own',
+    )
     several = (options.topics or options.qrels) and len(options.index) != 1
-    command.refuse(several, '--topics and --qrels are for one --index: a file of --config has those of several')
+    command.refuse(
+        several, '--topics and --qrels are for one --index: a file of --config has those of several'
+    )
     command.refuse(options.port > 65535, f'--port {options.port}: expected at most 65535')
     settings = _settings(options)
     if options.mcp == 'stdio':
@@ -74,12 +105,17 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
     for index in options.index:
         alias, equals, place = index.partition('=')
         if not equals or Path(index).exists():
-            alias, place = Path(index).name, index
-        command.refuse(alias in indexes, f"two indexes have the name '{alias}': tell them apart as --index ALIAS=INDEX")
+            alias = Path(index).name
+            place = index
+        command.refuse(
+            alias in indexes,
+            f"two indexes have the name '{alias}': tell them apart as --index ALIAS=INDEX",
+        )
         dense, plus, lucene = place.rpartition('+')
         base = f'{alias}-lucene' if plus and not Path(place).exists() else None
         if base:
-            place, indexes[base] = dense, IndexSettings(path=lucene)
+            place = dense
+            indexes[base] = IndexSettings(path=lucene)
         indexes[alias] = IndexSettings(path=place, base_index=base, **given)
     command.refuse(not indexes, f'{options.config} names no indexes: there is nothing to serve')
     return ServeSettings.of(

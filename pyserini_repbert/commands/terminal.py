@@ -28,7 +28,9 @@ _LINES = 4
 
 
 def shown_hits(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ()) -> str:
-    """The query and its hits as lines of text, each hit's reasons below it; a passage is cut to a few lines."""
+    """The query and its hits as lines of text, each hit's reasons below it; a passage is cut to
+    a few lines.
+    """
     from pyserini_repbert.data.passages import mended
 
     width = max(40, min(shutil.get_terminal_size().columns, 110))
@@ -45,7 +47,9 @@ def shown_hits(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ())
 
 
 def ask(answer: Callable[[str], str]) -> None:
-    """Answer the questions that are typed, until Ctrl-D, Ctrl-C or an empty line; errors are printed."""
+    """Answer the questions that are typed, until Ctrl-D, Ctrl-C or an empty line; errors are
+    printed.
+    """
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - gives `input` a history and the keys that edit a line
     with contextlib.suppress(EOFError, KeyboardInterrupt):
@@ -57,7 +61,9 @@ def ask(answer: Callable[[str], str]) -> None:
 
 
 def say_device(options: argparse.Namespace) -> None:
-    """Say on stderr which GPU --device auto found, and whether bfloat16 is faster on it; a CPU needs no word."""
+    """Say on stderr which GPU --device auto found, and whether bfloat16 is faster on it; a CPU
+    needs no word.
+    """
     import torch
 
     from pyserini_repbert.models.precision import bfloat16_gain
@@ -92,19 +98,30 @@ class Bars(contextlib.ExitStack, Notes):
         if not isinstance(index, NamedIndex):
             print(f'building a Lucene index in {index}', file=sys.stderr)
             return int
-        print(f"building index '{index.entry.name}' for encoder '{index.encoder}' in {index.folder}", file=sys.stderr)
-        self.begins('encode', None if self.options.corpus else index.collection.values['passages'], 'passages')
+        print(
+            f"building index '{index.entry.name}' for encoder '{index.encoder}' in {index.folder}",
+            file=sys.stderr,
+        )
+        self.begins(
+            'encode',
+            None if self.options.corpus else index.collection.values['passages'],
+            'passages',
+        )
         return self.advance
 
 
 def cut_text(encoder: Any) -> str:
-    """', 3 cut to 256 wordpieces' for the texts that an encoder cut; '' for none, or where it does not count them."""
+    """', 3 cut to 256 wordpieces' for the texts that an encoder cut; '' for none, or where it
+    does not count them.
+    """
     n_cut = getattr(getattr(encoder, 'tokenizer', None), 'n_cut', 0)
     return f', {n_cut} cut to {encoder.limit} wordpieces' if n_cut else ''
 
 
 def costs_text(costs: Sequence[StageCost]) -> str:
-    """The costs as lines of text, one a stage, with a line of sums where there are several stages."""
+    """The costs as lines of text, one a stage, with a line of sums where there are several
+    stages.
+    """
     lines = []
     for cost in costs:
         n = cost.queries or 1
@@ -112,11 +129,15 @@ def costs_text(costs: Sequence[StageCost]) -> str:
         spent = f'{cost.inferences_per_query:.1f} inferences,{tokens} {cost.seconds / n:.3f} s'
         notes = [] if cost.precision is None else [cost.precision]
         if cost.stored:
-            notes.append(f'{100 * cost.stored / cost.candidates:.1f}% of candidates by stored vectors')
+            notes.append(
+                f'{100 * cost.stored / cost.candidates:.1f}% of candidates by stored vectors'
+            )
         if cost.truncated_share is not None:
             among = ' of the others' if cost.stored else ' of candidates'
             notes.append(f'{100 * cost.truncated_share:.1f}%{among} truncated')
-        lines.append('; '.join([f'{cost.stage}: {spent} a query over {cost.queries} queries', *notes]))
+        lines.append(
+            '; '.join([f'{cost.stage}: {spent} a query over {cost.queries} queries', *notes])
+        )
     if len(costs) > 1:
         inferences = sum(cost.inferences_per_query for cost in costs)
         seconds = sum(cost.seconds / (cost.queries or 1) for cost in costs)
@@ -135,5 +156,7 @@ def stages_text(times: StageTimes, tokenizers: Sequence[WordPieceTokenizer]) -> 
     seconds['computing'] -= here
     slowest = max(seconds, key=lambda stage: seconds[stage])
     advice = ': more --workers' if slowest == 'tokenising' else ''
-    shares = ', '.join(f'{stage} {seconds[stage] / total:.0%}' for stage in STAGES if seconds.get(stage))
+    shares = ', '.join(
+        f'{stage} {seconds[stage] / total:.0%}' for stage in STAGES if seconds.get(stage)
+    )
     return f'{shares} of {total:.1f} s; {slowest} was the slowest{advice}'

@@ -12,13 +12,26 @@ from pyserini_repbert.commands.flags import add_flags, record_output
 
 def main(arguments: list[str]) -> None:
     """Train a model by a recipe, and print its steps, its loss and its measure."""
-    parser = command.parser('train', 'Train a model by a recipe; on several GPUs with torchrun or accelerate.')
+    parser = command.parser(
+        'train', 'Train a model by a recipe; on several GPUs with torchrun or accelerate.'
+    )
     add = parser.add_argument
     add('recipe', help='a YAML file, or the name of a recipe that ships')
-    add('--set', action='append', default=[], metavar='KEY=VALUE', help='replace a value, as in training.steps=100')
+    add(
+        '--set',
+        action='append',
+        default=[],
+        metavar='KEY=VALUE',
+        help='replace a value, as in training.steps=100',
+    )
     add('--output', help='the checkpoint folder; default: runs/NAME')
     add('--device', default='auto', help='cpu, or auto: a GPU if there is one')
-    add('--logs', default='csv', choices=('csv', 'tensorboard'), help='log.csv, or also event files in tensorboard/')
+    add(
+        '--logs',
+        default='csv',
+        choices=('csv', 'tensorboard'),
+        help='log.csv, or also event files in tensorboard/',
+    )
     add_flags(parser, 'threads', 'offline', 'begun')
     options = parser.parse_args(arguments)
     from pyserini_repbert.train.reading import read_recipe, recipe_path

@@ -1,6 +1,7 @@
 """A corpus as a stream of passages, and how unusable lines are treated.
 
-Memory grows with the corpus only by 12 to 24 bytes a passage, for the detection of duplicate docids.
+Memory grows with the corpus only by 12 to 24 bytes a passage, for the detection of duplicate
+docids.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ logger = logging.getLogger(__name__)
 
 
 class Passage(NamedTuple):
-    """A unit of retrieval: its identifier and its text (a title, where the corpus has one, leads the text)."""
+    """A unit of retrieval: its identifier and its text (a title, where the corpus has one, leads
+    the text).
+    """
 
     docid: str
     text: str
@@ -40,8 +43,8 @@ class BadPassage(ValueError):
 class _SeenDocids:
     """A set of docids in 12 to 24 bytes each: open addressing over their 64-bit hashes.
 
-    `add` returns whether the docid may have been seen; the caller has to tell a collision of hashes (for a million
-    docids, of probability 3 x 10^-8) from a real duplicate.
+    `add` returns whether the docid may have been seen; the caller has to tell a collision of hashes
+    (for a million docids, of probability 3 x 10^-8) from a real duplicate.
     """
 
     def __init__(self) -> None:
@@ -50,13 +53,16 @@ class _SeenDocids:
 
     def add(self, docid: str) -> bool:
         if self._used * 3 > len(self._slots) * 2:
-            before, self._slots, self._used = self._slots, array('Q', [0]) * (2 * len(self._slots)), 0
+            before = self._slots
+            self._slots = array('Q', [0]) * (2 * len(self._slots))
+            self._used = 0
             for key in filter(None, before):
                 self._insert(key)
         return self._insert((hash(docid) & 0xFFFFFFFFFFFFFFFF) or 1)
 
     def _insert(self, key: int) -> bool:
-        slots, mask = self._slots, len(self._slots) - 1
+        slots = self._slots
+        mask = len(self._slots) - 1
         position = key & mask
         while slots[position]:
             if slots[position] == key:
@@ -70,11 +76,14 @@ class _SeenDocids:
 class Corpus(ABC):
     """A stream of passages that can be read again from the start.
 
-    Subclasses yield `(place, Passage | BadPassage)`. This class owns the checks that all formats share: docids that a
-    run file cannot hold, empty text, duplicate docids. It raises InputError at the first unusable line, or skips it.
+    Subclasses yield `(place, Passage | BadPassage)`. This class owns the checks that all formats
+    share: docids that a run file cannot hold, empty text, duplicate docids. It raises InputError at
+    the first unusable line, or skips it.
     """
 
-    def __init__(self, name: str, on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False) -> None:
+    def __init__(
+        self, name: str, on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False
+    ) -> None:
         self.name = name  # what the user called it
         self.on_error = OnError(on_error)
         self.keep_empty = keep_empty
@@ -82,7 +91,9 @@ class Corpus(ABC):
         self._part = (0, 1, 1)  # index, of, rows dealt out together
 
     def part(self, index: int, of: int, rows: int = 1) -> Self:
-        """Part `index` of `of` parts, as a corpus: `rows` at a time are dealt out, or files, if there are as many."""
+        """Part `index` of `of` parts, as a corpus: `rows` at a time are dealt out, or files, if
+        there are as many.
+        """
         part = copy(self)
         part._part = (index, of, rows)
         return part
@@ -92,7 +103,9 @@ class Corpus(ABC):
         return row // rows % of == index
 
     def count_hint(self) -> int | None:
-        """About how many passages there are, for a progress bar; None where counting would take long."""
+        """About how many passages there are, for a progress bar; None where counting would take
+        long.
+        """
         return None
 
     @abstractmethod
@@ -132,4 +145,6 @@ class Corpus(ABC):
 
     def _first_place(self, docid: str) -> str:
         passages = ((place, item) for place, item in self._read_part() if isinstance(item, Passage))
-        return next(place for place, item in passages if item.docid == docid and self._problem(item) is None)
+        return next(
+            place for place, item in passages if item.docid == docid and self._problem(item) is None
+        )

@@ -1,4 +1,6 @@
-"""The formats of corpora: JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text, HTML."""
+"""The formats of corpora: JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text,
+HTML.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from pyserini_repbert.data.values import identifier_of, parse_json
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import ARCHIVE_ERRORS, decoded_line, numbered_bytes, open_binary
 
-QUERY, DOCUMENT = 'query', 'doc'  # kinds of lines in CEDR's data files
+# kinds of lines in CEDR's data files
+QUERY = 'query'
+DOCUMENT = 'doc'
 _QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to count their lines
 
 
@@ -45,19 +49,24 @@ class LinesCorpus(FilesCorpus):
         lines = 0
         for path in self.paths:
             with open_binary(path) as stream:
-                lines += sum(block.count(b'\n') for block in iter(lambda: stream.read(1 << 20), b''))
+                lines += sum(
+                    block.count(b'\n') for block in iter(lambda: stream.read(1 << 20), b'')
+                )
         return -(-lines // self._part[1])
 
     @abstractmethod
     def parse(self, line: str) -> Passage | None:
-        """A line's passage, or None for a line to ignore. Raises ValueError for an unusable line."""
+        """A line's passage, or None for a line to ignore. Raises ValueError for an unusable
+        line.
+        """
 
     def _read_part(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         return self._read()
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         """Parses no line of another part."""
-        rows, in_parts = count(), self._part[1] > 1
+        rows = count()
+        in_parts = self._part[1] > 1
         for path in self.paths:
             with open_binary(path) as stream:
                 for number, raw in numbered_bytes(stream):
@@ -73,7 +82,9 @@ class LinesCorpus(FilesCorpus):
 
 
 class JsonlCorpus(LinesCorpus):
-    """JSON lines as Pyserini reads them: `id` (or `_id`, `docid`) and `contents`, or text fields joined by a space."""
+    """JSON lines as Pyserini reads them: `id` (or `_id`, `docid`) and `contents`, or text fields
+    joined by a space.
+    """
 
     fields: Sequence[str] = ()  # of the text; by default `contents`, else `title` and `text`
 
@@ -96,7 +107,9 @@ class JsonlCorpus(LinesCorpus):
                 raise BadPassage(f"field '{field}' of passage '{docid[:60]}' {wrong}")
             texts.append(text)
         if not texts:
-            raise BadPassage(f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text")
+            raise BadPassage(
+                f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text"
+            )
         return Passage(docid, ' '.join(text for text in texts if text))
 
 
@@ -116,15 +129,21 @@ def is_data_line(line: str) -> bool:
 
 
 def parse_data_line(line: str) -> tuple[str, str, str]:
-    """Kind ('query' or 'doc'), identifier and text of a line of CEDR. Raises ValueError for a line of another form."""
+    """Kind ('query' or 'doc'), identifier and text of a line of CEDR. Raises ValueError for a
+    line of another form.
+    """
     if not is_data_line(line):
-        raise BadPassage(f"expected 'query<TAB>qid<TAB>text' or 'doc<TAB>docid<TAB>text', found {line[:60]!r}")
+        raise BadPassage(
+            f"expected 'query<TAB>qid<TAB>text' or 'doc<TAB>docid<TAB>text', found {line[:60]!r}"
+        )
     kind, name, text = line.split('\t', 2)
     return kind, name.strip(), text.strip()
 
 
 class CedrCorpus(LinesCorpus):
-    """CEDR's data files: lines `doc<TAB>docid<TAB>text`; those of `query<TAB>qid<TAB>text` are passed over."""
+    """CEDR's data files: lines `doc<TAB>docid<TAB>text`; those of `query<TAB>qid<TAB>text` are
+    passed over.
+    """
 
     def parse(self, line: str) -> Passage | None:
         kind, name, text = parse_data_line(line)
@@ -150,7 +169,8 @@ class TrecCorpus(FilesCorpus):
 
 
 class HtmlCorpus(FilesCorpus):
-    """Folders and tar archives of HTML files, each a passage whose docid is the file's name without .html.
+    """Folders and tar archives of HTML files, each a passage whose docid is the file's name without
+    .html.
 
     CACM comes in this form, for Anserini's HtmlCollection.
     """
@@ -175,4 +195,6 @@ class HtmlCorpus(FilesCorpus):
                         yield member.name, stream.read()
         except (*ARCHIVE_ERRORS, KeyError) as error:
             why = '; '.join(str(error).splitlines())
-            raise InputError(f'{path} is not a whole tar archive ({why}): fetch it again') from error
+            raise InputError(
+                f'{path} is not a whole tar archive ({why}): fetch it again'
+            ) from error

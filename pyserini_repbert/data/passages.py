@@ -8,16 +8,39 @@ from pathlib import Path
 from typing import Protocol
 
 from pyserini_repbert.data.corpus import Corpus, OnError, Passage
-from pyserini_repbert.data.corpus_formats import CedrCorpus, FilesCorpus, HtmlCorpus, JsonlCorpus, TrecCorpus, TsvCorpus
-from pyserini_repbert.data.deliveries import ClueWebCorpus, TrecDisksCorpus, disk_files, is_documentation, warc_files
+from pyserini_repbert.data.corpus_formats import (
+    CedrCorpus,
+    FilesCorpus,
+    HtmlCorpus,
+    JsonlCorpus,
+    TrecCorpus,
+    TsvCorpus,
+)
+from pyserini_repbert.data.deliveries import (
+    ClueWebCorpus,
+    TrecDisksCorpus,
+    disk_files,
+    is_documentation,
+    warc_files,
+)
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
 
-__all__ = ['Corpus', 'CorpusTexts', 'OnError', 'Passage', 'PassageTexts', 'corpus_of_files', 'mended']
+__all__ = [
+    'Corpus',
+    'CorpusTexts',
+    'OnError',
+    'Passage',
+    'PassageTexts',
+    'corpus_of_files',
+    'mended',
+]
 
 
 class PassageTexts(Protocol):
-    """Anything that gives passage text by docid: a bundle with text, a Lucene index, a corpus file."""
+    """Anything that gives passage text by docid: a bundle with text, a Lucene index, a corpus
+    file.
+    """
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The texts in the order of `docids`; None for a docid that is not there."""
@@ -30,14 +53,21 @@ def corpus_of_files(
     on_error: str = OnError.REFUSE,
     keep_empty: bool = False,
 ) -> Corpus:
-    """A corpus file that exists, or a folder of such files; parameters as in `names.corpora.open_corpus`."""
+    """A corpus file that exists, or a folder of such files; parameters as in
+    `names.corpora.open_corpus`.
+    """
     path = Path(source)
     if not path.is_file() and not path.is_dir():
-        raise InputError(f'corpus {path} is a pipe or a device: give a file, which can be read more than once')
+        raise InputError(
+            f'corpus {path} is a pipe or a device: give a file, which can be read more than once'
+        )
     if fmt == 'auto':
         fmt = _guess_format(path)
     if fmt not in _FORMATS:
-        raise InputError(f"corpus format '{fmt}' is unknown: expected auto, ir_datasets, lucene, {', '.join(_FORMATS)}")
+        raise InputError(
+            f"corpus format '{fmt}' is unknown: expected auto, ir_datasets, lucene, "
+            f'{", ".join(_FORMATS)}'
+        )
     kind, files_of, what = _FORMATS[fmt]
     paths = files_of(path) if path.is_dir() else [path]
     if not paths:
@@ -70,7 +100,9 @@ _PACKED = {b'BZh': 'bzip2', b'\xfd7zXZ\x00': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', 
 
 def _guess_format(path: Path) -> str:
     paths = _text_files(path) if path.is_dir() else [path]
-    if path.name.endswith(('.tar.gz', '.tgz', '.tar')) or (path.is_dir() and not paths and any(path.rglob('*.html'))):
+    if path.name.endswith(('.tar.gz', '.tgz', '.tar')) or (
+        path.is_dir() and not paths and any(path.rglob('*.html'))
+    ):
         return 'html'
     if path.is_dir() and all(is_documentation(file) for file in paths):
         if warc_files(path):
@@ -83,7 +115,9 @@ def _guess_format(path: Path) -> str:
         start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
     for magic, packer in _PACKED.items():
         if start.startswith(magic):
-            raise InputError(f'corpus {paths[0]} is packed with {packer}: unpack it, or give it as a .gz file')
+            raise InputError(
+                f'corpus {paths[0]} is packed with {packer}: unpack it, or give it as a .gz file'
+            )
     if start[:1] == b'{':
         return 'jsonl'
     if re.match(rb'(doc|query)\t[^\t\n]*\t', start):
@@ -92,18 +126,23 @@ def _guess_format(path: Path) -> str:
 
 
 class CorpusTexts:
-    """Passage text by docid from a corpus: one pass that stores the texts of the `wanted` docids only."""
+    """Passage text by docid from a corpus: one pass that stores the texts of the `wanted` docids
+    only.
+    """
 
     def __init__(self, corpus: Iterable[Passage], wanted: Iterable[str]) -> None:
         needed = set(wanted)
         self._texts = {passage.docid: passage.text for passage in corpus if passage.docid in needed}
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """The texts in the order of `docids`; None for a docid that the corpus lacks or that was not wanted."""
+        """The texts in the order of `docids`; None for a docid that the corpus lacks or that was
+        not wanted.
+        """
         return [self._texts.get(docid) for docid in docids]
 
 
-# Undo tokenisation, such as that of the demo's passages; applied in this order. Each takes time in proportion to the
+# Undo tokenisation, such as that of the demo's passages; applied in this order. Each takes time in
+# proportion to the
 # text: a run of spaces is read once, from its first.
 _MENDED = (
     (re.compile(r"``\s*+|(?<!\s)\s*+''(?=\W|$)"), '"'),
@@ -119,7 +158,10 @@ _MENDED = (
 
 
 def mended(text: str) -> str:
-    """Tokenised text in ordinary spelling: quotes for `` and '', no spaces before commas. Other text is not changed."""
+    """Tokenised text in ordinary spelling: quotes for `` and '', no spaces before commas.
+
+    Other text is not changed.
+    """
     for pattern, replacement in _MENDED:
         text = pattern.sub(replacement, text)
     return text

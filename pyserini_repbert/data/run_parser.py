@@ -1,7 +1,9 @@
-"""Run files in blocks of whole lines: Arrow's CSV reader parses a regular block, any other is read line by line.
+"""Run files in blocks of whole lines: Arrow's CSV reader parses a regular block, any other is read
+line by line.
 
-A regular block has exactly one space or tab between values and no blank lines; nearly all run files consist of them.
-Both ways give the same columns; only reading line by line accepts other spacing and names malformed lines.
+A regular block has exactly one space or tab between values and no blank lines; nearly all run files
+consist of them. Both ways give the same columns; only reading line by line accepts other spacing
+and names malformed lines.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ import numpy as np
 
 from pyserini_repbert.data.values import columns as values_of, decimal, integer
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, decoded_lines, existing_file, open_binary
+from pyserini_repbert.files import (
+    BYTE_ORDER_MARK,
+    StrPath,
+    decoded_lines,
+    existing_file,
+    open_binary,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +44,9 @@ class Columns(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Consecutive lines of one query: how many columns they have, 3 or 6, docids and keys, as in `Columns`."""
+    """Consecutive lines of one query: how many columns they have, 3 or 6, docids and keys, as in
+    `Columns`.
+    """
 
     columns: int
     qid: str
@@ -47,8 +57,8 @@ class Stretch(NamedTuple):
 def stretches(path: StrPath) -> Iterator[Stretch]:
     """Consecutive lines of one query; a query may come again later.
 
-    A file without lines is a run without hits, which is a warning. Raises InputError naming file and line for a
-    malformed line.
+    A file without lines is a run without hits, which is a warning. Raises InputError naming file
+    and line for a malformed line.
     """
     columns = 0
     for first, block in line_blocks(path):
@@ -57,24 +67,32 @@ def stretches(path: StrPath) -> Iterator[Stretch]:
             queries, docids, keys = parse_block(path, first, block, columns)
             stop = 0
             for qid, lines in queries:
-                start, stop = stop, stop + lines
+                start = stop
+                stop = stop + lines
                 yield Stretch(columns, qid, docids[start:stop], keys[start:stop])
     if not columns:
         logger.warning('run file %s is empty: it counts as a run without hits', path)
 
 
 def line_blocks(path: StrPath, size: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
-    """(number of the first line, whole lines with '\\n' ends) for each block of about `size` bytes of a run file."""
+    """(number of the first line, whole lines with '\\n' ends) for each block of about `size`
+    bytes of a run file.
+    """
     first = 1
     with open_binary(existing_file(path, 'run file')) as stream:
         while block := stream.read(size) + stream.readline():
             block = block.removeprefix(BYTE_ORDER_MARK) if first == 1 else block
             yield first, block if block.endswith(b'\n') else block + b'\n'
-            first += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord('\n')))  # faster than `block.count`
+            first += int(
+                np.count_nonzero(np.frombuffer(block, np.uint8) == ord('\n'))
+            )  # faster than `block.count`
 
 
 def count_columns(path: StrPath, first: int, block: bytes) -> int:
-    """3 or 6, the columns of the first line that is not blank; 0 if all are. Raises InputError for another number."""
+    """3 or 6, the columns of the first line that is not blank; 0 if all are.
+
+    Raises InputError for another number.
+    """
     for number, line in enumerate(block.split(b'\n'), first):
         if values := line.split():
             if len(values) not in (MSMARCO_COLUMNS, TREC_COLUMNS):
@@ -84,14 +102,18 @@ def count_columns(path: StrPath, first: int, block: bytes) -> int:
 
 
 def parse_block(path: StrPath, first: int, block: bytes, columns: int) -> Columns:
-    """The columns of a block whose first line has the number `first`; raises InputError naming file and line."""
+    """The columns of a block whose first line has the number `first`; raises InputError naming
+    file and line.
+    """
     if b'\r' in block:
         block = block.replace(b'\r\n', b'\n')
     return _at_once(block, columns) or _line_by_line(path, first, block, columns)
 
 
 def _at_once(block: bytes, columns: int) -> Columns | None:
-    """The columns of a regular block; None for another, and for any value that has to be looked at alone."""
+    """The columns of a regular block; None for another, and for any value that has to be looked
+    at alone.
+    """
     from pyarrow import ArrowInvalid, compute, csv, float64, py_buffer, string
 
     if b'\t' in block:
@@ -100,7 +122,11 @@ def _at_once(block: bytes, columns: int) -> Columns | None:
     if b'\r' in block or separates[0] or (separates[1:] & separates[:-1]).any():  # empty values
         return None
     kinds = {'qid': string(), 'docid': string(), 'rank': string(), 'score': float64()}
-    names = ['qid', 'docid', 'rank'] if columns == MSMARCO_COLUMNS else ['qid', 'Q0', 'docid', 'rank', 'score', 'tag']
+    names = (
+        ['qid', 'docid', 'rank']
+        if columns == MSMARCO_COLUMNS
+        else ['qid', 'Q0', 'docid', 'rank', 'score', 'tag']
+    )
     try:
         if not block.isascii() and '\ufeff' in block.decode('utf-8'):
             return None
@@ -108,11 +134,15 @@ def _at_once(block: bytes, columns: int) -> Columns | None:
             py_buffer(block),
             csv.ReadOptions(use_threads=False, column_names=names, block_size=len(block) + 1),
             csv.ParseOptions(delimiter=' ', quote_char=False, ignore_empty_lines=False),
-            csv.ConvertOptions(column_types=kinds, include_columns=[name for name in names if name in kinds]),
+            csv.ConvertOptions(
+                column_types=kinds, include_columns=[name for name in names if name in kinds]
+            ),
         ).combine_chunks()
     except (ArrowInvalid, UnicodeDecodeError):
         return None
-    if np.count_nonzero(separates) != table.num_rows * len(names):  # other white space, control characters
+    if np.count_nonzero(separates) != table.num_rows * len(
+        names
+    ):  # other white space, control characters
         return None
     ranks = table['rank']
     has_digits_only = compute.all(compute.ascii_is_decimal(ranks)).as_py()
@@ -123,7 +153,9 @@ def _at_once(block: bytes, columns: int) -> Columns | None:
         return None
     runs = compute.run_end_encode(table['qid'].combine_chunks())
     lengths = np.diff(runs.run_ends.to_numpy(), prepend=0).tolist()
-    return Columns(list(zip(runs.values.to_pylist(), lengths, strict=True)), table['docid'].to_pylist(), keys)
+    return Columns(
+        list(zip(runs.values.to_pylist(), lengths, strict=True)), table['docid'].to_pylist(), keys
+    )
 
 
 def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Columns:
@@ -138,7 +170,13 @@ def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Colu
                 continue
             if len(values) != columns:
                 _refuse(path, number, line, columns)
-            key = float(integer(values[rank], 0 if columns == MSMARCO_COLUMNS else -_GREATEST_RANK, _GREATEST_RANK))
+            key = float(
+                integer(
+                    values[rank],
+                    0 if columns == MSMARCO_COLUMNS else -_GREATEST_RANK,
+                    _GREATEST_RANK,
+                )
+            )
             if columns == TREC_COLUMNS:
                 key = decimal(values[4])
         except ValueError as error:
@@ -151,6 +189,7 @@ def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Colu
 
 
 def _refuse(path: StrPath, number: int, line: str, columns: int, why: str = '') -> NoReturn:
-    trec, msmarco = "'qid Q0 docid rank score tag'", "'qid docid rank'"
+    trec = "'qid Q0 docid rank score tag'"
+    msmarco = "'qid docid rank'"
     wanted = {TREC_COLUMNS: trec, MSMARCO_COLUMNS: msmarco}.get(columns, f'{trec} or {msmarco}')
     raise InputError.at(path, number, f'expected {wanted}, found {line.strip()[:80]!r}{why}')

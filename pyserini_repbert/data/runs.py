@@ -1,4 +1,5 @@
-"""Reading and writing run files: TREC (`qid Q0 docid rank score tag`) and MS MARCO (`qid docid rank`), plain or .gz.
+"""Reading and writing run files: TREC (`qid Q0 docid rank score tag`) and MS MARCO (`qid docid
+rank`), plain or .gz.
 
 A run in memory is {qid: Ranking}, best first.
 """
@@ -15,7 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from pyserini_repbert.data.run_parser import MSMARCO_COLUMNS, Stretch, count_columns, line_blocks, stretches
+from pyserini_repbert.data.run_parser import (
+    MSMARCO_COLUMNS,
+    Stretch,
+    count_columns,
+    line_blocks,
+    stretches,
+)
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
@@ -25,27 +32,35 @@ from pyserini_repbert.ranking import Ranking, Run
 _FORBIDDEN = re.compile('[ \t\n\r\x0b\x0c\x00\ufeff\ud800-\udfff]')
 SCORE_DIGITS = 6
 _PER_UNIT = 10.0**SCORE_DIGITS
-_UNIT_IS_ENOUGH_BELOW = 16.0  # 32-bit floats below 16 are less than 10^-6 apart: a step of one digit is not lost
-_GREATEST_SCORE = 1e38  # 32-bit floats end at 3.4e38; a long list of ties needs room below its lowest score
+_UNIT_IS_ENOUGH_BELOW = (
+    16.0  # 32-bit floats below 16 are less than 10^-6 apart: a step of one digit is not lost
+)
+_GREATEST_SCORE = (
+    1e38  # 32-bit floats end at 3.4e38; a long list of ties needs room below its lowest score
+)
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class RunFormat(Choice, what='output format'):
-    """The two formats of a run file; the values are those that Pyserini takes for output formats."""
+    """The two formats of a run file; the values are those that Pyserini takes for output
+    formats.
+    """
 
     TREC = 'trec'
     MSMARCO = 'msmarco'
 
 
 def read_run(path: StrPath, depth: int | None = None) -> Run:
-    """A run file in either format, told apart by its number of columns; lines may come in any order.
+    """A run file in either format, told apart by its number of columns; lines may come in any
+    order.
 
-    A TREC run is ordered by (-score, docid), as evaluators order it, whatever its rank column says. An MS MARCO run is
-    ordered by (rank, docid), ranks from 0 or 1, and gets the scores 1, 1/2, 1/3, …
-    Values are separated by ASCII white space; blank lines are ignored; queries keep the order of their first lines.
-    A file without lines, which is logged as a warning, is a run without hits.
-    With `depth`, only the best hits of each query are kept. Raises InputError, naming file and line, for a malformed
-    line or a score that is not a finite number, and for a docid that occurs twice for a query.
+    A TREC run is ordered by (-score, docid), as evaluators order it, whatever its rank column says.
+    An MS MARCO run is ordered by (rank, docid), ranks from 0 or 1, and gets the scores 1, 1/2, 1/3,
+    … Values are separated by ASCII white space; blank lines are ignored; queries keep the order of
+    their first lines. A file without lines, which is logged as a warning, is a run without hits.
+    With `depth`, only the best hits of each query are kept. Raises InputError, naming file and
+    line, for a malformed line or a score that is not a finite number, and for a docid that occurs
+    twice for a query.
     """
     stretches_of: dict[str, list[Stretch]] = {}
     for stretch in stretches(path):
@@ -58,9 +73,11 @@ class ScatteredQueryError(InputError):
 
 
 def iter_run(path: StrPath, depth: int | None = None) -> Iterator[tuple[str, Ranking]]:
-    """The queries of a run file one at a time, in memory that does not grow with the file; otherwise as `read_run`.
+    """The queries of a run file one at a time, in memory that does not grow with the file;
+    otherwise as `read_run`.
 
-    Raises ScatteredQueryError for a query that comes again after another one: only `read_run` can join its lines.
+    Raises ScatteredQueryError for a query that comes again after another one: only `read_run` can
+    join its lines.
     """
     seen: set[str] = set()
     for qid, of_query in itertools.groupby(stretches(path), key=lambda stretch: stretch.qid):
@@ -77,7 +94,10 @@ def _ranking(path: StrPath, of_query: list[Stretch], depth: int | None) -> Ranki
         keys = np.concatenate([stretch.keys for stretch in of_query])
     if len(set(docids)) < len(docids):
         twice = Counter(docids).most_common(1)[0][0]
-        raise InputError(f"run file {path}: document '{twice}' occurs twice for query '{qid}': remove one of the lines")
+        raise InputError(
+            f"run file {path}: document '{twice}' occurs twice for query '{qid}': remove one of "
+            f'the lines'
+        )
     if columns == MSMARCO_COLUMNS:
         if (keys[1:] <= keys[:-1]).any():
             docids = [docid for _, docid in sorted(zip(keys.tolist(), docids, strict=True))]
@@ -89,7 +109,10 @@ def _ranking(path: StrPath, of_query: list[Stretch], depth: int | None) -> Ranki
 
 
 def run_format(path: StrPath) -> RunFormat:
-    """The format of a run file, by its first line; TREC without one. Raises InputError for a line of neither format."""
+    """The format of a run file, by its first line; TREC without one.
+
+    Raises InputError for a line of neither format.
+    """
     columns = next(filter(None, (count_columns(path, *block) for block in line_blocks(path))), None)
     return RunFormat.MSMARCO if columns == MSMARCO_COLUMNS else RunFormat.TREC
 
@@ -98,9 +121,11 @@ _RECIPROCALS = tuple(1.0 / rank for rank in range(1, 1001))
 
 
 def reciprocal_scores(n: int) -> tuple[float, ...]:
-    """1, 1/2, …, 1/n: the scores of a ranking that has none of its own; rankings share these numbers in memory.
+    """1, 1/2, …, 1/n: the scores of a ranking that has none of its own; rankings share these
+    numbers in memory.
 
-    They also serve to evaluate a ranking by its order alone, since evaluators break ties in ways of their own.
+    They also serve to evaluate a ranking by its order alone, since evaluators break ties in ways of
+    their own.
     """
     return _RECIPROCALS[:n] + tuple(1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1))
 
@@ -111,7 +136,8 @@ def ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
     totals = totals[order]
     if k is not None and k < len(order):  # those that tie with the k-th may come before it
         end = int(np.searchsorted(-totals, -totals[k - 1], side='right')) if k else 0
-        order, totals = order[:end], totals[:end]
+        order = order[:end]
+        totals = totals[:end]
     ordered = docids[order]
     _order_ties(ordered, totals)
     return Ranking(ordered[:k].tolist(), totals[:k].tolist())
@@ -123,7 +149,8 @@ def _order_ties(docids: Array, totals: Array) -> None:
     np.equal(totals[1:], totals[:-1], out=equal[1:-1])
     if not equal.any():
         return
-    starts, stops = np.flatnonzero(equal[1:] > equal[:-1]), np.flatnonzero(equal[1:] < equal[:-1]) + 1
+    starts = np.flatnonzero(equal[1:] > equal[:-1])
+    stops = np.flatnonzero(equal[1:] < equal[:-1]) + 1
     of_two = stops - starts == 2
     pairs = starts[of_two]  # common: documents at one rank of different runs
     pairs = pairs[docids[pairs] > docids[pairs + 1]]
@@ -138,28 +165,38 @@ def write_run(
     fmt: str = RunFormat.TREC,
     tag: str = 'pyserini_repbert',
 ) -> None:
-    """Write a run atomically, queries in the run's order, ranks from 1, TREC scores made strictly decreasing.
+    """Write a run atomically, queries in the run's order, ranks from 1, TREC scores made strictly
+    decreasing.
 
-    A query without hits has no line. `run` may also be (qid, ranking) pairs, each qid once. Raises InputError for an
-    unknown format, a tag, qid or docid that is empty or has white space, or a score that is not finite (less than
-    1e38); an existing file then stays as it was.
+    A query without hits has no line. `run` may also be (qid, ranking) pairs, each qid once. Raises
+    InputError for an unknown format, a tag, qid or docid that is empty or has white space, or a
+    score that is not finite (less than 1e38); an existing file then stays as it was.
     """
     check_format(fmt, tag)
     with atomic_file(path) as stream:
         for qid, ranking in run.items() if isinstance(run, Mapping) else run:
-            docids, scores = ranking.docids, ranking.scores
+            docids = ranking.docids
+            scores = ranking.scores
             _check_names(qid, docids)
             if fmt == RunFormat.MSMARCO:
-                stream.writelines(f'{qid}\t{docid}\t{rank}\n' for rank, docid in enumerate(docids, 1))
+                stream.writelines(
+                    f'{qid}\t{docid}\t{rank}\n' for rank, docid in enumerate(docids, 1)
+                )
                 continue
             if len(scores) != len(docids):
-                raise InputError(f"query '{qid}' has {len(docids)} hits and {len(scores)} scores: give one score a hit")
+                raise InputError(
+                    f"query '{qid}' has {len(docids)} hits and {len(scores)} scores: give one "
+                    f'score a hit'
+                )
             if wrong := [score for score in scores if not abs(score) < _GREATEST_SCORE]:
                 limit = f'less than {_GREATEST_SCORE:g}: evaluators read 32-bit floats'
-                raise InputError(f"query '{qid}' has the score {wrong[0]:g}, which is not finite ({limit})")
+                raise InputError(
+                    f"query '{qid}' has the score {wrong[0]:g}, which is not finite ({limit})"
+                )
             lines = enumerate(zip(docids, strictly_decreasing(scores), strict=True), 1)
             stream.writelines(
-                f'{qid} Q0 {docid} {rank} {score:.{SCORE_DIGITS}f} {tag}\n' for rank, (docid, score) in lines
+                f'{qid} Q0 {docid} {rank} {score:.{SCORE_DIGITS}f} {tag}\n'
+                for rank, (docid, score) in lines
             )
 
 
@@ -172,14 +209,20 @@ def _check_names(qid: str, docids: Sequence[str]) -> None:
 
 
 def check_format(fmt: str, tag: str) -> None:
-    """Raises InputError for an output format or a tag that no run file can have; called before any work is done."""
+    """Raises InputError for an output format or a tag that no run file can have; called before
+    any work is done.
+    """
     RunFormat(fmt)  # refuses an unknown one
     if len(tag.split()) != 1 or _FORBIDDEN.search(tag):
-        raise InputError(f'run tag {tag!r} must be one word in UTF-8: give another tag', parameters=('tag',))
+        raise InputError(
+            f'run tag {tag!r} must be one word in UTF-8: give another tag', parameters=('tag',)
+        )
 
 
 def default_tag(path: StrPath) -> str:
-    """The tag of a run when none is given: its file name without the suffixes .gz, .txt, .tsv, .run, .trec."""
+    """The tag of a run when none is given: its file name without the suffixes .gz, .txt, .tsv,
+    .run, .trec.
+    """
     name = Path(path).name
     for suffix in ('.gz', '.txt', '.tsv', '.run', '.trec'):
         name = name.removesuffix(suffix)
@@ -187,10 +230,11 @@ def default_tag(path: StrPath) -> str:
 
 
 def strictly_decreasing(scores: Sequence[float]) -> list[float]:
-    """Scores with `SCORE_DIGITS` decimals that strictly decrease, also as 32-bit floats, changed as little as needed.
+    """Scores with `SCORE_DIGITS` decimals that strictly decrease, also as 32-bit floats, changed as
+    little as needed.
 
-    Evaluators sort a run by score again, and trec_eval reads scores as 32-bit floats: they would order ties their way.
-    No score exceeds its rounded value. Scores have to be finite.
+    Evaluators sort a run by score again, and trec_eval reads scores as 32-bit floats: they would
+    order ties their way. No score exceeds its rounded value. Scores have to be finite.
     """
     rounded = np.round(np.asarray(scores, dtype=np.float64), SCORE_DIGITS) + 0.0
     single = rounded.astype(np.float32)
@@ -211,14 +255,18 @@ def strictly_decreasing(scores: Sequence[float]) -> list[float]:
 
 
 def ties_restored(scores: Sequence[float]) -> list[float]:
-    """Undo `strictly_decreasing`: a score one written step below its predecessor becomes equal to it.
+    """Undo `strictly_decreasing`: a score one written step below its predecessor becomes equal to
+    it.
 
-    Neither `scores` nor the result ever increase. Scores that really are one step apart become tied, too.
+    Neither `scores` nor the result ever increase. Scores that really are one step apart become
+    tied, too.
     """
     result = list(scores)
     for i in range(1, len(result)):
         above = scores[i - 1]
-        if above - scores[i] > 1e-5 + 1e-6 * abs(above):  # further apart than any step: quicker than computing the step
+        if above - scores[i] > 1e-5 + 1e-6 * abs(
+            above
+        ):  # further apart than any step: quicker than computing the step
             continue
         if scores[i] >= _next_below(above):
             result[i] = result[i - 1]

@@ -1,7 +1,8 @@
-"""Values from text and JSON: numbers in ASCII digits, as evaluators read them, identifiers, settings with named values.
+"""Values from text and JSON: numbers in ASCII digits, as evaluators read them, identifiers,
+settings with named values.
 
-Python's own int() and float() also take '1_0', '٣' and ' 1 ', and numbers of any size. Unusable values raise
-ValueError, those of a checkpoint DamagedFileError.
+Python's own int() and float() also take '1_0', '٣' and ' 1 ', and numbers of any size. Unusable
+values raise ValueError, those of a checkpoint DamagedFileError.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _INTEGER = re.compile(r'[+-]?[0-9]{1,20}')
 _DECIMAL = re.compile(r'[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 _SHOWN = 40
 _VALUE = re.compile(r'[^ \t\n\r\x0b\x0c]+')
-# NUL (a file in UTF-16), a byte order mark inside a file (several put together), and halves of surrogate pairs.
+# NUL (a file in UTF-16), a byte order mark inside a file (several put together), and halves of
+# surrogate pairs.
 _STRANGE = re.compile('[\x00\ufeff\ud800-\udfff]')
 _SURROGATE = re.compile('[\ud800-\udfff]')
 
@@ -44,7 +46,8 @@ def decimal(text: str) -> float:
 
 
 def columns(line: str) -> list[str]:
-    """The values of a line, split at ASCII white space as evaluators do (str.split also splits at Unicode's).
+    """The values of a line, split at ASCII white space as evaluators do (str.split also splits at
+    Unicode's).
 
     Raises ValueError for a character that no identifier can have.
     """
@@ -64,7 +67,9 @@ def identifier_problem(name: str) -> str | None:
 
 
 def has_surrogates(text: str) -> bool:
-    """Whether a text holds half of a surrogate pair: JSON's '\\ud800' alone, or a byte of an argument not in UTF-8."""
+    """Whether a text holds half of a surrogate pair: JSON's '\\ud800' alone, or a byte of an
+    argument not in UTF-8.
+    """
     return not text.isascii() and bool(_SURROGATE.search(text))
 
 
@@ -101,7 +106,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """A JSON value. Raises ValueError for text that is not JSON, has a key twice or is nested too deeply."""
+    """A JSON value.
+
+    Raises ValueError for text that is not JSON, has a key twice or is nested too deeply.
+    """
     try:
         return json.loads(text, object_pairs_hook=_object)
     except RecursionError as error:
@@ -113,14 +121,17 @@ def read_object(path: Path) -> dict[str, Any]:
     try:
         values = parse_json(path.read_text(encoding='utf-8'))
     except ValueError as error:
-        raise DamagedFileError(f'{path} is not JSON ({error}): fetch the checkpoint again') from error
+        raise DamagedFileError(
+            f'{path} is not JSON ({error}): fetch the checkpoint again'
+        ) from error
     if not isinstance(values, dict):
         raise DamagedFileError(f'{path} is not a JSON object: fetch the checkpoint again')
     return values
 
 
 def checked(kind: type[_Kind], value: object) -> _Kind:
-    """`value` itself, checked against a TypedDict and the types within it; further keys are allowed.
+    """`value` itself, checked against a TypedDict and the types within it; further keys are
+    allowed.
 
     Raises ValueError naming the first key that is missing or has another type.
     """
@@ -146,12 +157,15 @@ def adapter(kind: Any) -> Any:
 def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:
     """The value of the first of `keys` that the record has, as text: a string, or an integer.
 
-    Raises ValueError where there is none, or for another type: true would become 'True', and 1e3 '1000.0'.
+    Raises ValueError where there is none, or for another type: true would become 'True', and 1e3
+    '1000.0'.
     """
     key = next((key for key in keys if key in record), '')
     value = record.get(key)
     if value is None or isinstance(value, (dict, list)):
         raise ValueError(f"no '{keys[0]}'")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError(f"'{key}' is {json.dumps(value)[:_SHOWN]}, no text or whole number: put it in quotes")
+        raise ValueError(
+            f"'{key}' is {json.dumps(value)[:_SHOWN]}, no text or whole number: put it in quotes"
+        )
     return str(value)

@@ -22,7 +22,9 @@ class YamlFile:
     node: Any  # the root `yaml.Node`; None for an empty file
 
     def line(self, *keys: str | int) -> int:
-        """The line, from 1, of the entry at `keys` (names and positions from the root), or of its nearest parent."""
+        """The line, from 1, of the entry at `keys` (names and positions from the root), or of
+        its nearest parent.
+        """
         begin = node = self.node
         for key in keys:
             entry = _entry(node, key)
@@ -52,10 +54,11 @@ class KeyPath(NamedTuple):
 
 
 def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
-    """The values of a YAML file in UTF-8, plain or .gz, and their lines; `what` names the file in errors.
+    """The values of a YAML file in UTF-8, plain or .gz, and their lines; `what` names the file in
+    errors.
 
-    Raises InputError, with file and line, for text that is not YAML, has a key twice, an unknown tag or values nested
-    too deeply.
+    Raises InputError, with file and line, for text that is not YAML, has a key twice, an unknown
+    tag or values nested too deeply.
     """
     return parse_yaml(''.join(f'{line}\n' for _, line in numbered_lines(path, what)), str(path))
 
@@ -82,11 +85,25 @@ def parse_yaml(text: str, where: str) -> YamlFile:
 
 
 def _entry(node: Any, key: str | int) -> tuple[Any, Any] | None:
-    """(the node that an entry begins with, its value) of a mapping or a list; None if there is no such entry."""
+    """(the node that an entry begins with, its value) of a mapping or a list; None if there is
+    no such entry.
+    """
     if node is not None and node.id == 'mapping':
         pairs = reversed(node.value)  # merged entries come first; the mapping's own override them
-        return next(((name, value) for name, value in pairs if name.id == 'scalar' and name.value == str(key)), None)
-    if node is not None and node.id == 'sequence' and isinstance(key, int) and key < len(node.value):
+        return next(
+            (
+                (name, value)
+                for name, value in pairs
+                if name.id == 'scalar' and name.value == str(key)
+            ),
+            None,
+        )
+    if (
+        node is not None
+        and node.id == 'sequence'
+        and isinstance(key, int)
+        and key < len(node.value)
+    ):
         return node.value[key], node.value[key]
     return None
 
@@ -97,7 +114,9 @@ def _loader() -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """PyYAML's safe loader, with errors for keys that occur twice, deep nesting, and values of another kind."""
+        """PyYAML's safe loader, with errors for keys that occur twice, deep nesting, and values
+        of another kind.
+        """
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             is_alias = self.check_event(yaml.AliasEvent)
@@ -123,7 +142,9 @@ def _loader() -> Any:
                 return super().construct_object(node, deep)
             except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
                 given = repr(node.value[:40]) if node.id == 'scalar' else f'a {node.id}'
-                raise _error(node, f'not YAML: {given} is no {node.tag.rpartition(":")[2]}') from error
+                raise _error(
+                    node, f'not YAML: {given} is no {node.tag.rpartition(":")[2]}'
+                ) from error
 
     return Loader
 

@@ -1,4 +1,6 @@
-"""From texts to vectors: RepBERT's encoders under Pyserini's contract, and the encoding of whole corpora."""
+"""From texts to vectors: RepBERT's encoders under Pyserini's contract, and the encoding of whole
+corpora.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,6 @@
-"""Encoding a corpus into a dense or an EPIC bundle: streamed, sharded, resumable to the same bytes."""
+"""Encoding a corpus into a dense or an EPIC bundle: streamed, sharded, resumable to the same
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -36,17 +38,21 @@ def encode_corpus(
     overwrite: bool = False,
     **storage: Any,
 ) -> Manifest[Any]:
-    """Encode a corpus into the index folder `output`, an EPIC bundle with an EpicEncoder, else a dense bundle.
+    """Encode a corpus into the index folder `output`, an EPIC bundle with an EpicEncoder, else a
+    dense bundle.
 
-    A shard appears only when whole; a killed run, called again with `resume`, goes on after the last whole shard and
-    ends with the bytes of a run that was not killed. To share the work, encode each part of the corpus (`Corpus.part`)
-    into its `part_folder` of `output`, and put them together with `finish_parts`.
+    A shard appears only when whole; a killed run, called again with `resume`, goes on after the
+    last whole shard and ends with the bytes of a run that was not killed. To share the work, encode
+    each part of the corpus (`Corpus.part`) into its `part_folder` of `output`, and put them
+    together with `finish_parts`.
 
     Parameters
     ----------
-    resume : go on with an encoding that was begun in `output`, with the same model, settings and corpus
+    resume : go on with an encoding that was begun in `output`, with the same model, settings and
+        corpus
     overwrite : replace the index that is in `output`, once the new one is whole
-    storage : further arguments of `dense_encoding` or `epic_encoding`: such as store_text and shard_size
+    storage : further arguments of `dense_encoding` or `epic_encoding`: such as store_text and
+        shard_size
     """
     make: Any = epic_encoding if isinstance(encoder, EpicEncoder) else dense_encoding
     return build_bundle(corpus, output, make(encoder, **storage), resume, overwrite)
@@ -63,9 +69,9 @@ def dense_encoding(
 ) -> Encoding[Settings]:
     """How an encoder fills a dense bundle: with vectors in `dtype`, 'float32' or 'float16'.
 
-    With `store_text`, the passages are stored, for showing and reranking them. A shard has `shard_size` passages, a
-    batch at most `token_budget` padded tokens (default: by device). `on_progress` is called with the number of passages
-    done since the last call.
+    With `store_text`, the passages are stored, for showing and reranking them. A shard has
+    `shard_size` passages, a batch at most `token_budget` padded tokens (default: by device).
+    `on_progress` is called with the number of passages done since the last call.
     """
     if dtype not in ('float32', 'float16'):
         raise InputError(f"vector dtype '{dtype}' was given, expected float32 or float16")
@@ -85,7 +91,9 @@ def dense_encoding(
         texts: Any = ids or [passage.text for passage in passages]
         return encoder.embed(texts, token_budget=token_budget, on_progress=on_progress)
 
-    return Encoding(settings, DenseShardWriter, encode, WINDOW, getattr(encoder, 'tokenizer', None), on_progress)
+    return Encoding(
+        settings, DenseShardWriter, encode, WINDOW, getattr(encoder, 'tokenizer', None), on_progress
+    )
 
 
 PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
@@ -102,12 +110,16 @@ def epic_encoding(
     token_budget: int | None = None,
     on_progress: Callable[[int], object] = int,
 ) -> Encoding[EpicSettings]:
-    """How an encoder fills an EPIC bundle: with the `prune` largest weights of a passage, 0 for all (EPIC section 3).
+    """How an encoder fills an EPIC bundle: with the `prune` largest weights of a passage, 0 for all
+    (EPIC section 3).
 
-    `weights` is the type of stored weights, 'float16' or 'uint8'; the other parameters are those of `dense_encoding`.
+    `weights` is the type of stored weights, 'float16' or 'uint8'; the other parameters are those of
+    `dense_encoding`.
     """
     if prune < 0 or weights not in ('float16', 'uint8'):
-        raise InputError(f"prune {prune} with weights '{weights}': expected 0 or more, and float16 or uint8")
+        raise InputError(
+            f"prune {prune} with weights '{weights}': expected 0 or more, and float16 or uint8"
+        )
     settings = EpicSettings(
         encoder=encoder.name,
         **{digest: getattr(encoder.checkpoint, digest) for digest in MODEL_DIGESTS},
@@ -129,7 +141,9 @@ def epic_encoding(
             return encoder.encode_pruned(texts, prune, token_budget, on_progress)
         return complete(encoder.encode_dense(texts, None, token_budget, on_progress))
 
-    return Encoding(settings, EpicShardWriter, encode, _window(settings), encoder.tokenizer, on_progress)
+    return Encoding(
+        settings, EpicShardWriter, encode, _window(settings), encoder.tokenizer, on_progress
+    )
 
 
 def _window(settings: EpicSettings) -> int:
@@ -148,20 +162,23 @@ def prune_epic_bundle(
     resume: bool = False,
     overwrite: bool = False,
 ) -> EpicBundle:
-    """A copy of a bundle with fewer weights a passage, or weights of another type ('float16' or 'uint8').
+    """A copy of a bundle with fewer weights a passage, or weights of another type ('float16' or
+    'uint8').
 
-    `prune` is how many of a passage's largest stored weights are kept, 0 for all that are stored. `shard_size` is the
-    bundle's by default.
+    `prune` is how many of a passage's largest stored weights are kept, 0 for all that are stored.
+    `shard_size` is the bundle's by default.
     """
     if Path(output).resolve() == bundle.folder.resolve():
         raise InputError(f'index {bundle.folder} cannot be copied onto itself: give another output')
     before = bundle.settings
     if before.prune and not 0 < prune <= before.prune:
         raise InputError(
-            f'index {bundle.folder} keeps {before.prune} weights a passage, {prune or "all"} were asked for: '
+            f'index {bundle.folder} keeps {before.prune} weights a passage, {prune or "all"} were '
+            f'asked for: '
             'build it again with more'
         )
-    layout, size = 'blocks' if prune else 'all', shard_size or before.shard_size
+    layout = 'blocks' if prune else 'all'
+    size = shard_size or before.shard_size
     settings = replace(before, prune=prune, weights=weights, layout=layout, shard_size=size)
 
     def encode(passages: Sequence[Passage]) -> TermVectors:
@@ -173,5 +190,7 @@ def prune_epic_bundle(
 
     without_text = (Passage(docid, '') for shard in bundle.shards for docid in shard.docids)
     encoding = Encoding(settings, EpicShardWriter, encode, _window(before), on_progress=on_progress)
-    build_bundle(bundle.passages() if before.texts else without_text, output, encoding, resume, overwrite)
+    build_bundle(
+        bundle.passages() if before.texts else without_text, output, encoding, resume, overwrite
+    )
     return EpicBundle(output)

@@ -1,6 +1,8 @@
-"""RepBERT's query and document encoders, with the parameters of Pyserini's, which are passed by position.
+"""RepBERT's query and document encoders, with the parameters of Pyserini's, which are passed by
+position.
 
-`query_encoder` and `document_encoder` open a checkpoint's, be it RepBERT's or of sentence-transformers.
+`query_encoder` and `document_encoder` open a checkpoint's, be it RepBERT's or of
+sentence-transformers.
 """
 
 from __future__ import annotations
@@ -14,8 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from pyserini_repbert.encode.sentence import SentenceDocumentEncoder, SentenceQueryEncoder, is_sentence_folder
-from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextEncoder, TextQueryEncoder, Vectors
+from pyserini_repbert.encode.sentence import (
+    SentenceDocumentEncoder,
+    SentenceQueryEncoder,
+    is_sentence_folder,
+)
+from pyserini_repbert.encode.text_encoder import (
+    TextDocumentEncoder,
+    TextEncoder,
+    TextQueryEncoder,
+    Vectors,
+)
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import repbert
 from pyserini_repbert.models.batching import Progress, ahead, run_batched
@@ -33,7 +44,8 @@ GROUP = 4096  # texts that such a device gets together
 class _RepBertEncoder(TextEncoder):
     """The base of both encoders: the checkpoint, and the model on its device.
 
-    Vectors are not normalised, and passages have token type 1, unless the checkpoint's `ranking` object says otherwise.
+    Vectors are not normalised, and passages have token type 1, unless the checkpoint's `ranking`
+    object says otherwise.
     """
 
     limit_key: str  # keys of the checkpoint's `ranking` object, and RepBERT's own values
@@ -55,10 +67,14 @@ class _RepBertEncoder(TextEncoder):
         **_: object,
     ) -> None:
         if prefix:
-            raise InputError(f'prefix {prefix!r} was given: RepBERT was trained without one, leave it out')
+            raise InputError(
+                f'prefix {prefix!r} was given: RepBERT was trained without one, leave it out'
+            )
         chosen = model_name if encoder_dir is None else encoder_dir
         if chosen is None:
-            raise InputError("no checkpoint was given: pass a catalog name ('repbert-demo') or a folder")
+            raise InputError(
+                "no checkpoint was given: pass a catalog name ('repbert-demo') or a folder"
+            )
         opened = open_checkpoint(chosen)
         ranking = opened.system(repbert.SYSTEM)
         config = BertConfig.from_dict(opened.config)
@@ -74,16 +90,28 @@ class _RepBertEncoder(TextEncoder):
         normalised = bool(ranking.get('normalised', False))
         self.pooling = 'mean+normalised' if normalised else 'mean'
         self.token_type = int(ranking.get(self.type_key, self.paper_type))
-        self._settings = {key: ranking[key] for key in ('doc_token_type', 'normalised') if key in ranking}
-        model = load_model(partial(repbert.RepBert, config, normalised), opened, tensors=opened.tensors(self.mapped))
+        self._settings = {
+            key: ranking[key] for key in ('doc_token_type', 'normalised') if key in ranking
+        }
+        model = load_model(
+            partial(repbert.RepBert, config, normalised),
+            opened,
+            tensors=opened.tensors(self.mapped),
+        )
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
 
     @property
     def weights_sha256(self) -> str:
-        """Checksum of the checkpoint's weights, and of what else decides a vector, where it is not RepBERT's."""
+        """Checksum of the checkpoint's weights, and of what else decides a vector, where it is
+        not RepBERT's.
+        """
         weights = self.checkpoint.weights_sha256
-        return hashlib.sha256(f'{weights}\n{self._settings}'.encode()).hexdigest() if self._settings else weights
+        return (
+            hashlib.sha256(f'{weights}\n{self._settings}'.encode()).hexdigest()
+            if self._settings
+            else weights
+        )
 
     @property
     def tokenizer_sha256(self) -> str:
@@ -91,20 +119,31 @@ class _RepBertEncoder(TextEncoder):
         return self._tokenizer_checkpoint.tokenizer_sha256
 
     def _embed(
-        self, texts: Sequence[str] | TokenIds, limit: int, token_budget: int | None, on_progress: Progress
+        self,
+        texts: Sequence[str] | TokenIds,
+        limit: int,
+        token_budget: int | None,
+        on_progress: Progress,
     ) -> Vectors:
         vectors = np.empty((len(texts), self.dimension), np.float32)
         start = 0
         with closing(self._groups(texts, limit)) as groups:
             for inputs in groups:
-                end, pad = start + len(inputs), self.tokenizer.pad
-                vectors[start:end] = run_batched(self.model, inputs, pad, self.device, token_budget, on_progress)
+                end = start + len(inputs)
+                pad = self.tokenizer.pad
+                vectors[start:end] = run_batched(
+                    self.model, inputs, pad, self.device, token_budget, on_progress
+                )
                 start = end
         return vectors
 
     def _groups(self, texts: Sequence[str] | TokenIds, limit: int) -> Generator[ModelInputs]:
         """The model inputs of texts: all at once, or group by group, each made ahead."""
-        if isinstance(texts, TokenIds) or self.device.type not in OVERLAPPING or len(texts) <= GROUP:
+        if (
+            isinstance(texts, TokenIds)
+            or self.device.type not in OVERLAPPING
+            or len(texts) <= GROUP
+        ):
             yield from [self.tokenizer.single(texts, limit, self.token_type)] if len(texts) else []
             return
         groups = (texts[first : first + GROUP] for first in range(0, len(texts), GROUP))
@@ -112,7 +151,8 @@ class _RepBertEncoder(TextEncoder):
 
 
 class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
-    """Queries to vectors (RepBERT eq. 1-2): token type 0 (footnote 2), by default 20 wordpieces (section 4.3.1).
+    """Queries to vectors (RepBERT eq. 1-2): token type 0 (footnote 2), by default 20 wordpieces
+    (section 4.3.1).
 
     Parameters
     ----------
@@ -122,7 +162,8 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     prefix : refused unless empty: RepBERT has none
     fp16 : half-precision weights; the same as precision='float16'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
-    max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else the paper's
+    max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else
+        the paper's
     model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
     """
 
@@ -133,7 +174,8 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
 
 
 class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
-    """Passages to vectors (RepBERT eq. 1-2): token type 1 (footnote 2), by default 256 wordpieces (section 4.3.1).
+    """Passages to vectors (RepBERT eq. 1-2): token type 1 (footnote 2), by default 256 wordpieces
+    (section 4.3.1).
 
     Parameters are those of `RepBertQueryEncoder`.
     """
@@ -145,13 +187,22 @@ class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
 
 
 def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextQueryEncoder:
-    """The query encoder of a checkpoint; a plain BERT counts as RepBERT's. `settings` are precision and max_length."""
-    kind: Callable[..., TextQueryEncoder] = SentenceQueryEncoder if is_sentence_folder(name) else RepBertQueryEncoder
+    """The query encoder of a checkpoint; a plain BERT counts as RepBERT's.
+
+    `settings` are precision and max_length.
+    """
+    kind: Callable[..., TextQueryEncoder] = (
+        SentenceQueryEncoder if is_sentence_folder(name) else RepBertQueryEncoder
+    )
     return kind(name, device, **settings)
 
 
-def document_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextDocumentEncoder:
+def document_encoder(
+    name: AnyCheckpoint, device: str = 'cpu', **settings: Any
+) -> TextDocumentEncoder:
     """The document encoder of a checkpoint, as in `query_encoder`."""
     is_sentence = is_sentence_folder(name)
-    kind: Callable[..., TextDocumentEncoder] = SentenceDocumentEncoder if is_sentence else RepBertDocumentEncoder
+    kind: Callable[..., TextDocumentEncoder] = (
+        SentenceDocumentEncoder if is_sentence else RepBertDocumentEncoder
+    )
     return kind(name, device, **settings)

@@ -1,4 +1,6 @@
-"""EPIC's encoder: queries to sparse vectors over their own terms, passages to vectors over the whole vocabulary."""
+"""EPIC's encoder: queries to sparse vectors over their own terms, passages to vectors over the
+whole vocabulary.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from torch import Tensor
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models import epic
-from pyserini_repbert.models.batching import Progress, collate_chunks, in_batches, length_batches, usual_budget
+from pyserini_repbert.models.batching import (
+    Progress,
+    collate_chunks,
+    in_batches,
+    length_batches,
+    usual_budget,
+)
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
@@ -27,7 +35,9 @@ QUERY_UNIT = 100  # query weights are sent in hundredths: Anserini takes whole n
 
 
 class TokenWeights(NamedTuple):
-    """A text's wordpiece ids, the importance of each, float32 (n,), and a passage's quality, 0 to 1 (0 if empty)."""
+    """A text's wordpiece ids, the importance of each, float32 (n,), and a passage's quality, 0
+    to 1 (0 if empty).
+    """
 
     ids: list[int]
     weights: NDArray[np.float32]
@@ -37,9 +47,9 @@ class TokenWeights(NamedTuple):
 class EpicEncoder:
     """An EPIC checkpoint that encodes queries and passages.
 
-    Inputs are `[CLS] text [SEP]`, token type 0 for queries and 1 for passages; a passage too long for BERT's positions
-    is cut into equal chunks, whose [CLS] vectors are averaged. A text without wordpieces has the zero vector. A vector
-    depends on its batch by rounding only.
+    Inputs are `[CLS] text [SEP]`, token type 0 for queries and 1 for passages; a passage too long
+    for BERT's positions is cut into equal chunks, whose [CLS] vectors are averaged. A text without
+    wordpieces has the zero vector. A vector depends on its batch by rounding only.
 
     Parameters
     ----------
@@ -63,10 +73,18 @@ class EpicEncoder:
         self.device = usable_device(device)
         self.precision = Precision(precision).on(self.device)
         self.chunk_size = config.max_position_embeddings - 2
-        self.limit = int(ranking.get('max_doc_length', epic.MAX_PASSAGE_TOKENS)) if max_length is None else max_length
-        self.query_limit = min(int(ranking.get('max_query_length', epic.MAX_QUERY_TOKENS)), self.chunk_size)
+        self.limit = (
+            int(ranking.get('max_doc_length', epic.MAX_PASSAGE_TOKENS))
+            if max_length is None
+            else max_length
+        )
+        self.query_limit = min(
+            int(ranking.get('max_query_length', epic.MAX_QUERY_TOKENS)), self.chunk_size
+        )
         if min(self.limit, self.query_limit) < 1:
-            raise InputError(f'maximum length {min(self.limit, self.query_limit)} was given, expected 1 or more')
+            raise InputError(
+                f'maximum length {min(self.limit, self.query_limit)} was given, expected 1 or more'
+            )
         self.tokenizer = opened.tokenizer()
         self.vocabulary = config.vocab_size  # the number of terms |V|
         model = load_model(lambda: epic.Epic(config, self.variant), opened, epic.TIED)
@@ -85,28 +103,45 @@ class EpicEncoder:
         return hashlib.sha256('\n'.join(names).encode()).hexdigest()
 
     def encode_query(self, query: str) -> TermVector:
-        """One query's vector: the importances of its terms (EPIC eq. 1), summed for a repeated term (section 2)."""
+        """One query's vector: the importances of its terms (EPIC eq. 1), summed for a repeated
+        term (section 2).
+        """
         return self.encode_queries([query])[0]
 
-    def encode_queries(self, queries: Sequence[str], token_budget: int | None = None) -> list[TermVector]:
+    def encode_queries(
+        self, queries: Sequence[str], token_budget: int | None = None
+    ) -> list[TermVector]:
         """The vectors of many queries, in their order."""
-        return [TermVector.summed(query.ids, query.weights) for query in self.query_weights(queries, token_budget)]
+        return [
+            TermVector.summed(query.ids, query.weights)
+            for query in self.query_weights(queries, token_budget)
+        ]
 
-    def query_weights(self, queries: Sequence[str], token_budget: int | None = None) -> list[TokenWeights]:
+    def query_weights(
+        self, queries: Sequence[str], token_budget: int | None = None
+    ) -> list[TokenWeights]:
         """The importance of each wordpiece of each query (EPIC eq. 1, Figure 3)."""
         return self._token_weights(queries, epic.QUERY_TYPE, token_budget)
 
     def passage_weights(self, passages: Sequence[str]) -> list[TokenWeights]:
-        """The importance of each wordpiece of each passage, and the passage's quality (EPIC eq. 2-3)."""
+        """The importance of each wordpiece of each passage, and the passage's quality (EPIC eq.
+        2-3).
+        """
         return self._token_weights(passages, epic.PASSAGE_TYPE)
 
-    def _token_weights(self, texts: Sequence[str], kind: int, token_budget: int | None = None) -> list[TokenWeights]:
-        model, of_query = self.model, kind == epic.QUERY_TYPE
-        ids, limit = self.tokenizer.ids(texts), self.query_limit if of_query else self.limit
+    def _token_weights(
+        self, texts: Sequence[str], kind: int, token_budget: int | None = None
+    ) -> list[TokenWeights]:
+        model = self.model
+        of_query = kind == epic.QUERY_TYPE
+        ids = self.tokenizer.ids(texts)
+        limit = self.query_limit if of_query else self.limit
         result = [TokenWeights([], np.empty(0, np.float32))] * len(texts)
 
         def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
-            importances = (model.query_importances if of_query else model.document_importances)(tokens)
+            importances = (model.query_importances if of_query else model.document_importances)(
+                tokens
+            )
             qualities = [0.0] * len(batch) if of_query else model.quality(cls_vectors).tolist()
             by_text = torch.split(importances.cpu(), lengths)
             for position, weights, quality in zip(batch, by_text, qualities, strict=True):
@@ -124,19 +159,26 @@ class EpicEncoder:
     ) -> NDArray[np.float32]:
         """Passage vectors that are not pruned (EPIC eq. 4): float32 (n, m), m being |V| by default.
 
-        Passages are texts, or their token ids. Given the ids of m `terms`, only their weights are computed, which costs
-        less. The other parameters are those of `TextEncoder.embed`.
+        Passages are texts, or their token ids. Given the ids of m `terms`, only their weights are
+        computed, which costs less. The other parameters are those of `TextEncoder.embed`.
         """
-        dense = np.zeros((len(passages), self.vocabulary if terms is None else len(terms)), dtype=np.float32)
+        dense = np.zeros(
+            (len(passages), self.vocabulary if terms is None else len(terms)), dtype=np.float32
+        )
         self._encode(passages, dense.__setitem__, terms, token_budget, on_progress)
         return dense
 
     def encode_pruned(
-        self, passages: Sequence[str] | TokenIds, r: int, token_budget: int | None = None, on_progress: Progress = int
+        self,
+        passages: Sequence[str] | TokenIds,
+        r: int,
+        token_budget: int | None = None,
+        on_progress: Progress = int,
     ) -> TermVectors:
         """Passage vectors pruned to the r largest weights (EPIC section 3, 'pruning').
 
-        With r = 0, all that are not zero are kept. The other parameters are those of `encode_dense`.
+        With r = 0, all that are not zero are kept. The other parameters are those of
+        `encode_dense`.
         """
         pruned = [NO_TERMS] * len(passages)
 
@@ -148,7 +190,9 @@ class EpicEncoder:
         return TermVectors.of(pruned)
 
     def input_tokens(self, length: int) -> int:
-        """How many tokens BERT reads for a passage of `length` wordpieces, with [CLS] and [SEP], without padding."""
+        """How many tokens BERT reads for a passage of `length` wordpieces, with [CLS] and [SEP],
+        without padding.
+        """
         kept = min(length, self.limit)
         return kept + 2 * -(-kept // self.chunk_size)
 
@@ -161,16 +205,28 @@ class EpicEncoder:
         on_progress: Progress,
     ) -> None:
         texts = self._chunks(self.tokenizer.ids(passages), self.limit, epic.PASSAGE_TYPE)
-        wanted = None if terms is None else torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
+        wanted = (
+            None
+            if terms is None
+            else torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
+        )
 
         def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
-            keep(batch, self.model.document_vectors(tokens, lengths, cls_vectors, wanted).cpu().numpy())
+            keep(
+                batch,
+                self.model.document_vectors(tokens, lengths, cls_vectors, wanted).cpu().numpy(),
+            )
 
         self._in_batches(texts, work, token_budget, on_progress)
 
-    def _chunks(self, ids: Sequence[list[int]], limit: int, token_type: int) -> list[list[TokenChunk]]:
+    def _chunks(
+        self, ids: Sequence[list[int]], limit: int, token_type: int
+    ) -> list[list[TokenChunk]]:
         self.tokenizer.n_cut += sum(len(ids_of_text) > limit for ids_of_text in ids)
-        return [self.tokenizer.chunks(ids_of_text[:limit], self.chunk_size, token_type) for ids_of_text in ids]
+        return [
+            self.tokenizer.chunks(ids_of_text[:limit], self.chunk_size, token_type)
+            for ids_of_text in ids
+        ]
 
     def _in_batches(
         self,
@@ -179,9 +235,13 @@ class EpicEncoder:
         token_budget: int | None = None,
         on_progress: Progress = int,
     ) -> None:
-        """Call `work` for batches of texts that have wordpieces: with their positions, and what `_contextual` gives."""
+        """Call `work` for batches of texts that have wordpieces: with their positions, and what
+        `_contextual` gives.
+        """
         some = [position for position, chunks in enumerate(texts) if chunks]
-        lengths = [len(texts[position]) * len(texts[position][0].sequence.input_ids) for position in some]
+        lengths = [
+            len(texts[position]) * len(texts[position][0].sequence.input_ids) for position in some
+        ]
         batches = length_batches(lengths, usual_budget(token_budget, self.device))
 
         def work_on(batch: list[int]) -> None:
@@ -192,21 +252,28 @@ class EpicEncoder:
         on_progress(len(texts) - len(some))
 
     def _contextual(self, texts: list[list[TokenChunk]]) -> tuple[Tensor, list[int], Tensor]:
-        """Contextual vectors of all tokens, (total, h), how many each text has, and mean [CLS] vectors (n, h)."""
+        """Contextual vectors of all tokens, (total, h), how many each text has, and mean [CLS]
+        vectors (n, h).
+        """
         chunks = [chunk for chunks_of_text in texts for chunk in chunks_of_text]
         ids, types, mask, places = collate_chunks(chunks, self.tokenizer.pad, self.device)
         hidden = self.model(ids, types, mask)
         tokens = hidden.reshape(-1, hidden.shape[-1])[places]
         of_texts = torch.split(hidden[:, 0], [len(chunks_of_text) for chunks_of_text in texts])
         cls_vectors = torch.stack([part.mean(dim=0) for part in of_texts])
-        return tokens, [sum(chunk.n_pieces for chunk in chunks_of_text) for chunks_of_text in texts], cls_vectors
+        return (
+            tokens,
+            [sum(chunk.n_pieces for chunk in chunks_of_text) for chunks_of_text in texts],
+            cls_vectors,
+        )
 
 
 class EpicImpactQueryEncoder:
-    """Encodes queries as {wordpiece: whole weight}, the form that Pyserini's LuceneImpactSearcher expects.
+    """Encodes queries as {wordpiece: whole weight}, the form that Pyserini's LuceneImpactSearcher
+    expects.
 
-    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have. `model` is a catalog name, a
-    checkpoint folder, or an encoder.
+    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have. `model` is a
+    catalog name, a checkpoint folder, or an encoder.
     """
 
     def __init__(self, model: str | Path | EpicEncoder, device: str = 'cpu') -> None:
@@ -216,5 +283,8 @@ class EpicImpactQueryEncoder:
         """{wordpiece: hundredths of its weight}; a weight that rounds to 0 is left out."""
         vector = self.encoder.encode_query(query)
         names = self.encoder.tokenizer.tokens(vector.terms.tolist())
-        levels = {name: round(QUERY_UNIT * weight) for name, weight in zip(names, vector.weights.tolist(), strict=True)}
+        levels = {
+            name: round(QUERY_UNIT * weight)
+            for name, weight in zip(names, vector.weights.tolist(), strict=True)
+        }
         return {name: level for name, level in levels.items() if level > 0}

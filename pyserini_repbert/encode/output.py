@@ -11,7 +11,15 @@ from pathlib import Path
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import locked, remove_leftovers
 from pyserini_repbert.index.ann import ANN, CLEARED
-from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS, SHARD, read_manifest, read_record, write_json
+from pyserini_repbert.index.manifest import (
+    MANIFEST,
+    PART,
+    SETTINGS,
+    SHARD,
+    read_manifest,
+    read_record,
+    write_json,
+)
 from pyserini_repbert.index.records import BundleSettings, setting_difference
 
 LOCK = '.encoding.lock'
@@ -19,12 +27,15 @@ SHARD_PREFIX = 'shard-'
 
 
 @contextmanager
-def begun_output(folder: Path, settings: BundleSettings, resume: bool, overwrite: bool) -> Iterator[None]:
+def begun_output(
+    folder: Path, settings: BundleSettings, resume: bool, overwrite: bool
+) -> Iterator[None]:
     """A context for writing shards into a folder that is new, or was begun with the same settings.
 
-    While it lasts, no other process writes into the folder. If it ends with an error before a shard is there, nothing
-    is left behind. `overwrite` removes what an earlier run left, which must not be a whole index. Raises InputError
-    where the folder is a file or holds something else, or was begun and neither `resume` nor `overwrite` is given.
+    While it lasts, no other process writes into the folder. If it ends with an error before a shard
+    is there, nothing is left behind. `overwrite` removes what an earlier run left, which must not
+    be a whole index. Raises InputError where the folder is a file or holds something else, or was
+    begun and neither `resume` nor `overwrite` is given.
     """
     if overwrite or not is_begun(folder):
         check_place(folder)
@@ -50,7 +61,9 @@ def begun_output(folder: Path, settings: BundleSettings, resume: bool, overwrite
 
 
 def is_begun(folder: Path) -> bool:
-    """Whether there is work of an earlier run: a shard, whole or partly written, a part, or a manifest."""
+    """Whether there is work of an earlier run: a shard, whole or partly written, a part, or a
+    manifest.
+    """
     return any(any(folder.glob(pattern)) for pattern in (MANIFEST, f'{SHARD_PREFIX}*', f'{PART}*'))
 
 
@@ -60,11 +73,15 @@ def check_place(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise InputError(f'output {folder} is a file: give a folder')
-    ours = tuple(dot + name for name in (SETTINGS, MANIFEST, SHARD_PREFIX, PART) for dot in ('', '.'))
+    ours = tuple(
+        dot + name for name in (SETTINGS, MANIFEST, SHARD_PREFIX, PART) for dot in ('', '.')
+    )
     ours += (LOCK, f'.{ANN}.', CLEARED)
     names = sorted(path.name for path in folder.iterdir())
     if foreign := next((name for name in names if name != ANN and not name.startswith(ours)), None):
-        raise InputError(f'output {folder} holds {foreign}, which is no part of an index: give another folder')
+        raise InputError(
+            f'output {folder} holds {foreign}, which is no part of an index: give another folder'
+        )
 
 
 def _begin(folder: Path, settings: BundleSettings, resume: bool) -> None:
@@ -72,13 +89,18 @@ def _begin(folder: Path, settings: BundleSettings, resume: bool) -> None:
     known = folder / SETTINGS
     if is_begun(folder):
         if not resume:
-            raise InputError(f'{folder} is not empty: resume it, or overwrite it', parameters=('resume', 'overwrite'))
+            raise InputError(
+                f'{folder} is not empty: resume it, or overwrite it',
+                parameters=('resume', 'overwrite'),
+            )
         if known.is_file():
             before = read_record(known, type(settings))
         elif (folder / MANIFEST).is_file():
             before = read_manifest(folder, type(settings)).settings
         else:
-            raise DamagedFileError(f'{known} is missing, which resuming needs: begin anew', parameters=('overwrite',))
+            raise DamagedFileError(
+                f'{known} is missing, which resuming needs: begin anew', parameters=('overwrite',)
+            )
         check_settings(folder, before, settings)
     write_json(known, settings)
 
@@ -110,7 +132,9 @@ def clear_parts(folder: Path) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove everything that an encoding writes; if killed meanwhile, it leaves whole shards or none."""
+    """Remove everything that an encoding writes; if killed meanwhile, it leaves whole shards or
+    none.
+    """
     (folder / MANIFEST).unlink(missing_ok=True)
     for path in sorted(folder.glob(f'{SHARD_PREFIX}*')):
         remove_shard(path)
@@ -119,7 +143,9 @@ def _clear(folder: Path) -> None:
 
 
 def remove_shard(target: Path) -> None:
-    """Remove what there is of a shard, its record first: without it, the rest never counts as a shard."""
+    """Remove what there is of a shard, its record first: without it, the rest never counts as a
+    shard.
+    """
     (target / SHARD).unlink(missing_ok=True)
     if target.exists():
         shutil.rmtree(target)

@@ -1,4 +1,6 @@
-"""An index made in parts: each part is a bundle of its own inside the output folder until all are put together."""
+"""An index made in parts: each part is a bundle of its own inside the output folder until all
+are put together.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,33 @@ from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, locked, move, remove_leftovers
 from pyserini_repbert.index.ann import ANN, CLEARED, LOCK as ANN_LOCK
 from pyserini_repbert.index.docids import DocidColumn, Docids
-from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS, SHARD, read_manifest, verify_files, write_json
-from pyserini_repbert.index.records import DOCIDS, Manifest, SettingsT, ShardRecord, setting_difference, shard_name
+from pyserini_repbert.index.manifest import (
+    MANIFEST,
+    PART,
+    SETTINGS,
+    SHARD,
+    read_manifest,
+    verify_files,
+    write_json,
+)
+from pyserini_repbert.index.records import (
+    DOCIDS,
+    Manifest,
+    SettingsT,
+    ShardRecord,
+    setting_difference,
+    shard_name,
+)
 
 _PART = re.compile(rf'{PART}(\d{{1,9}})-of-(\d{{1,9}})')
 
 
 @dataclass(frozen=True, order=True)
 class EncodingPart:
-    """One of `of` parts of an index, counted from 0. The only part of one is an index that replaces another."""
+    """One of `of` parts of an index, counted from 0.
+
+    The only part of one is an index that replaces another.
+    """
 
     index: int = 0
     of: int = 1
@@ -49,23 +69,33 @@ def part_folder(output: StrPath, part: EncodingPart, overwrite: bool = False) ->
     """The folder to encode a part into. Raises InputError where `output` cannot hold it."""
     check_place(Path(output))
     if (Path(output) / MANIFEST).is_file() and not overwrite:
-        raise InputError(f'{output} holds a whole index: overwrite it, or give another', parameters=('overwrite',))
+        raise InputError(
+            f'{output} holds a whole index: overwrite it, or give another',
+            parameters=('overwrite',),
+        )
     return part.folder(output)
 
 
-def finish_parts(output: StrPath, kind: type[SettingsT], overwrite: bool = False) -> Manifest[SettingsT]:
+def finish_parts(
+    output: StrPath, kind: type[SettingsT], overwrite: bool = False
+) -> Manifest[SettingsT]:
     """Put the parts of an index together. An index that was there is replaced only now.
 
-    If killed meanwhile, call it again: it goes on. `kind` is the class of the index's settings. Raises InputError where
-    parts are missing or a docid comes twice, MismatchError where parts were made with different settings.
+    If killed meanwhile, call it again: it goes on. `kind` is the class of the index's settings.
+    Raises InputError where parts are missing or a docid comes twice, MismatchError where parts were
+    made with different settings.
     """
     folder = Path(output)
     places = [path for path in folder.glob(f'{PART}*') if path.is_dir()]
     if not places:
-        raise InputError(f'{folder} has no parts to put together: encode them first', parameters=('shard',))
+        raise InputError(
+            f'{folder} has no parts to put together: encode them first', parameters=('shard',)
+        )
     with contextlib.ExitStack() as locks:
         locks.enter_context(locked(folder / LOCK, f'output {folder}'))
-        being_removed = all(map(_is_spent, places)) and not all((place / MANIFEST).is_file() for place in places)
+        being_removed = all(map(_is_spent, places)) and not all(
+            (place / MANIFEST).is_file() for place in places
+        )
         if being_removed and (folder / MANIFEST).is_file():  # an earlier call was killed at its end
             _remove_parts(folder)
             return read_manifest(folder, kind)
@@ -76,16 +106,24 @@ def finish_parts(output: StrPath, kind: type[SettingsT], overwrite: bool = False
         settings = manifests[0].settings
         for part, manifest in zip(parts, manifests, strict=True):
             if difference := setting_difference(settings, manifest.settings):
-                raise MismatchError(f'{parts[0]} was encoded with {difference} in {part}: encode one of them again')
+                raise MismatchError(
+                    f'{parts[0]} was encoded with {difference} in {part}: encode one of them again'
+                )
         # The first shard of each part, then the second: the order in which rows are dealt out.
         turns = itertools.zip_longest(*(manifest.shards for manifest in manifests))
         pairs = [pair for turn in turns for pair in zip(parts, turn, strict=True)]
         sources = [(part / shard.folder, shard) for part, shard in pairs if shard is not None]
-        shards = [replace(shard, folder=shard_name(number)) for number, (_, shard) in enumerate(sources)]
-        complete = Manifest(settings, sum(shard.count for shard in shards), tuple(shards), settings.kind)
+        shards = [
+            replace(shard, folder=shard_name(number)) for number, (_, shard) in enumerate(sources)
+        ]
+        complete = Manifest(
+            settings, sum(shard.count for shard in shards), tuple(shards), settings.kind
+        )
         if any(_is_here(source) for source, _ in sources):
             if (folder / MANIFEST).is_file() and not overwrite:
-                raise InputError(f'{folder} holds a whole index: overwrite it', parameters=('overwrite',))
+                raise InputError(
+                    f'{folder} holds a whole index: overwrite it', parameters=('overwrite',)
+                )
             if len(parts) > 1:
                 _verify(folder, sources, shards)
         _put_together(folder, [source for source, _ in sources], complete)
@@ -95,19 +133,30 @@ def finish_parts(output: StrPath, kind: type[SettingsT], overwrite: bool = False
 
 def _whole_parts(folder: Path) -> list[Path]:
     """The folders of all parts, in order. Raises InputError where one is missing or not whole."""
-    matches = [match for match in (_PART.fullmatch(path.name) for path in folder.glob('*')) if match]
+    matches = [
+        match for match in (_PART.fullmatch(path.name) for path in folder.glob('*')) if match
+    ]
     of, *others = sorted({int(match[2]) for match in matches})
     if others:
-        raise InputError(f'{folder} has parts of {of} and of {others[0]}: remove the folders of one or the other')
+        raise InputError(
+            f'{folder} has parts of {of} and of {others[0]}: remove the folders of one or the other'
+        )
     parts = [EncodingPart(index, of) for index in range(of)]
-    missing = [f'{part.index}/{of}' for part in parts if not (part.folder(folder) / MANIFEST).is_file()]
+    missing = [
+        f'{part.index}/{of}' for part in parts if not (part.folder(folder) / MANIFEST).is_file()
+    ]
     if missing:
         shown = ', '.join(missing[:6]) + (', …' if len(missing) > 6 else '')
-        raise InputError(f'{folder} lacks {len(missing)} of {of} parts ({shown}): encode them', parameters=('shard',))
+        raise InputError(
+            f'{folder} lacks {len(missing)} of {of} parts ({shown}): encode them',
+            parameters=('shard',),
+        )
     return [part.folder(folder) for part in parts]
 
 
-def _verify(folder: Path, sources: Sequence[tuple[Path, ShardRecord]], shards: Sequence[ShardRecord]) -> None:
+def _verify(
+    folder: Path, sources: Sequence[tuple[Path, ShardRecord]], shards: Sequence[ShardRecord]
+) -> None:
     """Compare all files with their checksums, and docids with each other."""
     columns = []
     for (source, record), shard in zip(sources, shards, strict=True):
@@ -117,7 +166,8 @@ def _verify(folder: Path, sources: Sequence[tuple[Path, ShardRecord]], shards: S
     if (twice := Docids(columns).repeated()) is not None:
         docid, one, other = twice
         raise InputError(
-            f"docid '{docid}' is used in {sources[one][0]} and again in {sources[other][0]}: mend the corpus, and "
+            f"docid '{docid}' is used in {sources[one][0]} and again in {sources[other][0]}: mend "
+            f'the corpus, and '
             'encode these parts again'
         )
 
@@ -146,7 +196,9 @@ def _put_together(folder: Path, sources: Sequence[Path], manifest: Manifest[Sett
 
 def _is_spent(part: Path) -> bool:
     """Whether all shards of a part were moved; its manifest is then the last file in it."""
-    return not any(part.glob(f'*/{SHARD}')) and ((part / MANIFEST).is_file() or not (part / SETTINGS).is_file())
+    return not any(part.glob(f'*/{SHARD}')) and (
+        (part / MANIFEST).is_file() or not (part / SETTINGS).is_file()
+    )
 
 
 def _remove_parts(folder: Path) -> None:

@@ -1,4 +1,6 @@
-"""Building a bundle, dense or EPIC, from a corpus: streamed, sharded, resumable to the same bytes."""
+"""Building a bundle, dense or EPIC, from a corpus: streamed, sharded, resumable to the same
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from typing import Any, Generic
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.output import begun_output, check_place, check_settings, remove_shard
 from pyserini_repbert.encode.parts import EncodingPart, finish_parts
-from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, PyseriniRepbertError
+from pyserini_repbert.errors import (
+    DamagedFileError,
+    InputError,
+    MismatchError,
+    PyseriniRepbertError,
+)
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import (
     MANIFEST,
@@ -24,7 +31,14 @@ from pyserini_repbert.index.manifest import (
     verify_files,
     write_json,
 )
-from pyserini_repbert.index.records import BundleSettings, Manifest, SettingsT, ShardRecord, file_difference, shard_name
+from pyserini_repbert.index.records import (
+    BundleSettings,
+    Manifest,
+    SettingsT,
+    ShardRecord,
+    file_difference,
+    shard_name,
+)
 from pyserini_repbert.index.shard_writer import ShardWriter, digested
 from pyserini_repbert.models.batching import ahead
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
@@ -38,11 +52,19 @@ class Encoding(Generic[SettingsT]):
     """How passages become the shards of a bundle."""
 
     settings: SettingsT
-    writer: Callable[[Path, SettingsT], ShardWriter[Any, Any]]  # makes the context that writes a shard into a folder
-    encode: Callable[..., Any]  # passages, and their token ids where `tokenizer` has workers, to what a writer takes
+    writer: Callable[
+        [Path, SettingsT], ShardWriter[Any, Any]
+    ]  # makes the context that writes a shard into a folder
+    encode: Callable[
+        ..., Any
+    ]  # passages, and their token ids where `tokenizer` has workers, to what a writer takes
     window: int  # how many passages `encode` gets together
-    tokenizer: WordPieceTokenizer | None = None  # None: the encoder has a tokenizer of another package
-    on_progress: Callable[[int], object] = int  # gets the number of passages in a shard that is there already
+    tokenizer: WordPieceTokenizer | None = (
+        None  # None: the encoder has a tokenizer of another package
+    )
+    on_progress: Callable[[int], object] = (
+        int  # gets the number of passages in a shard that is there already
+    )
     times: StageTimes = field(default_factory=StageTimes)
 
 
@@ -55,30 +77,44 @@ def build_bundle(
 ) -> Manifest[SettingsT]:
     """Write the missing shards of a corpus into the index folder `output`, and then the manifest.
 
-    An index that is overwritten stays until the new one is whole, which is made in a folder inside. An error before a
-    shard is whole leaves `output` as it was; whole shards stay, for `resume`.
+    An index that is overwritten stays until the new one is whole, which is made in a folder inside.
+    An error before a shard is whole leaves `output` as it was; whole shards stay, for `resume`.
     """
     folder = Path(output)
     replacement = EncodingPart().folder(folder)
-    if not ((overwrite and (folder / MANIFEST).is_file()) or ((resume or overwrite) and replacement.is_dir())):
+    if not (
+        (overwrite and (folder / MANIFEST).is_file())
+        or ((resume or overwrite) and replacement.is_dir())
+    ):
         return _build(corpus, folder, encoding, resume, overwrite)
     check_place(folder)
     if overwrite or not (replacement / MANIFEST).is_file():
         _build(corpus, replacement, encoding, resume, overwrite)
     else:
-        check_settings(folder, read_manifest(replacement, type(encoding.settings)).settings, encoding.settings)
+        check_settings(
+            folder, read_manifest(replacement, type(encoding.settings)).settings, encoding.settings
+        )
     return finish_parts(folder, type(encoding.settings), overwrite=True)
 
 
 def _build(
-    corpus: Iterable[Passage], folder: Path, encoding: Encoding[SettingsT], resume: bool, overwrite: bool
+    corpus: Iterable[Passage],
+    folder: Path,
+    encoding: Encoding[SettingsT],
+    resume: bool,
+    overwrite: bool,
 ) -> Manifest[SettingsT]:
-    settings, times = encoding.settings, encoding.times
+    settings = encoding.settings
+    times = encoding.times
     stream = iter(corpus)
-    head = list(itertools.islice(stream, encoding.window))  # an error in the first passages touches no file
+    head = list(
+        itertools.islice(stream, encoding.window)
+    )  # an error in the first passages touches no file
     if not head:
         advice = 'give another corpus, or, of a part, fewer parts or smaller shards'
-        raise InputError(f'there are no passages for {folder}: {advice}', parameters=('shard_size',))
+        raise InputError(
+            f'there are no passages for {folder}: {advice}', parameters=('shard_size',)
+        )
     total = 0
     with begun_output(folder, settings, resume, overwrite):
         groups = _groups(itertools.chain(head, stream), folder, encoding)
@@ -101,8 +137,13 @@ def _build(
                 raise type(error)(message, parameters=(*error.parameters, 'resume')) from error
             raise
         if (folder / shard_name(total)).exists():
-            raise MismatchError(f'{folder / shard_name(total)} lies beyond the end of the corpus: give the same corpus')
-        shards = tuple(read_record(folder / shard_name(number) / SHARD, ShardRecord) for number in range(total))
+            raise MismatchError(
+                f'{folder / shard_name(total)} lies beyond the end of the corpus: give the same '
+                f'corpus'
+            )
+        shards = tuple(
+            read_record(folder / shard_name(number) / SHARD, ShardRecord) for number in range(total)
+        )
         manifest = Manifest(settings, sum(shard.count for shard in shards), shards, settings.kind)
         write_json(folder / MANIFEST, manifest, is_signed=True)
         return manifest
@@ -111,9 +152,13 @@ def _build(
 def _groups(
     passages: Iterator[Passage], folder: Path, encoding: Encoding[SettingsT]
 ) -> Iterator[tuple[int, list[Passage]]]:
-    """The passages to encode, in groups, each with the number of its shard; an empty group ends a shard."""
+    """The passages to encode, in groups, each with the number of its shard; an empty group ends
+    a shard.
+    """
     for number, first in enumerate(passages):
-        of_shard = itertools.chain([first], itertools.islice(passages, encoding.settings.shard_size - 1))
+        of_shard = itertools.chain(
+            [first], itertools.islice(passages, encoding.settings.shard_size - 1)
+        )
         target = folder / shard_name(number)
         if (target / SHARD).is_file():
             encoding.on_progress(_compare_shard(target, encoding.settings, of_shard))
@@ -125,13 +170,18 @@ def _groups(
 def _encoded(
     groups: Iterator[tuple[int, list[Passage]]], encoding: Encoding[SettingsT]
 ) -> Generator[tuple[int, list[Passage], Any]]:
-    """The groups with their vectors; where workers tokenise, groups are read, tokenised and encoded ahead."""
-    times, tokenizer = encoding.times, encoding.tokenizer
+    """The groups with their vectors; where workers tokenise, groups are read, tokenised and
+    encoded ahead.
+    """
+    times = encoding.times
+    tokenizer = encoding.tokenizer
     reading = times.making('reading', groups)
     workers = None if tokenizer is None else tokenizer.workers
     tokenised: Generator[Any] = (((number, passages), ()) for number, passages in reading)
     if tokenizer is not None and workers is not None:
-        stream = workers.stream(tokenizer.place, reading, lambda group: [passage.text for passage in group[1]])
+        stream = workers.stream(
+            tokenizer.place, reading, lambda group: [passage.text for passage in group[1]]
+        )
         tokenised = ahead((group, (ids,)) for group, ids in stream)
 
     def computed() -> Generator[tuple[int, list[Passage], Any]]:
@@ -145,22 +195,33 @@ def _encoded(
 
 
 def _compare_shard(target: Path, settings: BundleSettings, passages: Iterator[Passage]) -> int:
-    """The number of passages of the whole shard in the folder `target`, which was made from these passages.
+    """The number of passages of the whole shard in the folder `target`, which was made from these
+    passages.
 
-    Raises MismatchError for other passages, and DamagedFileError where a file is not as it was written.
+    Raises MismatchError for other passages, and DamagedFileError where a file is not as it was
+    written.
     """
-    path, digest, count = target / SHARD, hashlib.sha256(), 0
+    path = target / SHARD
+    digest = hashlib.sha256()
+    count = 0
     record = read_record(path, ShardRecord)
     for passage in passages:
         count += 1
         digest.update(digested(passage))
     if digest.hexdigest() != record.corpus_sha256:
-        raise MismatchError(f'{target} was encoded from other passages: give the same corpus, or another output')
+        raise MismatchError(
+            f'{target} was encoded from other passages: give the same corpus, or another output'
+        )
     wrong = file_difference(record, settings)
-    same = (record.folder, record.count, rendered(record).encode()) == (target.name, count, path.read_bytes())
+    same = (record.folder, record.count, rendered(record).encode()) == (
+        target.name,
+        count,
+        path.read_bytes(),
+    )
     if wrong or not same:
         raise DamagedFileError(
-            f'{path} {wrong or "is not as it was written"}: remove {target}, and resume: it is encoded again',
+            f'{path} {wrong or "is not as it was written"}: remove {target}, and resume: it is '
+            f'encoded again',
             parameters=('resume',),
         )
     verify_files(target, record, remembered=False)

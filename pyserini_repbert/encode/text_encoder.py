@@ -51,7 +51,9 @@ class TextEncoder(ABC):
 
     def _checked(self, limit: int) -> int:
         if not 1 <= limit <= self.max_length:
-            raise InputError(f'maximum length {limit} was given, expected 1 to {self.max_length} wordpieces')
+            raise InputError(
+                f'maximum length {limit} was given, expected 1 to {self.max_length} wordpieces'
+            )
         return limit
 
     def embed(
@@ -66,7 +68,8 @@ class TextEncoder(ABC):
 
         Parameters
         ----------
-        max_length : wordpieces kept of each text, special tokens not counted; default: the checkpoint's limit
+        max_length : wordpieces kept of each text, special tokens not counted; default: the
+            checkpoint's limit
         fp16 : run a model of float32 weights in half precision (autocast)
         token_budget : padded tokens in a batch; default: by device
         on_progress : called with the number of texts done since the last call
@@ -76,7 +79,9 @@ class TextEncoder(ABC):
             return self._embed(texts, limit, token_budget, on_progress)
 
     @abstractmethod
-    def _embed(self, texts: Any, limit: int, token_budget: int | None, on_progress: Progress) -> Vectors:
+    def _embed(
+        self, texts: Any, limit: int, token_budget: int | None, on_progress: Progress
+    ) -> Vectors:
         """The vectors of `embed`, which has checked the limit."""
 
 
@@ -89,7 +94,9 @@ class TextQueryEncoder(TextEncoder):
         """One query's vector, float32 (d,). An empty query has the vector of its special tokens."""
         return self.embed([query], max_length)[0]  # type: ignore[no-any-return]
 
-    def encode_batch(self, queries: Sequence[str], max_length: int | None = None, **_: object) -> Vectors:
+    def encode_batch(
+        self, queries: Sequence[str], max_length: int | None = None, **_: object
+    ) -> Vectors:
         """The vectors of many queries, float32 (n, d), in their order."""
         return self.embed(queries, max_length)
 
@@ -109,22 +116,30 @@ class TextDocumentEncoder(TextEncoder):
         batch = [texts] if isinstance(texts, str) else list(texts)
         if titles is not None:
             if len(titles) != len(batch):
-                raise InputError(f'{len(titles)} titles for {len(batch)} texts: give one title a text')
+                raise InputError(
+                    f'{len(titles)} titles for {len(batch)} texts: give one title a text'
+                )
             batch = [f'{title} {text}' for title, text in zip(titles, batch, strict=True)]
         return self.embed(batch, max_length, fp16)
 
 
 def check_model(index: Path, settings: BundleSettings | Mapping[str, Any], model: object) -> None:
-    """Raises MismatchError if an index was made with other weights, or another configuration or tokenizer.
+    """Raises MismatchError if an index was made with other weights, or another configuration or
+    tokenizer.
 
-    `model` has its name and its checksums as attributes. A checksum that either lacks is not compared.
+    `model` has its name and its checksums as attributes. A checksum that either lacks is not
+    compared.
     """
     recorded = settings if isinstance(settings, Mapping) else vars(settings)
     for digest, part in MODEL_DIGESTS.items():
-        expected, given = recorded.get(digest), getattr(model, digest, None)
+        expected = recorded.get(digest)
+        given = getattr(model, digest, None)
         if expected != given and None not in (expected, given):
-            name, built_with = getattr(model, 'name', type(model).__name__), recorded['encoder']
+            name = getattr(model, 'name', type(model).__name__)
+            built_with = recorded['encoder']
             advice = f"pass the encoder it was built with ('{built_with}')"
             if name == built_with:
                 advice = f'restore its files, encode the index again, or remove {index}'
-            raise MismatchError(f"index {index} was built with other {part} than encoder '{name}': {advice}")
+            raise MismatchError(
+                f"index {index} was built with other {part} than encoder '{name}': {advice}"
+            )

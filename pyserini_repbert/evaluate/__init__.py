@@ -1,4 +1,6 @@
-"""Evaluation of runs: measures by ir_measures, paired tests, and the analyses of the papers' tables and figures."""
+"""Evaluation of runs: measures by ir_measures, paired tests, and the analyses of the papers'
+tables and figures.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,10 @@ if TYPE_CHECKING:
         evaluate as evaluate,
         parse_measures as parse_measures,
     )
-    from pyserini_repbert.evaluate.significance import compare as compare, paired_t_test as paired_t_test
+    from pyserini_repbert.evaluate.significance import (
+        compare as compare,
+        paired_t_test as paired_t_test,
+    )
     from pyserini_repbert.evaluate.studies.depths import (
         consistency_factors as consistency_factors,
         recall_at_depths as recall_at_depths,
@@ -21,7 +26,11 @@ if TYPE_CHECKING:
 _NAMES = {
     'pyserini_repbert.evaluate.measures': ('Evaluation', 'evaluate', 'parse_measures'),
     'pyserini_repbert.evaluate.significance': ('compare', 'paired_t_test'),
-    'pyserini_repbert.evaluate.studies.depths': ('consistency_factors', 'recall_at_depths', 'rerank_at_depths'),
+    'pyserini_repbert.evaluate.studies.depths': (
+        'consistency_factors',
+        'recall_at_depths',
+        'rerank_at_depths',
+    ),
     'pyserini_repbert.evaluate.studies.fusion': ('fusion_table',),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

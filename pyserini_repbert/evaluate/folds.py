@@ -1,4 +1,6 @@
-"""Cross-validation over topics, as on Robust04: folds, their splits into train, validate and test, and joined runs."""
+"""Cross-validation over topics, as on Robust04: folds, their splits into train, validate and
+test, and joined runs.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ class Split(NamedTuple):
 def read_folds(paths: Sequence[StrPath]) -> Folds:
     """The qids of each fold: three folds or more, none empty.
 
-    Each fold has a file whose lines begin with a qid (a list, topics, a run, pairs, qrels: the test run of each fold
-    will do); or one JSON file has a list of lists of qids.
+    Each fold has a file whose lines begin with a qid (a list, topics, a run, pairs, qrels: the test
+    run of each fold will do); or one JSON file has a list of lists of qids.
     """
     folds = _from_json(paths[0]) if len(paths) == 1 else [_first_columns(path) for path in paths]
     if len(folds) < _LEAST_FOLDS:
@@ -43,11 +45,15 @@ def _first_columns(path: StrPath) -> list[str]:
     qids: dict[str, None] = {}
     for number, line in numbered_lines(path, 'fold file'):
         try:
-            qid = parse_data_line(line)[1] if is_data_line(line) else next(iter(columns(line)), None)
+            qid = (
+                parse_data_line(line)[1] if is_data_line(line) else next(iter(columns(line)), None)
+            )
             if qid is not None and (problem := identifier_problem(qid)):
                 raise ValueError(problem)
         except ValueError as error:
-            raise InputError.at(path, number, f'expected a line that begins with a qid, found {line[:60]!r}') from error
+            raise InputError.at(
+                path, number, f'expected a line that begins with a qid, found {line[:60]!r}'
+            ) from error
         if qid is not None:
             qids[qid] = None
     return list(qids)
@@ -58,7 +64,9 @@ def _from_json(path: StrPath) -> Folds:
     try:
         folds = checked(list[list[str | int]], parse_json(file.read_bytes()))
     except ValueError as error:
-        raise InputError(f'{file} is no JSON list of lists of qids ({error}): give that, or a file a fold') from error
+        raise InputError(
+            f'{file} is no JSON list of lists of qids ({error}): give that, or a file a fold'
+        ) from error
     return [list(dict.fromkeys(map(str, fold))) for fold in folds]
 
 
@@ -74,7 +82,9 @@ def fold_of(folds: Folds) -> dict[str, int]:
 
 
 def check_cover(folds: Folds, qids: Sequence[str]) -> None:
-    """Raise MismatchError unless the folds are disjoint and together hold exactly the topics `qids`."""
+    """Raise MismatchError unless the folds are disjoint and together hold exactly the topics
+    `qids`.
+    """
     places = fold_of(folds)
     known = set(qids)
     uncovered = [qid for qid in qids if qid not in places]
@@ -86,7 +96,8 @@ def check_cover(folds: Folds, qids: Sequence[str]) -> None:
 
 
 def split_folds(folds: Folds) -> list[Split]:
-    """A split for each fold: it tests, the one before it validates (the last before the first), the others train.
+    """A split for each fold: it tests, the one before it validates (the last before the first), the
+    others train.
 
     CEDR section 3.1.
     """
@@ -94,21 +105,33 @@ def split_folds(folds: Folds) -> list[Split]:
     splits = []
     for tested, fold in enumerate(folds):
         validating = (tested - 1) % len(folds)
-        training = [other for number, other in enumerate(folds) if number not in (tested, validating)]
-        splits.append(Split([qid for other in training for qid in other], list(folds[validating]), list(fold)))
+        training = [
+            other for number, other in enumerate(folds) if number not in (tested, validating)
+        ]
+        splits.append(
+            Split([qid for other in training for qid in other], list(folds[validating]), list(fold))
+        )
     return splits
 
 
 def join_runs(runs: Sequence[Mapping[str, Ranking]], folds: Folds) -> Run:
-    """One run of all topics, fold by fold, from each fold's run on its own topics, in the order of `folds`."""
+    """One run of all topics, fold by fold, from each fold's run on its own topics, in the order
+    of `folds`.
+    """
     if len(runs) != len(folds):
-        raise MismatchError(f'{len(runs)} runs and {len(folds)} folds were given: give one run a fold, in their order')
+        raise MismatchError(
+            f'{len(runs)} runs and {len(folds)} folds were given: give one run a fold, in their '
+            f'order'
+        )
     places = fold_of(folds)
     joined: Run = {}
     for number, (run, fold) in enumerate(zip(runs, folds, strict=True), 1):
         for qid in run:
             if places.get(qid) != number:
                 where = f'in fold {places[qid]}' if qid in places else 'in no fold'
-                raise MismatchError(f"run {number} has topic '{qid}', which is {where}: runs follow the folds' order")
+                raise MismatchError(
+                    f"run {number} has topic '{qid}', which is {where}: runs follow the folds' "
+                    f'order'
+                )
         joined |= {qid: run[qid] for qid in fold if qid in run}
     return joined

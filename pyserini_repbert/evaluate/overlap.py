@@ -8,7 +8,8 @@ import numpy as np
 
 
 def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
-    """The share of the best `depth` hits that two rankings of docids have in common, 0 to 1; 1 for two empty rankings.
+    """The share of the best `depth` hits that two rankings of docids have in common, 0 to 1; 1 for
+    two empty rankings.
 
     It is the number of common hits divided by the hits of the longer ranking, at most `depth`.
     """
@@ -18,7 +19,8 @@ def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
 
 
 def rank_biased_overlap(first: Sequence[str], second: Sequence[str]) -> float:
-    """RBO of docids, extrapolated to endless rankings (Webber, Moffat and Zobel 2010, eq. 32), 0 to 1.
+    """RBO of docids, extrapolated to endless rankings (Webber, Moffat and Zobel 2010, eq. 32), 0 to
+    1.
 
     1 for two empty rankings, 0 if only one is empty.
     """
@@ -26,10 +28,17 @@ def rank_biased_overlap(first: Sequence[str], second: Sequence[str]) -> float:
     short, long = sorted((first, second), key=len)
     if not short:
         return float(not long)
-    s, n = len(short), len(long)
+    s = len(short)
+    n = len(long)
     rank_in_long = {docid: rank for rank, docid in enumerate(long, 1)}
-    common_from = [max(rank, rank_in_long[docid]) for rank, docid in enumerate(short, 1) if docid in rank_in_long]
-    common = np.bincount(np.array(common_from, dtype=np.int64), minlength=n + 1).cumsum()[1:]  # by depth
+    common_from = [
+        max(rank, rank_in_long[docid])
+        for rank, docid in enumerate(short, 1)
+        if docid in rank_in_long
+    ]
+    common = np.bincount(np.array(common_from, dtype=np.int64), minlength=n + 1).cumsum()[
+        1:
+    ]  # by depth
     depths = np.arange(1, n + 1)
     terms = p**depths * (common + common[s - 1] * np.maximum(depths - s, 0) / s) / depths
     extrapolated = (common[-1] - common[s - 1]) / n + common[s - 1] / s

@@ -12,15 +12,21 @@ from pyserini_repbert.files import StrPath, atomic_file
 _Content = TypeVar('_Content')
 
 
-def plot_lines(path: StrPath, panels: Mapping[str, Mapping[str, Mapping[int, float]]], x_label: str) -> None:
-    """A panel for each label of a y axis: name of a line -> x -> y. The point with the greatest y of a line is named.
+def plot_lines(
+    path: StrPath, panels: Mapping[str, Mapping[str, Mapping[int, float]]], x_label: str
+) -> None:
+    """A panel for each label of a y axis: name of a line -> x -> y.
+
+    The point with the greatest y of a line is named.
 
     The x axis is logarithmic, and still has 0, at its left end.
     """
 
     def draw(axis: Any, label: str, series: Mapping[str, Mapping[int, float]]) -> None:
         for name, points in series.items():
-            (line,) = axis.plot(list(points), list(points.values()), marker='o', markersize=4, label=name)
+            (line,) = axis.plot(
+                list(points), list(points.values()), marker='o', markersize=4, label=name
+            )
             if points:
                 best = max(points, key=lambda x: points[x])
                 _name(axis, f'{best}: {points[best]:.3f}', best, points[best], line.get_color())
@@ -41,13 +47,16 @@ def plot_points(
     fronts: Mapping[str, Sequence[tuple[str, float, float]]],
     x_label: str,
 ) -> None:
-    """A panel for each label of a y axis: name of a series -> its (x, y). The x axis is logarithmic.
+    """A panel for each label of a y axis: name of a series -> its (x, y).
+
+    The x axis is logarithmic.
 
     The (name, x, y) of its Pareto front are drawn as a line whose points are named.
     """
 
     def draw(axis: Any, label: str, series: Mapping[str, Sequence[tuple[float, float]]]) -> None:
-        xs, ys = [x for _, x, _ in fronts[label]], [y for _, _, y in fronts[label]]
+        xs = [x for _, x, _ in fronts[label]]
+        ys = [y for _, _, y in fronts[label]]
         axis.step(xs, ys, where='post', color='0.6', linewidth=1)
         axis.scatter(xs, ys, s=90, facecolors='none', edgecolors='0.3', label='Pareto front')
         for name, points in series.items():
@@ -74,7 +83,9 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
                 colour = 'white' if value < middle else 'black'
                 axis.text(x, y, f'{value:.3f}', ha='center', va='center', color=colour)
         columns = next(iter(rows.values()))
-        axis.set_xticks(range(len(columns)), [f'+{column}' for column in columns], rotation=30, ha='right')
+        axis.set_xticks(
+            range(len(columns)), [f'+{column}' for column in columns], rotation=30, ha='right'
+        )
         axis.set_yticks(range(len(rows)), list(rows))
         axis.set_title(title)
 
@@ -82,13 +93,19 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
 
 
 def _name(axis: Any, text: str, x: float, y: float, color: Any, align: str = 'center') -> None:
-    axis.annotate(text, (x, y), xytext=(0, 7), textcoords='offset points', ha=align, fontsize=6.5, color=color)
+    axis.annotate(
+        text, (x, y), xytext=(0, 7), textcoords='offset points', ha=align, fontsize=6.5, color=color
+    )
 
 
-def _draw(path: StrPath, panels: Mapping[str, _Content], draw: Callable[[Any, str, _Content], None]) -> None:
+def _draw(
+    path: StrPath, panels: Mapping[str, _Content], draw: Callable[[Any, str, _Content], None]
+) -> None:
     """Save a figure of panels side by side, each drawn from its label and content."""
     figure = new_figure(5.5 * len(panels), 4.5)
-    for axis, (label, content) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+    for axis, (label, content) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    ):
         draw(axis, label, content)
     save_figure(path, figure)
 
@@ -97,10 +114,16 @@ _LEFT_OUT = {'png': 'Software', 'pdf': 'CreationDate', 'svg': 'Date'}  # of a fi
 
 
 def figure_format(path: StrPath) -> str:
-    """'png', 'pdf' or 'svg', by a file's extension; 'png' where it has none. Raises InputError for others."""
+    """'png', 'pdf' or 'svg', by a file's extension; 'png' where it has none.
+
+    Raises InputError for others.
+    """
     suffix = Path(path).suffix.lower().removeprefix('.') or 'png'
     if suffix not in _LEFT_OUT:
-        raise InputError(f"figure {path}: '.{suffix}' is not a format that is drawn here, expected .png, .pdf or .svg")
+        raise InputError(
+            f"figure {path}: '.{suffix}' is not a format that is drawn here, expected .png, .pdf "
+            f'or .svg'
+        )
     return suffix
 
 

@@ -29,7 +29,10 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> tuple[floa
     (0, 1) if all pairs are equal; (±inf, 0) if all differ by the same amount.
     """
     if len(first) != len(second) or len(first) < 2:
-        raise InputError(f'a paired t-test needs two or more pairs, it was given {len(first)} and {len(second)} values')
+        raise InputError(
+            f'a paired t-test needs two or more pairs, it was given {len(first)} and '
+            f'{len(second)} values'
+        )
     differences = [a - b for a, b in zip(first, second, strict=True)]
     if not any(differences):
         return 0.0, 1.0
@@ -42,7 +45,9 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> tuple[floa
 
 
 def compare(baseline: Evaluation, other: Evaluation) -> list[Comparison]:
-    """`other` against `baseline`, measure by measure; both evaluated with the same qrels and measures."""
+    """`other` against `baseline`, measure by measure; both evaluated with the same qrels and
+    measures.
+    """
     comparisons = []
     for measure, values in baseline.values.items():
         old = list(values.values())
@@ -52,5 +57,7 @@ def compare(baseline: Evaluation, other: Evaluation) -> list[Comparison]:
         losses = sum(a < b for a, b in zip(new, old, strict=True))
         means = baseline.means[measure], other.means[measure]
         ties = len(old) - wins - losses
-        comparisons.append(Comparison(measure, *means, means[1] - means[0], t, p, wins, ties, losses))
+        comparisons.append(
+            Comparison(measure, *means, means[1] - means[0], t, p, wins, ties, losses)
+        )
     return comparisons

@@ -28,7 +28,9 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def percent(value: float, base: float) -> str:
-    """The change from `base` to `value` in whole percent, with its sign: '+8%'; '' where `base` is 0."""
+    """The change from `base` to `value` in whole percent, with its sign: '+8%'; '' where `base`
+    is 0.
+    """
     return f'{100 * (value - base) / base:+.0f}%' if base else ''
 
 

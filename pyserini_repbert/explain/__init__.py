@@ -1,4 +1,6 @@
-"""Why passages get their scores: EPIC's weights, CEDR's similarity matrices, duoBERT's pairs, monoBERT's scores."""
+"""Why passages get their scores: EPIC's weights, CEDR's similarity matrices, duoBERT's pairs,
+monoBERT's scores.
+"""
 
 from typing import TYPE_CHECKING
 

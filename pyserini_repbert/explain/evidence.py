@@ -1,4 +1,6 @@
-"""What EPIC and CEDR see in a passage: term weights and their shares of the score; similarities, layer by layer."""
+"""What EPIC and CEDR see in a passage: term weights and their shares of the score; similarities,
+layer by layer.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,20 @@ from pyserini_repbert.rerank.cedr import CedrReranker
 from pyserini_repbert.rerank.epic import check_fits
 
 
-def explain_text(encoder: EpicEncoder, query: str, passage: str, top: int = 10, prune: int = 0) -> dict[str, Any]:
+def explain_text(
+    encoder: EpicEncoder, query: str, passage: str, top: int = 10, prune: int = 0
+) -> dict[str, Any]:
     """EPIC's score of a passage that is given as a text, taken apart into values of JSON.
 
-    Of the passage's weights, the `prune` largest count (0: all). Every term has a 'term' and its weights.
+    Of the passage's weights, the `prune` largest count (0: all). Every term has a 'term' and its
+    weights.
 
     - 'query_terms': the query's wordpieces in order, with their importances (EPIC eq. 1, Figure 3)
-    - 'passage_terms': the passage's wordpieces in order, with their weights in its vector (EPIC eq. 4, Figure 4)
+    - 'passage_terms': the passage's wordpieces in order, with their weights in its vector (EPIC eq.
+      4, Figure 4)
     - 'expansions': the `top` strongest terms that the text lacks, strongest first (EPIC Figure 4)
-    - 'contributions': for distinct query terms, greatest first, the weights in the vectors of query and passage, and
-      their product 'contribution'; the products sum to 'score' (EPIC eq. 5)
+    - 'contributions': for distinct query terms, greatest first, the weights in the vectors of query
+      and passage, and their product 'contribution'; the products sum to 'score' (EPIC eq. 5)
     - 'quality': of the passage, 0 to 1 (EPIC eq. 3)
     - 'precision': what the model ran in
     """
@@ -35,23 +41,32 @@ def explain_text(encoder: EpicEncoder, query: str, passage: str, top: int = 10, 
 
 
 def explain_indexed(
-    encoder: EpicEncoder, index: EpicBundle, query: str, docid: str, text: str | None = None, top: int = 10
+    encoder: EpicEncoder,
+    index: EpicBundle,
+    query: str,
+    docid: str,
+    text: str | None = None,
+    top: int = 10,
 ) -> dict[str, Any]:
-    """`explain_text` for a passage in an index, from its stored vector, pruned and quantised as it is.
+    """`explain_text` for a passage in an index, from its stored vector, pruned and quantised as it
+    is.
 
-    The text is that of the index, if it stores texts and none is given; without one, there are no wordpieces of the
-    passage, and its quality is None.
+    The text is that of the index, if it stores texts and none is given; without one, there are no
+    wordpieces of the passage, and its quality is None.
     """
     check_fits(index, encoder)
     row = int(index.rows([docid])[0])
     if row < 0:
         raise MissingResourceError(
-            f"index {index.folder} has no passage '{docid}': check the docid, or give its text", parameters=('passage',)
+            f"index {index.folder} has no passage '{docid}': check the docid, or give its text",
+            parameters=('passage',),
         )
     return _explained(encoder, query, index.vector(row), text or index.texts([docid])[0], top)
 
 
-def _explained(encoder: EpicEncoder, query: str, vector: TermVector, text: str | None, top: int) -> dict[str, Any]:
+def _explained(
+    encoder: EpicEncoder, query: str, vector: TermVector, text: str | None, top: int
+) -> dict[str, Any]:
     if top < 0:
         raise InputError(f'{top} expansions were asked for, expected 0 or more')
     (query_tokens,) = encoder.query_weights([query])
@@ -78,7 +93,9 @@ def _explained(encoder: EpicEncoder, query: str, vector: TermVector, text: str |
     }
 
 
-def _weighted(encoder: EpicEncoder, ids: Sequence[int], weights: Sequence[float]) -> list[dict[str, Any]]:
+def _weighted(
+    encoder: EpicEncoder, ids: Sequence[int], weights: Sequence[float]
+) -> list[dict[str, Any]]:
     terms = encoder.tokenizer.tokens(ids)
     return [{'term': term, 'weight': weight} for term, weight in zip(terms, weights, strict=True)]
 
@@ -92,7 +109,9 @@ class SimilarityMap(NamedTuple):
     values: NDArray[np.float32]  # (q, d), cosines (CEDR eq. 1)
 
     def best_matches(self, k: int) -> list[list[tuple[str, int, float]]]:
-        """The `k` best passage tokens for each query token, ties by position: (token, position from 0, cosine)."""
+        """The `k` best passage tokens for each query token, ties by position: (token, position
+        from 0, cosine).
+        """
         orders = np.argsort(-self.values, axis=1, kind='stable')[:, :k]
         return [
             [(self.passage[place], int(place), float(row[place])) for place in order]
@@ -103,15 +122,23 @@ class SimilarityMap(NamedTuple):
 def similarity_maps(
     reranker: CedrReranker, query: str, passage: str, layers: Sequence[int] | None = None
 ) -> list[SimilarityMap]:
-    """The similarity maps of a query and a passage, cut as CEDR cuts them; layer 0 is the embedding output."""
+    """The similarity maps of a query and a passage, cut as CEDR cuts them; layer 0 is the
+    embedding output.
+    """
     layers = range(reranker.n_layers + 1) if layers is None else layers
     if strange := [layer for layer in layers if not 0 <= layer <= reranker.n_layers]:
-        raise InputError(f'layer {strange[0]} was asked for, expected 0 (embeddings) to {reranker.n_layers}')
+        raise InputError(
+            f'layer {strange[0]} was asked for, expected 0 (embeddings) to {reranker.n_layers}'
+        )
     pair = reranker.layout.cut(*reranker.tokenizer.ids([query, passage]))
     if not all(pair):
-        raise InputError(f'the {"passage" if pair.query else "query"} has no words: there is nothing to compare')
+        raise InputError(
+            f'the {"passage" if pair.query else "query"} has no words: there is nothing to compare'
+        )
     with torch.inference_mode():
-        evidence = reranker.ranker.evidence(reranker.layout.collate([pair], reranker.device), similarity=True)
+        evidence = reranker.ranker.evidence(
+            reranker.layout.collate([pair], reranker.device), similarity=True
+        )
     values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()
     tokens = [reranker.tokenizer.tokens(ids) for ids in pair]
     return [SimilarityMap(layer, tokens[0], tokens[1], values[layer]) for layer in layers]

@@ -1,4 +1,6 @@
-"""Why a reranker scores passages as it does, as JSON values, and why a hit is at its rank, in a line."""
+"""Why a reranker scores passages as it does, as JSON values, and why a hit is at its rank, in a
+line.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,14 @@ def explanation(
 ) -> dict[str, Any]:
     """Why a reranker of one of the papers scores hits as it does, as values of JSON.
 
-    All have 'model', 'system' and 'query'; those of EPIC and CEDR 'passages', one entry a hit; those of duoBERT and
-    monoBERT 'docids', 'probabilities' and 'inferences', the model inputs that it took.
+    All have 'model', 'system' and 'query'; those of EPIC and CEDR 'passages', one entry a hit;
+    those of duoBERT and monoBERT 'docids', 'probabilities' and 'inferences', the model inputs that
+    it took.
 
     Parameters
     ----------
-    hits : with texts; EPIC explains the stored vector of a hit that its index has, with or without text
+    hits : with texts; EPIC explains the stored vector of a hit that its index has, with or without
+        text
     top : expansion terms of EPIC
     layers : of CEDR's maps, 0 for the embeddings; none: the last
     samples, seed : of duoBERT's method 'sample'
@@ -54,15 +58,21 @@ def explanation(
     trace.advance(0)
     reranker.check(query, hits)
     if isinstance(reranker, DuoBertReranker):
-        system, values = 'duobert', _pairs(reranker, query, hits, samples, seed, trace)
+        system = 'duobert'
+        values = _pairs(reranker, query, hits, samples, seed, trace)
     elif isinstance(reranker, MonoBertReranker | SentenceCrossEncoderReranker):
-        system, values = 'monobert', _scores(reranker, query, hits, trace)
+        system = 'monobert'
+        values = _scores(reranker, query, hits, trace)
     elif isinstance(reranker, EpicReranker):
-        system, values = 'epic', {'passages': [_weights(reranker, query, hit, top) for hit in hits]}
+        system = 'epic'
+        values = {'passages': [_weights(reranker, query, hit, top) for hit in hits]}
     elif isinstance(reranker, CedrReranker):
-        system, values = 'cedr', {'passages': [_maps(reranker, query, hit, layers) for hit in hits]}
+        system = 'cedr'
+        values = {'passages': [_maps(reranker, query, hit, layers) for hit in hits]}
     else:
-        raise InputError(f"reranker '{name}' explains nothing: ask for EPIC, CEDR, duoBERT or monoBERT")
+        raise InputError(
+            f"reranker '{name}' explains nothing: ask for EPIC, CEDR, duoBERT or monoBERT"
+        )
     return {'model': name, 'system': system, 'query': query, **values}
 
 
@@ -75,18 +85,25 @@ def _weights(reranker: EpicReranker, query: str, hit: Candidate, top: int) -> di
     return {'docid': hit.docid, **explained}
 
 
-def _maps(reranker: CedrReranker, query: str, hit: Candidate, layers: Sequence[int]) -> dict[str, Any]:
+def _maps(
+    reranker: CedrReranker, query: str, hit: Candidate, layers: Sequence[int]
+) -> dict[str, Any]:
     maps = similarity_maps(reranker, query, hit.text or '', layers or [reranker.n_layers])
     return {
         'docid': hit.docid,
         'n_layers': reranker.n_layers,
         'query_tokens': maps[0].query,
         'passage_tokens': maps[0].passage,
-        'maps': [{'layer': one.layer, 'values': np.round(one.values.astype(float), 4).tolist()} for one in maps],
+        'maps': [
+            {'layer': one.layer, 'values': np.round(one.values.astype(float), 4).tolist()}
+            for one in maps
+        ],
     }
 
 
-def _pairs(duo: DuoBertReranker, query: str, hits: Ranking, samples: int, seed: int, trace: Trace) -> dict[str, Any]:
+def _pairs(
+    duo: DuoBertReranker, query: str, hits: Ranking, samples: int, seed: int, trace: Trace
+) -> dict[str, Any]:
     notes = Notes(trace)
     with duo.counted([hits], notes) as counting:
         (differences,) = counting.pair_differences([query], [hits], on_progress=trace.advance)
@@ -97,8 +114,13 @@ def _pairs(duo: DuoBertReranker, query: str, hits: Ranking, samples: int, seed: 
     methods = {}
     for method in Aggregation:
         sampled = samples if method is Aggregation.SAMPLE else None
-        scores = duo.with_settings(method=method, samples=sampled, seed=seed).aggregated(query, differences)
-        methods[str(method)] = {'scores': _rounded(scores), 'order': list(rescored(hits, scores).docids)}
+        scores = duo.with_settings(method=method, samples=sampled, seed=seed).aggregated(
+            query, differences
+        )
+        methods[str(method)] = {
+            'scores': _rounded(scores),
+            'order': list(rescored(hits, scores).docids),
+        }
     return {
         'docids': list(hits.docids),
         'probabilities': probabilities,
@@ -134,18 +156,27 @@ def hit_reasons(
     reranker: Reranker | None = None,
     depth: int | None = None,
 ) -> list[list[str]]:
-    """The reasons for each hit, as lines: its rank in each first stage, '-' where it lacks the hit; and a reranker's.
+    """The reasons for each hit, as lines: its rank in each first stage, '-' where it lacks the hit;
+    and a reranker's.
 
-    `inputs` are the rankings of the first stages, each with at most `depth` hits. `reranker` is the last one, which
-    read its first hits.
+    `inputs` are the rankings of the first stages, each with at most `depth` hits. `reranker` is the
+    last one, which read its first hits.
     """
     origins = provenance([ranking.docids for ranking in inputs], hits.docids)
     absent = ['-' if depth is None or len(ranking) < depth else f'>{depth}' for ranking in inputs]
     reasons = []
     for place, (hit, known) in enumerate(zip(hits, origins, strict=True)):
-        ranks = [f'{name} {rank or other}' for name, rank, other in zip(names, known, absent, strict=True)]
+        ranks = [
+            f'{name} {rank or other}'
+            for name, rank, other in zip(names, known, absent, strict=True)
+        ]
         reasons.append([f'ranks: {", ".join(ranks)}'])
-        if reranker and place < reranker.reads and hit.text is not None and (why := reason_of(reranker, query, hit)):
+        if (
+            reranker
+            and place < reranker.reads
+            and hit.text is not None
+            and (why := reason_of(reranker, query, hit))
+        ):
             reasons[-1].append(f'why: {why}')
     return reasons
 

@@ -34,31 +34,41 @@ class Panel(NamedTuple):
         if n <= _WIDTH:
             return self
         start = int(np.argmax(np.convolve(self.map.values.sum(axis=0), np.ones(_WIDTH), 'valid')))
-        title, shown = f'{self.title}, tokens {start} to {start + _WIDTH - 1} of {n}', slice(start, start + _WIDTH)
-        excerpt = self.map._replace(passage=self.map.passage[shown], values=self.map.values[:, shown])
+        title = f'{self.title}, tokens {start} to {start + _WIDTH - 1} of {n}'
+        shown = slice(start, start + _WIDTH)
+        excerpt = self.map._replace(
+            passage=self.map.passage[shown], values=self.map.values[:, shown]
+        )
         return self._replace(title=title, map=excerpt)
 
 
 def titles(explained: Mapping[str, Any]) -> list[str]:
-    """What stands before each passage of EPIC and CEDR: its docid, or nothing if there is one passage only."""
+    """What stands before each passage of EPIC and CEDR: its docid, or nothing if there is one
+    passage only.
+    """
     passages = explained['passages']
     return [f'{one["docid"]}: ' if len(passages) > 1 else '' for one in passages]
 
 
 def panels(explained: Mapping[str, Any]) -> list[Panel]:
     """CEDR's maps; those of the same layer share a scale, so that they can be compared."""
-    named, ends = [], dict[int, list[float]]()
+    named = []
+    ends = dict[int, list[float]]()
     for title, passage in zip(titles(explained), explained['passages'], strict=True):
         tokens = passage['query_tokens'], passage['passage_tokens']
         for layer, values in ((one['layer'], np.array(one['values'])) for one in passage['maps']):
             name = title + (f'layer {layer}' if layer else 'embeddings')
             named.append((name, SimilarityMap(layer, *tokens, values)))
             ends.setdefault(layer, []).extend([float(values.min()), float(values.max())])
-    return [Panel(name, shown, min(ends[shown.layer]), max(ends[shown.layer])) for name, shown in named]
+    return [
+        Panel(name, shown, min(ends[shown.layer]), max(ends[shown.layer])) for name, shown in named
+    ]
 
 
 def write_html(path: StrPath, explained: Mapping[str, Any]) -> None:
-    """Write a self-contained page: the darker, the greater; each cell has its value as a tooltip."""
+    """Write a self-contained page: the darker, the greater; each cell has its value as a
+    tooltip.
+    """
     maps = panels(explained) if explained['system'] == 'cedr' else []
     names = titles(explained) if 'passages' in explained else []
     with atomic_file(path) as stream:
@@ -66,30 +76,49 @@ def write_html(path: StrPath, explained: Mapping[str, Any]) -> None:
 
 
 def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
-    """Draw EPIC's contributions and monoBERT's probabilities as bars; duoBERT's pairs and CEDR's maps as heat maps.
+    """Draw EPIC's contributions and monoBERT's probabilities as bars; duoBERT's pairs and CEDR's
+    maps as heat maps.
 
-    Of a long passage, CEDR's map shows the part that matches best (CEDR Figure 1). The lighter, the greater.
+    Of a long passage, CEDR's map shows the part that matches best (CEDR Figure 1). The lighter, the
+    greater.
     """
     if explained['system'] == 'cedr':
         _draw_maps(path, [panel.excerpt() for panel in panels(explained)])
     elif explained['system'] == 'duobert':
-        docids, values = explained['docids'], np.array(explained['probabilities'], dtype=float)
+        docids = explained['docids']
+        values = np.array(explained['probabilities'], dtype=float)
         title = 'P(row is more relevant)'
         _draw_maps(path, [Panel(title, SimilarityMap(0, docids, docids, values), 0.0, 1.0)])
     elif explained['system'] == 'epic':
         passages = explained['passages']
-        names = [f'{title}score {one["score"]:.4f}' for title, one in zip(titles(explained), passages, strict=True)]
-        bars = [[(part['term'], part['contribution']) for part in one['contributions']] for one in passages]
+        names = [
+            f'{title}score {one["score"]:.4f}'
+            for title, one in zip(titles(explained), passages, strict=True)
+        ]
+        bars = [
+            [(part['term'], part['contribution']) for part in one['contributions']]
+            for one in passages
+        ]
         _draw_bars(path, list(zip(names, bars, strict=True)))
     else:
-        _draw_bars(path, [('P(relevant)', list(zip(explained['docids'], explained['probabilities'], strict=True)))])
+        _draw_bars(
+            path,
+            [
+                (
+                    'P(relevant)',
+                    list(zip(explained['docids'], explained['probabilities'], strict=True)),
+                )
+            ],
+        )
 
 
 def _draw_maps(path: StrPath, maps: Sequence[Panel]) -> None:
     widest = max(len(panel.map.passage) for panel in maps)
     rows = sum(len(panel.map.query) + 5 for panel in maps)
     figure = new_figure(max(5.0, 2.5 + 0.24 * widest), 0.28 * rows + 0.5)
-    for axis, (title, shown, low, high) in zip(figure.subplots(len(maps), 1, squeeze=False)[:, 0], maps, strict=True):
+    for axis, (title, shown, low, high) in zip(
+        figure.subplots(len(maps), 1, squeeze=False)[:, 0], maps, strict=True
+    ):
         image = axis.imshow(shown.values, cmap='viridis', aspect='auto', vmin=low, vmax=high)
         axis.set_xticks(range(len(shown.passage)), map(_plain, shown.passage), rotation=90)
         axis.set_yticks(range(len(shown.query)), map(_plain, shown.query))
@@ -100,7 +129,9 @@ def _draw_maps(path: StrPath, maps: Sequence[Panel]) -> None:
 
 def _draw_bars(path: StrPath, groups: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> None:
     figure = new_figure(6.0, 0.28 * sum(len(bars) + 4 for _, bars in groups) + 0.5)
-    for axis, (title, bars) in zip(figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups, strict=True):
+    for axis, (title, bars) in zip(
+        figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups, strict=True
+    ):
         axis.barh(range(len(bars)), [value for _, value in bars])
         axis.set_yticks(range(len(bars)), [_plain(name) for name, _ in bars])
         axis.invert_yaxis()

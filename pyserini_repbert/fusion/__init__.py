@@ -6,7 +6,10 @@ from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.fusion.fused import Fusion as Fusion
-    from pyserini_repbert.fusion.interleaving import interleave as interleave, provenance as provenance
+    from pyserini_repbert.fusion.interleaving import (
+        interleave as interleave,
+        provenance as provenance,
+    )
     from pyserini_repbert.fusion.methods import FusionMethod as FusionMethod, fuse as fuse
 
 _NAMES = {

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization, combiner, fuse
+from pyserini_repbert.fusion.methods import (
+    ALPHA,
+    RRF_K,
+    FusionMethod,
+    Normalization,
+    combiner,
+    fuse,
+)
 from pyserini_repbert.ranking import Query, Ranker, Run
 from pyserini_repbert.trace import Trace
 
@@ -17,7 +24,8 @@ class Fusion(Ranker):
 
     Parameters
     ----------
-    parts : first stages, which get the same topics at the same time: queries are encoded while Lucene searches
+    parts : first stages, which get the same topics at the same time: queries are encoded while
+        Lucene searches
     method, alpha, rrf_k, normalize : as in `fusion.fuse`
     depth : hits of each part that are fused; default: `fused_depth`
     """
@@ -32,19 +40,28 @@ class Fusion(Ranker):
         normalize: str = Normalization.NONE,
     ) -> None:
         combiner(len(parts), method, alpha, rrf_k, normalize)  # refuses wrong settings at once
-        self.parts, self.method, self.depth = tuple(parts), str(method), depth
-        self.alpha, self.rrf_k, self.normalize = alpha, rrf_k, normalize
+        self.parts = tuple(parts)
+        self.method = str(method)
+        self.depth = depth
+        self.alpha = alpha
+        self.rrf_k = rrf_k
+        self.normalize = normalize
         self.name = '+'.join(part.label for part in parts)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         depth = k if len(self.parts) == 1 else self.depth or fused_depth(self.method, k)
         threads = self.threads
-        parts = [part if threads == 1 else part.with_settings(threads=threads) for part in self.parts]
+        parts = [
+            part if threads == 1 else part.with_settings(threads=threads) for part in self.parts
+        ]
         traces = [trace.at(place, part.label) for place, part in enumerate(parts)]
         with ThreadPoolExecutor(len(parts)) as pool:
             others = zip(parts[1:], traces[1:], strict=True)
             waiting = [pool.submit(part.rank, topics, None, depth, noted) for part, noted in others]
-            runs = [parts[0].rank(topics, None, depth, traces[0]), *(future.result() for future in waiting)]
+            runs = [
+                parts[0].rank(topics, None, depth, traces[0]),
+                *(future.result() for future in waiting),
+            ]
         return runs[0] if len(runs) == 1 else self.fused(runs, k)
 
     def fused(self, runs: Sequence[Run], k: int | None) -> Run:
@@ -58,8 +75,10 @@ class Fusion(Ranker):
 
 
 def fused_depth(method: str, k: int | None) -> int | None:
-    """The default number of hits fused from each ranking for k fused ones: k for 'interleave', else at least `DEPTH`.
+    """The default number of hits fused from each ranking for k fused ones: k for 'interleave', else
+    at least `DEPTH`.
 
-    The first k of interleaved rankings depend on the first k of each only; with other methods, lower ranks count.
+    The first k of interleaved rankings depend on the first k of each only; with other methods,
+    lower ranks count.
     """
     return k if k is None or method == FusionMethod.INTERLEAVE else max(k, DEPTH)

@@ -1,7 +1,8 @@
 """Fusion of whole runs, query by query: interleave, reciprocal rank fusion and interpolation.
 
-The last two are implemented here although Pyserini has them (`pyserini.fusion`): its data frames take several times the
-time and memory, and sort the queries. Scores and orders are the same as Pyserini's, as a test checks.
+The last two are implemented here although Pyserini has them (`pyserini.fusion`): its data frames
+take several times the time and memory, and sort the queries. Scores and orders are the same as
+Pyserini's, as a test checks.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ class FusionMethod(Choice, what='fusion method'):
 class Normalization(Choice, what='normalisation'):
     """What interpolation makes of a ranking's scores for a query; all scores alike become 1.
 
-    NONE : nothing. MINMAX : 0 for the lowest to 1 for the highest. ZSCORE : the distance from the lowest in standard
-    deviations of the ranking's scores: z-scores, shifted so that a document that the ranking lacks has the lowest, 0.
+    NONE : nothing. MINMAX : 0 for the lowest to 1 for the highest. ZSCORE : the distance from the
+        lowest in standard
+    deviations of the ranking's scores: z-scores, shifted so that a document that the ranking lacks
+    has the lowest, 0.
     """
 
     NONE = 'none'
@@ -54,30 +57,35 @@ def fuse(
 ) -> Run:
     """Fuse runs query by query; a run without a query counts as an empty ranking for it.
 
-    Queries come in the order of the first run, then those that only the second one has in its order, and so on. Equal
-    scores are ordered by docid.
+    Queries come in the order of the first run, then those that only the second one has in its
+    order, and so on. Equal scores are ordered by docid.
 
     Parameters
     ----------
-    runs : one or more, {qid: Ranking} or {qid: candidates, best first} (from `batch_search`); their order matters for
-        `interleave` and `interpolation`
-    method : a FusionMethod: `interleave` (RepBERT eq. 6; the scores are 1, 1/2, 1/3, …), `rrf` (sum of
-        1 / (rrf_k + rank), rank from 1) or `interpolation` (the sum of the runs' scores times their weights; a
-        document that a run lacks has the score 0 there)
+    runs : one or more, {qid: Ranking} or {qid: candidates, best first} (from `batch_search`); their
+        order matters for `interleave` and `interpolation`
+    method : a FusionMethod: `interleave` (RepBERT eq. 6; the scores are 1, 1/2, 1/3, …), `rrf` (sum
+        of 1 / (rrf_k + rank), rank from 1) or `interpolation` (the sum of the runs' scores times
+        their weights; a document that a run lacks has the score 0 there)
     k : how many documents to keep for each query; None keeps all
-    alpha : in `interpolation` of two runs the weight of the first, 0 to 1: the second has 1 - alpha; or a weight for
-        each of any number of runs, 0 or more
-    rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0; not to be confused with `k`
+    alpha : in `interpolation` of two runs the weight of the first, 0 to 1: the second has 1 -
+        alpha; or a weight for each of any number of runs, 0 or more
+    rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0; not to
+        be confused with `k`
     normalize : a Normalization, for `interpolation`: what is done to each ranking's scores first
     """
     combine = combiner(len(runs), method, alpha, rrf_k, normalize, k)
     rankings = [
-        {qid: hits if isinstance(hits, Ranking) else Ranking.of(hits).distinct() for qid, hits in run.items()}
+        {
+            qid: hits if isinstance(hits, Ranking) else Ranking.of(hits).distinct()
+            for qid, hits in run.items()
+        }
         for run in runs
     ]
     qids = dict.fromkeys(qid for run in runs for qid in run)
     collects = gc.isenabled()
-    gc.disable()  # to look for cycles in new rankings takes a seventh of the time (benchmarks/RESULTS.md)
+    # to look for cycles in new rankings takes a seventh of the time (benchmarks/RESULTS.md)
+    gc.disable()
     try:
         return {qid: combine([run.get(qid, NO_HITS) for run in rankings]) for qid in qids}
     finally:
@@ -86,18 +94,28 @@ def fuse(
 
 
 def pyserini_hybrid(
-    runs: Sequence[Run], k: int | None, alpha: float = 0.1, normalization: bool = False, on_dense: bool = False
+    runs: Sequence[Run],
+    k: int | None,
+    alpha: float = 0.1,
+    normalization: bool = False,
+    on_dense: bool = False,
 ) -> Run:
-    """Fusion by the formula of Pyserini's HybridSearcher: the dense score plus `alpha` times the sparse one.
+    """Fusion by the formula of Pyserini's HybridSearcher: the dense score plus `alpha` times the
+    sparse one.
 
-    The first run is the dense one. With `on_dense`, alpha is on its score instead. A document that a ranking lacks has
-    its lowest score there. `normalization` scales a ranking's scores to [-0.5, 0.5]; 0 if they are all alike.
+    The first run is the dense one. With `on_dense`, alpha is on its score instead. A document that
+    a ranking lacks has its lowest score there. `normalization` scales a ranking's scores to [-0.5,
+    0.5]; 0 if they are all alike.
     """
     fused = {}
     for qid, dense in runs[0].items():
         totals = dict.fromkeys(dense.docids + runs[1][qid].docids, 0.0)
-        for ranking, weight in ((dense, alpha if on_dense else 1.0), (runs[1][qid], 1.0 if on_dense else alpha)):
-            low, high = min(ranking.scores, default=0.0), max(ranking.scores, default=1.0)
+        for ranking, weight in (
+            (dense, alpha if on_dense else 1.0),
+            (runs[1][qid], 1.0 if on_dense else alpha),
+        ):
+            low = min(ranking.scores, default=0.0)
+            high = max(ranking.scores, default=1.0)
             middle, width = ((low + high) / 2, (high - low) or 1.0) if normalization else (0.0, 1.0)
             scores = dict(zip(ranking.docids, ranking.scores, strict=True))
             for docid in totals:
@@ -107,10 +125,18 @@ def pyserini_hybrid(
 
 
 def combiner(
-    n_runs: int, method: str, alpha: float | Sequence[float], rrf_k: float, normalize: str, k: int | None = None
+    n_runs: int,
+    method: str,
+    alpha: float | Sequence[float],
+    rrf_k: float,
+    normalize: str,
+    k: int | None = None,
 ) -> Callable[[Sequence[Ranking]], Ranking]:
-    """The function that `fuse` applies to the rankings of one query, one from each of `n_runs` runs."""
-    chosen, scale = FusionMethod(method), Normalization(normalize)
+    """The function that `fuse` applies to the rankings of one query, one from each of `n_runs`
+    runs.
+    """
+    chosen = FusionMethod(method)
+    scale = Normalization(normalize)
     if not n_runs:
         raise InputError(f"fusion by '{method}' was given 0 runs, at least one expected")
     if k is not None and k < 0:
@@ -127,17 +153,26 @@ def combiner(
 def _weights(alpha: float | Sequence[float], n_runs: int) -> tuple[float, ...]:
     if isinstance(alpha, (int, float)):
         if not 0 <= alpha <= 1:
-            raise InputError(f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was expected')
+            raise InputError(
+                f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was '
+                f'expected'
+            )
         if n_runs != 2:
             raise InputError(
-                f"fusion by 'interpolation' was given {n_runs} runs, exactly two expected: or give a weight for each",
+                f"fusion by 'interpolation' was given {n_runs} runs, exactly two expected: or "
+                f'give a weight for each',
                 parameters=('weights',),
             )
         return float(alpha), 1 - alpha
     weights = tuple(map(float, alpha))
-    if len(weights) != n_runs or not all(0 <= weight < inf for weight in weights) or not any(weights):
+    if (
+        len(weights) != n_runs
+        or not all(0 <= weight < inf for weight in weights)
+        or not any(weights)
+    ):
         raise InputError(
-            f'weights {" ".join(map(str, weights))} were given for {n_runs} runs: expected a number from 0 on for '
+            f'weights {" ".join(map(str, weights))} were given for {n_runs} runs: expected a '
+            f'number from 0 on for '
             'each, not all of them 0',
             parameters=('weights',),
         )
@@ -154,8 +189,12 @@ def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -
     return _summed(rankings, [gains[: len(ranking)] for ranking in rankings], k)
 
 
-def _weighted(rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization) -> Ranking:
-    columns = [w * scaled(ranking.scores, scale) for ranking, w in zip(rankings, weights, strict=True)]
+def _weighted(
+    rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization
+) -> Ranking:
+    columns = [
+        w * scaled(ranking.scores, scale) for ranking, w in zip(rankings, weights, strict=True)
+    ]
     return _summed(rankings, columns, k)
 
 
@@ -164,7 +203,8 @@ def scaled(scores: Sequence[float], scale: Normalization) -> Array:
     values = np.fromiter(scores, np.float64, len(scores))
     if scale is Normalization.NONE or not len(values):
         return values
-    lowest, width = values.min(), np.ptp(values)
+    lowest = values.min()
+    width = np.ptp(values)
     if not width:
         return np.ones(len(values))
     return (values - lowest) / (width if scale is Normalization.MINMAX else values.std())  # type: ignore[no-any-return]
@@ -179,7 +219,9 @@ def _summed(rankings: Sequence[Ranking], columns: Sequence[Array], k: int | None
         first, second = (ranking.docids for ranking in rankings)
         rest = dict(zip(second, columns[1].tolist(), strict=True))
         shared = map(rest.pop, first, repeat(-0.0))  # x + -0.0 is x, also for -0.0
-        totals = np.fromiter(chain(shared, rest.values()), np.float64)  # after `shared`, what it left in `rest`
+        totals = np.fromiter(
+            chain(shared, rest.values()), np.float64
+        )  # after `shared`, what it left in `rest`
         totals[: len(first)] += columns[0]
         return ranked(np.fromiter(chain(first, rest), object, len(totals)), totals, k)
     terms: dict[str, list[float]] = {}

@@ -6,7 +6,10 @@ from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.index.dense import DenseBundle as DenseBundle
-    from pyserini_repbert.index.faiss_layout import FaissFolder as FaissFolder, export_faiss as export_faiss
+    from pyserini_repbert.index.faiss_layout import (
+        FaissFolder as FaissFolder,
+        export_faiss as export_faiss,
+    )
 
 _NAMES = {
     'pyserini_repbert.index.dense': ('DenseBundle',),

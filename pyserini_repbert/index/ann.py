@@ -1,7 +1,8 @@
-"""An approximate index beside a dense bundle's shards: `ann/index.faiss`, described by `ann/ann.json`.
+"""An approximate index beside a dense bundle's shards: `ann/index.faiss`, described by
+`ann/ann.json`.
 
-The index finds candidates; their exact scores are computed from the bundle's own vectors. The record pins the sha256 of
-the bundle's manifest: the index belongs to that bundle alone.
+The index finds candidates; their exact scores are computed from the bundle's own vectors. The
+record pins the sha256 of the bundle's manifest: the index belongs to that bundle alone.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from pyserini_repbert.index.manifest import MANIFEST, read_record, signed
 from pyserini_repbert.index.records import Count, Length, Name
 from pyserini_repbert.record import Sha256
 
-ANN, INDEX, RECORD = 'ann', 'index.faiss', 'ann.json'
+ANN = 'ann'
+INDEX = 'index.faiss'
+RECORD = 'ann.json'
 CLEARED = '.ann-cleared'  # a replaced index until it is removed
 LOCK = '.ann.lock'
 _AGAIN = 'build it again with `index ann`'
@@ -55,43 +58,57 @@ class AnnRecord:
     format_version: Annotated[int, Field(ge=1, le=1)] = 1
 
     def __str__(self) -> str:
-        """'pq (PQ192x4fs), 5000 candidates: recall@1000 0.9861 of exact search on 200 queries (…)'"""
+        """'pq (PQ192x4fs), 5000 candidates: recall@1000 0.9861 of exact search on 200 queries
+        (…)'
+        """
         name = {AnnKind.IVF: ', nprobe ', AnnKind.HNSW: ', efSearch '}.get(self.ann)
         setting = f'{self.candidates} candidates{f"{name}{self.parameter}" if name else ""}'
-        measured = f'recall@{self.hits} {self.recall:.4f} of exact search on {self.queries} queries ({self.sample})'
+        measured = (
+            f'recall@{self.hits} {self.recall:.4f} of exact search on {self.queries} '
+            f'queries ({self.sample})'
+        )
         return f'{self.ann} ({self.factory}), {setting}: {measured}'
 
 
 class AnnIndex:
     """The approximate index of a dense bundle, opened.
 
-    HNSW graphs and IVF lists are memory-mapped; PQ codes, which every query scans, are loaded. `verify` compares the
-    index file with its sha256; `remembered` trusts a checksum computed before, as long as the file seems untouched.
+    HNSW graphs and IVF lists are memory-mapped; PQ codes, which every query scans, are loaded.
+    `verify` compares the index file with its sha256; `remembered` trusts a checksum computed
+    before, as long as the file seems untouched.
     """
 
     def __init__(self, bundle: DenseBundle, verify: bool = True, remembered: bool = True) -> None:
         folder = bundle.folder / ANN
         if not folder.exists():
-            raise InputError(f'index {bundle.folder} has no approximate index: build it with `index ann`')
+            raise InputError(
+                f'index {bundle.folder} has no approximate index: build it with `index ann`'
+            )
         path = folder / INDEX
         try:
             self.record = read_record(folder / RECORD, AnnRecord, is_signed=True)
             if self.record.manifest_sha256 != digest(bundle.folder / MANIFEST):
-                raise MismatchError(f'{folder} belongs to another index, or to what this one was before: {_AGAIN}')
+                raise MismatchError(
+                    f'{folder} belongs to another index, or to what this one was before: {_AGAIN}'
+                )
             if verify or not path.is_file():
                 compare_digest(path, self.record.index_sha256, folder / RECORD, remembered)
         except DamagedFileError as error:
             raise DamagedFileError(f'{error} with `index ann`') from error
         self._index = read_faiss(path, _AGAIN, self.record.ann)
-        shape, expected = (self._index.ntotal, self._index.d), (len(bundle), bundle.settings.dimension)
+        shape = (self._index.ntotal, self._index.d)
+        expected = (len(bundle), bundle.settings.dimension)
         if shape != expected:
-            raise DamagedFileError(f'{path} holds vectors of shape {shape}, its index of {expected}: {_AGAIN}')
+            raise DamagedFileError(
+                f'{path} holds vectors of shape {shape}, its index of {expected}: {_AGAIN}'
+            )
 
     def rows(self, queries: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-        """Candidates for the k best of each query, float32 (n, d): rows, int64 (n, m), padded with -1.
+        """Candidates for the k best of each query, float32 (n, d): rows, int64 (n, m), padded with
+        -1.
 
-        The recorded search setting holds up to the depth at which recall was measured; beyond it, the number of
-        candidates and the parameter grow in proportion to k.
+        The recorded search setting holds up to the depth at which recall was measured; beyond it,
+        the number of candidates and the parameter grow in proportion to k.
         """
         record = self.record
         scale = max(k / record.hits, 1)
@@ -100,10 +117,16 @@ class AnnIndex:
         return candidate_rows(self._index, record.ann, queries, effort)
 
 
-def candidate_rows(index: Any, kind: AnnKind, queries: NDArray[np.float32], effort: Effort) -> NDArray[np.int64]:
-    """The rows that a FAISS index finds for queries, float32 (n, d): int64 (n, candidates), padded with -1."""
+def candidate_rows(
+    index: Any, kind: AnnKind, queries: NDArray[np.float32], effort: Effort
+) -> NDArray[np.int64]:
+    """The rows that a FAISS index finds for queries, float32 (n, d): int64 (n, candidates),
+    padded with -1.
+    """
     rows: NDArray[np.int64]
-    _, rows = index.search(queries, effort.candidates, params=search_parameters(kind, effort.parameter))
+    _, rows = index.search(
+        queries, effort.candidates, params=search_parameters(kind, effort.parameter)
+    )
     return rows
 
 
@@ -122,9 +145,11 @@ def faiss_threads(threads: int) -> Iterator[None]:
 
 
 def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
-    """Write a FAISS index and its record into the bundle `folder`, atomically; returns the record as written.
+    """Write a FAISS index and its record into the bundle `folder`, atomically; returns the record
+    as written.
 
-    An earlier index is replaced only when the new one is complete. The caller holds the lock file `LOCK`.
+    An earlier index is replaced only when the new one is complete. The caller holds the lock file
+    `LOCK`.
     """
     import faiss
 

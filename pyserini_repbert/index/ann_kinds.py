@@ -1,4 +1,6 @@
-"""The kinds of approximate index: what FAISS builds for each, and which search settings are tried, cheapest first."""
+"""The kinds of approximate index: what FAISS builds for each, and which search settings are
+tried, cheapest first.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from typing import Any
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import DamagedFileError
 
-MIN_VECTORS = 624  # 39 training points for each of 16 centroids, below which FAISS warns of a poor quantiser
+MIN_VECTORS = (
+    624  # 39 training points for each of 16 centroids, below which FAISS warns of a poor quantiser
+)
 _PQ_POINTS = 16 * 256  # as many as FAISS uses to train 16 centroids
 _IVF_POINTS = 64  # training points a centroid: FAISS asks for 39 to 256
 _LISTS = 4  # times the square root of the number of vectors: FAISS's guideline
@@ -22,8 +26,8 @@ _LINKS = 32  # HNSW's M
 class AnnKind(Choice, what='kind of approximate index'):
     """How candidates are found.
 
-    `pq`: 4-bit product quantisation of pairs of dimensions, all codes scanned (FAISS's fast scan). `ivf`: the nearest
-    of k-means lists, 8 bits a dimension. `hnsw`: a graph over float16 vectors.
+    `pq`: 4-bit product quantisation of pairs of dimensions, all codes scanned (FAISS's fast scan).
+    `ivf`: the nearest of k-means lists, 8 bits a dimension. `hnsw`: a graph over float16 vectors.
     """
 
     PQ = 'pq'
@@ -33,7 +37,9 @@ class AnnKind(Choice, what='kind of approximate index'):
 
 @dataclass(frozen=True)
 class Effort:
-    """A setting of the search: how many rows get exact scores, and `nprobe` of an IVF or `efSearch` of an HNSW."""
+    """A setting of the search: how many rows get exact scores, and `nprobe` of an IVF or
+    `efSearch` of an HNSW.
+    """
 
     candidates: int
     parameter: int | None = None
@@ -61,7 +67,9 @@ def efforts(kind: AnnKind, count: int, hits: int) -> Iterator[Effort]:
             if factor * hits >= count:
                 return
         return
-    spare = min(count, math.ceil(1.25 * hits))  # the order by codes of 8 or 16 bits is nearly the exact one
+    spare = min(
+        count, math.ceil(1.25 * hits)
+    )  # the order by codes of 8 or 16 bits is nearly the exact one
     most = _n_lists(count) if kind is AnnKind.IVF else count
     value = 1 if kind is AnnKind.IVF else spare
     while value < most:
@@ -81,14 +89,19 @@ def search_parameters(kind: AnnKind, parameter: int | None) -> Any:
 
 
 def read_faiss(path: Path, advice: str, kind: AnnKind | None = None) -> Any:
-    """A FAISS index, memory-mapped if its kind allows it. Raises DamagedFileError, with `advice`, for another file."""
+    """A FAISS index, memory-mapped if its kind allows it.
+
+    Raises DamagedFileError, with `advice`, for another file.
+    """
     import faiss
 
     flags = {AnnKind.IVF: faiss.IO_FLAG_MMAP, AnnKind.HNSW: getattr(faiss, 'IO_FLAG_MMAP_IFC', 0)}
     try:
         return faiss.read_index(str(path), flags.get(kind, 0) if kind else 0)
     except RuntimeError as error:
-        raise DamagedFileError(f'{path} is no FAISS index ({str(error).splitlines()[0]}): {advice}') from error
+        raise DamagedFileError(
+            f'{path} is no FAISS index ({str(error).splitlines()[0]}): {advice}'
+        ) from error
 
 
 def _n_lists(count: int) -> int:

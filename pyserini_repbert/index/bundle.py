@@ -1,4 +1,6 @@
-"""The common reader of dense and EPIC bundles: shards of docids and texts, checked against their manifest."""
+"""The common reader of dense and EPIC bundles: shards of docids and texts, checked against their
+manifest.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +18,49 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
 from pyserini_repbert.index.manifest import read_manifest, verify_files
-from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, BundleSettings, Manifest, SettingsT, ShardRecord
+from pyserini_repbert.index.records import (
+    DOCIDS,
+    TEXT_OFFSETS,
+    TEXTS,
+    BundleSettings,
+    Manifest,
+    SettingsT,
+    ShardRecord,
+)
 
 # raised by np.load for damaged headers, as observed
-_UNREADABLE = (ValueError, EOFError, OSError, SyntaxError, TypeError, OverflowError, MemoryError, TokenError)
+_UNREADABLE = (
+    ValueError,
+    EOFError,
+    OSError,
+    SyntaxError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+    TokenError,
+)
 
 
-def mapped(path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['r', 'c'] = 'r') -> NDArray[Any]:
+def mapped(
+    path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['r', 'c'] = 'r'
+) -> NDArray[Any]:
     """A .npy file as a plain array over mapped memory, read-only ('r') or copy-on-write ('c')."""
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode=mode if 0 not in shape else None).view(np.ndarray)
+        array: NDArray[Any] = np.load(path, mmap_mode=mode if 0 not in shape else None).view(
+            np.ndarray
+        )
     except FileNotFoundError as error:
-        raise DamagedFileError(f'{path} is missing: build the index again, or wait until it is built') from error
+        raise DamagedFileError(
+            f'{path} is missing: build the index again, or wait until it is built'
+        ) from error
     except _UNREADABLE as error:
-        raise DamagedFileError(f'{path} is no .npy file ({error}): build the index again') from error
+        raise DamagedFileError(
+            f'{path} is no .npy file ({error}): build the index again'
+        ) from error
     if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
         raise DamagedFileError(
-            f'{path} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}: build the index again'
+            f'{path} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}: build '
+            f'the index again'
         )
     return array
 
@@ -45,15 +73,22 @@ class Shard:
         self._count = record.count
         for name in record.files:
             if not (folder / name).is_file():
-                raise DamagedFileError(f'{folder / name} is missing: restore the file, or build the index again')
+                raise DamagedFileError(
+                    f'{folder / name} is missing: restore the file, or build the index again'
+                )
         # all files are mapped now: an index that is replaced stays readable where it is open
         self.docids = DocidColumn(folder / DOCIDS, record.count)
         if TEXTS in record.files:
-            self._text_offsets: NDArray[np.int64] = mapped(folder / TEXT_OFFSETS, np.int64, (record.count,))
+            self._text_offsets: NDArray[np.int64] = mapped(
+                folder / TEXT_OFFSETS, np.int64, (record.count,)
+            )
             self._texts = mapped_bytes(folder / TEXTS)
 
     def text(self, row: int) -> str:
-        """The passage's text. Raises DamagedFileError where the stored line is missing or of another docid."""
+        """The passage's text.
+
+        Raises DamagedFileError where the stored line is missing or of another docid.
+        """
         start = int(self._text_offsets[row])
         end = self._texts.find(b'\n', start) if start >= 0 else -1
         if end < 0:
@@ -66,7 +101,8 @@ class Shard:
         start = 0
         while (end := self._texts.find(b'\n', start)) >= 0:
             yield self._passage(row, self._texts[start:end])
-            row, start = row + 1, end + 1
+            row = row + 1
+            start = end + 1
         if row != self._count or start != len(self._texts):
             raise self._misplaced(row)
 
@@ -76,13 +112,18 @@ class Shard:
             passage = Passage(record['id'], record['contents'])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise self._misplaced(row) from error
-        if row >= self._count or passage.docid != self.docids[row] or not isinstance(passage.text, str):
+        if (
+            row >= self._count
+            or passage.docid != self.docids[row]
+            or not isinstance(passage.text, str)
+        ):
             raise self._misplaced(row)
         return passage
 
     def _misplaced(self, row: int) -> DamagedFileError:
         return DamagedFileError(
-            f'{self.folder / TEXTS} does not hold passage {row + 1} of {self._count} where it should: '
+            f'{self.folder / TEXTS} does not hold passage {row + 1} of {self._count} where it '
+            f'should: '
             'see `index check`, and build the index again'
         )
 
@@ -91,12 +132,16 @@ _Shard = TypeVar('_Shard', bound=Shard)
 
 
 class Bundle(Generic[SettingsT, _Shard]):
-    """An index folder with a manifest; subclasses name the classes of its settings and of its shards."""
+    """An index folder with a manifest; subclasses name the classes of its settings and of its
+    shards.
+    """
 
     settings_kind: type[SettingsT]
     shard_kind: type[_Shard]
 
-    def __init__(self, folder: StrPath, verify: bool = True, part: Manifest[SettingsT] | None = None) -> None:
+    def __init__(
+        self, folder: StrPath, verify: bool = True, part: Manifest[SettingsT] | None = None
+    ) -> None:
         self.folder = Path(folder)
         self.manifest: Manifest[SettingsT] = part or read_manifest(folder, self.settings_kind)
         self.settings = self.manifest.settings
@@ -109,7 +154,9 @@ class Bundle(Generic[SettingsT, _Shard]):
                 self.shards.append(self.shard_kind(place, record, self.settings))
         except DamagedFileError as error:
             if part is None and read_manifest(folder, self.settings_kind) != self.manifest:
-                raise InputError(f'index {folder} was replaced while it was being opened: try again') from error
+                raise InputError(
+                    f'index {folder} was replaced while it was being opened: try again'
+                ) from error
             raise
         self._docids = Docids([shard.docids for shard in self.shards])
 
@@ -117,13 +164,19 @@ class Bundle(Generic[SettingsT, _Shard]):
         return self.manifest.count
 
     def docids(self, rows: NDArray[np.int64]) -> list[str]:
-        """The docids of rows, int64 (n,): faster than one by one. Raises InputError for a row that does not exist."""
+        """The docids of rows, int64 (n,): faster than one by one.
+
+        Raises InputError for a row that does not exist.
+        """
         if len(rows) and (rows.min() < 0 or rows.max() >= len(self)):
-            raise InputError(f'rows {rows.min()} to {rows.max()}: index {self.folder} has 0 to {len(self) - 1}')
+            raise InputError(
+                f'rows {rows.min()} to {rows.max()}: index {self.folder} has 0 to {len(self) - 1}'
+            )
         return self._docids.many(rows)
 
     def rows(self, docids: Sequence[str]) -> NDArray[np.int64]:
-        """The row of each docid, numbered across all shards, int64 (n,); -1 for a docid that the bundle lacks.
+        """The row of each docid, numbered across all shards, int64 (n,); -1 for a docid that the
+        bundle lacks.
 
         The first call reads all docids and keeps their hashes, sorted (12 bytes a docid).
         """
@@ -135,15 +188,21 @@ class Bundle(Generic[SettingsT, _Shard]):
         return self.settings.texts
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Texts in the order of `docids`; None for a docid that the bundle lacks, and where no texts are stored."""
+        """Texts in the order of `docids`; None for a docid that the bundle lacks, and where no
+        texts are stored.
+        """
         if not self.settings.texts:
             return [None] * len(docids)
-        places = [None if row < 0 else self._docids.column(row) for row in self.rows(docids).tolist()]
+        places = [
+            None if row < 0 else self._docids.column(row) for row in self.rows(docids).tolist()
+        ]
         return [None if place is None else self.shards[place[0]].text(place[1]) for place in places]
 
     def passages(self) -> Iterator[Passage]:
         """All passages, in order. Raises DamagedFileError where no texts are stored."""
         if not self.settings.texts:
-            raise DamagedFileError(f'index {self.folder} holds no texts: store them', parameters=('store_text',))
+            raise DamagedFileError(
+                f'index {self.folder} holds no texts: store them', parameters=('store_text',)
+            )
         for shard in self.shards:
             yield from shard.passages()

@@ -1,4 +1,6 @@
-"""Whether an index is, to the bit, what was written: every file of every kind of index is read and compared."""
+"""Whether an index is, to the bit, what was written: every file of every kind of index is read
+and compared.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,31 @@ from pyserini_repbert.index.ann import ANN, AnnIndex
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
-from pyserini_repbert.index.manifest import MANIFEST, SETTINGS, SHARD, manifest_kind, rendered, verify_files
+from pyserini_repbert.index.manifest import (
+    MANIFEST,
+    SETTINGS,
+    SHARD,
+    manifest_kind,
+    rendered,
+    verify_files,
+)
 
 
 def check_index(folder: StrPath) -> str:
     """Compare all files of an index with their recorded checksums, and open it.
 
-    Returns a line that says what the index holds, and a second one for its approximate index if there is one. All files
-    are read: checksums remembered from earlier checks are not trusted.
+    Returns a line that says what the index holds, and a second one for its approximate index if
+    there is one. All files are read: checksums remembered from earlier checks are not trusted.
     """
     place = Path(folder)
     if (place / MANIFEST).is_file() or not (place / CHECKSUMS).is_file():
-        if not (place / MANIFEST).is_file() and (is_faiss_folder(place) or any(place.glob('segments_*'))):
-            raise InputError(f'index {place} has no file {CHECKSUMS} to compare it with: another program wrote it')
+        if not (place / MANIFEST).is_file() and (
+            is_faiss_folder(place) or any(place.glob('segments_*'))
+        ):
+            raise InputError(
+                f'index {place} has no file {CHECKSUMS} to compare it with: another program wrote '
+                f'it'
+            )
         return _check_bundle(place)
     count = verify_checksums(place, summed_names(place), remembered=False)
     if not is_faiss_folder(place):

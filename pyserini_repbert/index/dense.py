@@ -1,4 +1,6 @@
-"""The dense bundle: memory-mapped vectors and docids in shards, and the passages' texts where stored."""
+"""The dense bundle: memory-mapped vectors and docids in shards, and the passages' texts where
+stored.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,21 @@ from pyserini_repbert.index.shard_writer import ShardWriter
 
 
 class DenseShard(Shard):
-    """One shard: `vectors` float32 or float16 (count, d), memory-mapped; `docids` by row; texts by row."""
+    """One shard: `vectors` float32 or float16 (count, d), memory-mapped; `docids` by row; texts
+    by row.
+    """
 
     def __init__(self, folder: Path, record: ShardRecord, settings: Settings) -> None:
         super().__init__(folder, record, settings)
-        # 'c', copy-on-write: PyTorch warns of read-only arrays; what is written to these does not reach the file
+        # 'c', copy-on-write: PyTorch warns of read-only arrays; what is written to these does not
+        # reach the file
         shape = (record.count, settings.dimension)
         self.vectors: NDArray[np.floating] = mapped(folder / VECTORS, settings.dtype, shape, 'c')
 
 
 class DenseBundle(Bundle[Settings, DenseShard]):
-    """An index folder with a manifest; `verify` compares all files with their sha256, later only what has changed.
+    """An index folder with a manifest; `verify` compares all files with their sha256, later only
+    what has changed.
 
     `part` is a manifest of some of its shards, which alone are opened.
     """
@@ -34,8 +40,12 @@ class DenseBundle(Bundle[Settings, DenseShard]):
     settings_kind = Settings
     shard_kind = DenseShard
 
-    def blocks(self, size: int, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, NDArray[np.floating]]]:
-        """(first row, vectors) of at most `size` rows each, in order, memory-mapped; rows `start` to `stop` - 1."""
+    def blocks(
+        self, size: int, start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[int, NDArray[np.floating]]]:
+        """(first row, vectors) of at most `size` rows each, in order, memory-mapped; rows
+        `start` to `stop` - 1.
+        """
         end = len(self) if stop is None else stop
         for begin, shard in zip(self._docids.starts.tolist(), self.shards, strict=False):
             for first in range(max(start - begin, 0), min(end - begin, len(shard.docids)), size):
@@ -50,7 +60,9 @@ class DenseBundle(Bundle[Settings, DenseShard]):
 
 
 class DenseShardWriter(ShardWriter[Settings, NDArray[np.float32]]):
-    """A context in which passages and their vectors, float32 (n, d), are appended to a shard of a dense bundle."""
+    """A context in which passages and their vectors, float32 (n, d), are appended to a shard of
+    a dense bundle.
+    """
 
     def begin(self) -> None:
         self._vectors = self.stream(VECTORS, self._settings.dtype, (self._settings.dimension,))

@@ -1,11 +1,13 @@
-"""The EPIC bundle, for reading: passages' sparse vectors in memory-mapped shards, and scores straight from them.
+"""The EPIC bundle, for reading: passages' sparse vectors in memory-mapped shards, and scores
+straight from them.
 
-Layout 'blocks': the vocabulary is cut into blocks of 256 terms. `terms.npy` holds the low byte of each passage's terms,
-ascending; `offsets.npy` says where each passage begins; a passage's row of `blocks.npy` counts its terms below each
-block and, last, all of them; `weights.npy` holds the weights in the order of the terms. So a term takes one byte, and a
-query term is found among the few bytes of one block. Layout 'all' (nothing pruned): `weights.npy` has a row over the
-whole vocabulary for each passage. Weights are float16, or uint8 with two float32 values a passage in `scales.npy`: the
-least weight and the step.
+Layout 'blocks': the vocabulary is cut into blocks of 256 terms. `terms.npy` holds the low byte of
+each passage's terms, ascending; `offsets.npy` says where each passage begins; a passage's row of
+`blocks.npy` counts its terms below each block and, last, all of them; `weights.npy` holds the
+weights in the order of the terms. So a term takes one byte, and a query term is found among the few
+bytes of one block. Layout 'all' (nothing pruned): `weights.npy` has a row over the whole vocabulary
+for each passage. Weights are float16, or uint8 with two float32 values a passage in `scales.npy`:
+the least weight and the step.
 """
 
 from __future__ import annotations
@@ -19,7 +21,15 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.bundle import Bundle, Shard, mapped
-from pyserini_repbert.index.records import BLOCKS, OFFSETS, SCALES, TERMS, WEIGHTS, EpicSettings, ShardRecord
+from pyserini_repbert.index.records import (
+    BLOCKS,
+    OFFSETS,
+    SCALES,
+    TERMS,
+    WEIGHTS,
+    EpicSettings,
+    ShardRecord,
+)
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 
 BLOCK_BITS = 8
@@ -40,11 +50,14 @@ def count_dtype(vocabulary: int) -> type[np.uint16] | type[np.uint32]:
 
 
 class EpicShard(Shard):
-    """One shard: the arrays that the module describes, flat and memory-mapped; docids and stored texts by row."""
+    """One shard: the arrays that the module describes, flat and memory-mapped; docids and stored
+    texts by row.
+    """
 
     def __init__(self, folder: Path, record: ShardRecord, settings: EpicSettings) -> None:
         super().__init__(folder, record, settings)
-        count, vocabulary = record.count, settings.vocabulary
+        count = record.count
+        vocabulary = settings.vocabulary
         self._vocabulary = vocabulary
         self._vocabulary_rows = settings.layout == 'all'
         self.offsets = np.arange(0, (count + 1) * vocabulary, vocabulary, dtype=np.int64)
@@ -62,7 +75,8 @@ class EpicShard(Shard):
             self.scales = mapped(folder / SCALES, np.float32, (count, 2))
 
     def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The weights of terms in rows of this shard, float32 (m, n), 0 where a passage lacks a term.
+        """The weights of terms in rows of this shard, float32 (m, n), 0 where a passage lacks a
+        term.
 
         Terms are the first axis: an operation with one term then runs over contiguous rows.
         """
@@ -84,8 +98,12 @@ class EpicShard(Shard):
         weights.reshape(-1)[here] = stored
         return weights
 
-    def _find(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Positions of the weights of terms in rows, int64 (m, n), and whether they exist: binary searches in step."""
+    def _find(
+        self, rows: NDArray[np.int64], terms: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Positions of the weights of terms in rows, int64 (m, n), and whether they exist:
+        binary searches in step.
+        """
         at = (terms >> BLOCK_BITS)[:, None] + rows * (n_blocks(self._vocabulary) + 1)
         begin = self.blocks.take(at)
         at += 1
@@ -93,12 +111,16 @@ class EpicShard(Shard):
         counts -= begin
         starts = self.offsets.take(rows) + begin
         wanted = (terms & (BLOCK_SIZE - 1)).astype(np.uint8)[:, None]
-        before = np.zeros(counts.shape, dtype=np.uint16)  # how many of a block's terms are known to be lower
+        before = np.zeros(
+            counts.shape, dtype=np.uint16
+        )  # how many of a block's terms are known to be lower
         step = 1 << int(counts.max()).bit_length()
         while step > 1:
             step >>= 1
             probe = before + np.uint16(step - 1)
-            lower = self.terms.take(starts + probe, mode='wrap') < wanted  # beyond the block's end: not used
+            lower = (
+                self.terms.take(starts + probe, mode='wrap') < wanted
+            )  # beyond the block's end: not used
             lower &= probe < counts
             before += lower * np.uint16(step)
         positions: NDArray[np.int64] = starts + before
@@ -114,8 +136,14 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
     shard_kind = EpicShard
 
     def bytes_per_passage(self) -> float:
-        """Mean bytes on disk of a passage: vectors, docid and a share of the manifest, without its text."""
-        files = [path for path in self.folder.rglob('*') if path.is_file() and not path.name.startswith('texts.')]
+        """Mean bytes on disk of a passage: vectors, docid and a share of the manifest, without
+        its text.
+        """
+        files = [
+            path
+            for path in self.folder.rglob('*')
+            if path.is_file() and not path.name.startswith('texts.')
+        ]
         return sum(path.stat().st_size for path in files) / max(len(self), 1)
 
     def vector(self, row: int) -> TermVector:
@@ -126,16 +154,22 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         """(first row, vectors) of at most `size` rows each, in order."""
         for start, shard in zip(self._docids.starts.tolist(), self.shards, strict=False):
             for first in range(0, len(shard.docids), size):
-                yield start + first, self._decoded(shard, first, min(first + size, len(shard.docids)))
+                yield (
+                    start + first,
+                    self._decoded(shard, first, min(first + size, len(shard.docids))),
+                )
 
     def rows_from(self, first: int, count: int) -> Iterator[TermVector]:
         """The vectors of `count` rows from `first` on, numbered across all shards."""
-        for number, _, places in self._docids.by_column(np.arange(first, min(first + count, len(self)))):
+        for number, _, places in self._docids.by_column(
+            np.arange(first, min(first + count, len(self)))
+        ):
             yield from self._decoded(self.shards[number], int(places[0]), int(places[-1]) + 1)
 
     def _decoded(self, shard: EpicShard, first: int, end: int) -> TermVectors:
         offsets = shard.offsets[first : end + 1]
-        begin, stop = int(offsets[0]), int(offsets[-1])
+        begin = int(offsets[0])
+        stop = int(offsets[-1])
         counts = np.diff(offsets)
         weights: NDArray[np.float32] = shard.weights[begin:stop].astype(np.float32)
         if self.settings.weights == 'uint8':
@@ -155,7 +189,8 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         return self.weights_of(rows, query.terms) @ query.weights  # type: ignore[no-any-return]
 
     def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The weights of terms, int64 (m,), in rows, int64 (n,): float32 (n, m), 0 where a passage lacks a term.
+        """The weights of terms, int64 (m,), in rows, int64 (n,): float32 (n, m), 0 where a passage
+        lacks a term.
 
         Rows are numbered across all shards, and may come in any order.
         """
@@ -163,7 +198,8 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         if len(unknown):
             raise MismatchError(
                 f'term {int(unknown[0])} was asked for, index {self.folder} has a vocabulary of '
-                f"{self.settings.vocabulary}: encode queries with its own model ('{self.settings.encoder}')"
+                f'{self.settings.vocabulary}: encode queries with its own model '
+                f"('{self.settings.encoder}')"
             )
         if not len(rows) or not len(terms):
             return np.zeros((len(rows), len(terms)), dtype=np.float32)

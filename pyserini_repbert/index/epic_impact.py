@@ -1,8 +1,8 @@
 """EPIC's passage vectors as a Lucene index of impacts: first-stage retrieval without dense search.
 
-A weight becomes an impact, an integer from 1 to `LEVELS`, in steps of one size for the whole index; weights below half
-a step, negative ones included, are left out. While indexing, Anserini repeats a token as often as its impact, so fewer
-levels and stronger pruning make indexing faster.
+A weight becomes an impact, an integer from 1 to `LEVELS`, in steps of one size for the whole index;
+weights below half a step, negative ones included, are left out. While indexing, Anserini repeats a
+token as often as its impact, so fewer levels and stronger pruning make indexing faster.
 """
 
 from __future__ import annotations
@@ -31,12 +31,17 @@ BATCH = 200  # documents handed to Java at a time
 
 
 def vocabulary_of(bundle: EpicBundle, encoder: str | None = None) -> list[str]:
-    """The names of a bundle's terms, from the checkpoint that it names or from `encoder`; no weights are read."""
+    """The names of a bundle's terms, from the checkpoint that it names or from `encoder`; no
+    weights are read.
+    """
     name = encoder or bundle.settings.encoder
-    tokens = open_checkpoint(name, 'rerankers').tokenizer().tokens(range(bundle.settings.vocabulary))
+    tokens = (
+        open_checkpoint(name, 'rerankers').tokenizer().tokens(range(bundle.settings.vocabulary))
+    )
     if hashlib.sha256('\n'.join(tokens).encode()).hexdigest() != bundle.settings.vocabulary_sha256:
         raise MismatchError(
-            f"index {bundle.folder} has another vocabulary than '{name}': give the encoder it was built with "
+            f"index {bundle.folder} has another vocabulary than '{name}': give the encoder it was "
+            f'built with '
             f"('{bundle.settings.encoder}')"
         )
     return tokens
@@ -57,13 +62,16 @@ def build_impact_index(
 ) -> int:
     """Write an Anserini impact index of a bundle's vectors; the folder appears when it is whole.
 
-    `tokens` are the names of the terms, from `vocabulary_of`; `threads` index in parallel. Passage texts are stored
-    where the bundle stores them. `search.EpicImpactSearcher` searches the index, and Pyserini's LuceneImpactSearcher
-    with `search.EpicImpactQueryEncoder`. Returns the number of passages indexed.
+    `tokens` are the names of the terms, from `vocabulary_of`; `threads` index in parallel. Passage
+    texts are stored where the bundle stores them. `search.EpicImpactSearcher` searches the index,
+    and Pyserini's LuceneImpactSearcher with `search.EpicImpactQueryEncoder`. Returns the number of
+    passages indexed.
     """
     target = Path(output)
     if target.exists():
-        raise InputError(f'{target} exists already: delete it, or give another output', parameters=('output',))
+        raise InputError(
+            f'{target} exists already: delete it, or give another output', parameters=('output',)
+        )
     greatest = max(float(vectors.weights.max(initial=0)) for _, vectors in bundle.vectors())
     if greatest <= 0:
         raise InputError(f'index {bundle.folder} has no weight above 0: nothing to index')
@@ -97,7 +105,11 @@ def _documents(bundle: EpicBundle, tokens: Sequence[str], step: float) -> Iterat
             levels = impacts(vector.weights, step)
             kept = levels > 0
             named = zip(vector.terms[kept].tolist(), levels[kept].tolist(), strict=True)
-            document = {'id': docid, 'contents': '', 'vector': {tokens[term]: level for term, level in named}}
+            document = {
+                'id': docid,
+                'contents': '',
+                'vector': {tokens[term]: level for term, level in named},
+            }
             if text is not None:
                 document[PASSAGE_FIELD] = text
             yield json.dumps(document, ensure_ascii=False)

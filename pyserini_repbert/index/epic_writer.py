@@ -1,4 +1,6 @@
-"""The EPIC bundle, for writing: vectors coded by blocks of the vocabulary (see `index/epic.py`), weights quantised."""
+"""The EPIC bundle, for writing: vectors coded by blocks of the vocabulary (see `index/epic.py`),
+weights quantised.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,16 @@ class EpicShardWriter(ShardWriter[EpicSettings, TermVectors]):
     def begin(self) -> None:
         settings = self._settings
         blocked = settings.layout == 'blocks'
-        self._weights = self.stream(WEIGHTS, settings.weights, () if blocked else (settings.vocabulary,))
+        self._weights = self.stream(
+            WEIGHTS, settings.weights, () if blocked else (settings.vocabulary,)
+        )
         if settings.weights == 'uint8':
             self._scales = self.stream(SCALES, np.float32, (2,))
         if blocked:
             self._terms = self.stream(TERMS, np.uint8)
-            self._blocks = self.stream(BLOCKS, count_dtype(settings.vocabulary), (n_blocks(settings.vocabulary) + 1,))
+            self._blocks = self.stream(
+                BLOCKS, count_dtype(settings.vocabulary), (n_blocks(settings.vocabulary) + 1,)
+            )
             self._offsets = self.stream(OFFSETS, np.int64)
             self._offsets.append([0])
 
@@ -56,16 +62,19 @@ class EpicShardWriter(ShardWriter[EpicSettings, TermVectors]):
 def quantised(vectors: TermVectors) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """The weights as uint8 (total,), and each vector's least weight and step, float32 (n, 2).
 
-    A weight is least + step x level. Its error is at most half a step; a step is 1/255 of the range of the passage's
-    weights.
+    A weight is least + step x level. Its error is at most half a step; a step is 1/255 of the range
+    of the passage's weights.
     """
     counts = np.diff(vectors.offsets)
     scales = np.zeros((len(vectors), 2), dtype=np.float32)
     some = counts > 0
     starts = vectors.offsets[:-1][some]
     scales[some, 0] = np.minimum.reduceat(vectors.weights, starts)
-    scales[some, 1] = (np.maximum.reduceat(vectors.weights, starts) - scales[some, 0]) / QUANTISED_MAX
-    least, step = np.repeat(scales[:, 0], counts), np.repeat(scales[:, 1], counts)
+    scales[some, 1] = (
+        np.maximum.reduceat(vectors.weights, starts) - scales[some, 0]
+    ) / QUANTISED_MAX
+    least = np.repeat(scales[:, 0], counts)
+    step = np.repeat(scales[:, 1], counts)
     levels = np.rint((vectors.weights - least) / np.where(step > 0, step, 1))
     return np.minimum(levels, QUANTISED_MAX).astype(np.uint8), scales
 
@@ -73,16 +82,28 @@ def quantised(vectors: TermVectors) -> tuple[NDArray[np.uint8], NDArray[np.float
 def _counts_below(vectors: TermVectors, blocks: int) -> NDArray[np.int64]:
     """(n, blocks + 1): how many terms of a vector lie below each block, and how many it has."""
     rows = np.repeat(np.arange(len(vectors)), np.diff(vectors.offsets))
-    inside = np.bincount(rows * blocks + (vectors.terms >> BLOCK_BITS), minlength=len(vectors) * blocks)
+    inside = np.bincount(
+        rows * blocks + (vectors.terms >> BLOCK_BITS), minlength=len(vectors) * blocks
+    )
     counts = np.zeros((len(vectors), blocks + 1), dtype=np.int64)
     np.cumsum(inside.reshape(len(vectors), blocks), axis=1, out=counts[:, 1:])
     return counts
 
 
-def _check_finite(stored: NDArray[Any], vectors: TermVectors, passages: Sequence[Passage], dtype: str) -> None:
+def _check_finite(
+    stored: NDArray[Any], vectors: TermVectors, passages: Sequence[Passage], dtype: str
+) -> None:
     if not np.isfinite(stored).all():
-        row = int(np.searchsorted(vectors.offsets, np.flatnonzero(~np.isfinite(stored))[0], side='right')) - 1
+        row = (
+            int(
+                np.searchsorted(
+                    vectors.offsets, np.flatnonzero(~np.isfinite(stored))[0], side='right'
+                )
+            )
+            - 1
+        )
         raise DamagedFileError(
-            f"a weight of passage '{passages[row].docid}' is not finite in {dtype}: check the checkpoint, "
+            f"a weight of passage '{passages[row].docid}' is not finite in {dtype}: check the "
+            f'checkpoint, '
             'or compute in float32'
         )

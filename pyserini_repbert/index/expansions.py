@@ -1,6 +1,8 @@
-"""Additions of the sparse techniques to passages: predicted queries (doc2query, docTTTTTquery), term weights (DeepCT).
+"""Additions of the sparse techniques to passages: predicted queries (doc2query, docTTTTTquery),
+term weights (DeepCT).
 
-Both kinds of file follow the order of the corpus, line by line; only JSON lines of weights name their passage.
+Both kinds of file follow the order of the corpus, line by line; only JSON lines of weights name
+their passage.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ WEIGHT_SCALE = 100  # DeepCT: a term's weight y becomes the term frequency round
 MAX_TERMS = 1_000_000  # in a passage: beyond this, the weights are no term frequencies
 SAMPLES = 40  # docTTTTTquery appends the first 40 of its 80 sampled queries
 _SPECIAL = ('[CLS]', '[SEP]', '[PAD]', '[UNK]')
-_SAMPLE_FILE = re.compile(r'.*sample(\d+)\.txt(\d+)')  # docTTTTTquery's archive: sample, then part of the corpus
+_SAMPLE_FILE = re.compile(
+    r'.*sample(\d+)\.txt(\d+)'
+)  # docTTTTTquery's archive: sample, then part of the corpus
 _SEPARATOR = re.compile(r'\t| / ')  # doc2query writes the queries of a passage as 'one / two'
 
 
@@ -32,7 +36,11 @@ def lines_of(paths: Sequence[Path], what: str) -> Iterator[tuple[str, int, str]]
 
 def listed(files: StrPath | Sequence[StrPath]) -> list[Path]:
     """One path or several as a list."""
-    return [Path(files)] if isinstance(files, str) or not isinstance(files, Sequence) else [Path(f) for f in files]
+    return (
+        [Path(files)]
+        if isinstance(files, str) or not isinstance(files, Sequence)
+        else [Path(f) for f in files]
+    )
 
 
 def predicted_queries(
@@ -40,12 +48,13 @@ def predicted_queries(
 ) -> Iterator[str]:
     """The queries to append to each passage, joined by spaces, in the order of the corpus.
 
-    A file has one line a passage, or the same number of lines for every passage, which is found by counting. A line
-    may hold several queries, separated by tabs or ' / '. A folder is docTTTTTquery's unpacked archive, in which each
-    file has one sampled query a passage for one part of the corpus.
+    A file has one line a passage, or the same number of lines for every passage, which is found by
+    counting. A line may hold several queries, separated by tabs or ' / '. A folder is
+    docTTTTTquery's unpacked archive, in which each file has one sampled query a passage for one
+    part of the corpus.
 
-    `docids` gives the corpus's docids, from the start, each time it is called. `topk` is how many queries of each
-    passage are used (default: all; of a folder, the first 40).
+    `docids` gives the corpus's docids, from the start, each time it is called. `topk` is how many
+    queries of each passage are used (default: all; of a folder, the first 40).
     """
     paths = listed(files)
     if len(paths) == 1 and paths[0].is_dir():
@@ -54,25 +63,36 @@ def predicted_queries(
     per_passage = lines_per_passage(paths, 'predictions', docids)
     lines = lines_of(paths, 'predictions')
     while True:
-        queries = [query.strip() for _, _, line in islice(lines, per_passage) for query in _SEPARATOR.split(line)]
+        queries = [
+            query.strip()
+            for _, _, line in islice(lines, per_passage)
+            for query in _SEPARATOR.split(line)
+        ]
         if not queries:
             return
         yield ' '.join(queries[:topk]).strip()
 
 
 def lines_per_passage(paths: Sequence[Path], what: str, docids: Callable[[], Iterable[str]]) -> int:
-    """The number of lines of each passage, at least 1. Raises InputError when it is not a whole number."""
-    n_lines, n_passages = sum(1 for _ in lines_of(paths, what)), sum(1 for _ in docids())
+    """The number of lines of each passage, at least 1.
+
+    Raises InputError when it is not a whole number.
+    """
+    n_lines = sum(1 for _ in lines_of(paths, what))
+    n_passages = sum(1 for _ in docids())
     if not n_lines or not n_passages or n_lines % n_passages:
         raise InputError(
-            f'the {what} in {paths[-1]} have {n_lines} lines for {n_passages} passages, expected as many or a multiple '
+            f'the {what} in {paths[-1]} have {n_lines} lines for {n_passages} passages, expected '
+            f'as many or a multiple '
             'of that: give the file that was made from this corpus'
         )
     return n_lines // n_passages
 
 
 def _sampled_queries(folder: Path, topk: int, docids: Callable[[], Iterable[str]]) -> Iterator[str]:
-    """The first `topk` samples of every passage, read side by side from files named '…sample007.txt012…'."""
+    """The first `topk` samples of every passage, read side by side from files named
+    '…sample007.txt012…'.
+    """
     parts: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.iterdir()):
         if match := _SAMPLE_FILE.match(path.name):
@@ -83,10 +103,16 @@ def _sampled_queries(folder: Path, topk: int, docids: Callable[[], Iterable[str]
     samples = sorted({sample for files in parts.values() for sample in files})[:topk]
     for part, files in sorted(parts.items()):
         if missing := [sample for sample in samples if sample not in files]:
-            raise InputError(f'folder {folder} lacks sample {missing[0]} of part {part}: unpack the archive again')
+            raise InputError(
+                f'folder {folder} lacks sample {missing[0]} of part {part}: unpack the archive '
+                f'again'
+            )
     first = [files[samples[0]] for _, files in sorted(parts.items())]
     if lines_per_passage(first, 'predictions', docids) != 1:
-        raise InputError(f'the samples in {folder} have more lines than the corpus has passages: give the right corpus')
+        raise InputError(
+            f'the samples in {folder} have more lines than the corpus has passages: give the '
+            f'right corpus'
+        )
     for _, files in sorted(parts.items()):
         streams = [numbered_lines(files[sample], 'predictions') for sample in samples]
         try:
@@ -102,13 +128,17 @@ def weighted_texts(
 ) -> Iterator[str]:
     """Each passage as its terms repeated by their weight, in the order of the corpus.
 
-    A line that starts with '{' is JSON: `id`, and `contents` (terms repeated already) or `weights` (a weight for each
-    term). Any other is of DeepCT's test_results.tsv: tab-separated 'wordpiece weight' pairs. A weight y becomes the
-    term frequency round(100 y), with `sqrt` round(100 sqrt(y)).
+    A line that starts with '{' is JSON: `id`, and `contents` (terms repeated already) or `weights`
+    (a weight for each term). Any other is of DeepCT's test_results.tsv: tab-separated 'wordpiece
+    weight' pairs. A weight y becomes the term frequency round(100 y), with `sqrt` round(100
+    sqrt(y)).
     """
     paths = listed(files)
     if lines_per_passage(paths, 'weights', docids) != 1:
-        raise InputError(f'{paths[0]} has more lines of weights than the corpus has passages: give the right corpus')
+        raise InputError(
+            f'{paths[0]} has more lines of weights than the corpus has passages: give the right '
+            f'corpus'
+        )
     for (path, number, line), docid in zip(lines_of(paths, 'weights'), docids(), strict=True):
         try:
             is_json = line.lstrip().startswith('{')
@@ -124,7 +154,8 @@ def _from_json(line: str, docid: str, sqrt: bool) -> str:
         raise ValueError('no JSON object')
     if (named_id := identifier_of(record, ('id',))) != docid:
         raise ValueError(f"id '{named_id[:60]}', but the corpus has '{docid}' here")
-    weights, contents = record.get('weights'), record.get('contents')
+    weights = record.get('weights')
+    contents = record.get('contents')
     if isinstance(weights, dict) and all(
         type(one) in (int, float) and abs(one) < MAX_TERMS for one in weights.values()
     ):
@@ -139,8 +170,9 @@ def _from_json(line: str, docid: str, sqrt: bool) -> str:
 def word_weights(line: str) -> dict[str, float]:
     """Words and weights of one line of test_results.tsv, in the order of their first occurrence.
 
-    Wordpieces are joined; a word weighs what its first piece weighs, and a word that occurs again what its heaviest
-    occurrence weighs, as in DeepCT's released script. Special tokens are left out.
+    Wordpieces are joined; a word weighs what its first piece weighs, and a word that occurs again
+    what its heaviest occurrence weighs, as in DeepCT's released script. Special tokens are left
+    out.
     """
     words: list[tuple[str, float]] = []
     for pair in line.split('\t'):
@@ -160,15 +192,20 @@ def word_weights(line: str) -> dict[str, float]:
 
 
 def repeated(weights: dict[str, float], sqrt: bool = False) -> str:
-    """Each word repeated by its term frequency, round(100 y) or round(100 sqrt(y)); left out if below 1 unrounded.
+    """Each word repeated by its term frequency, round(100 y) or round(100 sqrt(y)); left out if
+    below 1 unrounded.
 
-    DeepCT's paper rounds every weight; its released script, which made the published index, drops what is below 1.
+    DeepCT's paper rounds every weight; its released script, which made the published index, drops
+    what is below 1.
     """
     text: list[str] = []
     for word, weight in weights.items():
         scaled = WEIGHT_SCALE * (math.sqrt(weight) if sqrt and weight > 0 else weight)
         if scaled > MAX_TERMS - len(text):
-            raise ValueError(f"the weight {weight:g} of '{word[:60]}' makes a passage of more than {MAX_TERMS} terms")
+            raise ValueError(
+                f"the weight {weight:g} of '{word[:60]}' makes a passage of more than {MAX_TERMS} "
+                f'terms'
+            )
         if scaled >= 1:
             text.extend([word] * round(scaled))
     return ' '.join(text)

@@ -1,4 +1,6 @@
-"""Pyserini's FAISS layout, `index` and `docid` in a folder: opened, searched, and written from a dense bundle."""
+"""Pyserini's FAISS layout, `index` and `docid` in a folder: opened, searched, and written from a
+dense bundle.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ def is_faiss_folder(folder: StrPath) -> bool:
 class FaissFolder:
     """An index folder in Pyserini's layout, of any kind that FAISS can read.
 
-    `verify` compares its files with the checksums beside them, where there are any (those that this package exports).
+    `verify` compares its files with the checksums beside them, where there are any (those that this
+    package exports).
     """
 
     def __init__(self, folder: StrPath, verify: bool = True) -> None:
@@ -39,11 +42,14 @@ class FaissFolder:
         try:
             self._docids = (self.folder / DOCIDS).read_text(encoding='utf-8').splitlines()
         except UnicodeDecodeError as error:
-            raise DamagedFileError(f'{self.folder / DOCIDS} is not valid UTF-8: export it again') from error
+            raise DamagedFileError(
+                f'{self.folder / DOCIDS} is not valid UTF-8: export it again'
+            ) from error
         self.dimension = int(self.index.d)
         if len(self._docids) != self.index.ntotal:
             raise DamagedFileError(
-                f'{self.folder} has {self.index.ntotal} vectors but {len(self._docids)} docids: export it again'
+                f'{self.folder} has {self.index.ntotal} vectors but {len(self._docids)} docids: '
+                f'export it again'
             )
 
     def __len__(self) -> int:
@@ -53,8 +59,11 @@ class FaissFolder:
         """The docids of many rows."""
         return [self._docids[row] for row in rows.tolist()]
 
-    def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Scores, float32 (m,), and rows, int64 (m,), of at least one query's k best and all that tie with the last.
+    def search(
+        self, query: NDArray[np.float32], k: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Scores, float32 (m,), and rows, int64 (m,), of at least one query's k best and all that
+        tie with the last.
 
         The query is float32 (d,); rows come best first.
         """
@@ -63,15 +72,23 @@ class FaissFolder:
             asked = min(wanted + 1, len(self))
             scores, rows = self.index.search(query[None, :], asked)
             real = rows[0] >= 0
-            scores, rows = scores[0][real], rows[0][real]
-            if len(rows) <= wanted or scores[-1] != scores[min(k, len(rows)) - 1] or asked == len(self):
+            scores = scores[0][real]
+            rows = rows[0][real]
+            if (
+                len(rows) <= wanted
+                or scores[-1] != scores[min(k, len(rows)) - 1]
+                or asked == len(self)
+            ):
                 return scores, rows
             wanted *= 2
         return np.empty(0, np.float32), np.empty(0, np.int64)
 
 
-def export_faiss(bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] = int) -> None:
-    """Write a dense bundle as Pyserini's FAISS layout: a flat inner-product index of float32 vectors.
+def export_faiss(
+    bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] = int
+) -> None:
+    """Write a dense bundle as Pyserini's FAISS layout: a flat inner-product index of float32
+    vectors.
 
     FAISS holds the whole index in memory until it is written.
     """

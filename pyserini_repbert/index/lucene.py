@@ -1,4 +1,6 @@
-"""Lucene indexes of a corpus: as it is, expanded by predicted queries, or with terms repeated by their weight."""
+"""Lucene indexes of a corpus: as it is, expanded by predicted queries, or with terms repeated by
+their weight.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ BATCH = 1000  # documents handed to Java at a time
 
 
 class LuceneVariant(Choice, what='variant'):
-    """The sparse baselines of RepBERT's section 4.2; they differ in the text that Lucene indexes for a passage."""
+    """The sparse baselines of RepBERT's section 4.2; they differ in the text that Lucene indexes
+    for a passage.
+    """
 
     BM25 = 'bm25'
     DOC2QUERY = 'doc2query'
@@ -32,7 +36,8 @@ class LuceneVariant(Choice, what='variant'):
     DEEPCT = 'deepct'
 
 
-# (k1, b) of DeepCT's authors: its term frequencies go up to 100, where BM25's usual k1 would saturate
+# (k1, b) of DeepCT's authors: its term frequencies go up to 100, where BM25's usual k1 would
+# saturate
 DEEPCT_BM25 = (10.0, 0.9)
 DEEPCT_SQRT_BM25 = (18.0, 0.7)
 
@@ -48,10 +53,11 @@ def build_lucene_index(
     threads: int = 1,
     on_progress: Callable[[int], object] = int,
 ) -> int:
-    """Write a Lucene index with positions, document vectors and raw passages; the folder appears when it is whole.
+    """Write a Lucene index with positions, document vectors and raw passages; the folder appears
+    when it is whole.
 
-    The passages that `LuceneSparseSearcher.texts` gives back are those of the corpus, whatever was added for Lucene.
-    Returns the number of passages indexed.
+    The passages that `LuceneSparseSearcher.texts` gives back are those of the corpus, whatever was
+    added for Lucene. Returns the number of passages indexed.
 
     Parameters
     ----------
@@ -64,14 +70,17 @@ def build_lucene_index(
     kind = _checked(variant, predictions, weights, topk, sqrt)
     target = Path(output)
     if target.exists():
-        raise InputError(f'{target} exists already: delete it, or give another output', parameters=('output',))
+        raise InputError(
+            f'{target} exists already: delete it, or give another output', parameters=('output',)
+        )
 
     def docids() -> Iterator[str]:
         for passage in corpus:
             yield passage.docid
         if corpus.skipped:
             raise InputError(
-                f'{corpus.skipped} lines of corpus {corpus.name} were skipped, and the lines after them would get '
+                f'{corpus.skipped} lines of corpus {corpus.name} were skipped, and the lines '
+                f'after them would get '
                 "others' additions: mend the corpus"
             )
 
@@ -90,7 +99,11 @@ def build_lucene_index(
                 on_progress(len(batch))
         if count == 0:
             raise InputError(f'corpus {corpus.name} has no passages with text: nothing to index')
-        manifest: dict[str, object] = {'variant': kind.value, 'corpus': corpus.name, 'passages': count}
+        manifest: dict[str, object] = {
+            'variant': kind.value,
+            'corpus': corpus.name,
+            'passages': count,
+        }
         if kind is LuceneVariant.DEEPCT:
             k1, b = DEEPCT_SQRT_BM25 if sqrt else DEEPCT_BM25
             manifest |= {'sqrt': sqrt, 'k1': k1, 'b': b}
@@ -99,9 +112,12 @@ def build_lucene_index(
     return count
 
 
-def _checked(variant: str, predictions: object, weights: object, topk: int | None, sqrt: bool) -> LuceneVariant:
+def _checked(
+    variant: str, predictions: object, weights: object, topk: int | None, sqrt: bool
+) -> LuceneVariant:
     kind = LuceneVariant(variant)
-    expanding, weighting = kind in (LuceneVariant.DOC2QUERY, LuceneVariant.DOCTTTTTQUERY), kind is LuceneVariant.DEEPCT
+    expanding = kind in (LuceneVariant.DOC2QUERY, LuceneVariant.DOCTTTTTQUERY)
+    weighting = kind is LuceneVariant.DEEPCT
     for name, given, fits, what in (
         ('predictions', predictions is not None, expanding, 'predicted queries'),
         ('weights', weights is not None, weighting, 'term weights'),
@@ -111,20 +127,26 @@ def _checked(variant: str, predictions: object, weights: object, topk: int | Non
         if what and fits and not given:
             raise InputError(f'variant {kind} needs the {what}', parameters=(name,))
         if given and not fits:
-            problem = f'{name} does not belong to variant {kind}: leave it out, or choose another variant'
+            problem = (
+                f'{name} does not belong to variant {kind}: leave it out, or choose another variant'
+            )
             raise InputError(problem, parameters=(name, 'variant'))
     if topk is not None and topk < 1:
         raise InputError(f'topk is {topk}: expected at least 1', parameters=('topk',))
     return kind
 
 
-def documents(kind: LuceneVariant, corpus: Iterable[Passage], additions: Iterable[str]) -> Iterator[str]:
+def documents(
+    kind: LuceneVariant, corpus: Iterable[Passage], additions: Iterable[str]
+) -> Iterator[str]:
     """Anserini's JSON documents; a passage without terms is left out, with a warning."""
     for passage, added in zip(corpus, additions, strict=kind is not LuceneVariant.BM25):
         expanded = f'{passage.text} {added}' if added else passage.text
         contents = added if kind is LuceneVariant.DEEPCT else expanded
         if not contents.strip():
-            logger.warning("passage '%s' has no terms and is left out: no query could find it", passage.docid)
+            logger.warning(
+                "passage '%s' has no terms and is left out: no query could find it", passage.docid
+            )
             continue
         document = {'id': passage.docid, 'contents': contents}
         if contents != passage.text:

@@ -1,4 +1,5 @@
-"""Reading and writing the records of an index folder: `manifest.json`, and `shard.json` in each shard.
+"""Reading and writing the records of an index folder: `manifest.json`, and `shard.json` in each
+shard.
 
 The manifest's last entry is the sha256 of all bytes before the comma that precedes this entry.
 """
@@ -20,7 +21,14 @@ from pyserini_repbert.checksums import compare_digest
 from pyserini_repbert.data.values import adapter
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_file
-from pyserini_repbert.index.records import FORMAT_VERSION, MODEL_DIGESTS, Manifest, Settings, SettingsT, ShardRecord
+from pyserini_repbert.index.records import (
+    FORMAT_VERSION,
+    MODEL_DIGESTS,
+    Manifest,
+    Settings,
+    SettingsT,
+    ShardRecord,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +42,10 @@ _Record = TypeVar('_Record')
 
 
 def rendered(record: Any) -> str:
-    """A record as the text of its file; equal records give equal bytes. A model's checksum that is None is left out."""
+    """A record as the text of its file; equal records give equal bytes.
+
+    A model's checksum that is None is left out.
+    """
     return json.dumps(asdict(record, dict_factory=_known), indent=1, ensure_ascii=False) + '\n'
 
 
@@ -43,7 +54,9 @@ def _known(items: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def write_json(path: Path, record: Any, is_signed: bool = False) -> None:
-    """Write a record, atomically where the file system can rename; a signed one ends with its own checksum."""
+    """Write a record, atomically where the file system can rename; a signed one ends with its
+    own checksum.
+    """
     with atomic_file(path) as stream:
         stream.write(signed(record) if is_signed else rendered(record))
 
@@ -55,11 +68,14 @@ def signed(record: Any) -> str:
 
 
 def _unsigned(raw: bytes, path: Path) -> bytes:
-    """A signed record without its checksum. Raises DamagedFileError if the checksum does not match."""
+    """A signed record without its checksum. Raises DamagedFileError if the checksum does not
+    match.
+    """
     match = _SIGNED.fullmatch(raw)
     if match is None or hashlib.sha256(match[1]).hexdigest() != match[2].decode('ascii'):
         raise DamagedFileError(
-            f'{path} is not as it was written, its checksum does not fit: restore the file, or build the index again'
+            f'{path} is not as it was written, its checksum does not fit: restore the file, or '
+            f'build the index again'
         )
     return match[1] + b'\n}\n'
 
@@ -90,13 +106,17 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
         if any(Path(folder).glob('shard-*')) or (Path(folder) / SETTINGS).is_file():
             advice = 'resume it with the command that began it'
             raise InputError(f'index {folder} is not finished: {advice}', parameters=('resume',))
-        raise InputError(f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and 'docid'")
+        raise InputError(
+            f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and "
+            f"'docid'"
+        )
     raw = _bytes(path)
     values = _parsed(dict[str, Any], raw, path)
     version = values.get('format_version')
     if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise DamagedFileError(
-            f'{path} has format version {_short(version)}, this release reads 1 to {FORMAT_VERSION}: '
+            f'{path} has format version {_short(version)}, this release reads 1 to '
+            f'{FORMAT_VERSION}: '
             'build the index again, or use the release that built it'
         )
     body = _unsigned(raw, path) if version > 1 else raw
@@ -115,11 +135,17 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
 @cache
 def _warn_of_version_1(path: Path) -> None:
     """Warn once in a process."""
-    logger.warning('%s of an earlier release has no checksum of itself: the command that built it can resume it', path)
+    logger.warning(
+        '%s of an earlier release has no checksum of itself: the command that built it can resume '
+        'it',
+        path,
+    )
 
 
 def verify_files(folder: Path, record: ShardRecord, remembered: bool = True) -> None:
-    """Compare a shard's files with their sha256; a `remembered` one counts as long as the file seems untouched."""
+    """Compare a shard's files with their sha256; a `remembered` one counts as long as the file
+    seems untouched.
+    """
     for name, sha256 in record.files.items():
         compare_digest(folder / name, sha256, folder.parent / MANIFEST, remembered)
 
@@ -128,7 +154,9 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise DamagedFileError(f'{path} is missing: restore the file, or build the index again') from error
+        raise DamagedFileError(
+            f'{path} is missing: restore the file, or build the index again'
+        ) from error
 
 
 def _parsed(kind: Any, raw: bytes, path: Path) -> Any:

@@ -1,4 +1,7 @@
-"""The records of an index folder: its settings and its shards. Values that no bundle can have are refused."""
+"""The records of an index folder: its settings and its shards.
+
+Values that no bundle can have are refused.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,23 @@ from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.record import Sha256
 
-FORMAT_VERSION = 3  # 1: manifests without a checksum of themselves; 2: only the weights' checksum, of a model's
+FORMAT_VERSION = (
+    3  # 1: manifests without a checksum of themselves; 2: only the weights' checksum, of a model's
+)
 
-DOCIDS, TEXTS, TEXT_OFFSETS = 'docids.txt', 'texts.jsonl', 'texts.offsets.npy'
+DOCIDS = 'docids.txt'
+TEXTS = 'texts.jsonl'
+TEXT_OFFSETS = 'texts.offsets.npy'
 _TEXT_FILES = (TEXTS, TEXT_OFFSETS)
 VECTORS = 'vectors.npy'
-TERMS, BLOCKS, WEIGHTS, OFFSETS, SCALES = 'terms.npy', 'blocks.npy', 'weights.npy', 'offsets.npy', 'scales.npy'
+TERMS = 'terms.npy'
+BLOCKS = 'blocks.npy'
+WEIGHTS = 'weights.npy'
+OFFSETS = 'offsets.npy'
+SCALES = 'scales.npy'
 
-# The checksums of a model, and what differs where they do. All but the first may be None: not known.
+# The checksums of a model, and what differs where they do. All but the first may be None: not
+# known.
 MODEL_DIGESTS = {
     'weights_sha256': 'weights or settings',
     'config_sha256': 'configuration',
@@ -41,7 +53,9 @@ def shard_name(number: int) -> str:
 
 @dataclass(frozen=True, config=_STRICT)
 class ShardRecord:
-    """A shard: its folder's name, its number of passages, the sha256 of these passages and of each file."""
+    """A shard: its folder's name, its number of passages, the sha256 of these passages and of
+    each file.
+    """
 
     folder: Annotated[str, StringConstraints(pattern=r'^shard-[0-9]{5,}\z')]
     count: Count
@@ -53,8 +67,9 @@ class ShardRecord:
 class Settings:
     """How the vectors of a dense bundle were made.
 
-    The checksums of configuration and tokenizer are None where an earlier release or an encoder of another kind made
-    the vectors. `pooling` is 'mean' (RepBERT eq. 2), or 'sentence-transformers': as the model's folder says.
+    The checksums of configuration and tokenizer are None where an earlier release or an encoder of
+    another kind made the vectors. `pooling` is 'mean' (RepBERT eq. 2), or 'sentence-transformers':
+    as the model's folder says.
     """
 
     kind: ClassVar[str] = 'dense'
@@ -66,7 +81,9 @@ class Settings:
     pooling: Annotated[str, StringConstraints(pattern=r'^[a-z][a-z_+-]*\z')]
     max_length: Length  # wordpieces kept of a passage
     dimension: Length
-    dtype: Annotated[str, StringConstraints(pattern=r'^(float32|float16)\z')]  # of the stored vectors
+    dtype: Annotated[
+        str, StringConstraints(pattern=r'^(float32|float16)\z')
+    ]  # of the stored vectors
     precision: FloatType  # that the model ran in
     shard_size: Count  # passages in a shard
     texts: bool  # whether the passages' texts are stored
@@ -78,7 +95,9 @@ class Settings:
 
 @dataclass(frozen=True, config=_STRICT)
 class EpicSettings:
-    """How the vectors of an EPIC bundle were made and are stored; what it shares with `Settings` means the same."""
+    """How the vectors of an EPIC bundle were made and are stored; what it shares with `Settings`
+    means the same.
+    """
 
     kind: ClassVar[str] = 'epic'
 
@@ -90,7 +109,9 @@ class EpicSettings:
     vocabulary: Annotated[int, Field(ge=1, le=2**31)]  # the number of terms
     vocabulary_sha256: Sha256  # of their names
     max_length: Length
-    prune: Annotated[int, Field(ge=0, le=2**31)]  # how many of a passage's largest weights are kept, 0 for all
+    prune: Annotated[
+        int, Field(ge=0, le=2**31)
+    ]  # how many of a passage's largest weights are kept, 0 for all
     weights: Annotated[str, StringConstraints(pattern=r'^(float16|uint8)\z')]
     precision: FloatType
     shard_size: Count
@@ -129,9 +150,12 @@ class Manifest(Generic[SettingsT]):
 
 
 def setting_difference(before: BundleSettings, settings: BundleSettings) -> str | None:
-    """The first known setting that differs, in words: "max_length '256', now it is '128'"; None if all are the same."""
+    """The first known setting that differs, in words: "max_length '256', now it is '128'"; None
+    if all are the same.
+    """
     for name in (known.name for known in fields(settings)):
-        old, value = getattr(before, name), getattr(settings, name)
+        old = getattr(before, name)
+        value = getattr(settings, name)
         if old != value and None not in (old, value):
             part = f'another {MODEL_DIGESTS[name]}: ' if name in MODEL_DIGESTS else ''
             return f"{part}{name} '{old}', now it is '{value}'"

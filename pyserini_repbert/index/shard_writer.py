@@ -20,18 +20,24 @@ from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.index.manifest import SHARD, write_json
 from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, SettingsT, ShardRecord
 
-SHARD_SIZE = 65536  # passages: 200 MB of 768 float32, 215 MB of EPIC at r=1000; a kill loses at most one shard's work
+# passages: 200 MB of 768 float32, 215 MB of EPIC at r=1000; a kill loses at most one shard's work
+SHARD_SIZE = 65536
 
 Vectors = TypeVar('Vectors')
 
 
 def digested(passage: Passage) -> bytes:
-    """The bytes that a passage adds to a corpus' sha256, by which a resumed run notices another corpus."""
+    """The bytes that a passage adds to a corpus' sha256, by which a resumed run notices another
+    corpus.
+    """
     return json.dumps(passage).encode()
 
 
 class NpyStream:
-    """Appends rows to a .npy file; closing writes their number into its header. `row_shape` () is of plain numbers."""
+    """Appends rows to a .npy file; closing writes their number into its header.
+
+    `row_shape` () is of plain numbers.
+    """
 
     def __init__(self, path: Path, dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
         self.dtype = np.dtype(dtype)
@@ -42,7 +48,9 @@ class NpyStream:
 
     def append(self, rows: ArrayLike) -> None:
         """Add rows, (n, *row_shape); they are converted to the stream's dtype."""
-        block: NDArray[np.generic] = np.ascontiguousarray(rows, dtype=self.dtype).reshape(-1, *self._row_shape)
+        block: NDArray[np.generic] = np.ascontiguousarray(rows, dtype=self.dtype).reshape(
+            -1, *self._row_shape
+        )
         self._stream.write(block.tobytes())
         self.count += len(block)
 
@@ -54,23 +62,29 @@ class NpyStream:
         self._stream.close()
 
     def _header(self) -> bytes:
-        """The header for the rows so far; NumPy pads it, so its length does not depend on their number."""
+        """The header for the rows so far; NumPy pads it, so its length does not depend on their
+        number.
+        """
         buffer = io.BytesIO()
         description = np.lib.format.dtype_to_descr(self.dtype)
         shape = (self.count, *self._row_shape)
-        np.lib.format.write_array_header_1_0(buffer, {'descr': description, 'fortran_order': False, 'shape': shape})
+        np.lib.format.write_array_header_1_0(
+            buffer, {'descr': description, 'fortran_order': False, 'shape': shape}
+        )
         return buffer.getvalue()
 
 
 class ShardWriter(ABC, Generic[SettingsT, Vectors]):
-    """A context in which passages and their vectors are appended to a shard, which appears if no error ends it.
+    """A context in which passages and their vectors are appended to a shard, which appears if no
+    error ends it.
 
-    Subclasses open their streams in `begin` and write vectors in `write`; this class owns docids, texts and checksums,
-    and makes the folder `target` appear, which must not exist.
+    Subclasses open their streams in `begin` and write vectors in `write`; this class owns docids,
+    texts and checksums, and makes the folder `target` appear, which must not exist.
     """
 
     def __init__(self, target: Path, settings: SettingsT) -> None:
-        self._target, self._settings = target, settings
+        self._target = target
+        self._settings = settings
         self._digest = hashlib.sha256()
         self._count = 0
         self._text_offsets = array('q')  # a list of integers takes five times as much memory
@@ -82,7 +96,10 @@ class ShardWriter(ABC, Generic[SettingsT, Vectors]):
 
     @abstractmethod
     def write(self, passages: Sequence[Passage], vectors: Vectors) -> None:
-        """Write the passages' vectors. Raises DamagedFileError for one that cannot be stored, naming its passage."""
+        """Write the passages' vectors.
+
+        Raises DamagedFileError for one that cannot be stored, naming its passage.
+        """
 
     def stream(self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> NpyStream:
         """A file of the shard, closed with it."""
@@ -93,7 +110,9 @@ class ShardWriter(ABC, Generic[SettingsT, Vectors]):
         self._context = atomic_folder(self._target)
         self._folder = self._context.__enter__()
         self._docids: IO[str] = open(self._folder / DOCIDS, 'w', encoding='utf-8', newline='\n')
-        self._texts: IO[bytes] | None = open(self._folder / TEXTS, 'wb') if self._settings.texts else None
+        self._texts: IO[bytes] | None = (
+            open(self._folder / TEXTS, 'wb') if self._settings.texts else None
+        )
         self.begin()
         return self
 
@@ -105,7 +124,9 @@ class ShardWriter(ABC, Generic[SettingsT, Vectors]):
             self._docids.write(f'{passage.docid}\n')
             if self._texts is not None:
                 self._text_offsets.append(self._texts.tell())
-                line = json.dumps({'id': passage.docid, 'contents': passage.text}, ensure_ascii=False)
+                line = json.dumps(
+                    {'id': passage.docid, 'contents': passage.text}, ensure_ascii=False
+                )
                 self._texts.write(line.encode() + b'\n')
         self._count += len(passages)
 

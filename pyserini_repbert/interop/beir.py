@@ -20,27 +20,50 @@ with needs('beir', __name__, 'beir'):
 
 
 class BeirSearch(BaseSearch):  # type: ignore[misc]
-    """RepBERT's exact search, for `EvaluateRetrieval(BeirSearch('repbert-demo'), score_function='dot')`."""
+    """RepBERT's exact search, for `EvaluateRetrieval(BeirSearch('repbert-demo'),
+    score_function='dot')`.
+    """
 
-    def __init__(self, encoder: str | Path, device: str = 'cpu', precision: str = 'float32') -> None:
-        self.encoder, self.device, self.precision = str(encoder), device, precision
+    def __init__(
+        self, encoder: str | Path, device: str = 'cpu', precision: str = 'float32'
+    ) -> None:
+        self.encoder = str(encoder)
+        self.device = device
+        self.precision = precision
         self.passages = document_encoder(encoder, device, precision=precision)
 
     def search(
-        self, corpus: Mapping[str, Mapping[str, str]], queries: Mapping[str, str], top_k: int, *_: Any, **__: Any
+        self,
+        corpus: Mapping[str, Mapping[str, str]],
+        queries: Mapping[str, str],
+        top_k: int,
+        *_: Any,
+        **__: Any,
     ) -> dict[str, dict[str, float]]:
-        """{qid: {docid: score}}, the `top_k` best; as in BEIR's own searches, without the document of the same id."""
-        passages = [Passage(key, f'{texts.get("title", "")} {texts["text"]}'.strip()) for key, texts in corpus.items()]
+        """{qid: {docid: score}}, the `top_k` best; as in BEIR's own searches, without the
+        document of the same id.
+        """
+        passages = [
+            Passage(key, f'{texts.get("title", "")} {texts["text"]}'.strip())
+            for key, texts in corpus.items()
+        ]
         with TemporaryDirectory() as folder:
             encode_corpus(passages, self.passages, Path(folder) / 'index')
-            spec = PipelineSpec(index=f'{folder}/index', encoder=self.encoder, precision=self.precision)
+            spec = PipelineSpec(
+                index=f'{folder}/index', encoder=self.encoder, precision=self.precision
+            )
             searcher = open_searcher(spec, Machine(devices=(self.device,)))
             run = searcher.rank(topics_of(list(queries.values()), list(queries)), None, top_k + 1)
-        others = {qid: [(hit.docid, hit.score) for hit in hits if hit.docid != qid] for qid, hits in run.items()}
+        others = {
+            qid: [(hit.docid, hit.score) for hit in hits if hit.docid != qid]
+            for qid, hits in run.items()
+        }
         return {qid: dict(hits[:top_k]) for qid, hits in others.items()}
 
     def encode(self, *_: Any, **__: Any) -> None:
         """Raises InputError: this package stores vectors in index folders, not in BEIR's files."""
-        raise InputError('BEIR stores vectors with encode: use the command encode, and search its index folder')
+        raise InputError(
+            'BEIR stores vectors with encode: use the command encode, and search its index folder'
+        )
 
     search_from_files = encode

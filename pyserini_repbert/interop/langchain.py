@@ -1,4 +1,7 @@
-"""Searchers as retrievers of LangChain, rerankers as its document compressors. Tested with langchain-core 1.7.2."""
+"""Searchers as retrievers of LangChain, rerankers as its document compressors.
+
+Tested with langchain-core 1.7.2.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,19 @@ class DocumentRetriever(BaseRetriever):  # type: ignore[misc]
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None
     ) -> list[Document]:
         return [
-            Document(id=hit.docid, page_content=hit.text, metadata={'docid': hit.docid, 'score': hit.score})
+            Document(
+                id=hit.docid,
+                page_content=hit.text,
+                metadata={'docid': hit.docid, 'score': hit.score},
+            )
             for hit in hits_with_text(self.searcher, query, self.k, self.texts)
         ]
 
 
 class RerankerCompressor(BaseDocumentCompressor):  # type: ignore[misc]
-    """A `BaseDocumentCompressor`: the `k` best documents in a new order, with `relevance_score` in their metadata."""
+    """A `BaseDocumentCompressor`: the `k` best documents in a new order, with `relevance_score`
+    in their metadata.
+    """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -46,10 +55,14 @@ class RerankerCompressor(BaseDocumentCompressor):  # type: ignore[misc]
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """New documents, best first. A document's docid is `docid` of its metadata, or else its id."""
+        """New documents, best first. A document's docid is `docid` of its metadata, or else its
+        id.
+        """
         texts = [document.page_content for document in documents]
         docids = [document.metadata.get('docid', document.id) for document in documents]
         return [
-            documents[place].model_copy(update={'metadata': {**documents[place].metadata, 'relevance_score': score}})
+            documents[place].model_copy(
+                update={'metadata': {**documents[place].metadata, 'relevance_score': score}}
+            )
             for place, score in reranked(self.reranker, query, texts, docids, self.k)
         ]

@@ -1,4 +1,5 @@
-"""Searchers as retrievers of LlamaIndex, rerankers as its node postprocessors; a node's id is its docid.
+"""Searchers as retrievers of LlamaIndex, rerankers as its node postprocessors; a node's id is its
+docid.
 
 Tested with llama-index-core 0.14.25.
 """
@@ -23,13 +24,20 @@ with needs('llama-index-core', __name__, 'llama-index'):
 class NodeRetriever(BaseRetriever):  # type: ignore[misc]
     """A `BaseRetriever`; searcher, k and texts are those of `interop.hits.hits_with_text`."""
 
-    def __init__(self, searcher: Any, k: int = 10, texts: PassageTexts | None = None, **settings: Any) -> None:
+    def __init__(
+        self, searcher: Any, k: int = 10, texts: PassageTexts | None = None, **settings: Any
+    ) -> None:
         super().__init__(**settings)
-        self.searcher, self.k, self.texts = searcher, k, texts
+        self.searcher = searcher
+        self.k = k
+        self.texts = texts
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         hits = hits_with_text(self.searcher, query_bundle.query_str, self.k, self.texts)
-        return [NodeWithScore(node=TextNode(id_=hit.docid, text=hit.text), score=hit.score) for hit in hits]
+        return [
+            NodeWithScore(node=TextNode(id_=hit.docid, text=hit.text), score=hit.score)
+            for hit in hits
+        ]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)
@@ -50,7 +58,10 @@ class RerankerPostprocessor(BaseNodePostprocessor):  # type: ignore[misc]
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         if query_bundle is None:
-            raise InputError('no query was given: a reranker needs one, give query_str or query_bundle')
-        texts, docids = [node.get_content() for node in nodes], [node.node_id for node in nodes]
+            raise InputError(
+                'no query was given: a reranker needs one, give query_str or query_bundle'
+            )
+        texts = [node.get_content() for node in nodes]
+        docids = [node.node_id for node in nodes]
         ranked = reranked(self.reranker, query_bundle.query_str, texts, docids, self.k)
         return [NodeWithScore(node=nodes[place].node, score=score) for place, score in ranked]

@@ -1,8 +1,9 @@
 """Our systems as models that `mteb.evaluate` takes. Tested with mteb 2.26.24.
 
-A search model indexes a task's corpus in a temporary folder and searches that; on a task with candidates (a reranking
-task) it ranks only those. Texts are as mteb joins them: title, then passage. mteb keeps results under a model's name
-and revision: the revision is a digest of everything that decides the scores.
+A search model indexes a task's corpus in a temporary folder and searches that; on a task with
+candidates (a reranking task) it ranks only those. Texts are as mteb joins them: title, then
+passage. mteb keeps results under a model's name and revision: the revision is a digest of
+everything that decides the scores.
 """
 
 from __future__ import annotations
@@ -43,8 +44,12 @@ with needs('mteb', __name__, 'mteb'):
 
 
 def _meta(name: str, settings: Mapping[str, object], **fields: Any) -> ModelMeta:
-    revision = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()
-    return ModelMeta.create_empty({'name': f'pyserini_repbert/{Path(name).name}', 'revision': revision, **fields})
+    revision = hashlib.sha256(
+        json.dumps(settings, sort_keys=True, default=str).encode()
+    ).hexdigest()
+    return ModelMeta.create_empty(
+        {'name': f'pyserini_repbert/{Path(name).name}', 'revision': revision, **fields}
+    )
 
 
 def _column(loader: Any, name: str) -> list[str]:
@@ -53,16 +58,24 @@ def _column(loader: Any, name: str) -> list[str]:
 
 
 def _texts(dataset: Any, kind: PromptType, task_metadata: Any, num_proc: int | None) -> list[str]:
-    return _column(create_dataloader(dataset, task_metadata=task_metadata, prompt_type=kind, num_proc=num_proc), 'text')
+    return _column(
+        create_dataloader(
+            dataset, task_metadata=task_metadata, prompt_type=kind, num_proc=num_proc
+        ),
+        'text',
+    )
 
 
 class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
-    """mteb's `EncoderProtocol`: queries with token type 0, all other texts with type 1; similarity is inner product.
+    """mteb's `EncoderProtocol`: queries with token type 0, all other texts with type 1; similarity
+    is inner product.
 
     mteb's revision is ignored: a checkpoint is identified by the checksum of its weights.
     """
 
-    def __init__(self, model_name: str | Path, device: str = 'cpu', precision: str = 'float32', **_: Any) -> None:
+    def __init__(
+        self, model_name: str | Path, device: str = 'cpu', precision: str = 'float32', **_: Any
+    ) -> None:
         self.device = device
         self.queries = query_encoder(model_name, self.device, precision=precision)
         self.passages = document_encoder(model_name, self.device, precision=precision)
@@ -71,12 +84,19 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
             'limits': (self.queries.limit, self.passages.limit),
             'precision': str(self.queries.precision),
         }
-        space = {'embed_dim': self.queries.dimension, 'similarity_fn_name': ScoringFunction.DOT_PRODUCT}
+        space = {
+            'embed_dim': self.queries.dimension,
+            'similarity_fn_name': ScoringFunction.DOT_PRODUCT,
+        }
         self.mteb_model_meta = _meta(self.queries.name, self.settings, **space)
 
-    def encode(self, inputs: Any, *, prompt_type: PromptType | None = None, **_: Any) -> NDArray[np.float32]:
+    def encode(
+        self, inputs: Any, *, prompt_type: PromptType | None = None, **_: Any
+    ) -> NDArray[np.float32]:
         """The vectors of a data loader's texts, float32 (n, d), in their order."""
-        return (self.queries if prompt_type == PromptType.query else self.passages).embed(_column(inputs, 'text'))
+        return (self.queries if prompt_type == PromptType.query else self.passages).embed(
+            _column(inputs, 'text')
+        )
 
 
 class _Search(ABC):
@@ -90,12 +110,16 @@ class _Search(ABC):
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
         """Index a corpus into a new folder, and open it."""
 
-    def index(self, corpus: Any, *, task_metadata: Any, num_proc: int | None = None, **_: Any) -> None:
+    def index(
+        self, corpus: Any, *, task_metadata: Any, num_proc: int | None = None, **_: Any
+    ) -> None:
         """Index a task's corpus, which replaces an earlier one."""
         texts = _texts(corpus, PromptType.document, task_metadata, num_proc)
         self._size = len(texts)
         self._folder = TemporaryDirectory(prefix='pyserini-repbert-')
-        passages = Documents(task_metadata.name, list(map(Passage, corpus['id'], texts)), keep_empty=True)
+        passages = Documents(
+            task_metadata.name, list(map(Passage, corpus['id'], texts)), keep_empty=True
+        )
         self._searcher = self.searcher(passages, Path(self._folder.name) / 'index')
 
     def search(
@@ -108,14 +132,20 @@ class _Search(ABC):
         num_proc: int | None = None,
         **_: Any,
     ) -> dict[str, dict[str, float]]:
-        """{qid: {docid: score}}, best first, at most `top_k`, and only docids of `top_ranked[qid]` if that is given."""
-        qids, texts = list(queries['id']), _texts(queries, PromptType.query, task_metadata, num_proc)
+        """{qid: {docid: score}}, best first, at most `top_k`, and only docids of
+        `top_ranked[qid]` if that is given.
+        """
+        qids = list(queries['id'])
+        texts = _texts(queries, PromptType.query, task_metadata, num_proc)
         if top_ranked is None:
             run = self._searcher.rank(topics_of(texts, qids), None, top_k)
         else:
             asked = zip(qids, texts, strict=True)
             run = {qid: self._among(text, top_ranked.get(qid, ()))[:top_k] for qid, text in asked}
-        return {qid: dict(zip(ranking.docids, ranking.scores, strict=True)) for qid, ranking in run.items()}
+        return {
+            qid: dict(zip(ranking.docids, ranking.scores, strict=True))
+            for qid, ranking in run.items()
+        }
 
     def _among(self, query: str, docids: Collection[str]) -> Ranking:
         """The ranking of the passages with these docids."""
@@ -128,21 +158,30 @@ def _only(ranking: Ranking, docids: Collection[str]) -> Ranking:
 
 
 class DenseSearch(_Search):
-    """mteb's `SearchProtocol`: RepBERT's exact search. The parameters are as of `RepBertEncoder`."""
+    """mteb's `SearchProtocol`: RepBERT's exact search. The parameters are as of
+    `RepBertEncoder`.
+    """
 
-    def __init__(self, model_name: str | Path, device: str = 'cpu', precision: str = 'float32') -> None:
-        self.model_name, self.precision = model_name, precision
+    def __init__(
+        self, model_name: str | Path, device: str = 'cpu', precision: str = 'float32'
+    ) -> None:
+        self.model_name = model_name
+        self.precision = precision
         self.encoder = RepBertEncoder(model_name, device=device, precision=precision)
         super().__init__(self.encoder.queries.name, self.encoder.settings)
 
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
         encode_corpus(corpus, self.encoder.passages, folder)
-        spec = PipelineSpec(index=str(folder), encoder=str(self.model_name), precision=str(self.precision))
+        spec = PipelineSpec(
+            index=str(folder), encoder=str(self.model_name), precision=str(self.precision)
+        )
         return open_searcher(spec, Machine(devices=(self.encoder.device,)))
 
 
 class SparseSearch(_Search):
-    """mteb's `SearchProtocol`: Lucene's BM25, query likelihood, RM3 or SDM, as the settings say; default: BM25."""
+    """mteb's `SearchProtocol`: Lucene's BM25, query likelihood, RM3 or SDM, as the settings say;
+    default: BM25.
+    """
 
     def __init__(self, settings: SparseSettings | None = None) -> None:
         self.sparse_settings = settings or SparseSettings()
@@ -154,25 +193,41 @@ class SparseSearch(_Search):
 
 
 class HybridSearch(_Search):
-    """mteb's `SearchProtocol`: a dense and a sparse search; `settings` are those of fusion in `PipelineSpec`."""
+    """mteb's `SearchProtocol`: a dense and a sparse search; `settings` are those of fusion in
+    `PipelineSpec`.
+    """
 
     def __init__(
-        self, dense: DenseSearch, sparse: SparseSearch, method: str = FusionMethod.INTERLEAVE, **settings: Any
+        self,
+        dense: DenseSearch,
+        sparse: SparseSearch,
+        method: str = FusionMethod.INTERLEAVE,
+        **settings: Any,
     ) -> None:
-        self.dense, self.sparse = dense, sparse
+        self.dense = dense
+        self.sparse = sparse
         self.spec = PipelineSpec.of({'fusion': str(method), **settings})
         names = [Path(part.mteb_model_meta.name).name for part in (dense, sparse)]
-        identity = {'dense': dense.settings, 'sparse': sparse.settings, 'method': str(method), **settings}
+        identity = {
+            'dense': dense.settings,
+            'sparse': sparse.settings,
+            'method': str(method),
+            **settings,
+        }
         super().__init__(f'{names[0]}-{method}-{names[1]}', identity)
 
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
         dense = self.dense.searcher(corpus, folder / 'dense')
         sparse = self.sparse.searcher(corpus, folder / 'sparse')
-        return joined(self.spec, [sparse, dense] if self.spec.sparse_first else [dense, sparse]).first
+        return joined(
+            self.spec, [sparse, dense] if self.spec.sparse_first else [dense, sparse]
+        ).first
 
     def _among(self, query: str, docids: Collection[str]) -> Ranking:
         runs = [part.rank([Query('', query)], None, self._size) for part in self._searcher.parts]
-        fused: Ranking = self._searcher.fused([{'': _only(run[''], docids)} for run in runs], None)['']
+        fused: Ranking = self._searcher.fused([{'': _only(run[''], docids)} for run in runs], None)[
+            ''
+        ]
         return fused
 
 
@@ -189,9 +244,14 @@ class RerankerCrossEncoder:
 
         The pairs of a query have to be adjacent: duoBERT compares their passages with each other.
         """
-        texts, passages = _column(inputs1, 'text'), _column(inputs2, 'text')
-        qids, docids = _column(inputs1, 'id') or texts, _column(inputs2, 'id') or [*map(str, range(len(passages)))]
+        texts = _column(inputs1, 'text')
+        passages = _column(inputs2, 'text')
+        qids = _column(inputs1, 'id') or texts
+        docids = _column(inputs2, 'id') or [*map(str, range(len(passages)))]
         groups = [list(group) for _, group in groupby(range(len(texts)), lambda place: qids[place])]
-        lists = [Ranking.of(Candidate(docids[place], text=passages[place]) for place in group) for group in groups]
+        lists = [
+            Ranking.of(Candidate(docids[place], text=passages[place]) for place in group)
+            for group in groups
+        ]
         scores = self.reranker.score_lists([texts[group[0]] for group in groups], lists)
         return np.concatenate(scores) if scores else np.empty(0)

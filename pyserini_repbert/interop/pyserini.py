@@ -1,7 +1,9 @@
-"""RepBERT in Pyserini's own tables and its server, so that Pyserini's commands and searchers know it by name.
+"""RepBERT in Pyserini's own tables and its server, so that Pyserini's commands and searchers know
+it by name.
 
-Two names look alike here: an *encoder name* is what a user gives to `--encoder` (a catalog name or a folder); a
-*keyword* is what Pyserini looks for inside that name, lower-cased, in the order of its table, to choose a class.
+Two names look alike here: an *encoder name* is what a user gives to `--encoder` (a catalog name or
+a folder); a *keyword* is what Pyserini looks for inside that name, lower-cased, in the order of its
+table, to choose a class.
 """
 
 from __future__ import annotations
@@ -19,19 +21,23 @@ from pyserini_repbert.lucene.compat import add_index, encoder_maps, prebuilt_tab
 from pyserini_repbert.names.rankers import system_of
 
 KEYWORD = 'repbert'
-MARKER = 'pyserini_repbert.json'  # a file of installed indexes, whose folders are named NAME.MD5, as Pyserini's
+# a file of installed indexes, whose folders are named NAME.MD5, as Pyserini's
+MARKER = 'pyserini_repbert.json'
 
 
 def register() -> None:
-    """Make RepBERT's encoders and installed indexes known to Pyserini; further calls change nothing.
+    """Make RepBERT's encoders and installed indexes known to Pyserini; further calls change
+    nothing.
 
-    Pyserini takes the first keyword that is part of the encoder's name, so ours goes to the front: a folder
-    'ance/repbert' is RepBERT's.
+    Pyserini takes the first keyword that is part of the encoder's name, so ours goes to the front:
+    a folder 'ance/repbert' is RepBERT's.
     """
     _put_first(KEYWORD)
     for marker in sorted(indexes_folder().glob(f'*/{MARKER}')):
         name, _, md5 = marker.parent.name.rpartition('.')
-        packed = marker.parent.with_name(f'{name}.tar.gz')  # Pyserini derives the folder's name from it
+        packed = marker.parent.with_name(
+            f'{name}.tar.gz'
+        )  # Pyserini derives the folder's name from it
         entry = {'filename': packed.name, 'urls': [packed.as_uri()], 'md5': md5, 'texts': None}
         add_index(prebuilt_tables()['dense'], name, entry)
 
@@ -42,7 +48,10 @@ def indexes_folder() -> Path:
 
 
 def install_index(folder: StrPath, name: str) -> Path:
-    """Copy an exported index into Pyserini's cache, where Pyserini finds it by `name`. Returns its folder there."""
+    """Copy an exported index into Pyserini's cache, where Pyserini finds it by `name`.
+
+    Returns its folder there.
+    """
     check_index_name(name)
     target = indexes_folder() / f'{name}.pyserini_repbert'
     with atomic_folder(target) as temporary:
@@ -55,16 +64,20 @@ def install_index(folder: StrPath, name: str) -> Path:
 def check_index_name(name: str) -> None:
     """Raises InputError for a name that Pyserini knows, or that cannot name an index."""
     register()
-    if not re.fullmatch(r'\w[\w.-]*', name) or any(name in table for table in prebuilt_tables().values()):
+    if not re.fullmatch(r'\w[\w.-]*', name) or any(
+        name in table for table in prebuilt_tables().values()
+    ):
         rule = 'expected letters, digits, dots and dashes, and no name that Pyserini knows'
         raise InputError(f"'{name}' cannot name an index, or does already: {rule}")
 
 
 def claim(encoder: str) -> None:
-    """Make Pyserini choose a class by what `encoder` is, not by its name, once `register` was called.
+    """Make Pyserini choose a class by what `encoder` is, not by its name, once `register` was
+    called.
 
-    Ours gets RepBERT's classes even if its name lacks the keyword. For any other folder the keyword is taken out of
-    Pyserini's tables, so that it gets Pyserini's class even if its path has the keyword.
+    Ours gets RepBERT's classes even if its name lacks the keyword. For any other folder the keyword
+    is taken out of Pyserini's tables, so that it gets Pyserini's class even if its path has the
+    keyword.
     """
     if is_ours(encoder):
         _put_first(encoder.lower())
@@ -74,7 +87,9 @@ def claim(encoder: str) -> None:
 
 
 def is_ours(encoder: str) -> bool:
-    """Whether an encoder name means RepBERT: a folder by its config.json, else by the catalog or the keyword."""
+    """Whether an encoder name means RepBERT: a folder by its config.json, else by the catalog or
+    the keyword.
+    """
     if Path(encoder).is_dir():
         return system_of(encoder) == KEYWORD
     return catalog.find('encoders', encoder) is not None or KEYWORD in encoder.lower()
@@ -83,17 +98,21 @@ def is_ours(encoder: str) -> bool:
 def _put_first(keyword: str) -> None:
     from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 
-    for table, encoder_class in zip(encoder_maps(), (RepBertQueryEncoder, RepBertDocumentEncoder), strict=True):
+    for table, encoder_class in zip(
+        encoder_maps(), (RepBertQueryEncoder, RepBertDocumentEncoder), strict=True
+    ):
         others = {key: value for key, value in table.items() if key != keyword}
         table.clear()
         table.update({keyword: encoder_class, **others})
 
 
 def register_with_server() -> None:
-    """Let the server of Pyserini 2.x open dense indexes with RepBERT; nothing changes with Pyserini 1.6.
+    """Let the server of Pyserini 2.x open dense indexes with RepBERT; nothing changes with Pyserini
+    1.6.
 
-    The server gives a searcher the name of an encoder, which is not looked up in Pyserini's tables: FaissSearcher gets
-    the encoder itself instead. The server of 1.6 opens only prebuilt indexes, with its own encoders.
+    The server gives a searcher the name of an encoder, which is not looked up in Pyserini's tables:
+    FaissSearcher gets the encoder itself instead. The server of 1.6 opens only prebuilt indexes,
+    with its own encoders.
     """
     if (tables := compat.server_tables()) is None:
         return
@@ -105,7 +124,12 @@ def register_with_server() -> None:
         if not isinstance(index.encoder, str) or not is_ours(index.encoder):
             return arguments
         if index.path:  # the server of 2.4 looks in its table for the passages of every dense index
-            entry = {'filename': index.name, 'urls': [Path(index.path).as_uri()], 'md5': '', 'texts': index.base_index}
+            entry = {
+                'filename': index.name,
+                'urls': [Path(index.path).as_uri()],
+                'md5': '',
+                'texts': index.base_index,
+            }
             add_index(indexes['faiss'], index.name, entry)
         from pyserini_repbert.encode import RepBertQueryEncoder
 

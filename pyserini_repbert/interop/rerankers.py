@@ -16,10 +16,13 @@ with needs('rerankers', __name__, 'rerankers'):
 
 
 class RerankerRanker(BaseRanker):  # type: ignore[misc]
-    """A `BaseRanker` over any of our rerankers; `verbose` is the base class's, nothing is printed."""
+    """A `BaseRanker` over any of our rerankers; `verbose` is the base class's, nothing is
+    printed.
+    """
 
     def __init__(self, reranker: Reranker, verbose: int = 0) -> None:
-        self.reranker, self.verbose = reranker, verbose
+        self.reranker = reranker
+        self.verbose = verbose
 
     def score(self, query: str, doc: str) -> float:
         """The score of one text, as if it were the only candidate."""
@@ -32,10 +35,19 @@ class RerankerRanker(BaseRanker):  # type: ignore[misc]
         docs: str | Document | Sequence[str] | Sequence[Document],
         doc_ids: Sequence[str] | Sequence[int] | None = None,
     ) -> RankedResults:
-        """The documents by descending score, ranks from 1; equal scores keep the order that they came in."""
+        """The documents by descending score, ranks from 1; equal scores keep the order that they
+        came in.
+        """
         listed = docs if isinstance(docs, (str, Document)) else list(docs)
         documents = prep_docs(listed, doc_ids) if listed else []
-        docids = [None if document.doc_id is None else str(document.doc_id) for document in documents]
-        ranked = enumerate(reranked(self.reranker, query, [document.text for document in documents], docids), 1)
-        results = [Result(document=documents[place], score=score, rank=rank) for rank, (place, score) in ranked]
+        docids = [
+            None if document.doc_id is None else str(document.doc_id) for document in documents
+        ]
+        ranked = enumerate(
+            reranked(self.reranker, query, [document.text for document in documents], docids), 1
+        )
+        results = [
+            Result(document=documents[place], score=score, rank=rank)
+            for rank, (place, score) in ranked
+        ]
         return RankedResults(results=results, query=query, has_scores=True)

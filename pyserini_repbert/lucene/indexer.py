@@ -1,4 +1,6 @@
-"""Lucene indexes written with Anserini's `SimpleIndexer`, and the passages that an index stores, as a corpus."""
+"""Lucene indexes written with Anserini's `SimpleIndexer`, and the passages that an index stores,
+as a corpus.
+"""
 
 from __future__ import annotations
 
@@ -19,35 +21,50 @@ MAX_BUFFER = 2048  # MB: Lucene's own limit for one indexing thread
 
 
 class LuceneWriter:
-    """Adds JSON documents (`id`, `contents`) to a new index that stores positions, document vectors and raw documents.
+    """Adds JSON documents (`id`, `contents`) to a new index that stores positions, document vectors
+    and raw documents.
 
-    Use it as a context, with an empty folder: leaving it commits and closes the index; after an exception, the caller
-    removes the folder. With several `threads`, the order inside the index differs each time. With `impact`, documents
-    have `id`, `contents` and `vector`, {token: impact, a whole number}; neither positions nor document vectors are
-    stored.
+    Use it as a context, with an empty folder: leaving it commits and closes the index; after an
+    exception, the caller removes the folder. With several `threads`, the order inside the index
+    differs each time. With `impact`, documents have `id`, `contents` and `vector`, {token: impact,
+    a whole number}; neither positions nor document vectors are stored.
     """
 
     def __init__(self, folder: Path, threads: int = 1, impact: bool = False) -> None:
         quiet_java()
         self._folder = folder
         heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
-        # fmt: off
+
         options = [
-            '-input', '', '-collection', 'JsonVectorCollection' if impact else 'JsonCollection', '-index', str(folder),
-            '-threads', str(threads), '-memoryBuffer', str(max(16, min(MAX_BUFFER, heap // 4))), '-storeRaw',
+            '-input',
+            '',
+            '-collection',
+            'JsonVectorCollection' if impact else 'JsonCollection',
+            '-index',
+            str(folder),
+            '-threads',
+            str(threads),
+            '-memoryBuffer',
+            str(max(16, min(MAX_BUFFER, heap // 4))),
+            '-storeRaw',
         ]
-        # fmt: on
-        options += ['-impact', '-pretokenized'] if impact else ['-storePositions', '-storeDocvectors']
+
+        options += (
+            ['-impact', '-pretokenized'] if impact else ['-storePositions', '-storeDocvectors']
+        )
         import jnius
 
         self._failure = jnius.JavaException
-        self._vector_document = java_class('io.anserini.collection.JsonVectorCollection$Document') if impact else None
+        self._vector_document = (
+            java_class('io.anserini.collection.JsonVectorCollection$Document') if impact else None
+        )
         self._json = java_class('com.fasterxml.jackson.databind.ObjectMapper')() if impact else None
         try:
             self._java = java_class('io.anserini.index.SimpleIndexer')(options)
         except self._failure as error:
             raise JavaError(
-                f'Lucene cannot write to {folder} ({java_reason(error)}): check the folder and its permissions'
+                f'Lucene cannot write to {folder} ({java_reason(error)}): check the folder and '
+                f'its permissions'
             ) from error
 
     def add(self, documents: Sequence[str]) -> None:
@@ -58,8 +75,11 @@ class LuceneWriter:
         try:
             if self._vector_document is None or self._json is None:
                 added = self._java.addRawDocuments(list(documents))
-            else:  # Anserini reads raw documents as those of JsonCollection, whatever the collection
-                added_documents = [self._vector_document(self._json.readTree(document)) for document in documents]
+            # Anserini reads raw documents as those of JsonCollection, whatever the collection
+            else:
+                added_documents = [
+                    self._vector_document(self._json.readTree(document)) for document in documents
+                ]
                 added = self._java.addJsonDocuments(added_documents)
         except self._failure as error:
             raise self._stopped(java_reason(error)) from error
@@ -67,13 +87,16 @@ class LuceneWriter:
             if tragedy := self._java.writer.getTragicException():
                 raise self._stopped(tragedy.toString())
             raise InputError(
-                f'Anserini refused {len(documents) - added} of {len(documents)} documents from {documents[0][:80]!r} '
+                f'Anserini refused {len(documents) - added} of {len(documents)} documents from '
+                f'{documents[0][:80]!r} '
                 'on: mend the corpus (a docid has at most 32,766 bytes)'
             )
 
     def _stopped(self, reason: str) -> PyseriniRepbertError:
         limit = exhausted(RuntimeError(reason), self._folder.parent)
-        return limit or JavaError(f'Lucene could not index ({reason}): free memory or disk, and start again')
+        return limit or JavaError(
+            f'Lucene could not index ({reason}): free memory or disk, and start again'
+        )
 
     def __enter__(self) -> LuceneWriter:
         return self
@@ -85,7 +108,9 @@ class LuceneWriter:
             if error is None:
                 raise self._stopped(java_reason(failure)) from failure
             logger.info('closing an unfinished index failed: %s', java_reason(failure))
-        if error is None and not any(self._folder.glob('segments_*')):  # Anserini only logs a failure to close
+        if error is None and not any(
+            self._folder.glob('segments_*')
+        ):  # Anserini only logs a failure to close
             raise JavaError('Lucene could not finish the index: check the free disk space')
 
 

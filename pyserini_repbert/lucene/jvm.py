@@ -1,6 +1,7 @@
 """Starting the Java virtual machine inside this process before Pyserini does, and calling into it.
 
-Pyserini uses a virtual machine that is already running, so Java, jar and options are chosen here, once.
+Pyserini uses a virtual machine that is already running, so Java, jar and options are chosen here,
+once.
 """
 
 from __future__ import annotations
@@ -17,14 +18,33 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import ExhaustedError, JavaError, MismatchError, PyseriniRepbertError, needs
-from pyserini_repbert.lucene.java_home import INSTALL_JAVA, VECTOR_MODULE, Java, anserini_jar, find_java
+from pyserini_repbert.errors import (
+    ExhaustedError,
+    JavaError,
+    MismatchError,
+    PyseriniRepbertError,
+    needs,
+)
+from pyserini_repbert.lucene.java_home import (
+    INSTALL_JAVA,
+    VECTOR_MODULE,
+    Java,
+    anserini_jar,
+    find_java,
+)
 
 logger = logging.getLogger(__name__)
 
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
-_FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m')  # 25 MB less than with Java's default initial heap on a server
-_OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', HEAP_VARIABLE)  # ours could contradict the user's
+_FEW_QUERIES = (
+    '-XX:+UseSerialGC',
+    '-Xms16m',
+)  # 25 MB less than with Java's default initial heap on a server
+_OPTION_VARIABLES = (
+    'JAVA_TOOL_OPTIONS',
+    '_JAVA_OPTIONS',
+    HEAP_VARIABLE,
+)  # ours could contradict the user's
 # Lucene's messages about an index that a newer or a much older Lucene wrote
 _OTHER_LUCENE = (
     'indexCreatedVersionMajor is in the future',
@@ -45,18 +65,20 @@ def jvm_runs() -> bool:
 
 
 def start_jvm(extra_options: Sequence[str] = ()) -> None:
-    """Start the virtual machine with Anserini's jar, unless one is running; waits for the thread of `started_ahead`.
+    """Start the virtual machine with Anserini's jar, unless one is running; waits for the thread of
+    `started_ahead`.
 
-    `-Xrs` leaves Ctrl-C to Python, so that an interrupted command still removes its unfinished files. The maximum heap
-    is Java's default unless the environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). Raises JavaError
-    where no Java starts.
+    `-Xrs` leaves Ctrl-C to Python, so that an interrupted command still removes its unfinished
+    files. The maximum heap is Java's default unless the environment variable
+    PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). Raises JavaError where no Java starts.
     """
     if _ahead is not None and _ahead is not threading.current_thread():
         _ahead.join()
     with _starting:
         if jvm_runs():
             return
-        java, jar = find_java(), anserini_jar()
+        java = find_java()
+        jar = anserini_jar()
         with needs('pyjnius', "Lucene's indexes"):
             import jnius_config
         options = [*_options(java, jar), *extra_options]
@@ -71,16 +93,20 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
                 import jnius  # noqa: F401
         except Exception as error:
             reason = ' '.join([*said, str(error)]).strip()
-            raise JavaError(f'Java {java.version} in {java.home} did not start ({reason}): {INSTALL_JAVA}') from error
+            raise JavaError(
+                f'Java {java.version} in {java.home} did not start ({reason}): {INSTALL_JAVA}'
+            ) from error
         for line in said:
             if 'incubator modules' not in line:  # Java's notice about a module that we asked for
                 print(line, file=sys.stderr)
 
 
 def _check_memory(java: Java, options: Sequence[str]) -> None:
-    """Raises ExhaustedError where the memory of this process is limited (ulimit -v), and too little is left for Java.
+    """Raises ExhaustedError where the memory of this process is limited (ulimit -v), and too little
+    is left for Java.
 
-    A virtual machine that cannot get its memory ends the process that starts it, so another process tries it first.
+    A virtual machine that cannot get its memory ends the process that starts it, so another process
+    tries it first.
     """
     if sys.platform != 'linux':
         return
@@ -89,7 +115,10 @@ def _check_memory(java: Java, options: Sequence[str]) -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
         return
-    taken = int(Path('/proc/self/statm').read_text(encoding='ascii').split()[0]) * resource.getpagesize()
+    taken = (
+        int(Path('/proc/self/statm').read_text(encoding='ascii').split()[0])
+        * resource.getpagesize()
+    )
     left = max(0, limit - taken)
     trial = subprocess.run(
         [java.home / 'bin' / 'java', *options, '-version'],
@@ -99,18 +128,21 @@ def _check_memory(java: Java, options: Sequence[str]) -> None:
     )
     if trial.returncode:
         raise ExhaustedError(
-            f'the memory that this process may take is too small for Java ({left // 10**6} MB are left): '
+            f'the memory that this process may take is too small for Java ({left // 10**6} MB are '
+            f'left): '
             f'raise the limit (ulimit -v), or set {HEAP_VARIABLE}, to 512m say'
         )
 
 
 @contextmanager
 def started_ahead(few_queries: bool = False) -> Iterator[None]:
-    """A context in which a thread starts the virtual machine and loads the classes of every search with Lucene.
+    """A context in which a thread starts the virtual machine and loads the classes of every search
+    with Lucene.
 
-    That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and gets the error if
-    the start failed; leaving the context waits for it, too. With `few_queries`, for a process that ends soon, Java gets
-    a small initial heap and the collector that takes least memory, unless the user's environment has options of Java.
+    That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and
+    gets the error if the start failed; leaving the context waits for it, too. With `few_queries`,
+    for a process that ends soon, Java gets a small initial heap and the collector that takes least
+    memory, unless the user's environment has options of Java.
     """
 
     def load() -> None:
@@ -140,15 +172,22 @@ def _options(java: Java, jar: Path) -> list[str]:
         if not re.fullmatch(r'\d+[kmgKMG]?', heap):
             raise JavaError(f"{HEAP_VARIABLE} is '{heap}': expected a size such as 512m or 4g")
         options.append(f'-Xmx{heap}')
-    log_settings = jar.with_name('logging.properties')  # of Pyserini 2.x; with it, Lucene and SLF4J only warn
+    log_settings = jar.with_name(
+        'logging.properties'
+    )  # of Pyserini 2.x; with it, Lucene and SLF4J only warn
     if log_settings.is_file():
-        options += [f'-Djava.util.logging.config.file={log_settings}', '-Dslf4j.internal.verbosity=WARN']
+        options += [
+            f'-Djava.util.logging.config.file={log_settings}',
+            '-Dslf4j.internal.verbosity=WARN',
+        ]
     return options
 
 
 @contextmanager
 def _captured_stderr(lines: list[str]) -> Iterator[None]:
-    """Collect in `lines` what is written to file descriptor 2, by native code too; the caller decides what to show."""
+    """Collect in `lines` what is written to file descriptor 2, by native code too; the caller
+    decides what to show.
+    """
     sys.stderr.flush()
     with tempfile.TemporaryFile() as said:
         saved = os.dup(2)
@@ -163,7 +202,10 @@ def _captured_stderr(lines: list[str]) -> Iterator[None]:
 
 
 def java_class(name: str) -> Any:
-    """The Java class `name`; starts the virtual machine. Raises JavaError when the class is not in the jar."""
+    """The Java class `name`; starts the virtual machine.
+
+    Raises JavaError when the class is not in the jar.
+    """
     start_jvm()
     import jnius
 
@@ -171,18 +213,20 @@ def java_class(name: str) -> Any:
         return jnius.autoclass(name)
     except jnius.JavaException as error:
         raise JavaError(
-            f"Java has no class {name}: Anserini's jar is not the one that this version expects, or another program "
+            f"Java has no class {name}: Anserini's jar is not the one that this version expects, "
+            f'or another program '
             'part started Java without it: call start_jvm() first'
         ) from error
 
 
 @contextmanager
 def java_calls() -> Iterator[None]:
-    """A context for calls into Java: one thread at a time, detached from Java afterwards (except the main thread).
+    """A context for calls into Java: one thread at a time, detached from Java afterwards (except
+    the main thread).
 
-    pyjnius keeps a call's receiver and arguments in objects that all threads share, and lets other threads run
-    meanwhile; a thread that ends while attached to Java leaks its Java thread. Inside one call, Java itself may use
-    many threads.
+    pyjnius keeps a call's receiver and arguments in objects that all threads share, and lets other
+    threads run meanwhile; a thread that ends while attached to Java leaks its Java thread. Inside
+    one call, Java itself may use many threads.
     """
     with _calling:
         depth = getattr(_thread, 'depth', 0)
@@ -211,7 +255,9 @@ def java_reason(error: Exception) -> str:
 def quiet_java() -> None:
     """Show only warnings and errors of Anserini, and only errors of Lucene."""
     level = java_class('org.apache.logging.log4j.Level')
-    java_class('org.apache.logging.log4j.core.config.Configurator').setAllLevels('io.anserini', level.WARN)
+    java_class('org.apache.logging.log4j.core.config.Configurator').setAllLevels(
+        'io.anserini', level.WARN
+    )
     severe = java_class('java.util.logging.Level').SEVERE
     java_class('java.util.logging.Logger').getLogger('org.apache.lucene').setLevel(severe)
 
@@ -223,7 +269,9 @@ def lucene_major() -> int:
 
 
 def calling(method: Any, *arguments: Any) -> Any:
-    """The result of a Java method or constructor; raises its exceptions as JavaError or MismatchError of one line."""
+    """The result of a Java method or constructor; raises its exceptions as JavaError or
+    MismatchError of one line.
+    """
     import jnius
 
     try:
@@ -236,11 +284,17 @@ def _translated(error: Any) -> PyseriniRepbertError:
     reason = java_reason(error)
     if any(phrase in reason for phrase in _OTHER_LUCENE):
         return MismatchError(
-            f'the index was built by another Lucene than the {lucene_major()} of the installed Pyserini ({reason}): '
-            'build it again, or search it with the Pyserini that it was built with (1.6 has Lucene 9, 2.x has 10)'
+            f'the index was built by another Lucene than the {lucene_major()} of the installed '
+            f'Pyserini ({reason}): '
+            'build it again, or search it with the Pyserini that it was built with (1.6 has '
+            'Lucene 9, 2.x has 10)'
         )
     if 'without position data' in reason:
-        return MismatchError(f'the index has no positions, which SDM needs ({reason}): build it with `index lucene`')
+        return MismatchError(
+            f'the index has no positions, which SDM needs ({reason}): build it with `index lucene`'
+        )
     if error.classname == 'java.lang.OutOfMemoryError':
-        return JavaError(f'Java ran out of memory ({reason}): set PYSERINI_REPBERT_JAVA_HEAP, to 8g say')
+        return JavaError(
+            f'Java ran out of memory ({reason}): set PYSERINI_REPBERT_JAVA_HEAP, to 8g say'
+        )
     return JavaError(f'Lucene failed ({reason}): check the index with `doctor` or build it again')

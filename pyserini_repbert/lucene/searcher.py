@@ -1,7 +1,8 @@
-"""Sparse first stages on Lucene indexes: BM25, query likelihood, RM3, SDM; and the passages that an index stores.
+"""Sparse first stages on Lucene indexes: BM25, query likelihood, RM3, SDM; and the passages that an
+index stores.
 
-The searcher is Anserini's `SimpleSearcher`, the class that Pyserini's `LuceneSearcher` wraps; it is used without
-importing Pyserini's encoders, so that a sparse search starts in a second.
+The searcher is Anserini's `SimpleSearcher`, the class that Pyserini's `LuceneSearcher` wraps; it is
+used without importing Pyserini's encoders, so that a sparse search starts in a second.
 """
 
 from __future__ import annotations
@@ -20,44 +21,56 @@ from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings, default
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
 from pyserini_repbert.trace import Trace
 
-HITS_AT_ONCE = 100_000  # bounds the Java heap of a batch: Anserini holds the stored passage of every hit
-PASSAGE_FIELD = 'passage'  # the original text, in the raw JSON of an expanded or reweighted document
+HITS_AT_ONCE = (
+    100_000  # bounds the Java heap of a batch: Anserini holds the stored passage of every hit
+)
+PASSAGE_FIELD = (
+    'passage'  # the original text, in the raw JSON of an expanded or reweighted document
+)
 
 
 class LuceneSparseSearcher(Ranker):
     """Searches a Lucene index with the settings given at construction.
 
-    Threads may share a searcher: their calls wait for each other, and `batch_search(threads=…)` searches in parallel.
-    `index` is the index's folder, `size` how many passages it holds.
+    Threads may share a searcher: their calls wait for each other, and `batch_search(threads=…)`
+    searches in parallel. `index` is the index's folder, `size` how many passages it holds.
 
     Parameters
     ----------
     index : an index folder, or the name of a prebuilt index of Pyserini
-    settings : the scoring function and query expansion; default: BM25 with the k1 and b in the index's record (DeepCT's
-        has them), else 0.9 and 0.4
+    settings : the scoring function and query expansion; default: BM25 with the k1 and b in the
+        index's record (DeepCT's has them), else 0.9 and 0.4
     download : fetch a prebuilt index that is not here, instead of raising MissingResourceError
 
-    Raises MismatchError where RM3 needs what the index does not store, or another version of Lucene wrote the index.
+    Raises MismatchError where RM3 needs what the index does not store, or another version of Lucene
+    wrote the index.
     """
 
-    def __init__(self, index: StrPath, settings: SparseSettings | None = None, download: bool = False) -> None:
+    def __init__(
+        self, index: StrPath, settings: SparseSettings | None = None, download: bool = False
+    ) -> None:
         self.index = index_folder(index, download)
         self.settings = settings or default_settings(self.index)
         self.name = self.index.name
         with java_calls():
             quiet_java()
-            self._open_index = _OpenIndex(calling(java_class('io.anserini.search.SimpleSearcher'), str(self.index)))
+            self._open_index = _OpenIndex(
+                calling(java_class('io.anserini.search.SimpleSearcher'), str(self.index))
+            )
             self._list = java_class('java.util.ArrayList')
             self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
             self._analyzer = self._java.get_analyzer()
-            sdm = java_class('io.anserini.search.query.SdmQueryGenerator')  # terms 0.85, pairs 0.10, windows 0.05
+            sdm = java_class(
+                'io.anserini.search.query.SdmQueryGenerator'
+            )  # terms 0.85, pairs 0.10, windows 0.05
             self._generator = sdm() if self.settings.sdm else None
             self.size = int(self._java.get_total_num_docs())
             self._configure()
 
     def _configure(self) -> None:
         """Tell Anserini's searcher the settings, which copies of this searcher may have changed."""
-        settings, before = self.settings, self._open_index.settings
+        settings = self.settings
+        before = self._open_index.settings
         if before is not None and before.rm3:
             self._java.unset_rm3()
         self._open_index.settings = settings
@@ -68,18 +81,26 @@ class LuceneSparseSearcher(Ranker):
         if settings.rm3:
             rm3 = settings.rm3 if isinstance(settings.rm3, Rm3) else Rm3()
             self._java.set_rm3(
-                self._feedback_source(), rm3.fb_terms, rm3.fb_docs, float(rm3.original_query_weight), False, True
+                self._feedback_source(),
+                rm3.fb_terms,
+                rm3.fb_docs,
+                float(rm3.original_query_weight),
+                False,
+                True,
             )
 
     def _feedback_source(self) -> str | None:
-        """None when the index has document vectors, else the collection class that reads its raw passages."""
+        """None when the index has document vectors, else the collection class that reads its raw
+        passages.
+        """
         if self.size == 0 or self._java.reader.termVectors().get(0) is not None:
             return None
         raw = self._java.doc_raw(0)
         if raw is not None and raw.lstrip().startswith('{'):
             return 'JsonCollection'
         raise MismatchError(
-            f'index {self.index} has neither document vectors nor raw JSON, which RM3 needs: build it with them'
+            f'index {self.index} has neither document vectors nor raw JSON, which RM3 needs: '
+            f'build it with them'
         )
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
@@ -99,13 +120,21 @@ class LuceneSparseSearcher(Ranker):
         step = max(self.threads, HITS_AT_ONCE // max(k, 1))
         for start in range(0, len(asked), step):
             part = asked[start : start + step]
-            lists = (self._strings(topic.text for topic in part), self._strings(topic.qid for topic in part))
+            lists = (
+                self._strings(topic.text for topic in part),
+                self._strings(topic.qid for topic in part),
+            )
             hits = calling(self._java.batch_search, *first, *lists, k, self.threads)
-            run |= {str(entry.getKey()): _ranking(entry.getValue()) for entry in hits.entrySet().toArray()}
+            run |= {
+                str(entry.getKey()): _ranking(entry.getValue())
+                for entry in hits.entrySet().toArray()
+            }
         return run
 
     def _has_terms(self, query: str) -> bool:
-        """Whether the analyzer, which drops stopwords and punctuation, leaves any term of a query."""
+        """Whether the analyzer, which drops stopwords and punctuation, leaves any term of a
+        query.
+        """
         return bool(query.strip()) and not self._analyze(self._analyzer, query).isEmpty()
 
     def _strings(self, values: Any) -> Any:
@@ -120,16 +149,27 @@ class LuceneSparseSearcher(Ranker):
         Raises MismatchError when the index stores no text at all.
         """
         with java_calls():
-            stored = calling(self._java.batch_get_docs, self._strings(dict.fromkeys(docids)), self.threads)
-            texts = {str(entry.getKey()): _stored_text(entry.getValue()) for entry in stored.entrySet().toArray()}
+            stored = calling(
+                self._java.batch_get_docs, self._strings(dict.fromkeys(docids)), self.threads
+            )
+            texts = {
+                str(entry.getKey()): _stored_text(entry.getValue())
+                for entry in stored.entrySet().toArray()
+            }
         if texts and all(text is None for text in texts.values()):
-            raise MismatchError(f'index {self.index} stores no passages: build it with raw text, or give a corpus')
+            raise MismatchError(
+                f'index {self.index} stores no passages: build it with raw text, or give a corpus'
+            )
         return [texts.get(docid) for docid in docids]
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
-        """The raw documents as given to Lucene, in the order of `docids`; None for a docid that the index lacks."""
+        """The raw documents as given to Lucene, in the order of `docids`; None for a docid that
+        the index lacks.
+        """
         with java_calls():
-            return [calling(self._java.doc_raw, docid) for docid in docids]  # for few docids, faster than a thread pool
+            return [
+                calling(self._java.doc_raw, docid) for docid in docids
+            ]  # for few docids, faster than a thread pool
 
     def passages(self) -> Iterator[tuple[str, str | None]]:
         """(docid, stored passage or None) of the whole index, in Lucene's order."""
@@ -153,7 +193,9 @@ class LuceneSparseSearcher(Ranker):
 
 @dataclass
 class _OpenIndex:
-    """Anserini's searcher, which copies of a searcher share: closing one closes all; and the settings that it has."""
+    """Anserini's searcher, which copies of a searcher share: closing one closes all; and the
+    settings that it has.
+    """
 
     java: Any
     settings: SparseSettings | None = None
@@ -170,11 +212,15 @@ class _Closed:
 
 
 def index_folder(index: StrPath, download: bool = False) -> Path:
-    """The folder of a Lucene index, from its path or a prebuilt index's name; errors are those of the searcher."""
+    """The folder of a Lucene index, from its path or a prebuilt index's name; errors are those
+    of the searcher.
+    """
     folder = Path(index)
     if folder.is_dir():
         if not any(folder.glob('segments_*')):
-            raise InputError(f'folder {folder} holds no Lucene index: build one with `index lucene`')
+            raise InputError(
+                f'folder {folder} holds no Lucene index: build one with `index lucene`'
+            )
         return folder
     if folder.exists():
         raise InputError(f'{folder} is a file, the folder of a Lucene index was expected')
@@ -189,7 +235,9 @@ def _ranking(hits: Any) -> Ranking:
 
 
 def _stored_text(document: Any) -> str | None:
-    """A document's passage: `passage`, `contents` or `text` of its raw JSON, else stored contents, else raw text."""
+    """A document's passage: `passage`, `contents` or `text` of its raw JSON, else stored
+    contents, else raw text.
+    """
     raw = document.get('raw')
     if raw is not None and raw.lstrip().startswith('{'):
         try:

@@ -1,4 +1,6 @@
-"""Settings of Lucene searches: scoring function, feedback, dependence model; and an index's record of its variant."""
+"""Settings of Lucene searches: scoring function, feedback, dependence model; and an index's
+record of its variant.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class Rm3:
 
     def __post_init__(self) -> None:
         if self.fb_terms < 1 or self.fb_docs < 1 or not 0 <= self.original_query_weight <= 1:
-            raise InputError(f'{self}: expected at least one term and one document, and a weight from 0 to 1')
+            raise InputError(
+                f'{self}: expected at least one term and one document, and a weight from 0 to 1'
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,8 @@ class SparseSettings:
     k1, b : of BM25; the defaults are Anserini's; 0.82 and 0.68 are tuned for MS MARCO passages
     mu : of query likelihood
     rm3 : expand queries by RM3 feedback: False, True for Anserini's defaults, or parameters
-    sdm : sequential dependence model: terms, ordered pairs and pairs within a window, weighted as Anserini does
+    sdm : sequential dependence model: terms, ordered pairs and pairs within a window, weighted as
+        Anserini does
     """
 
     model: str = 'bm25'
@@ -49,13 +54,19 @@ class SparseSettings:
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
-            raise InputError(f"sparse model '{self.model}' is unknown: expected one of {', '.join(MODELS)}")
+            raise InputError(
+                f"sparse model '{self.model}' is unknown: expected one of {', '.join(MODELS)}"
+            )
         if self.k1 < 0 or not 0 <= self.b <= 1 or self.mu <= 0:
-            raise InputError(f'k1={self.k1} b={self.b} mu={self.mu}: expected k1 >= 0, b from 0 to 1, mu > 0')
+            raise InputError(
+                f'k1={self.k1} b={self.b} mu={self.mu}: expected k1 >= 0, b from 0 to 1, mu > 0'
+            )
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """The record of an index that this package built; empty for other indexes, and for a damaged record."""
+    """The record of an index that this package built; empty for other indexes, and for a damaged
+    record.
+    """
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
     except (OSError, ValueError, RecursionError):
@@ -64,7 +75,9 @@ def record_of(folder: Path) -> dict[str, Any]:
 
 
 def default_settings(folder: Path) -> SparseSettings:
-    """BM25 with the k1 and b in an index's record, or with Anserini's defaults where it has none."""
+    """BM25 with the k1 and b in an index's record, or with Anserini's defaults where it has
+    none.
+    """
     manifest = record_of(folder)
     try:
         return SparseSettings(k1=float(manifest['k1']), b=float(manifest['b']))
@@ -73,6 +86,8 @@ def default_settings(folder: Path) -> SparseSettings:
 
 
 def built_variant(folder: Path) -> str | None:
-    """The variant of an index ('bm25', 'deepct', 'epic-impact', …) by its own record; None without a record."""
+    """The variant of an index ('bm25', 'deepct', 'epic-impact', …) by its own record; None
+    without a record.
+    """
     variant = record_of(folder).get('variant')
     return variant if isinstance(variant, str) else None

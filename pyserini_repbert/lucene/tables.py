@@ -1,7 +1,9 @@
-"""The tables that Pyserini 2.x fetches: prebuilt indexes, topics and judgments by name; fetched once, then stored.
+"""The tables that Pyserini 2.x fetches: prebuilt indexes, topics and judgments by name; fetched
+once, then stored.
 
-Pyserini 2.x reads them from GitHub, five of them while it is imported and others when a name is looked up. Their
-addresses name a commit, so a copy never becomes outdated. Pyserini 1.6 ships its tables and fetches none.
+Pyserini 2.x reads them from GitHub, five of them while it is imported and others when a name is
+looked up. Their addresses name a commit, so a copy never becomes outdated. Pyserini 1.6 ships its
+tables and fetches none.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def tables_folder() -> Path:
 
 
 def keep_tables() -> None:
-    """From now on, urllib's `urlopen` reads Pyserini's tables from stored copies; other addresses as before."""
+    """From now on, urllib's `urlopen` reads Pyserini's tables from stored copies; other
+    addresses as before.
+    """
     urllib.request.install_opener(urllib.request.build_opener(_StoredTables))
 
 
@@ -54,12 +58,19 @@ class _StoredTables(urllib.request.BaseHandler):
 
 
 def _table(address: str, origin: str, name: str) -> bytes:
-    """The bytes of a table: from the user's copy, else the stored one, else the network; stored from then on."""
-    seed, kept = os.environ.get(SEED_VARIABLE), tables_folder() / origin / name
-    named, content = _whole(Path(seed) / name) if seed else None, _whole(kept)
+    """The bytes of a table: from the user's copy, else the stored one, else the network; stored
+    from then on.
+    """
+    seed = os.environ.get(SEED_VARIABLE)
+    kept = tables_folder() / origin / name
+    named = _whole(Path(seed) / name) if seed else None
+    content = _whole(kept)
     if content is None or (named is not None and named != content):
         content = named or _fetched(address, name)
-        with contextlib.suppress(OSError), atomic_file(kept, 'wb') as stream:  # a read-only cache only costs time
+        with (
+            contextlib.suppress(OSError),
+            atomic_file(kept, 'wb') as stream,
+        ):  # a read-only cache only costs time
             stream.write(content)
     return content
 
@@ -73,8 +84,10 @@ def _fetched(address: str, name: str) -> bytes:
         json.loads(content)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise MissingResourceError(
-            f'Pyserini 2.x needs one of its tables, {name}, which is neither kept here nor was fetched '
-            f'({getattr(error, "reason", error)}) from {address.removesuffix(name)}: run this once with a network, it '
+            f'Pyserini 2.x needs one of its tables, {name}, which is neither kept here nor was '
+            f'fetched '
+            f'({getattr(error, "reason", error)}) from {address.removesuffix(name)}: run this '
+            f'once with a network, it '
             f'is then kept in {tables_folder()}, or copy that folder from a machine that has it'
         ) from error
     return content

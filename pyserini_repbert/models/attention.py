@@ -1,7 +1,7 @@
 """The two ways of a batch through attention: padded rows, or all tokens in one row without padding.
 
-Packed tokens need PyTorch's `varlen_attn`, which runs on CUDA in half precision and has no dropout; all else is padded.
-Models take and give padded tensors either way.
+Packed tokens need PyTorch's `varlen_attn`, which runs on CUDA in half precision and has no dropout;
+all else is padded. Models take and give padded tensors either way.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _LARGEST_HEAD = 256  # of flash attention; its heads are multiples of 8
 class PaddedBatch:
     """n sequences in rows of one length; attention reads (n, length, heads, size).
 
-    `mask`, bool (n, length), is True where there is a token, and None where no sequence is padded. `dropout` is the
-    share of attention's weights that training drops, and None outside training.
+    `mask`, bool (n, length), is True where there is a token, and None where no sequence is padded.
+    `dropout` is the share of attention's weights that training drops, and None outside training.
     """
 
     def __init__(self, mask: Tensor | None, dropout: float | None) -> None:
@@ -46,7 +46,9 @@ class PaddedBatch:
         return hidden[:, :1]
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Attention's output, shaped as the queries, which are those of all tokens or of the first ones."""
+        """Attention's output, shaped as the queries, which are those of all tokens or of the
+        first ones.
+        """
         q, k, v = (tensor.transpose(1, 2) for tensor in (queries, keys, values))
         if self._dropout is not None and q.device.type == 'cpu' and q.dtype == torch.bfloat16:
             return _plain_attention(q, k, v, self._mask, self._dropout).transpose(1, 2)
@@ -58,10 +60,12 @@ class PaddedBatch:
 
 
 class PackedBatch:
-    """The tokens of n sequences in one row; attention reads (tokens, heads, size). Methods are those of `PaddedBatch`.
+    """The tokens of n sequences in one row; attention reads (tokens, heads, size).
 
-    `ids`, int64 (n, length), are on the device that computes. `mask`, bool (n, length), is best in the host's memory:
-    counting the tokens of a mask on a GPU waits for the GPU.
+    Methods are those of `PaddedBatch`.
+
+    `ids`, int64 (n, length), are on the device that computes. `mask`, bool (n, length), is best in
+    the host's memory: counting the tokens of a mask on a GPU waits for the GPU.
     """
 
     def __init__(self, ids: Tensor, mask: Tensor | None) -> None:
@@ -71,7 +75,9 @@ class PackedBatch:
         if mask is not None:
             self._places = on_device(mask.flatten().nonzero().squeeze(1), ids.device)
             bounds = functional.pad(mask.sum(dim=1).cumsum(0), (1, 0))
-        self._bounds = on_device(bounds.to(torch.int32), ids.device)  # where each sequence starts, and the end
+        self._bounds = on_device(
+            bounds.to(torch.int32), ids.device
+        )  # where each sequence starts, and the end
 
     def laid_out(self, hidden: Tensor) -> Tensor:
         """(tokens, h) from (n, length, h)."""
@@ -81,7 +87,9 @@ class PackedBatch:
     def padded(self, hidden: Tensor) -> Tensor:
         """(n, length, h), 0 at padding, from (tokens, h)."""
         if self._places is not None:
-            hidden = hidden.new_zeros(self._n * self._length, hidden.shape[1]).index_copy(0, self._places, hidden)
+            hidden = hidden.new_zeros(self._n * self._length, hidden.shape[1]).index_copy(
+                0, self._places, hidden
+            )
         return hidden.view(self._n, self._length, -1)
 
     def first(self, hidden: Tensor) -> Tensor:
@@ -89,13 +97,19 @@ class PackedBatch:
         return hidden[self._bounds[:-1]]
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Attention's output (tokens, heads, size), or (n, heads, size) for the queries of the first tokens."""
+        """Attention's output (tokens, heads, size), or (n, heads, size) for the queries of the
+        first tokens.
+        """
         from torch.nn.attention.varlen import varlen_attn
 
-        bounds, longest = self._bounds, self._length
+        bounds = self._bounds
+        longest = self._length
         if len(queries) < len(keys):
-            bounds, longest = torch.arange(self._n + 1, dtype=torch.int32, device=queries.device), 1
-        return cast(Tensor, varlen_attn(queries, keys, values, bounds, self._bounds, longest, self._length))
+            bounds = torch.arange(self._n + 1, dtype=torch.int32, device=queries.device)
+            longest = 1
+        return cast(
+            Tensor, varlen_attn(queries, keys, values, bounds, self._bounds, longest, self._length)
+        )
 
 
 def can_pack(device: torch.device, dtype: torch.dtype, head: int) -> bool:
@@ -114,17 +128,24 @@ def can_pack(device: torch.device, dtype: torch.dtype, head: int) -> bool:
 def _kernels(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[None]:
     """The kernels that attention may use.
 
-    On a CPU with AMX, fused attention packs inputs that are not float32 for AMX. Where `ATEN_CPU_CAPABILITY` forbids
-    AVX-512, no kernel packs (PyTorch 2.13: 'pack_vnni2 is only supported when avx512 is supported').
+    On a CPU with AMX, fused attention packs inputs that are not float32 for AMX. Where
+    `ATEN_CPU_CAPABILITY` forbids AVX-512, no kernel packs (PyTorch 2.13: 'pack_vnni2 is only
+    supported when avx512 is supported').
     """
     if device.type == 'cuda':
         return sdpa_kernel(_CUDA_KERNELS)
-    packs = device.type == 'cpu' and dtype is not torch.float32 and torch.cpu._is_amx_tile_supported()
+    packs = (
+        device.type == 'cpu' and dtype is not torch.float32 and torch.cpu._is_amx_tile_supported()
+    )
     return sdpa_kernel(SDPBackend.MATH) if packs and has_narrow_kernels() else nullcontext()
 
 
-def _plain_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """Attention as matrix products; on a CPU, the gradient of the fused kernel in bfloat16 takes half of a step."""
+def _plain_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float
+) -> Tensor:
+    """Attention as matrix products; on a CPU, the gradient of the fused kernel in bfloat16 takes
+    half of a step.
+    """
     scores = (q / q.shape[-1] ** 0.5) @ k.transpose(2, 3)
     if mask is not None:
         scores = scores + torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)

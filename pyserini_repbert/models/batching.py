@@ -1,7 +1,9 @@
-"""Running a model over sequences of different lengths: little padding, bounded memory, results in the given order.
+"""Running a model over sequences of different lengths: little padding, bounded memory, results in
+the given order.
 
-Sequences are sorted by length and cut into batches of at most `token_budget` padded tokens; the other sequences of a
-batch change a result by rounding only. A batch that does not fit into memory is split and tried again.
+Sequences are sorted by length and cut into batches of at most `token_budget` padded tokens; the
+other sequences of a batch change a result by rounding only. A batch that does not fit into memory
+is split and tried again.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ The mask is bool (n, length), best in the host's memory; None where nothing is p
 
 
 def length_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
-    """Positions in batches, shortest first; each has at most `token_budget` padded tokens, or a single sequence."""
+    """Positions in batches, shortest first; each has at most `token_budget` padded tokens, or a
+    single sequence.
+    """
     batches: list[list[int]] = []
     batch: list[int] = []
     for position in sorted(range(len(lengths)), key=lengths.__getitem__):
@@ -49,7 +53,8 @@ def collate(
     device: torch.device | str,
     places: Sequence[int] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The arguments of `Forward`, padded to the longest sequence; the ids on `device`, the mask in the host's memory.
+    """The arguments of `Forward`, padded to the longest sequence; the ids on `device`, the mask in
+    the host's memory.
 
     `places` are the sequences wanted; default: all.
     """
@@ -62,7 +67,11 @@ def collate(
     ids = np.where(real, inputs.input_ids[tokens], pad).astype(np.int64)
     types = np.where(real, inputs.token_type_ids[tokens], 0).astype(np.int64)
     mask = None if real.all() else torch.from_numpy(real)
-    return on_device(torch.from_numpy(ids), device), on_device(torch.from_numpy(types), device), mask
+    return (
+        on_device(torch.from_numpy(ids), device),
+        on_device(torch.from_numpy(types), device),
+        mask,
+    )
 
 
 def collate_chunks(
@@ -70,11 +79,15 @@ def collate_chunks(
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
     """`collate` for chunks, with the padding inside them masked, too.
 
-    The last tensor, int64 (wordpieces,), has the positions of the wordpieces in the flattened ids, chunk after chunk.
+    The last tensor, int64 (wordpieces,), has the positions of the wordpieces in the flattened ids,
+    chunk after chunk.
     """
     ids, types, mask = collate([chunk.sequence for chunk in chunks], pad, device)
     starts = range(1, ids.numel(), ids.shape[1])
-    places = [np.arange(start, start + chunk.n_pieces) for start, chunk in zip(starts, chunks, strict=True)]
+    places = [
+        np.arange(start, start + chunk.n_pieces)
+        for start, chunk in zip(starts, chunks, strict=True)
+    ]
     for row, chunk in enumerate(chunks):
         end = len(chunk.sequence.input_ids) - 1
         if chunk.n_pieces + 1 < end:
@@ -84,7 +97,9 @@ def collate_chunks(
 
 
 def arriving(output: Tensor) -> Callable[[], NDArray[np.float32]]:
-    """Starts copying a tensor to the host; the function returned waits for the copy, and gives it in float32."""
+    """Starts copying a tensor to the host; the function returned waits for the copy, and gives
+    it in float32.
+    """
     if output.device.type != 'cuda':
         here: NDArray[np.float32] = output.float().cpu().numpy()
         return lambda: here
@@ -109,11 +124,14 @@ def run_batched(
 ) -> NDArray[np.float32]:
     """The results of `forward` for all sequences, as in `run_positions`.
 
-    `pad` is the id of the padding token, `token_budget` the most padded tokens in a batch (default: `TOKEN_BUDGET`).
+    `pad` is the id of the padding token, `token_budget` the most padded tokens in a batch (default:
+    `TOKEN_BUDGET`).
     """
     inputs = ModelInputs.of(sequences)
     batches = length_batches(inputs.lengths.tolist(), usual_budget(token_budget, device))
-    return run_positions(lambda batch: forward(*collate(inputs, pad, device, batch)), batches, on_progress)
+    return run_positions(
+        lambda batch: forward(*collate(inputs, pad, device, batch)), batches, on_progress
+    )
 
 
 def usual_budget(token_budget: int | None, device: torch.device | str) -> int:
@@ -122,13 +140,17 @@ def usual_budget(token_budget: int | None, device: torch.device | str) -> int:
 
 
 def run_positions(
-    forward: Callable[[list[int]], Tensor], batches: Sequence[list[int]], on_progress: Progress = int
+    forward: Callable[[list[int]], Tensor],
+    batches: Sequence[list[int]],
+    on_progress: Progress = int,
 ) -> NDArray[np.float32]:
-    """The results of `forward` in the order of positions: float32 (n, …), empty (0,) for no positions.
+    """The results of `forward` in the order of positions: float32 (n, …), empty (0,) for no
+    positions.
 
-    `forward` gives a tensor (len(batch), …) for the positions in a batch; `batches` have all positions from 0 to n - 1,
-    each once. A GPU begins the next batch while results of earlier ones are still being copied to the host: there,
-    `on_progress` counts what has begun. Errors, and what is done where memory is short, are those of `in_batches`.
+    `forward` gives a tensor (len(batch), …) for the positions in a batch; `batches` have all
+    positions from 0 to n - 1, each once. A GPU begins the next batch while results of earlier ones
+    are still being copied to the host: there, `on_progress` counts what has begun. Errors, and what
+    is done where memory is short, are those of `in_batches`.
     """
     results: NDArray[np.float32] | None = None
     n_positions = sum(map(len, batches))
@@ -154,11 +176,15 @@ def run_positions(
 
 
 @torch.inference_mode()
-def in_batches(work: Callable[[list[int]], object], batches: Sequence[list[int]], on_progress: Progress = int) -> None:
-    """Call `work` with the positions in each batch; a batch that does not fit into the device's memory is halved.
+def in_batches(
+    work: Callable[[list[int]], object], batches: Sequence[list[int]], on_progress: Progress = int
+) -> None:
+    """Call `work` with the positions in each batch; a batch that does not fit into the device's
+    memory is halved.
 
-    `on_progress` is called with the number of positions done since the last call. Raises torch.OutOfMemoryError where a
-    single position does not fit. In a thread of `ahead` that was closed, it stops after a batch.
+    `on_progress` is called with the number of positions done since the last call. Raises
+    torch.OutOfMemoryError where a single position does not fit. In a thread of `ahead` that was
+    closed, it stops after a batch.
     """
     waiting = list(batches)[::-1]
     while waiting:
@@ -179,17 +205,21 @@ def in_batches(work: Callable[[list[int]], object], batches: Sequence[list[int]]
 
 _Item = TypeVar('_Item')
 _END: Any = object()
-_thread = threading.local()  # of a thread of `ahead`: `closed` says whether its results are no longer wanted
+_thread = (
+    threading.local()
+)  # of a thread of `ahead`: `closed` says whether its results are no longer wanted
 
 
 def ahead(items: Generator[_Item] | Iterator[_Item], n: int = 1) -> Generator[_Item]:
     """The same items; a thread makes up to `n` of them while those before are used.
 
-    An error in the thread is raised in place of the item. The thread ends, and a generator `items` is closed, when this
-    generator is.
+    An error in the thread is raised in place of the item. The thread ends, and a generator `items`
+    is closed, when this generator is.
     """
     closed = threading.Event()
-    with ThreadPoolExecutor(1, 'ahead', lambda: setattr(_thread, 'closed', closed.is_set)) as thread:
+    with ThreadPoolExecutor(
+        1, 'ahead', lambda: setattr(_thread, 'closed', closed.is_set)
+    ) as thread:
         try:
             coming = deque(thread.submit(next, items, _END) for _ in range(n))
             while (item := coming.popleft().result()) is not _END:

@@ -1,8 +1,9 @@
 """BERT (Devlin et al., 2019), the body of every model here.
 
-Modules are named as in Hugging Face's implementation, so that its checkpoints load and PEFT finds its layers. Our own
-implementation starts without importing transformers, returns any hidden layer, and skips work that ranking does not
-need: attention runs without a mask if a batch has no padding, and on GPUs without padding where it can (`attention`).
+Modules are named as in Hugging Face's implementation, so that its checkpoints load and PEFT finds
+its layers. Our own implementation starts without importing transformers, returns any hidden layer,
+and skips work that ranking does not need: attention runs without a mask if a batch has no padding,
+and on GPUs without padding where it can (`attention`).
 """
 
 from __future__ import annotations
@@ -56,23 +57,30 @@ class Bert(nn.Module):
         if isinstance(module, nn.Linear):
             nn.init.zeros_(module.bias)
 
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
+    ) -> Tensor:
         """The last layer's output, (n, length, h), of the weights' dtype.
 
-        `input_ids` and `token_type_ids` are int64 (n, length); `attention_mask`, bool (n, length), best in the host's
-        memory, is True where there is a token, and None where no sequence is padded. Raises InputError for sequences
-        longer than the positions of this BERT.
+        `input_ids` and `token_type_ids` are int64 (n, length); `attention_mask`, bool (n, length),
+        best in the host's memory, is True where there is a token, and None where no sequence is
+        padded. Raises InputError for sequences longer than the positions of this BERT.
         """
         batch = self._batch(input_ids, attention_mask)
         return batch.padded(deque(self._states(batch, input_ids, token_type_ids), maxlen=1).pop())
 
-    def first_token(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    def first_token(
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
+    ) -> Tensor:
         """The last layer's output at [CLS], (n, 1, h): equal to `forward(…)[:, :1]`, but faster.
 
-        The last layer is computed for [CLS] alone, which saves a tenth of the work of a BERT with six layers.
+        The last layer is computed for [CLS] alone, which saves a tenth of the work of a BERT with
+        six layers.
         """
         batch = self._batch(input_ids, attention_mask)
-        hidden = deque(self._states(batch, input_ids, token_type_ids, first_only=True), maxlen=1).pop()
+        hidden = deque(
+            self._states(batch, input_ids, token_type_ids, first_only=True), maxlen=1
+        ).pop()
         return hidden if hidden.dim() == 3 else hidden[:, None]
 
     def each_layer(
@@ -84,19 +92,25 @@ class Bert(nn.Module):
     ) -> Iterator[Tensor]:
         """The embedding output, then every layer's output, one at a time: (n, length, h) each.
 
-        `position_ids`, int64 (n, length), are for sequences whose positions do not simply count from 0.
+        `position_ids`, int64 (n, length), are for sequences whose positions do not simply count
+        from 0.
         """
         batch = self._batch(input_ids, attention_mask)
         return map(batch.padded, self._states(batch, input_ids, token_type_ids, position_ids))
 
     def _batch(self, input_ids: Tensor, attention_mask: Tensor | None) -> PaddedBatch | PackedBatch:
-        device, dtype = input_ids.device, self.embeddings.word_embeddings.weight.dtype
+        device = input_ids.device
+        dtype = self.embeddings.word_embeddings.weight.dtype
         if device.type == 'cuda' and torch.is_autocast_enabled('cuda'):
             dtype = torch.get_autocast_dtype('cuda')
         dropout = self.config.attention_probs_dropout_prob if self.training else None
-        if not dropout and can_pack(device, dtype, self.config.hidden_size // self.config.num_attention_heads):
+        if not dropout and can_pack(
+            device, dtype, self.config.hidden_size // self.config.num_attention_heads
+        ):
             return PackedBatch(input_ids, attention_mask)
-        return PaddedBatch(None if attention_mask is None else on_device(attention_mask, device), dropout)
+        return PaddedBatch(
+            None if attention_mask is None else on_device(attention_mask, device), dropout
+        )
 
     def _states(
         self,
@@ -106,7 +120,9 @@ class Bert(nn.Module):
         position_ids: Tensor | None = None,
         first_only: bool = False,
     ) -> Iterator[Tensor]:
-        """Hidden states as the batch lays them out; `first_only`: of the last layer, those of first tokens alone."""
+        """Hidden states as the batch lays them out; `first_only`: of the last layer, those of
+        first tokens alone.
+        """
         if input_ids.shape[1] > self.config.max_position_embeddings:
             raise InputError(
                 f'a sequence of {input_ids.shape[1]} tokens was given, this BERT has '
@@ -120,23 +136,31 @@ class Bert(nn.Module):
 
 
 class Embeddings(nn.Module):
-    """The embeddings of wordpieces, token types and positions, summed and normalised: (n, length) to (n, length, h)."""
+    """The embeddings of wordpieces, token types and positions, summed and normalised: (n,
+    length) to (n, length, h).
+    """
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         size = config.hidden_size
-        self.word_embeddings = nn.Embedding(config.vocab_size, size, padding_idx=config.pad_token_id)
+        self.word_embeddings = nn.Embedding(
+            config.vocab_size, size, padding_idx=config.pad_token_id
+        )
         self.position_embeddings = nn.Embedding(config.max_position_embeddings, size)
         self.token_type_embeddings = nn.Embedding(config.type_vocab_size, size)
         self.LayerNorm = nn.LayerNorm(size, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor, position_ids: Tensor | None = None) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor, position_ids: Tensor | None = None
+    ) -> Tensor:
         if position_ids is None:
             positions = self.position_embeddings.weight[: input_ids.shape[1]]
         else:
             positions = self.position_embeddings(position_ids)
-        summed = self.word_embeddings(input_ids) + self.token_type_embeddings(token_type_ids) + positions
+        summed = (
+            self.word_embeddings(input_ids) + self.token_type_embeddings(token_type_ids) + positions
+        )
         return self.dropout(self.LayerNorm(summed))  # type: ignore[no-any-return]
 
 
@@ -148,15 +172,21 @@ class _SelfAttention(nn.Module):
         self.key = Linear(config.hidden_size, config.hidden_size)
         self.value = Linear(config.hidden_size, config.hidden_size)
 
-    def forward(self, hidden: Tensor, batch: PaddedBatch | PackedBatch, attending: Tensor) -> Tensor:
-        """Attention's output for `attending`, the hidden states of some positions, which attend to all of `hidden`."""
+    def forward(
+        self, hidden: Tensor, batch: PaddedBatch | PackedBatch, attending: Tensor
+    ) -> Tensor:
+        """Attention's output for `attending`, the hidden states of some positions, which attend
+        to all of `hidden`.
+        """
         pairs = ((self.query, attending), (self.key, hidden), (self.value, hidden))
         queries, keys, values = (layer(x).view(*x.shape[:-1], self.heads, -1) for layer, x in pairs)
         return batch.attend(queries, keys, values).reshape(attending.shape)
 
 
 class _Output(nn.Module):
-    """Dense layer, dropout, residual and layer norm, which follow attention and the feed-forward layer."""
+    """Dense layer, dropout, residual and layer norm, which follow attention and the feed-forward
+    layer.
+    """
 
     def __init__(self, size_in: int, config: BertConfig) -> None:
         super().__init__()
@@ -174,7 +204,9 @@ class _Attention(nn.Module):
         self.self = _SelfAttention(config)
         self.output = _Output(config.hidden_size, config)
 
-    def forward(self, hidden: Tensor, batch: PaddedBatch | PackedBatch, attending: Tensor) -> Tensor:
+    def forward(
+        self, hidden: Tensor, batch: PaddedBatch | PackedBatch, attending: Tensor
+    ) -> Tensor:
         return self.output(self.self(hidden, batch, attending), attending)  # type: ignore[no-any-return]
 
 
@@ -185,13 +217,17 @@ class _Intermediate(nn.Module):
         self.activation = ACTIVATIONS[config.hidden_act]
 
     def forward(self, hidden: Tensor) -> Tensor:
-        if self.activation is functional.gelu and isinstance(self.dense, Linear):  # no adapter around it
+        if self.activation is functional.gelu and isinstance(
+            self.dense, Linear
+        ):  # no adapter around it
             return linear(hidden, self.dense.weight, self.dense.bias, gelu=True)
         return self.activation(self.dense(hidden))  # type: ignore[no-any-return, no-untyped-call]
 
 
 class Layer(nn.Module):
-    """Attention and feed-forward, on hidden states as the batch lays them out; with `first_only` for [CLS] alone."""
+    """Attention and feed-forward, on hidden states as the batch lays them out; with `first_only`
+    for [CLS] alone.
+    """
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -199,6 +235,8 @@ class Layer(nn.Module):
         self.intermediate = _Intermediate(config)
         self.output = _Output(config.intermediate_size, config)
 
-    def forward(self, hidden: Tensor, batch: PaddedBatch | PackedBatch, first_only: bool = False) -> Tensor:
+    def forward(
+        self, hidden: Tensor, batch: PaddedBatch | PackedBatch, first_only: bool = False
+    ) -> Tensor:
         attended = self.attention(hidden, batch, batch.first(hidden) if first_only else hidden)
         return self.output(self.intermediate(attended), attended)  # type: ignore[no-any-return]

@@ -1,4 +1,6 @@
-"""The configuration of a BERT: its values, the activations that are supported, and what `ranking` may say."""
+"""The configuration of a BERT: its values, the activations that are supported, and what
+`ranking` may say.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _Limit = Annotated[int, Field(ge=1, le=1_000_000)]  # wordpieces of a text
 
 @dataclass(frozen=True, config=ConfigDict(strict=True))
 class BertConfig:
-    """The sizes, dropout rates and other constants of a BERT, named as in Hugging Face's config.json."""
+    """The sizes, dropout rates and other constants of a BERT, named as in Hugging Face's
+    config.json.
+    """
 
     vocab_size: _Size = 30522
     hidden_size: _Size = 768
@@ -44,28 +48,51 @@ class BertConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> BertConfig:
-        """From the content of a config.json. Raises InputError for what is not supported, or what no BERT has."""
+        """From the content of a config.json.
+
+        Raises InputError for what is not supported, or what no BERT has.
+        """
         if values.get('model_type', 'bert') != 'bert':
-            raise InputError(f"model_type '{values['model_type']}' is not supported: a BERT checkpoint is expected")
+            raise InputError(
+                f"model_type '{values['model_type']}' is not supported: a BERT checkpoint is "
+                f'expected'
+            )
         if values.get('position_embedding_type', 'absolute') != 'absolute':
-            raise InputError(f"position_embedding_type '{values['position_embedding_type']}' is not supported")
+            raise InputError(
+                f"position_embedding_type '{values['position_embedding_type']}' is not supported"
+            )
         try:
-            given = {field.name: values[field.name] for field in fields(cls) if values.get(field.name) is not None}
+            given = {
+                field.name: values[field.name]
+                for field in fields(cls)
+                if values.get(field.name) is not None
+            }
             config = cls(**given)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise InputError(f'{first["loc"][0]} is {first["input"]!r}: {first["msg"]}') from error
         if config.pad_token_id >= config.vocab_size:
-            raise InputError(f'pad_token_id is {config.pad_token_id}, but there are {config.vocab_size} wordpieces')
+            raise InputError(
+                f'pad_token_id is {config.pad_token_id}, but there are {config.vocab_size} '
+                f'wordpieces'
+            )
         if config.hidden_act not in ACTIVATIONS:
-            raise InputError(f"hidden_act '{config.hidden_act}' is not supported: one of {', '.join(ACTIVATIONS)}")
+            raise InputError(
+                f"hidden_act '{config.hidden_act}' is not supported: one of "
+                f'{", ".join(ACTIVATIONS)}'
+            )
         if config.hidden_size % config.num_attention_heads:
-            raise InputError(f'hidden_size {config.hidden_size} is no multiple of {config.num_attention_heads} heads')
+            raise InputError(
+                f'hidden_size {config.hidden_size} is no multiple of {config.num_attention_heads} '
+                f'heads'
+            )
         return config
 
 
 class RankingObject(TypedDict, total=False):
-    """The types of what a `ranking` object in a config.json may hold; each system reads some of it."""
+    """The types of what a `ranking` object in a config.json may hold; each system reads some of
+    it.
+    """
 
     system: str
     variant: str

@@ -1,4 +1,6 @@
-"""The models of monoBERT and duoBERT: BERT over query and candidates together, a linear layer over the pooled [CLS]."""
+"""The models of monoBERT and duoBERT: BERT over query and candidates together, a linear layer
+over the pooled [CLS].
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,18 @@ from torch import Tensor, nn
 from pyserini_repbert.models.bert import Bert, Pooler
 from pyserini_repbert.models.bert_config import BertConfig
 
-MONOBERT, DUOBERT = 'monobert', 'duobert'  # systems
+# systems
+MONOBERT = 'monobert'
+DUOBERT = 'duobert'
 SEGMENTS = 3  # query, candidate i, candidate j
 
 
 class CrossEncoder(nn.Module):
-    """BERT with its pooler, dropout and a linear classifier; names as in BertForSequenceClassification.
+    """BERT with its pooler, dropout and a linear classifier; names as in
+    BertForSequenceClassification.
 
-    `labels` is the number of logits: 2 (index 1 is "relevant"), or 1 (the log-odds of relevance), as in cross-encoders
-    of sentence-transformers.
+    `labels` is the number of logits: 2 (index 1 is "relevant"), or 1 (the log-odds of relevance),
+    as in cross-encoders of sentence-transformers.
     """
 
     def __init__(self, config: BertConfig, labels: int = 2) -> None:
@@ -31,10 +36,13 @@ class CrossEncoder(nn.Module):
         nn.init.normal_(self.classifier.weight, std=config.initializer_range)
         nn.init.zeros_(self.classifier.bias)
 
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
+    ) -> Tensor:
         """Logits, float32 (n, labels); parameters and errors are those of `Bert.forward`.
 
-        The head computes in float32 whatever the body's dtype: rounding logits would tie candidates.
+        The head computes in float32 whatever the body's dtype: rounding logits would tie
+        candidates.
         """
         first = self.bert.first_token(input_ids, token_type_ids, attention_mask)
         pooled = cast(Pooler, self.bert.pooler)(first.to(self.classifier.weight.dtype))
@@ -42,7 +50,9 @@ class CrossEncoder(nn.Module):
         return logits.float()
 
     def to_device(self, device: torch.device, dtype: torch.dtype) -> CrossEncoder:
-        """Move to `device`; embeddings and layers become `dtype`, pooler and classifier stay in float32."""
+        """Move to `device`; embeddings and layers become `dtype`, pooler and classifier stay in
+        float32.
+        """
         self.to(device)
         self.bert.embeddings.to(dtype=dtype)
         self.bert.encoder.to(dtype=dtype)
@@ -56,31 +66,36 @@ def logit_differences(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def log_probabilities(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log p of relevance, the log-softmax of two logits, from their differences: float64 of the same shape.
+    """log p of relevance, the log-softmax of two logits, from their differences: float64 of the
+    same shape.
 
-    Unlike p, which is 1.0 in float64 for differences from 37 on, log p ≈ -exp(-difference) grows strictly with the
-    difference up to 700. NaN stays NaN.
+    Unlike p, which is 1.0 in float64 for differences from 37 on, log p ≈ -exp(-difference) grows
+    strictly with the difference up to 700. NaN stays NaN.
     """
     with np.errstate(invalid='ignore'):  # NaN: the pair was not scored
         return -np.logaddexp(0.0, -differences)
 
 
 class DuoBert(CrossEncoder):
-    """duoBERT, the pairwise classifier (Nogueira et al., 2019, section 3.3, https://arxiv.org/abs/1910.14424).
+    """duoBERT, the pairwise classifier (Nogueira et al., 2019, section 3.3,
+    https://arxiv.org/abs/1910.14424).
 
-    Use it as a last stage, on the few dozen best candidates of monoBERT: k candidates take k(k - 1) model inputs.
-    Token type 0: `[CLS] query [SEP]`, 1: `candidate i [SEP]`, 2: `candidate j [SEP]`.
+    Use it as a last stage, on the few dozen best candidates of monoBERT: k candidates take k(k - 1)
+    model inputs. Token type 0: `[CLS] query [SEP]`, 1: `candidate i [SEP]`, 2: `candidate j [SEP]`.
     """
 
     def with_three_segments(self) -> DuoBert:
         """This model, changed in place: a body of two token types gets a third embedding, of zeros.
 
-        The authors' TensorFlow code looks token types up with a one-hot product, which silently gives a zero vector for
-        a type beyond the table: checkpoints of two token types were trained with that.
+        The authors' TensorFlow code looks token types up with a one-hot product, which silently
+        gives a zero vector for a type beyond the table: checkpoints of two token types were trained
+        with that.
         """
         old = self.bert.embeddings.token_type_embeddings
         if old.num_embeddings < SEGMENTS:
-            new = nn.Embedding(SEGMENTS, old.embedding_dim, device=old.weight.device, dtype=old.weight.dtype)
+            new = nn.Embedding(
+                SEGMENTS, old.embedding_dim, device=old.weight.device, dtype=old.weight.dtype
+            )
             with torch.no_grad():
                 new.weight.zero_()
                 new.weight[: old.num_embeddings] = old.weight
@@ -91,6 +106,7 @@ class DuoBert(CrossEncoder):
 class MonoBert(CrossEncoder):
     """monoBERT, the pointwise relevance classifier (Nogueira et al., 2019, section 3.2).
 
-    Use it as a second stage, on hundreds of candidates of a first stage: one model input each. Token type 0 for
-    `[CLS] query [SEP]`, 1 for `candidate [SEP]`. Cross-encoders of sentence-transformers have the same form.
+    Use it as a second stage, on hundreds of candidates of a first stage: one model input each.
+    Token type 0 for `[CLS] query [SEP]`, 1 for `candidate [SEP]`. Cross-encoders of
+    sentence-transformers have the same form.
     """

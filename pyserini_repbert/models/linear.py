@@ -22,7 +22,9 @@ class Linear(nn.Linear):
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, gelu: bool = False) -> Tensor:
-    """x W' + b: (…, m) from x (…, n), weight (m, n) and bias (m,); with `gelu`, that function of it."""
+    """x W' + b: (…, m) from x (…, n), weight (m, n) and bias (m,); with `gelu`, that function of
+    it.
+    """
     on_cpu = x.dtype == weight.dtype == torch.float32 and x.device.type == 'cpu' and x.numel() > 0
     learns = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
     if on_cpu and _onednn_is_faster() and not learns and not torch.compiler.is_compiling():

@@ -7,11 +7,17 @@ import torch
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 
-_NARROW = ('NO AVX', 'DEFAULT', 'AVX2')  # CPU capabilities without AVX-512; ATEN_CPU_CAPABILITY can set them
+_NARROW = (
+    'NO AVX',
+    'DEFAULT',
+    'AVX2',
+)  # CPU capabilities without AVX-512; ATEN_CPU_CAPABILITY can set them
 
 
 class Precision(Choice, what='precision'):
-    """The dtype of a model's weights and activations; its scores and embeddings are always float32."""
+    """The dtype of a model's weights and activations; its scores and embeddings are always
+    float32.
+    """
 
     FLOAT32 = 'float32'
     BFLOAT16 = 'bfloat16'
@@ -19,7 +25,9 @@ class Precision(Choice, what='precision'):
     AUTO = 'auto'
 
     def on(self, device: torch.device) -> Precision:
-        """The precision for a device: 'auto' is bfloat16 where the device computes in it natively, else float32."""
+        """The precision for a device: 'auto' is bfloat16 where the device computes in it
+        natively, else float32.
+        """
         if self is not Precision.AUTO:
             return self
         return Precision.BFLOAT16 if has_native_bfloat16(device) else Precision.FLOAT32
@@ -30,7 +38,8 @@ class Precision(Choice, what='precision'):
 
 
 def has_native_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 is faster than float32: on CPUs with AVX512-BF16 or AMX, on NVIDIA GPUs from Ampere on.
+    """Whether bfloat16 is faster than float32: on CPUs with AVX512-BF16 or AMX, on NVIDIA GPUs from
+    Ampere on.
 
     False on such a CPU, too, if `ATEN_CPU_CAPABILITY` keeps PyTorch's kernels from using AVX-512.
     """
@@ -42,26 +51,33 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
 
 def bfloat16_gain(device: torch.device) -> str:
-    """How much faster models run in bfloat16 than in float32, in words: '2x to 3x'; '' if they do not."""
+    """How much faster models run in bfloat16 than in float32, in words: '2x to 3x'; '' if they
+    do not.
+    """
     if not has_native_bfloat16(device):
         return ''
     return '2x to 3x' if device.type == 'cpu' else 'several times'
 
 
 def has_narrow_kernels() -> bool:
-    """Whether PyTorch's own kernels compute without AVX-512: the CPU has none, or `ATEN_CPU_CAPABILITY` forbids it."""
+    """Whether PyTorch's own kernels compute without AVX-512: the CPU has none, or
+    `ATEN_CPU_CAPABILITY` forbids it.
+    """
     return torch.backends.cpu.get_cpu_capability() in _NARROW
 
 
 def on_device(tensor: torch.Tensor, device: torch.device | str) -> torch.Tensor:
-    """The tensor on `device`; the copy from the host's memory to a GPU does not wait for the GPU."""
+    """The tensor on `device`; the copy from the host's memory to a GPU does not wait for the
+    GPU.
+    """
     if torch.device(device).type == 'cuda' and tensor.device.type == 'cpu':
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
 
 
 def usable_device(name: str) -> torch.device:
-    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto': a GPU of CUDA where there is one, else the CPU.
+    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto': a GPU of CUDA where there is one, else
+    the CPU.
 
     Raises InputError for a device that is unknown, or that this machine lacks.
     """
@@ -70,7 +86,9 @@ def usable_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise InputError(f"device '{name}' is unknown: expected auto, cpu, cuda, cuda:N or mps") from error
+        raise InputError(
+            f"device '{name}' is unknown: expected auto, cpu, cuda, cuda:N or mps"
+        ) from error
     available = {
         'cpu': True,
         'cuda': torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
@@ -78,6 +96,7 @@ def usable_device(name: str) -> torch.device:
     }
     if not available.get(device.type, False):
         raise InputError(
-            f"device '{name}' is not available: use 'cpu', or see the doctor command", parameters=('device',)
+            f"device '{name}' is not available: use 'cpu', or see the doctor command",
+            parameters=('device',),
         )
     return device

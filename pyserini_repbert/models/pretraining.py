@@ -1,4 +1,6 @@
-"""BERT with its two pre-training heads (Devlin et al., 2019, section 3.1): a base for every system."""
+"""BERT with its two pre-training heads (Devlin et al., 2019, section 3.1): a base for every
+system.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ class _Heads(nn.Module):
 
 
 class PreTrainedBert(nn.Module):
-    """Masked-LM and next-sentence prediction; names as in BertForPreTraining. The decoder is the word embeddings."""
+    """Masked-LM and next-sentence prediction; names as in BertForPreTraining.
+
+    The decoder is the word embeddings.
+    """
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -31,15 +36,23 @@ class PreTrainedBert(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(
-        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None, places: Tensor
+        self,
+        input_ids: Tensor,
+        token_type_ids: Tensor,
+        attention_mask: Tensor | None,
+        places: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """The logits of the wordpiece at each masked position, float32 (m, |V|), and of the next sentence, (n, 2).
+        """The logits of the wordpiece at each masked position, float32 (m, |V|), and of the next
+        sentence, (n, 2).
 
-        Index 0 of the latter is "the second text follows the first", as in BERT. `places`, int64 (m,), are the masked
-        positions in the flattened (n · length) input; the other parameters are those of `Bert.forward`.
+        Index 0 of the latter is "the second text follows the first", as in BERT. `places`, int64
+        (m,), are the masked positions in the flattened (n · length) input; the other parameters are
+        those of `Bert.forward`.
         """
         hidden = self.bert(input_ids, token_type_ids, attention_mask)
         masked = self.cls.predictions.transform(hidden.flatten(0, 1)[places])
-        words = functional.linear(masked, self.bert.embeddings.word_embeddings.weight, self.cls.predictions.bias)
+        words = functional.linear(
+            masked, self.bert.embeddings.word_embeddings.weight, self.cls.predictions.bias
+        )
         pooled = cast(Pooler, self.bert.pooler)(hidden)
         return words.float(), self.cls.seq_relationship(pooled).float()

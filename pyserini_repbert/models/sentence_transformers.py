@@ -20,10 +20,11 @@ _NO_PART = ('README.md', 'sha256sums')
 
 
 def open_model(kind: str, folder: StrPath, device: str, precision: Precision) -> Any:
-    """A model of the class `kind` of sentence-transformers, on `device`, in the dtype of `precision`.
+    """A model of the class `kind` of sentence-transformers, on `device`, in the dtype of
+    `precision`.
 
-    Raises MissingDependencyError without sentence-transformers from release 6 on, InputError for a folder that it
-    cannot open.
+    Raises MissingDependencyError without sentence-transformers from release 6 on, InputError for a
+    folder that it cannot open.
     """
     with needs('sentence-transformers', _PURPOSE, 'sentence-transformers'):
         import sentence_transformers
@@ -44,9 +45,13 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
             local_files_only=True,
             model_kwargs={'use_safetensors': True},
         )
-    except Exception as error:  # transformers, tokenizers and safetensors raise errors of many classes
+    except (
+        Exception
+    ) as error:  # transformers, tokenizers and safetensors raise errors of many classes
         why = ' '.join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"sentence-transformers cannot open '{folder}' without remote code: {why}") from error
+        raise InputError(
+            f"sentence-transformers cannot open '{folder}' without remote code: {why}"
+        ) from error
     return model.to(precision.dtype(place)).eval()
 
 
@@ -57,5 +62,11 @@ def folder_digest(folder: StrPath) -> str:
     """
     root = Path(folder)
     names = sorted(path.relative_to(root).as_posix() for path in root.rglob('*') if path.is_file())
-    parts = [name for name in names if not name.startswith('.') and '/.' not in name and name not in _NO_PART]
-    return hashlib.sha256('\n'.join(f'{digest(root / name)}  {name}' for name in parts).encode()).hexdigest()
+    parts = [
+        name
+        for name in names
+        if not name.startswith('.') and '/.' not in name and name not in _NO_PART
+    ]
+    return hashlib.sha256(
+        '\n'.join(f'{digest(root / name)}  {name}' for name in parts).encode()
+    ).hexdigest()

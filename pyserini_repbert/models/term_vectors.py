@@ -1,4 +1,6 @@
-"""Sparse vectors over a vocabulary: a single one, many in three arrays, and pruning to the largest weights."""
+"""Sparse vectors over a vocabulary: a single one, many in three arrays, and pruning to the
+largest weights.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,16 @@ class TermVector:
     weights: NDArray[np.float32]  # (m,)
 
     @classmethod
-    def summed(cls, terms: Sequence[int], weights: Sequence[float] | NDArray[np.float32]) -> TermVector:
-        """From term ids in any order; the weights of a repeated term are summed (EPIC section 2)."""
+    def summed(
+        cls, terms: Sequence[int], weights: Sequence[float] | NDArray[np.float32]
+    ) -> TermVector:
+        """From term ids in any order; the weights of a repeated term are summed (EPIC section
+        2).
+        """
         distinct, places = np.unique(np.asarray(terms, dtype=np.int64), return_inverse=True)
-        sums = np.bincount(places, weights=np.asarray(weights, dtype=np.float64), minlength=len(distinct))
+        sums = np.bincount(
+            places, weights=np.asarray(weights, dtype=np.float64), minlength=len(distinct)
+        )
         return cls(distinct, sums.astype(np.float32))
 
     def __len__(self) -> int:
@@ -67,14 +75,19 @@ class TermVectors(Sequence[TermVector]):
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> TermVector:  # type: ignore[override]
-        start, end = self.offsets[row], self.offsets[row + 1]
+        start = self.offsets[row]
+        end = self.offsets[row + 1]
         return TermVector(self.terms[start:end], self.weights[start:end])
 
 
-def largest(weights: NDArray[np.float32], r: int, terms: NDArray[np.int64] | None = None) -> TermVector:
-    """The r largest weights of a vector, 0 for all (EPIC section 3, 'pruning'); ties go to the lowest terms; no zeros.
+def largest(
+    weights: NDArray[np.float32], r: int, terms: NDArray[np.int64] | None = None
+) -> TermVector:
+    """The r largest weights of a vector, 0 for all (EPIC section 3, 'pruning'); ties go to the
+    lowest terms; no zeros.
 
-    `terms`, int64 (m,), ascending, are the term ids of `weights`, float32 (m,); by default 0 to m - 1.
+    `terms`, int64 (m,), ascending, are the term ids of `weights`, float32 (m,); by default 0 to m -
+    1.
     """
     kept = np.arange(len(weights))
     if 0 < r < len(weights):

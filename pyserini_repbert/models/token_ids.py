@@ -26,9 +26,15 @@ from pyserini_repbert.errors import InputError, PyseriniRepbertError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_TOKENISED_AT_ONCE = 256  # texts; bounds the memory of the tokenizer's encodings, which hold more than ids
-FEWEST, MOST = 64, 512  # texts that a worker gets at a time
-GROUPS_AHEAD = 2  # groups of texts in the workers; of 4,096 texts each, one keeps eight workers busy
+_TOKENISED_AT_ONCE = (
+    256  # texts; bounds the memory of the tokenizer's encodings, which hold more than ids
+)
+# texts that a worker gets at a time
+FEWEST = 64
+MOST = 512
+GROUPS_AHEAD = (
+    2  # groups of texts in the workers; of 4,096 texts each, one keeps eight workers busy
+)
 
 _Group = TypeVar('_Group')
 
@@ -45,12 +51,18 @@ class TokenIds:
 
 
 def tokenised(backend: Tokenizer, texts: Sequence[str]) -> TokenIds:
-    """The ids of texts. Raises InputError for what is not a text, or has characters that UTF-8 cannot hold."""
-    all_ids, lengths = array('i'), array('q')
+    """The ids of texts.
+
+    Raises InputError for what is not a text, or has characters that UTF-8 cannot hold.
+    """
+    all_ids = array('i')
+    lengths = array('q')
     for start in range(0, len(texts), _TOKENISED_AT_ONCE):
         part = list(texts[start : start + _TOKENISED_AT_ONCE])
         for text in part:
-            if not isinstance(text, str):  # tokenizers take a pair, too, and read both parts as one input
+            if not isinstance(
+                text, str
+            ):  # tokenizers take a pair, too, and read both parts as one input
                 raise InputError(f'a text was expected, {ascii(text)[:60]} was given')
         try:
             encodings = backend.encode_batch_fast(part, add_special_tokens=False)
@@ -58,7 +70,9 @@ def tokenised(backend: Tokenizer, texts: Sequence[str]) -> TokenIds:
             bad = next(filter(has_surrogates, part), None)
             if bad is None:
                 raise
-            raise InputError(f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it') from error
+            raise InputError(
+                f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it'
+            ) from error
         for encoding in encodings:
             ids = encoding.ids
             all_ids.fromlist(ids)
@@ -67,21 +81,26 @@ def tokenised(backend: Tokenizer, texts: Sequence[str]) -> TokenIds:
 
 
 class TokenizerWorkers:
-    """n processes that tokenise, each on one thread; they start with the first texts and end with this object.
+    """n processes that tokenise, each on one thread; they start with the first texts and end with
+    this object.
 
-    A call names one of the `tokenizers` by its place. `seconds` are those that the processes have worked, divided by n.
+    A call names one of the `tokenizers` by its place. `seconds` are those that the processes have
+    worked, divided by n.
     """
 
     def __init__(self, tokenizers: Sequence[Tokenizer], n: int) -> None:
         settings = [tokenizer.to_str() for tokenizer in tokenizers]
         self._pool = ProcessPoolExecutor(n, get_context('spawn'), _start, (settings,))
         weakref.finalize(self, self._pool.shutdown, cancel_futures=True)
-        self.n, self.seconds = n, 0.0
+        self.n = n
+        self.seconds = 0.0
 
     def stream(
         self, place: int, groups: Iterable[_Group], texts_of: Callable[[_Group], Sequence[str]]
     ) -> Iterator[tuple[_Group, TokenIds]]:
-        """Each group and the ids of its texts, in order; at most `GROUPS_AHEAD` groups are read ahead."""
+        """Each group and the ids of its texts, in order; at most `GROUPS_AHEAD` groups are read
+        ahead.
+        """
         ahead: deque[tuple[_Group, Callable[[], TokenIds]]] = deque()
         for group in groups:
             ahead.append((group, self.begun(place, texts_of(group))))
@@ -91,17 +110,25 @@ class TokenizerWorkers:
         yield from ((group, ids()) for group, ids in ahead)
 
     def begun(self, place: int, texts: Sequence[str]) -> Callable[[], TokenIds]:
-        """Begin with texts. The function returned waits for their ids, and raises what `tokenised` raises."""
+        """Begin with texts.
+
+        The function returned waits for their ids, and raises what `tokenised` raises.
+        """
         size = min(max(-(-len(texts) // self.n), FEWEST), MOST)
         with _one_line():
-            parts = [self._pool.submit(_answer, place, texts[i : i + size]) for i in range(0, len(texts), size)]
+            parts = [
+                self._pool.submit(_answer, place, texts[i : i + size])
+                for i in range(0, len(texts), size)
+            ]
 
         def joined() -> TokenIds:
             with _one_line():
                 answers = [part.result() for part in parts]
             self.seconds += sum(seconds for _, seconds in answers) / self.n
             ids = np.concatenate([np.empty(0, np.int32), *(answer.ids for answer, _ in answers)])
-            lengths = np.concatenate([np.empty(0, np.int64), *(answer.lengths for answer, _ in answers)])
+            lengths = np.concatenate(
+                [np.empty(0, np.int64), *(answer.lengths for answer, _ in answers)]
+            )
             return TokenIds(ids, lengths)
 
         return joined
@@ -111,9 +138,13 @@ class TokenizerWorkers:
 def _one_line() -> Iterator[None]:
     try:
         yield
-    except (BrokenProcessPool, OSError) as error:  # OSError: from the pipe of a pool that just broke
+    except (
+        BrokenProcessPool,
+        OSError,
+    ) as error:  # OSError: from the pipe of a pool that just broke
         raise PyseriniRepbertError(
-            'a process that tokenises was ended from outside (out of memory?): try again with fewer',
+            'a process that tokenises was ended from outside (out of memory?): try again with '
+            'fewer',
             parameters=('workers',),
         ) from error
 
@@ -125,7 +156,9 @@ def _start(settings: Sequence[str]) -> None:
     from tokenizers import Tokenizer
 
     os.environ['TOKENIZERS_PARALLELISM'] = 'false'
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches all processes; the first one ends the others
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _tokenizers.extend(map(Tokenizer.from_str, settings))
 

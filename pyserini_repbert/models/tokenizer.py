@@ -46,9 +46,15 @@ class ModelInputs:
         """These inputs; `ModelInputs` are returned as they are."""
         if isinstance(sequences, ModelInputs):
             return sequences
-        ids = np.fromiter(chain.from_iterable(sequence.input_ids for sequence in sequences), np.int32)
-        types = np.fromiter(chain.from_iterable(sequence.token_type_ids for sequence in sequences), np.uint8)
-        return cls(ids, types, np.array([len(sequence.input_ids) for sequence in sequences], np.int64))
+        ids = np.fromiter(
+            chain.from_iterable(sequence.input_ids for sequence in sequences), np.int32
+        )
+        types = np.fromiter(
+            chain.from_iterable(sequence.token_type_ids for sequence in sequences), np.uint8
+        )
+        return cls(
+            ids, types, np.array([len(sequence.input_ids) for sequence in sequences], np.int64)
+        )
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -60,7 +66,9 @@ class ModelInputs:
 
 
 class TokenChunk(NamedTuple):
-    """A chunk of a text: the model input, and how many wordpieces follow [CLS], padding not counted."""
+    """A chunk of a text: the model input, and how many wordpieces follow [CLS], padding not
+    counted.
+    """
 
     sequence: TokenSequence
     n_pieces: int
@@ -75,32 +83,49 @@ class WordPieceTokenizer:
         self.backend = tokenizer
         self.n_cut = 0  # texts that were longer than their limit
         self.seconds = 0.0  # that this process has spent on tokenising
-        self.workers: TokenizerWorkers | None = None  # processes that tokenise many texts; None: this process
+        self.workers: TokenizerWorkers | None = (
+            None  # processes that tokenise many texts; None: this process
+        )
         self.place = 0  # of this tokenizer among those that share the workers
-        ids: dict[str, Any] = {token: tokenizer.token_to_id(token) for token in ('[CLS]', '[SEP]', '[PAD]')}
+        ids: dict[str, Any] = {
+            token: tokenizer.token_to_id(token) for token in ('[CLS]', '[SEP]', '[PAD]')
+        }
         if missing := [token for token, number in ids.items() if number is None]:
-            raise DamagedFileError(f'the tokenizer has no {missing[0]}: a BERT vocabulary is expected')
+            raise DamagedFileError(
+                f'the tokenizer has no {missing[0]}: a BERT vocabulary is expected'
+            )
         self.cls, self.sep, self.pad = ids.values()
         self.vocab_size = tokenizer.get_vocab_size()
 
     @classmethod
     def from_folder(cls, folder: Path) -> WordPieceTokenizer:
-        """From `tokenizer.json`, or from `vocab.txt` (lower-casing unless tokenizer_config.json says otherwise)."""
+        """From `tokenizer.json`, or from `vocab.txt` (lower-casing unless tokenizer_config.json
+        says otherwise).
+        """
         from tokenizers import Tokenizer
 
-        whole, vocabulary = folder / 'tokenizer.json', folder / 'vocab.txt'
+        whole = folder / 'tokenizer.json'
+        vocabulary = folder / 'vocab.txt'
         if whole.is_file():
             try:
                 tokenizer = Tokenizer.from_file(str(whole))
-            except Exception as error:  # tokenizers raises plain Exception for a file that it cannot parse
-                raise DamagedFileError(f'{whole} is not a tokenizer ({error}): fetch the checkpoint again') from error
+            except (
+                Exception
+            ) as error:  # tokenizers raises plain Exception for a file that it cannot parse
+                raise DamagedFileError(
+                    f'{whole} is not a tokenizer ({error}): fetch the checkpoint again'
+                ) from error
             return cls(tokenizer)
         if not vocabulary.is_file():
-            raise InputError(f'checkpoint {folder} has no tokenizer: expected tokenizer.json or vocab.txt')
+            raise InputError(
+                f'checkpoint {folder} has no tokenizer: expected tokenizer.json or vocab.txt'
+            )
         settings = folder / 'tokenizer_config.json'
         lowercase = read_object(settings).get('do_lower_case', True) if settings.is_file() else True
         if not isinstance(lowercase, bool):
-            raise DamagedFileError(f'{settings}: do_lower_case is {lowercase!r}, true or false was expected')
+            raise DamagedFileError(
+                f'{settings}: do_lower_case is {lowercase!r}, true or false was expected'
+            )
         return cls.from_vocabulary(vocabulary, lowercase)
 
     @classmethod
@@ -111,16 +136,24 @@ class WordPieceTokenizer:
         try:
             pieces = vocabulary.read_text(encoding='utf-8').split('\n')
         except UnicodeDecodeError as error:
-            raise DamagedFileError(f'{vocabulary} is not UTF-8 ({error}): fetch the checkpoint again') from error
-        ids = {piece: number for number, piece in enumerate(pieces[:-1] if not pieces[-1] else pieces)}
-        tokenizer = Tokenizer(models.WordPiece(ids, unk_token='[UNK]', max_input_chars_per_word=100))
+            raise DamagedFileError(
+                f'{vocabulary} is not UTF-8 ({error}): fetch the checkpoint again'
+            ) from error
+        ids = {
+            piece: number for number, piece in enumerate(pieces[:-1] if not pieces[-1] else pieces)
+        }
+        tokenizer = Tokenizer(
+            models.WordPiece(ids, unk_token='[UNK]', max_input_chars_per_word=100)
+        )
         tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         tokenizer.add_special_tokens([token for token in _SPECIAL_TOKENS if token in ids])
         return cls(tokenizer)
 
     def flat_ids(self, texts: Sequence[str] | TokenIds) -> TokenIds:
-        """The wordpiece ids of each text, without special tokens, not truncated; ids are returned as they are."""
+        """The wordpiece ids of each text, without special tokens, not truncated; ids are
+        returned as they are.
+        """
         if isinstance(texts, TokenIds):
             return texts
         if self.workers is not None and len(texts) >= FEWEST:
@@ -141,7 +174,9 @@ class WordPieceTokenizer:
         return [self.backend.id_to_token(number) or '[UNK]' for number in ids]
 
     def single(self, texts: Sequence[str] | TokenIds, limit: int, token_type: int) -> ModelInputs:
-        """`[CLS] text [SEP]` for each text, cut to its first `limit` wordpieces (special tokens not counted)."""
+        """`[CLS] text [SEP]` for each text, cut to its first `limit` wordpieces (special tokens
+        not counted).
+        """
         texts = self.flat_ids(texts)
         lengths = np.minimum(texts.lengths, limit)
         self.n_cut += int((texts.lengths > limit).sum())
@@ -149,15 +184,20 @@ class WordPieceTokenizer:
         ids = np.empty(ends[-1] if len(ends) else 0, np.int32)
         text = np.ones(len(ids), bool)  # where wordpieces go
         for place, token in ((ends - lengths - 2, self.cls), (ends - 1, self.sep)):
-            ids[place], text[place] = token, False
-        offsets = np.arange(len(texts.ids)) - np.repeat(np.cumsum(texts.lengths) - texts.lengths, texts.lengths)
+            ids[place] = token
+            text[place] = False
+        offsets = np.arange(len(texts.ids)) - np.repeat(
+            np.cumsum(texts.lengths) - texts.lengths, texts.lengths
+        )
         ids[text] = texts.ids[offsets < limit]
         return ModelInputs(ids, np.full(len(ids), token_type, np.uint8), lengths + 2)
 
     def chunks(self, ids: Sequence[int], size: int, token_type: int) -> list[TokenChunk]:
-        """A text's ids as the fewest `[CLS] chunk [SEP]` of at most `size` wordpieces each; none for an empty text.
+        """A text's ids as the fewest `[CLS] chunk [SEP]` of at most `size` wordpieces each; none
+        for an empty text.
 
-        Chunks are equally long: the last one is padded before its [SEP], as in the code of EPIC's authors.
+        Chunks are equally long: the last one is padded before its [SEP], as in the code of EPIC's
+        authors.
         """
         number = -(-len(ids) // size)
         width = -(-len(ids) // number) if number else 0
@@ -170,15 +210,20 @@ class WordPieceTokenizer:
 
 
 def share_workers(tokenizers: Sequence[WordPieceTokenizer], n: int) -> None:
-    """Let `n` processes tokenise for all of these tokenizers; 0: each tokenises where it is called."""
+    """Let `n` processes tokenise for all of these tokenizers; 0: each tokenises where it is
+    called.
+    """
     if n and tokenizers:
         workers = TokenizerWorkers([tokenizer.backend for tokenizer in tokenizers], n)
         for place, tokenizer in enumerate(tokenizers):
-            tokenizer.workers, tokenizer.place = workers, place
+            tokenizer.workers = workers
+            tokenizer.place = place
 
 
 def usual_workers(device: str) -> int:
-    """How many processes tokenise by default: for a GPU one for each other core, as many as it can use; else none."""
+    """How many processes tokenise by default: for a GPU one for each other core, as many as it
+    can use; else none.
+    """
     import torch
 
     cores = len(os.sched_getaffinity(0)) if sys.platform == 'linux' else os.cpu_count() or 1

@@ -1,1 +1,3 @@
-"""Resolvers of names that users type, one each for corpora, topics, judgments, indexes, sparse techniques, texts."""
+"""Resolvers of names that users type, one each for corpora, topics, judgments, indexes, sparse
+techniques, texts.
+"""

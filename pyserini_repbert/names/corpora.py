@@ -1,4 +1,6 @@
-"""Corpora by name: files, ir_datasets, the passages of a Lucene index, the collections of the catalog."""
+"""Corpora by name: files, ir_datasets, the passages of a Lucene index, the collections of the
+catalog.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +31,18 @@ def open_corpus(
 
     Parameters
     ----------
-    source : a file or a folder of files, `ir_datasets:ID`, a Lucene index folder, or a collection of the catalog, which
-        is downloaded if it is not here and downloads are allowed
-    fmt : 'jsonl', 'tsv', 'trec', 'cedr', 'html', 'trec-disks', 'clueweb', 'ir_datasets', 'lucene', or 'auto':
-        recognised by the files in a folder, a file's name or its first bytes
-    fields : for JSON lines: the text fields, joined by a space (default: `contents`, else `title` and `text`)
-    on_error : 'refuse': an InputError at the first unusable line, when the corpus is read; 'skip': warnings, counted
+    source : a file or a folder of files, `ir_datasets:ID`, a Lucene index folder, or a collection
+        of the catalog, which is downloaded if it is not here and downloads are allowed
+    fmt : 'jsonl', 'tsv', 'trec', 'cedr', 'html', 'trec-disks', 'clueweb', 'ir_datasets', 'lucene',
+        or 'auto': recognised by the files in a folder, a file's name or its first bytes
+    fields : for JSON lines: the text fields, joined by a space (default: `contents`, else `title`
+        and `text`)
+    on_error : 'refuse': an InputError at the first unusable line, when the corpus is read; 'skip':
+        warnings, counted
     keep_empty : accept passages without text
 
-    Raises InputError for a source that is none of these, an unknown format, a folder without corpus files.
+    Raises InputError for a source that is none of these, an unknown format, a folder without corpus
+    files.
     """
     name = str(source)
     if fmt == 'ir_datasets' or name.startswith(IR_DATASETS):
@@ -47,7 +52,8 @@ def open_corpus(
         if entry is None:
             known = catalog.entries('collections')
             raise InputError(
-                f'corpus {name} does not exist{catalog.did_you_mean(name, known)}: give a file, a folder, '
+                f'corpus {name} does not exist{catalog.did_you_mean(name, known)}: give a file, a '
+                f'folder, '
                 f'ir_datasets:ID, or a collection of the catalog ({", ".join(known)})'
             )
         source = collection_file(entry)
@@ -79,12 +85,18 @@ def collection_file(entry: catalog.Entry) -> Path:
 def _unpack(archive: Path, member: str, target: Path) -> None:
     try:
         with tarfile.open(archive) as packed:
-            archived = next((item for item in packed if item.isreg() and Path(item.name).name == member), None)
+            archived = next(
+                (item for item in packed if item.isreg() and Path(item.name).name == member), None
+            )
             stream = packed.extractfile(archived) if archived else None
             if stream is None:
-                raise DamagedFileError(f'{archive} holds no file {member}: delete it and fetch it again')
+                raise DamagedFileError(
+                    f'{archive} holds no file {member}: delete it and fetch it again'
+                )
             with atomic_file(target, 'wb') as unpacked:
                 shutil.copyfileobj(stream, unpacked, 1 << 20)
     except ARCHIVE_ERRORS as error:
         why = '; '.join(str(error).splitlines())
-        raise DamagedFileError(f'{archive} is not a whole archive ({why}): delete it and fetch it again') from error
+        raise DamagedFileError(
+            f'{archive} is not a whole archive ({why}): delete it and fetch it again'
+        ) from error

@@ -1,4 +1,6 @@
-"""Indexes by name: their folders, whether they hold what the catalog says, and building those that are missing."""
+"""Indexes by name: their folders, whether they hold what the catalog says, and building those
+that are missing.
+"""
 
 from __future__ import annotations
 
@@ -39,31 +41,41 @@ class NamedIndex:
         digest = over_shards([shard.corpus_sha256 for shard in manifest.shards])
         if wrong := self.difference(manifest.count, digest):
             raise MismatchError(
-                f"{self.folder} {wrong}, so it is not the catalog's index '{self.entry.name}': move it to a folder of "
+                f"{self.folder} {wrong}, so it is not the catalog's index '{self.entry.name}': "
+                f'move it to a folder of '
                 f"your own and search it there, then build '{self.entry.name}' again",
                 parameters=('index',),
             )
 
     def check_corpus(self, corpus: Corpus) -> None:
-        """Raises MismatchError for a corpus that is not the catalog's collection; reads the corpus once."""
+        """Raises MismatchError for a corpus that is not the catalog's collection; reads the
+        corpus once.
+        """
         shards: list[str] = []
-        count, seen = 0, hashlib.sha256()
+        count = 0
+        seen = hashlib.sha256()
         for passage in corpus:
             count += 1
             seen.update(digested(passage))
             if count % SHARD_SIZE == 0:
                 shards.append(seen.hexdigest())
                 seen = hashlib.sha256()
-        digest = over_shards([*shards, seen.hexdigest()] if count % SHARD_SIZE or not count else shards)
+        digest = over_shards(
+            [*shards, seen.hexdigest()] if count % SHARD_SIZE or not count else shards
+        )
         if wrong := self.difference(count, digest):
             raise MismatchError(
-                f"corpus {corpus.name} {wrong}, so it cannot become the catalog's index '{self.entry.name}': encode it "
-                f"with '{self.encoder}' into a folder of your own, its texts stored, and search that folder",
+                f"corpus {corpus.name} {wrong}, so it cannot become the catalog's index "
+                f"'{self.entry.name}': encode it "
+                f"with '{self.encoder}' into a folder of your own, its texts stored, and search "
+                f'that folder',
                 parameters=('index',),
             )
 
     def difference(self, count: int, digest: str) -> str | None:
-        """How passages differ from the collection's, by number or by digest where the catalog pins one; else None."""
+        """How passages differ from the collection's, by number or by digest where the catalog
+        pins one; else None.
+        """
         expected = int(self.collection.values['passages'])
         if count != expected:
             return f"has {count:,} passages, collection '{self.collection.name}' has {expected:,}"
@@ -85,8 +97,8 @@ def over_shards(digests: Sequence[str]) -> str:
 def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
     """The index that a path or a name means: a catalog index, or an existing folder.
 
-    A catalog index is that of `encoder`, by default the encoder that the catalog names. Raises UnknownNameError, with
-    the nearest names, for anything else.
+    A catalog index is that of `encoder`, by default the encoder that the catalog names. Raises
+    UnknownNameError, with the nearest names, for anything else.
     """
     if catalog.find('indexes', index) is None and Path(index).exists():
         return Path(index)
@@ -96,7 +108,9 @@ def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
 
 
 def _label(encoder: str) -> str:
-    """The part of a folder's name that stands for the encoder; a shipped encoder's changes when it is retrained."""
+    """The part of a folder's name that stands for the encoder; a shipped encoder's changes when
+    it is retrained.
+    """
     entry = catalog.find('encoders', encoder)
     if entry is None:
         return Path(encoder).resolve().as_posix().strip('/').replace('/', '-')
@@ -106,27 +120,38 @@ def _label(encoder: str) -> str:
 
 def _requirements(named: NamedIndex) -> str:
     """What building the index takes, in words: downloads and disk."""
-    encoder, collection = catalog.find('encoders', named.encoder), named.collection
+    encoder = catalog.find('encoders', named.encoder)
+    collection = named.collection
     sources = [entry for entry in (encoder, collection) if entry and 'download' in entry.values]
-    parts = [f'the download of {entry.name} ({entry.values["download"]["size"]})' for entry in sources]
-    passages, dtype = collection.values['passages'], named.entry.values['vectors']
+    parts = [
+        f'the download of {entry.name} ({entry.values["download"]["size"]})' for entry in sources
+    ]
+    passages = collection.values['passages']
+    dtype = named.entry.values['vectors']
     dimension = encoder.values['dimension'] if encoder else _USUAL_DIMENSION
     disk = human_size(passages * dimension * _BYTES[dtype])
     return '; '.join([*parts, f'{disk} of disk for {passages:,} x {dimension} {dtype} vectors'])
 
 
 def _build(
-    named: NamedIndex, device: str, corpus: str | None, precision: str, on_progress: Callable[[int], object]
+    named: NamedIndex,
+    device: str,
+    corpus: str | None,
+    precision: str,
+    on_progress: Callable[[int], object],
 ) -> None:
     """Build a catalog index, or continue building it.
 
-    An index that builds itself is always built in float32: its results do not depend on who used it first.
+    An index that builds itself is always built in float32: its results do not depend on who used it
+    first.
     """
     from pyserini_repbert.encode.corpus import encode_corpus
     from pyserini_repbert.encode.encoders import document_encoder
 
     passages = open_corpus(corpus or named.collection.name)
-    encoder = document_encoder(named.encoder, device, precision='float32' if named.builds_itself else precision)
+    encoder = document_encoder(
+        named.encoder, device, precision='float32' if named.builds_itself else precision
+    )
     named.check_corpus(passages)
     encode_corpus(
         passages,
@@ -148,27 +173,30 @@ def ready_folder(
     precision: str = 'float32',
     on_build: Callable[[NamedIndex], Callable[[int], object]] = lambda index: int,
 ) -> Path:
-    """The folder of an index, ready to be searched; built first where it builds itself or `asked_to_build`.
+    """The folder of an index, ready to be searched; built first where it builds itself or
+    `asked_to_build`.
 
-    `index` and `encoder` are those of `locate`. `corpus`, a path or name of the catalog's collection, is used only if
-    `asked_to_build`; `precision` is the model's, for a build. `on_build` is called with the index before it is built,
-    and returns the progress callback.
+    `index` and `encoder` are those of `locate`. `corpus`, a path or name of the catalog's
+    collection, is used only if `asked_to_build`; `precision` is the model's, for a build.
+    `on_build` is called with the index before it is built, and returns the progress callback.
 
-    Raises MissingResourceError for an index that is not there and was not to be built, and MismatchError for one that
-    is not, or would not be, the catalog's.
+    Raises MissingResourceError for an index that is not there and was not to be built, and
+    MismatchError for one that is not, or would not be, the catalog's.
     """
     location = locate(index, encoder)
     if isinstance(location, Path):
         if asked_to_build:
             raise InputError(
-                f"only the catalog's indexes can be built here; '{index}' is a folder: use the encode command",
+                f"only the catalog's indexes can be built here; '{index}' is a folder: use the "
+                f'encode command',
                 parameters=('build',),
             )
         return location
     if not (location.folder / MANIFEST).is_file():
         if not (location.builds_itself or asked_to_build):
             raise MissingResourceError(
-                f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}; building it takes "
+                f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}; "
+                f'building it takes '
                 f'{_requirements(location)}: search it, and ask for it to be built',
                 parameters=('build',),
             )

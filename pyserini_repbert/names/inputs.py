@@ -1,4 +1,6 @@
-"""A command's inputs by name and checksum; and the passages of a run, found by following records."""
+"""A command's inputs by name and checksum; and the passages of a run, found by following
+records.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from pyserini_repbert.record import Input, Record, checksum, read_record
 
 
 def input_of(role: str, name: str) -> Input:
-    """An input that a command has read, with the checksum of its file or folder; None where there is none."""
+    """An input that a command has read, with the checksum of its file or folder; None where
+    there is none.
+    """
     return Input(role, name, checksum(name) if Path(name).exists() else _of_catalog(role, name))
 
 
@@ -31,7 +35,9 @@ def _of_catalog(role: str, name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """The source of passages, either a corpus or an index: arguments of `names.texts.texts_opener`."""
+    """The source of passages, either a corpus or an index: arguments of
+    `names.texts.texts_opener`.
+    """
 
     corpus: str | None
     index: str | None
@@ -40,26 +46,36 @@ class Passages:
 
 
 def recorded_passages(output: str, above: tuple[Path, ...] = ()) -> Passages | None:
-    """The source of the passages of a run or an index, by its record or those of its inputs; None if none names one.
+    """The source of the passages of a run or an index, by its record or those of its inputs; None
+    if none names one.
 
-    An index of the catalog stands for its collection. Outputs already visited, those `above`, are not followed again: a
-    file may have been rebuilt from its own output.
+    An index of the catalog stands for its collection. Outputs already visited, those `above`, are
+    not followed again: a file may have been rebuilt from its own output.
     """
-    record, own_place = read_record(output), Path(output).resolve()
+    record = read_record(output)
+    own_place = Path(output).resolve()
     if record is None or own_place in above:
         return None
     if corpus := record.input('corpus'):
         fields = record.settings.get('fields', ())
-        return Passages(corpus.name, None, str(record.settings.get('corpus_format', 'auto')), tuple(fields))
+        return Passages(
+            corpus.name, None, str(record.settings.get('corpus_format', 'auto')), tuple(fields)
+        )
     if index := _stored(record):
         return index
-    inputs = [_folder(input_) for input_ in record.inputs if input_.role in ('run', 'runs', 'index', 'sparse')]
+    inputs = [
+        _folder(input_)
+        for input_ in record.inputs
+        if input_.role in ('run', 'runs', 'index', 'sparse')
+    ]
     below = (recorded_passages(input_, (*above, own_place)) for input_ in inputs)
     return next((input_ for input_ in below if input_), None) or _lucene(record)
 
 
 def _stored(record: Record) -> Passages | None:
-    """The catalog's collection of the index that was searched, or a bundle that stores its passages; else None."""
+    """The catalog's collection of the index that was searched, or a bundle that stores its
+    passages; else None.
+    """
     index = record.input('index')
     if index is None:
         return None

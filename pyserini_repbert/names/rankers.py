@@ -1,4 +1,6 @@
-"""What a ranker's name means: a sparse technique and its index, a checkpoint's system, a class (`MODULE:CLASS`)."""
+"""What a ranker's name means: a sparse technique and its index, a checkpoint's system, a class
+(`MODULE:CLASS`).
+"""
 
 from __future__ import annotations
 
@@ -39,48 +41,64 @@ def names_class(name: str) -> bool:
 def ranker_class(name: str, searches: bool) -> type[Ranker]:
     """The class that `MODULE:CLASS` names: a first stage, or else a reranker.
 
-    Raises InputError for a module that Python does not find (in the working directory or by PYTHONPATH), and for a name
-    that leads to no such class.
+    Raises InputError for a module that Python does not find (in the working directory or by
+    PYTHONPATH), and for a name that leads to no such class.
     """
     module, _, attribute = name.partition(':')
     try:
         chosen = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise InputError(f"'{name}': {error}; expected MODULE:CLASS, the module's folder in PYTHONPATH") from error
-    if not (inspect.isclass(chosen) and issubclass(chosen, Ranker) and (chosen.reads is None) == searches):
+        raise InputError(
+            f"'{name}': {error}; expected MODULE:CLASS, the module's folder in PYTHONPATH"
+        ) from error
+    if not (
+        inspect.isclass(chosen)
+        and issubclass(chosen, Ranker)
+        and (chosen.reads is None) == searches
+    ):
         wanted = 'first stage: subclass Ranker' if searches else 'reranker: subclass Reranker'
         raise InputError(f"'{name}' is no {wanted}")
     return chosen
 
 
-def arguments_of(kind: Any, name: str, options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments to call a ranker's class with: the options, and the settings that it has.
+def arguments_of(
+    kind: Any, name: str, options: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The keyword arguments to call a ranker's class with: the options, and the settings that it
+    has.
 
     Raises InputError for an option that the class lacks.
     """
     known = inspect.signature(kind).parameters
     if unknown := next((key for key in options if key not in known), None):
         raise InputError(f"'{name}' ({kind.__name__}) has no option '{unknown}': leave it out")
-    return {key: value for key, value in settings.items() if key in known and value is not None} | dict(options)
+    return {
+        key: value for key, value in settings.items() if key in known and value is not None
+    } | dict(options)
 
 
 def find_sparse(
-    spec: str, index: str | None = None, on_build: Callable[[Path], object] = str, download: bool = False
+    spec: str,
+    index: str | None = None,
+    on_build: Callable[[Path], object] = str,
+    download: bool = False,
 ) -> tuple[Path, SparseSettings | None]:
-    """The Lucene index that a sparse technique means, and how it is searched; None: as the index was built for.
+    """The Lucene index that a sparse technique means, and how it is searched; None: as the index
+    was built for.
 
     Parameters
     ----------
-    spec : 'TECHNIQUE', 'TECHNIQUE@INDEX', or the FOLDER of a Lucene index alone, which is searched as its own record
-        says (without a record: BM25); TECHNIQUE is one of the catalog's `sparse`, INDEX a folder or a prebuilt index of
+    spec : 'TECHNIQUE', 'TECHNIQUE@INDEX', or the FOLDER of a Lucene index alone, which is searched
+        as its own record says (without a record: BM25); TECHNIQUE is one of the catalog's `sparse`,
+        INDEX a folder or a prebuilt index of
         Pyserini
-    index : for a technique without INDEX: an INDEX, or an index or a collection of the catalog (for a collection that
-        ships with this package, the Lucene index is built on first use)
+    index : for a technique without INDEX: an INDEX, or an index or a collection of the catalog (for
+        a collection that ships with this package, the Lucene index is built on first use)
     on_build : called with the folder before an index is built
     download : fetch a prebuilt index that is not here (gigabytes)
 
-    Raises MissingResourceError for an index that the user has to download or build first, MismatchError for a technique
-    that scores words, on an index of EPIC's impacts.
+    Raises MissingResourceError for an index that the user has to download or build first,
+    MismatchError for a technique that scores words, on an index of EPIC's impacts.
     """
     from pyserini_repbert.lucene.searcher import index_folder
 
@@ -91,18 +109,25 @@ def find_sparse(
     folder = index_folder(named or _index_for(entry, index, on_build), download)
     if built_variant(folder) == EPIC_IMPACT:
         raise MismatchError(
-            f"index {folder} holds EPIC's impacts, which '{technique}' cannot score: name the folder alone, {folder}"
+            f"index {folder} holds EPIC's impacts, which '{technique}' cannot score: name the "
+            f'folder alone, {folder}'
         )
     return folder, SparseSettings(**entry.values['settings'])
 
 
 def takes_index(spec: str) -> bool:
-    """Whether a sparse technique names no index of its own, and so searches the one that is given apart."""
+    """Whether a sparse technique names no index of its own, and so searches the one that is
+    given apart.
+    """
     return '@' not in spec and catalog.find('sparse', spec) is not None
 
 
-def _index_for(entry: catalog.Entry, index: str | None, on_build: Callable[[Path], object]) -> str | Path:
-    """The index for a technique without INDEX: given, prebuilt by Pyserini, or built from a shipped collection."""
+def _index_for(
+    entry: catalog.Entry, index: str | None, on_build: Callable[[Path], object]
+) -> str | Path:
+    """The index for a technique without INDEX: given, prebuilt by Pyserini, or built from a
+    shipped collection.
+    """
     known = catalog.find('indexes', index or '')
     collection = index if known is None else str(known.values['collection'])
     if collection is None or catalog.find('collections', collection) is None:
@@ -114,9 +139,13 @@ def _index_for(entry: catalog.Entry, index: str | None, on_build: Callable[[Path
     if prebuilt is not None:
         return str(prebuilt)
     source = catalog.get('collections', collection)
-    if entry.values['variant'] == 'bm25' and 'resource' in source.values:  # which needs nothing but the collection
+    if (
+        entry.values['variant'] == 'bm25' and 'resource' in source.values
+    ):  # which needs nothing but the collection
         return _own_index(source, on_build)
-    raise MissingResourceError(f"there is no Lucene index of '{collection}' for '{entry.name}': {_how(entry)}")
+    raise MissingResourceError(
+        f"there is no Lucene index of '{collection}' for '{entry.name}': {_how(entry)}"
+    )
 
 
 def _how(entry: catalog.Entry) -> str:
@@ -129,7 +158,8 @@ def _own_index(source: catalog.Entry, on_build: Callable[[Path], object]) -> Pat
     from pyserini_repbert.index.lucene import build_lucene_index
     from pyserini_repbert.lucene.jvm import lucene_major
 
-    # Lucene 9 cannot read what 10 writes, and installations of Pyserini 1.6 and 2.x may share a cache
+    # Lucene 9 cannot read what 10 writes, and installations of Pyserini 1.6 and 2.x may share a
+    # cache
     folder = cache_folder() / 'indexes' / f'{source.name}.lucene{lucene_major()}'
     if not folder.is_dir():
         on_build(folder)

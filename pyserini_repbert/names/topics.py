@@ -1,4 +1,6 @@
-"""Topics and judgments by name: a file, a name of the catalog, ir_datasets, or one of Pyserini's names."""
+"""Topics and judgments by name: a file, a name of the catalog, ir_datasets, or one of Pyserini's
+names.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,11 @@ IR_DATASETS = 'ir_datasets:'
 
 
 def load_topics(spec: str, topics_format: TopicsFormat = 'default') -> list[Query]:
-    """The topics of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, looked up in this order.
+    """The topics of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, looked up
+    in this order.
 
-    Only Pyserini's names start a JVM. A `topics_format` other than the default applies to files only. Raises
-    UnknownNameError, with the nearest names, for an unknown name.
+    Only Pyserini's names start a JVM. A `topics_format` other than the default applies to files
+    only. Raises UnknownNameError, with the nearest names, for an unknown name.
     """
     path = _file('topics', spec)
     if path is not None:
@@ -27,14 +30,18 @@ def load_topics(spec: str, topics_format: TopicsFormat = 'default') -> list[Quer
         problem = f"there is no topics file '{spec}', which format '{topics_format}' is of"
         raise InputError(problem, parameters=('topics_format',))
     if spec.startswith(IR_DATASETS):
-        return [Query(query.query_id, query.default_text()) for query in dataset(spec).queries_iter()]
+        return [
+            Query(query.query_id, query.default_text()) for query in dataset(spec).queries_iter()
+        ]
     from pyserini_repbert.lucene.pyserini_names import pyserini_topics
 
     return pyserini_topics(spec)
 
 
 def load_qrels(spec: str) -> Qrels:
-    """The judgments of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, as `load_topics`."""
+    """The judgments of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, as
+    `load_topics`.
+    """
     path = _file('qrels', spec)
     if path is None and spec.startswith(IR_DATASETS):
         qrels: Qrels = {}
@@ -49,13 +56,19 @@ def load_qrels(spec: str) -> Qrels:
 
 
 def _file(kind: str, spec: str) -> Path | None:
-    """The file at the path `spec`, or of this catalog name; None if there is neither. A folder hides no name."""
+    """The file at the path `spec`, or of this catalog name; None if there is neither.
+
+    A folder hides no name.
+    """
     path = Path(spec)
     return path if path.is_file() else catalog.file(kind, spec) or (path if path.exists() else None)
 
 
 def dataset(spec: str) -> Any:
-    """The data set of `ir_datasets:ID`. Raises UnknownNameError for an id that ir_datasets does not have."""
+    """The data set of `ir_datasets:ID`.
+
+    Raises UnknownNameError for an id that ir_datasets does not have.
+    """
     with needs('ir_datasets', spec, 'datasets'):
         import ir_datasets
     load: Callable[[str], Any] = ir_datasets.load
@@ -63,4 +76,6 @@ def dataset(spec: str) -> Any:
     try:
         return load(name)
     except KeyError as error:
-        raise UnknownNameError(f"ir_datasets has no '{name}': see https://ir-datasets.com") from error
+        raise UnknownNameError(
+            f"ir_datasets has no '{name}': see https://ir-datasets.com"
+        ) from error

@@ -1,4 +1,6 @@
-"""The pipeline H0 … HN: a first stage, and rerankers that each take the best candidates of the one before."""
+"""The pipeline H0 … HN: a first stage, and rerankers that each take the best candidates of the
+one before.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -6,8 +8,14 @@ from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.names.texts import open_texts as open_texts
-    from pyserini_repbert.pipeline.opening import open_pipeline as open_pipeline, open_reranker as open_reranker
-    from pyserini_repbert.pipeline.pipeline import Pipeline as Pipeline, run_pipeline as run_pipeline
+    from pyserini_repbert.pipeline.opening import (
+        open_pipeline as open_pipeline,
+        open_reranker as open_reranker,
+    )
+    from pyserini_repbert.pipeline.pipeline import (
+        Pipeline as Pipeline,
+        run_pipeline as run_pipeline,
+    )
     from pyserini_repbert.pipeline.spec import (
         Machine as Machine,
         PipelineSpec as PipelineSpec,

@@ -1,4 +1,6 @@
-"""What `adapt` learnt, a folder with `adapted.json` and `query_map.npy`, and the spec that searches with it."""
+"""What `adapt` learnt, a folder with `adapted.json` and `query_map.npy`, and the spec that
+searches with it.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,13 @@ class Adapted:
     encoder_weights: str  # SHA-256
     sparse: tuple[str, ...]  # in the order of fusion, after the dense index
     query_map: Sha256  # of the file
-    weights: tuple[float, ...]  # of the dense ranking and of each sparse one, of min-max normalised scores
+    weights: tuple[
+        float, ...
+    ]  # of the dense ranking and of each sparse one, of min-max normalised scores
     depth: int  # hits of each ranking that are fused
-    estimate: dict[str, Any]  # what `adapt` printed: means of nDCG@10 on topics held out, and their differences
+    estimate: dict[
+        str, Any
+    ]  # what `adapt` printed: means of nDCG@10 on topics held out, and their differences
     stages: tuple[str, ...] = ()  # the reranker with its share of the score, if one was given
     format: Literal['pyserini_repbert.adapted'] = 'pyserini_repbert.adapted'
     version: Literal[1] = 1
@@ -57,27 +63,49 @@ def read_adapted(folder: StrPath) -> Adapted:
         adapted = _FORM.validate_json(existing_file(path, 'adapted search').read_bytes())
     except ValidationError as error:
         problem = error.errors()[0]['msg']
-        raise DamagedFileError(f'{path} is not what `adapt` writes ({problem}): adapt again') from error
+        raise DamagedFileError(
+            f'{path} is not what `adapt` writes ({problem}): adapt again'
+        ) from error
     if digest(existing_file(path.with_name(QUERY_MAP), 'query map')) != adapted.query_map:
-        raise DamagedFileError(f'{path.with_name(QUERY_MAP)} is not the map that {path} names: adapt again')
+        raise DamagedFileError(
+            f'{path.with_name(QUERY_MAP)} is not the map that {path} names: adapt again'
+        )
     return adapted
 
 
 def with_adapted(spec: PipelineSpec) -> PipelineSpec:
-    """The spec with what its `adapted` folder decides; index, encoder and sparse techniques may be elsewhere by now."""
+    """The spec with what its `adapted` folder decides; index, encoder and sparse techniques may
+    be elsewhere by now.
+    """
     if spec.adapted is None:
         return spec
     learnt = read_adapted(spec.adapted)
-    fused = {'fusion': 'interpolation', 'weights': learnt.weights, 'normalize': 'minmax', 'depth': learnt.depth}
+    fused = {
+        'fusion': 'interpolation',
+        'weights': learnt.weights,
+        'normalize': 'minmax',
+        'depth': learnt.depth,
+    }
     decided = fused if len(learnt.weights) > 1 else {}
     for name in _DECIDED:
         if getattr(spec, name) not in (PipelineSpec.model_fields[name].default, decided.get(name)):
-            raise InputError(f'{spec.adapted} decides how rankings are fused: leave it out', parameters=(name,))
-    techniques = [[name.partition('@')[0] for name in names] for names in (spec.sparse or learnt.sparse, learnt.sparse)]
+            raise InputError(
+                f'{spec.adapted} decides how rankings are fused: leave it out', parameters=(name,)
+            )
+    techniques = [
+        [name.partition('@')[0] for name in names]
+        for names in (spec.sparse or learnt.sparse, learnt.sparse)
+    ]
     if techniques[0] != techniques[1]:
         given, expected = (' '.join(names) or 'none' for names in techniques)
-        raise MismatchError(f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: use them')
-    places = {name: getattr(spec, name) or getattr(learnt, name) for name in ('index', 'encoder', 'sparse')}
+        raise MismatchError(
+            f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: use '
+            f'them'
+        )
+    places = {
+        name: getattr(spec, name) or getattr(learnt, name)
+        for name in ('index', 'encoder', 'sparse')
+    }
     stages = spec.stages or tuple(map(parse_stage, learnt.stages))
     return spec.model_copy(update=decided | places | {'stages': stages})
 
@@ -87,6 +115,7 @@ def with_query_map(searcher: RepBertSearcher, folder: str) -> RepBertSearcher:
     learnt = read_adapted(folder)
     if getattr(searcher.query_encoder, 'weights_sha256', None) != learnt.encoder_weights:
         raise MismatchError(
-            f"{folder} was learnt for encoder '{learnt.encoder}', '{searcher.name}' has other weights: adapt again"
+            f"{folder} was learnt for encoder '{learnt.encoder}', '{searcher.name}' has other "
+            f'weights: adapt again'
         )
     return searcher.with_settings(query_map=np.load(Path(folder) / QUERY_MAP))

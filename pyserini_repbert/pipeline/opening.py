@@ -1,4 +1,6 @@
-"""`open_pipeline`: the one place that opens what a spec names, and that joins rankers that are open already."""
+"""`open_pipeline`: the one place that opens what a spec names, and that joins rankers that are
+open already.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,15 @@ SYSTEMS = {
     'cedr': ('cedr', 'CedrReranker'),
 }
 _SENTENCE = ('sentence', 'SentenceCrossEncoderReranker')  # of sentence-transformers
-Building = Callable[[NamedIndex | Path], Any]  # called before an index is built; returns a callback for passages done
+Building = Callable[
+    [NamedIndex | Path], Any
+]  # called before an index is built; returns a callback for passages done
 
 
 class Opened(NamedTuple):
-    """A pipeline, and what its record has: models, indexes, and what identifies rankers of the user's own."""
+    """A pipeline, and what its record has: models, indexes, and what identifies rankers of the
+    user's own.
+    """
 
     pipeline: Pipeline
     models: tuple[Model, ...]
@@ -45,15 +51,27 @@ class Opened(NamedTuple):
     rankers: tuple[Mapping[str, Any], ...] = ()
 
 
-def open_pipeline(spec: PipelineSpec, machine: Machine | None = None, on_build: Building = lambda index: int) -> Opened:
-    """Open everything that a spec names; `on_build` is called with an index, or its folder, before it is built."""
-    spec, machine = with_adapted(spec), machine or Machine()
+def open_pipeline(
+    spec: PipelineSpec, machine: Machine | None = None, on_build: Building = lambda index: int
+) -> Opened:
+    """Open everything that a spec names; `on_build` is called with an index, or its folder,
+    before it is built.
+    """
+    spec = with_adapted(spec)
+    machine = machine or Machine()
     texts = None
     if spec.stages and not machine.build and (spec.corpus or spec.texts_index):
-        texts = texts_opener(spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download)
+        texts = texts_opener(
+            spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download
+        )
     searchers, indexes = _searchers(spec, machine, on_build) if spec.searches else ([], [])
     pipeline = joined(spec, searchers, [_rerankers(spec, machine)] if spec.stages else [], texts)
-    has_own = any(map(names_class, [*(name.partition('@')[0] for name in spec.sparse), *(s.name for s in spec.stages)]))
+    has_own = any(
+        map(
+            names_class,
+            [*(name.partition('@')[0] for name in spec.sparse), *(s.name for s in spec.stages)],
+        )
+    )
     rankers = tuple(leaf.identity() for leaf in pipeline.leaves()) if has_own else ()
     return Opened(pipeline, models_of(pipeline), tuple(indexes), rankers)
 
@@ -65,42 +83,70 @@ def open_searcher(spec: PipelineSpec, machine: Machine | None = None) -> Any:
 
 
 def joined(
-    spec: PipelineSpec, searchers: Sequence[Ranker], rerankers: Sequence[Ranker] = (), texts: Texts | None = None
+    spec: PipelineSpec,
+    searchers: Sequence[Ranker],
+    rerankers: Sequence[Ranker] = (),
+    texts: Texts | None = None,
 ) -> Pipeline:
-    """A pipeline of open rankers: of searchers, which are fused as the spec says, and of rerankers."""
-    first = searchers if len(searchers) < 2 else [Fusion(searchers, depth=spec.depth, **spec.formula)]
+    """A pipeline of open rankers: of searchers, which are fused as the spec says, and of
+    rerankers.
+    """
+    first = (
+        searchers if len(searchers) < 2 else [Fusion(searchers, depth=spec.depth, **spec.formula)]
+    )
     return Pipeline([*first, *rerankers], texts)
 
 
-def _searchers(spec: PipelineSpec, machine: Machine, on_build: Building) -> tuple[list[Ranker], list[Input]]:
-    """The searchers of a spec, in the order in which they are fused; and the indexes that they search."""
+def _searchers(
+    spec: PipelineSpec, machine: Machine, on_build: Building
+) -> tuple[list[Ranker], list[Input]]:
+    """The searchers of a spec, in the order in which they are fused; and the indexes that they
+    search.
+    """
     formula = spec.formula
     if spec.fusion != 'interleave':
-        combiner(len(spec.sparse) + spec.is_dense, **formula)  # refuses wrong settings before anything is opened
+        combiner(
+            len(spec.sparse) + spec.is_dense, **formula
+        )  # refuses wrong settings before anything is opened
     device = machine.devices[0]
     changes = {'threads': machine.threads, 'remove_duplicates': spec.remove_duplicates}
     parts: list[Ranker] = []
     indexes: list[Input] = []
     for name in spec.sparse:
-        searcher = open_sparse(name, spec.index, on_build, machine.download, device, spec.k1, spec.b)
+        searcher = open_sparse(
+            name, spec.index, on_build, machine.download, device, spec.k1, spec.b
+        )
         place = getattr(searcher, 'index', None)
         parts.append(searcher.with_settings(name=name, **changes))
-        indexes.append(Input('sparse', name, checksum(place if isinstance(place, str | Path) else name)))
+        indexes.append(
+            Input('sparse', name, checksum(place if isinstance(place, str | Path) else name))
+        )
     if spec.is_dense:
         dense, folder = _dense(spec, machine, device, on_build)
         if spec.adapted:
             dense = with_query_map(dense, spec.adapted)
             indexes.append(Input('adapted', spec.adapted, checksum(spec.adapted)))
-        parts.insert(len(parts) if spec.sparse_first else 0, dense.with_settings(name=Path(dense.name).name, **changes))
+        parts.insert(
+            len(parts) if spec.sparse_first else 0,
+            dense.with_settings(name=Path(dense.name).name, **changes),
+        )
         indexes.append(Input('index', str(spec.index), checksum(folder)))
     elif spec.index:
         indexes.append(Input('index', spec.index))
     return parts, indexes
 
 
-def _dense(spec: PipelineSpec, machine: Machine, device: str, on_build: Building) -> tuple[RepBertSearcher, Path]:
+def _dense(
+    spec: PipelineSpec, machine: Machine, device: str, on_build: Building
+) -> tuple[RepBertSearcher, Path]:
     folder = ready_folder(
-        str(spec.index), spec.encoder, device, machine.build, spec.corpus, spec.precision, on_build=on_build
+        str(spec.index),
+        spec.encoder,
+        device,
+        machine.build,
+        spec.corpus,
+        spec.precision,
+        on_build=on_build,
     )
     spread = None
     if machine.ray is not None:
@@ -122,14 +168,25 @@ def _rerankers(spec: PipelineSpec, machine: Machine) -> Ranker:
 
 def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> Chain:
     """The rerankers of a spec on one device: what each worker opens."""
-    settings = {'precision': spec.precision, 'backend': spec.backend, 'token_budget': machine.batch_tokens}
+    settings = {
+        'precision': spec.precision,
+        'backend': spec.backend,
+        'token_budget': machine.batch_tokens,
+    }
     rerankers = [
         open_reranker(
-            stage.name, device, {name: value for name, value in stage.options if name != 'weight'}, **settings
-        ).with_settings(reads=stage.k, drop_rest=spec.drop_rest, weight=dict(stage.options).get('weight'))
+            stage.name,
+            device,
+            {name: value for name, value in stage.options if name != 'weight'},
+            **settings,
+        ).with_settings(
+            reads=stage.k, drop_rest=spec.drop_rest, weight=dict(stage.options).get('weight')
+        )
         for stage in spec.stages
     ]
-    chain = Chain([*rerankers[:-2], Saving(rerankers[-2:], spec.replay_k0)] if spec.save_scores else rerankers)
+    chain = Chain(
+        [*rerankers[:-2], Saving(rerankers[-2:], spec.replay_k0)] if spec.save_scores else rerankers
+    )
     share_workers(chain.tokenizers, -(-machine.workers // len(machine.devices)))
     return chain
 
@@ -137,25 +194,33 @@ def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> Chain:
 def open_reranker(
     name: str | Path, device: str = 'cpu', options: Mapping[str, Any] | None = None, **settings: Any
 ) -> Reranker:
-    """Open the reranker of a checkpoint: monoBERT, duoBERT, EPIC or CEDR, by its config.json or catalog entry.
+    """Open the reranker of a checkpoint: monoBERT, duoBERT, EPIC or CEDR, by its config.json or
+    catalog entry.
 
-    'MODULE:CLASS' opens a reranker of the user's own. A checkpoint that names no system is taken for a cross-encoder of
-    sentence-transformers if it has one label, else for monoBERT.
+    'MODULE:CLASS' opens a reranker of the user's own. A checkpoint that names no system is taken
+    for a cross-encoder of sentence-transformers if it has one label, else for monoBERT.
 
-    `options` are keyword arguments that the reranker must have; each of `settings` (precision, backend, token_budget)
-    is passed on if the reranker has it.
+    `options` are keyword arguments that the reranker must have; each of `settings` (precision,
+    backend, token_budget) is passed on if the reranker has it.
     """
     if names_class(str(name)):
         kind: Any = ranker_class(str(name), False)
-        own: Reranker = kind(**arguments_of(kind, str(name), options or {}, {'device': device, **settings}))
+        own: Reranker = kind(
+            **arguments_of(kind, str(name), options or {}, {'device': device, **settings})
+        )
         return own.with_settings(name=str(name))
     from pyserini_repbert.rerank.sentence import is_cross_encoder
 
     checkpoint = open_checkpoint(name, 'rerankers')
     system = checkpoint.config.get('ranking', {}).get('system', 'monobert')
     if system not in SYSTEMS:
-        raise MismatchError(f"checkpoint '{name}' is for system '{system}', expected a reranker: {', '.join(SYSTEMS)}")
+        raise MismatchError(
+            f"checkpoint '{name}' is for system '{system}', expected a reranker: "
+            f'{", ".join(SYSTEMS)}'
+        )
     module, attribute = _SENTENCE if is_cross_encoder(checkpoint) else SYSTEMS[system]
     kind = getattr(importlib.import_module(f'pyserini_repbert.rerank.{module}'), attribute)
-    reranker: Reranker = kind(checkpoint, device, **arguments_of(kind, str(name), options or {}, settings))
+    reranker: Reranker = kind(
+        checkpoint, device, **arguments_of(kind, str(name), options or {}, settings)
+    )
     return reranker

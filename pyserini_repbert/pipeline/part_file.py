@@ -1,4 +1,6 @@
-"""The part file of a reranking: finished query batches, a line each, so that a killed reranking can continue."""
+"""The part file of a reranking: finished query batches, a line each, so that a killed reranking
+can continue.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ SUFFIX = '.part'
 
 
 def run_digest(topics: Iterable[Query], run: Run) -> str:
-    """sha256 of a reranking's input: qids, texts, and docids in order, of topics that the run has."""
+    """sha256 of a reranking's input: qids, texts, and docids in order, of topics that the run
+    has.
+    """
     seen = hashlib.sha256()
     for query in topics:
         seen.update(json.dumps([query.qid, query.text, run[query.qid].docids]).encode('utf-8'))
@@ -36,7 +40,8 @@ def open_part_file(
 ) -> Iterator[PartFile]:
     """The part file of an output, which no other process can write meanwhile.
 
-    `settings` are everything that decides the bytes of the output. An existing part file is continued or replaced.
+    `settings` are everything that decides the bytes of the output. An existing part file is
+    continued or replaced.
     """
     path = Path(f'{output}{SUFFIX}')
     new = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
@@ -48,7 +53,9 @@ def open_part_file(
                     f'{path} is there, of a reranking that was stopped: resume it, or overwrite it',
                     parameters=('resume', 'overwrite'),
                 )
-            yield PartFile(path, json.dumps(settings, sort_keys=True, default=str), resume and path.exists())
+            yield PartFile(
+                path, json.dumps(settings, sort_keys=True, default=str), resume and path.exists()
+            )
     finally:
         with contextlib.suppress(OSError):  # a folder that is not empty
             for folder in new:
@@ -56,13 +63,16 @@ def open_part_file(
 
 
 class PartFile:
-    """`OUTPUT.part`: a line of settings, then a line for each finished query batch, each line after its sha256.
+    """`OUTPUT.part`: a line of settings, then a line for each finished query batch, each line after
+    its sha256.
 
-    The file is created with the first finished batch: a reranking that is refused leaves none behind.
+    The file is created with the first finished batch: a reranking that is refused leaves none
+    behind.
     """
 
     def __init__(self, path: Path, header: str, resume: bool) -> None:
-        self.path, self._header = path, header
+        self.path = path
+        self._header = header
         self.batches: dict[int, tuple[Run, Notes]] = {}  # the finished ones by number
         whole = self._read() if resume else 0
         self._begun = bool(whole)
@@ -82,7 +92,9 @@ class PartFile:
         self.batches[number] = run, notes
 
     def _read(self) -> int:
-        """Read the finished batches; returns the number of bytes in whole lines (a kill may have cut the last line)."""
+        """Read the finished batches; returns the number of bytes in whole lines (a kill may have
+        cut the last line).
+        """
         whole = 0
         with open(self.path, 'rb') as stream:
             for number, line in enumerate(stream, 1):
@@ -91,14 +103,17 @@ class PartFile:
                 sha256, _, text = line[:-1].partition(b' ')
                 if sha256 != hashlib.sha256(text).hexdigest().encode():
                     raise DamagedFileError(
-                        f'{self.path}:{number}: not as it was written, or by another release: begin anew',
+                        f'{self.path}:{number}: not as it was written, or by another release: '
+                        f'begin anew',
                         parameters=('overwrite',),
                     )
                 if number == 1:
                     _compare(self.path, json.loads(text), json.loads(self._header))
                 else:
                     record = json.loads(text)
-                    run = {qid: Ranking(docids, scores) for qid, docids, scores in record['rankings']}
+                    run = {
+                        qid: Ranking(docids, scores) for qid, docids, scores in record['rankings']
+                    }
                     self.batches[record['batch']] = run, _unpacked_notes(record['notes'])
                 whole += len(line)
         return whole
@@ -131,7 +146,12 @@ def _packed_notes(notes: Notes) -> dict[str, Any]:
         'name': notes.name,
         'cost': notes.cost and asdict(notes.cost),
         'scores': [
-            [one.qid, one.query, one.docids, *(array.tolist() for array in (one.scores, one.members, one.differences))]
+            [
+                one.qid,
+                one.query,
+                one.docids,
+                *(array.tolist() for array in (one.scores, one.members, one.differences)),
+            ]
             for one in notes.kept.get('scores', {}).values()
         ],
         'parts': [[place, _packed_notes(part)] for place, part in notes.parts.items()],

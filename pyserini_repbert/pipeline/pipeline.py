@@ -18,7 +18,8 @@ from pyserini_repbert.search.hybrid import Searcher, as_ranker
 from pyserini_repbert.trace import SILENT, Notes, StageTimes, Trace
 
 BATCH_TOPICS = 512  # searched together
-BATCH_INPUTS = 8192  # model inputs of a batch: enough to sort by length, and the most work that a kill can lose
+# model inputs of a batch: enough to sort by length, and the most work that a kill can lose
+BATCH_INPUTS = 8192
 
 Stage = Ranker | Searcher | tuple[Ranker, int]
 Texts = PassageTexts | Callable[[Iterable[str]], PassageTexts]
@@ -29,20 +30,29 @@ class Chain(Ranker):
 
     def __init__(self, stages: Sequence[Ranker]) -> None:
         check_depths([stage.label for stage in stages], [stage.reads or 0 for stage in stages])
-        self.parts, self.reads = tuple(stages), stages[0].reads
+        self.parts = tuple(stages)
+        self.reads = stages[0].reads
         self.name = '+'.join(stage.label for stage in stages)
         encoders = [getattr(leaf, 'encoder', leaf) for leaf in self.leaves()]
-        self.tokenizers = [encoder.tokenizer for encoder in encoders if hasattr(encoder, 'tokenizer')]
+        self.tokenizers = [
+            encoder.tokenizer for encoder in encoders if hasattr(encoder, 'tokenizer')
+        ]
         self.times = StageTimes()
 
-    def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[tuple[int, Run, Notes]]:
-        """As of every ranker; where workers tokenise, a batch is read and tokenised while the one before is ranked."""
+    def stream(
+        self, batches: Iterable[Batch], trace: Trace = SILENT
+    ) -> Iterator[tuple[int, Run, Notes]]:
+        """As of every ranker; where workers tokenise, a batch is read and tokenised while the
+        one before is ranked.
+        """
         from pyserini_repbert.models.batching import ahead
 
         self.times = times = StageTimes()
         coming = times.making('reading', iter(batches))
         if any(tokenizer.workers for tokenizer in self.tokenizers):
-            first = list(itertools.islice(coming, 1))  # a whole corpus may be read for it: here, where Ctrl-C ends it
+            first = list(
+                itertools.islice(coming, 1)
+            )  # a whole corpus may be read for it: here, where Ctrl-C ends it
             coming = ahead(map(self._prepared, itertools.chain(first, coming)))
         with closing(coming):
             for number, topics, run in coming:
@@ -54,7 +64,9 @@ class Chain(Ranker):
     def _prepared(self, batch: Batch) -> Batch:
         first = next(self.leaves())
         if isinstance(first, Reranker):
-            lists = [(batch.run or {}).get(topic.qid, NO_HITS)[: first.reads] for topic in batch.topics]
+            lists = [
+                (batch.run or {}).get(topic.qid, NO_HITS)[: first.reads] for topic in batch.topics
+            ]
             first.prepare([topic.text for topic in batch.topics], lists)
         return batch
 
@@ -72,17 +84,24 @@ class Pipeline(Ranker):
 
     Parameters
     ----------
-    stages : rankers, the first stage in front: `[searcher, (MonoBertReranker(…), 50), (DuoBertReranker(…), 5)]`; a
-        number is how many candidates the reranker takes, and must not grow from stage to stage; searchers of Pyserini
-        are taken, too
-    texts : gives passage text by docid, or opens what does for the docids needed; default: the first stage
-    drop_rest : drop the candidates that a stage does not take, instead of leaving them below in their order
+    stages : rankers, the first stage in front: `[searcher, (MonoBertReranker(…), 50),
+        (DuoBertReranker(…), 5)]`; a number is how many candidates the reranker takes, and must not
+        grow from stage to stage; searchers of Pyserini are taken, too
+    texts : gives passage text by docid, or opens what does for the docids needed; default: the
+        first stage
+    drop_rest : drop the candidates that a stage does not take, instead of leaving them below in
+        their order
     """
 
-    def __init__(self, stages: Sequence[Stage], texts: Texts | None = None, drop_rest: bool = False) -> None:
+    def __init__(
+        self, stages: Sequence[Stage], texts: Texts | None = None, drop_rest: bool = False
+    ) -> None:
         opened = [_opened(stage, drop_rest) for stage in stages]
         if not opened or any(stage.reads is None for stage in opened[1:]):
-            raise InputError('a pipeline takes one first stage or none, and rerankers: fuse several searchers first')
+            raise InputError(
+                'a pipeline takes one first stage or none, and rerankers: fuse several searchers '
+                'first'
+            )
         self.first = opened.pop(0) if opened[0].reads is None else None
         self.rerankers = opened[0] if len(opened) == 1 else Chain(opened) if opened else None
         self.source = texts or self.first
@@ -125,15 +144,16 @@ def run_pipeline(
     Parameters
     ----------
     run : of the first stage, for a pipeline without one
-    output : the file that the caller will write: finished batches are stored in `OUTPUT.part`, which the caller removes
-        with `part_file.finished` afterwards; None stores nothing
+    output : the file that the caller will write: finished batches are stored in `OUTPUT.part`,
+        which the caller removes with `part_file.finished` afterwards; None stores nothing
     resume, overwrite : continue an existing part file, or begin anew
     about : further values that decide the result (the corpus's name), compared on resuming
     batch_topics : topics that the first stage searches together
     batch_inputs : model inputs after which a batch of topics ends, and is written to the part file
     keep_runs : keep the run of each reranker in the notes that `trace` gets
     """
-    rerankers, reads = pipeline.rerankers, pipeline.rerankers.reads if pipeline.rerankers else 0
+    rerankers = pipeline.rerankers
+    reads = pipeline.rerankers.reads if pipeline.rerankers else 0
     if pipeline.first is not None:
         depth = k if k is None or not reads or reads == ALL else max(k, reads)
         trace.begins('search', len(topics), 'topics')
@@ -158,9 +178,18 @@ def run_pipeline(
             batches |= part.batches
         trace.begins('rerank', sum(planned), 'inputs')
         trace.advance(sum(planned[place] for number in batches for place in ranges[number]))
-        left = {n: [asked[place] for place in places] for n, places in enumerate(ranges) if n not in batches}
-        for number, reranked, notes in rerankers.stream(_batches(left, run, pipeline.source, reads), trace):
-            batches[number] = {qid: ranking.without_texts() for qid, ranking in reranked.items()}, notes
+        left = {
+            n: [asked[place] for place in places]
+            for n, places in enumerate(ranges)
+            if n not in batches
+        }
+        for number, reranked, notes in rerankers.stream(
+            _batches(left, run, pipeline.source, reads), trace
+        ):
+            batches[number] = (
+                {qid: ranking.without_texts() for qid, ranking in reranked.items()},
+                notes,
+            )
             for stage in () if keep_runs else notes.walk():
                 stage.run = {}  # of millions of hits, the runs of all stages fill the memory
             if part is not None:
@@ -177,22 +206,38 @@ def _texts(source: Texts | None, docids: Iterable[str]) -> PassageTexts | None:
     return source(dict.fromkeys(docids)) if callable(source) else source
 
 
-def _batches(left: Mapping[int, Sequence[Query]], run: Run, source: Texts | None, reads: int | None) -> Iterator[Batch]:
+def _batches(
+    left: Mapping[int, Sequence[Query]], run: Run, source: Texts | None, reads: int | None
+) -> Iterator[Batch]:
     """The batches to rerank; a batch gets its texts when it is taken."""
-    wanted = (docid for members in left.values() for topic in members for docid in run[topic.qid].docids[:reads])
+    wanted = (
+        docid
+        for members in left.values()
+        for topic in members
+        for docid in run[topic.qid].docids[:reads]
+    )
     texts = _texts(source, wanted) if left else None
     for number, members in left.items():
-        yield Batch(number, members, with_texts({topic.qid: run[topic.qid] for topic in members}, texts, reads))
+        yield Batch(
+            number,
+            members,
+            with_texts({topic.qid: run[topic.qid] for topic in members}, texts, reads),
+        )
 
 
 def cut_batches(planned: Sequence[int], size: int = BATCH_INPUTS) -> list[range]:
-    """Ranges of topics, one a batch: a batch ends with the topic that brings it to `size` model inputs."""
-    batches, start, total = [], 0, 0
+    """Ranges of topics, one a batch: a batch ends with the topic that brings it to `size` model
+    inputs.
+    """
+    batches = []
+    start = 0
+    total = 0
     for place, inputs in enumerate(planned):
         total += inputs
         if total >= size:
             batches.append(range(start, place + 1))
-            start, total = place + 1, 0
+            start = place + 1
+            total = 0
     return [*batches, range(start, len(planned))] if start < len(planned) else batches
 
 

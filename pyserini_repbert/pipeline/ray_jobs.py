@@ -1,4 +1,6 @@
-"""Jobs for workers that can be lost: the job of a lost worker is given to another, up to `TRIES` times in all."""
+"""Jobs for workers that can be lost: the job of a lost worker is given to another, up to `TRIES`
+times in all.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,14 @@ _TICK = 1.0  # seconds to wait for answers before looking at the cluster again
 
 
 class WorkerTask(Protocol):
-    """A task that a worker opens once and runs for many arguments: a small frozen value, sent to the worker."""
+    """A task that a worker opens once and runs for many arguments: a small frozen value, sent to
+    the worker.
+    """
 
     def opened(self, threads: int) -> Callable[[Any], Any]:
-        """Open the work; returns the function from an argument to a result, which computes with `threads` threads."""
+        """Open the work; returns the function from an argument to a result, which computes with
+        `threads` threads.
+        """
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,9 @@ class Job:
 
 @dataclass(frozen=True)
 class JobResult:
-    """The outcome of a worker's last job: a value, the error that it raised, or the reason why the worker was lost."""
+    """The outcome of a worker's last job: a value, the error that it raised, or the reason why
+    the worker was lost.
+    """
 
     worker: str
     value: Any = None
@@ -49,18 +57,26 @@ class JobResult:
 
 
 class Crew(ABC):
-    """Workers on the machines of a cluster, and the jobs given to them; between jobs, a worker keeps its work open.
+    """Workers on the machines of a cluster, and the jobs given to them; between jobs, a worker
+    keeps its work open.
 
-    The first answer of a started worker is its packages' versions, which have to be those given. `needs` says what a
-    worker needs of a machine, '4 CPUs'; `patience` is how many seconds may pass without any worker.
+    The first answer of a started worker is its packages' versions, which have to be those given.
+    `needs` says what a worker needs of a machine, '4 CPUs'; `patience` is how many seconds may pass
+    without any worker.
     """
 
-    def __init__(self, versions: Mapping[str, str], needs: str = '1 CPU', patience: float = PATIENCE) -> None:
-        self.versions, self.needs, self.patience = versions, needs, patience
+    def __init__(
+        self, versions: Mapping[str, str], needs: str = '1 CPU', patience: float = PATIENCE
+    ) -> None:
+        self.versions = versions
+        self.needs = needs
+        self.patience = patience
         self.idle: dict[str, WorkerTask | None] = {}  # with the work that each has open
         self.busy: dict[str, int] = {}
         self.starting = self.failed_starts = 0
-        self.numbers = itertools.count()  # unique over all runs: late answers of a failed one stay distinct
+        self.numbers = (
+            itertools.count()
+        )  # unique over all runs: late answers of a failed one stay distinct
         self.unread: deque[JobResult] = deque()  # after an error, the next run reads the rest
 
     @abstractmethod
@@ -69,7 +85,9 @@ class Crew(ABC):
 
     @abstractmethod
     def start(self, most: int) -> int:
-        """Start workers where there is room, until there are `most`; returns how many were started."""
+        """Start workers where there is room, until there are `most`; returns how many were
+        started.
+        """
 
     @abstractmethod
     def ask(self, worker: str, job: Job) -> None:
@@ -92,7 +110,8 @@ class Crew(ABC):
         return [value for _, value in sorted(self.stream(jobs), key=itemgetter(0))]
 
     def stream(self, jobs: Iterable[Job]) -> Iterator[tuple[int, Any]]:
-        """(place, result) of each job, from place 0, as they are done; a few jobs are taken ahead of the workers.
+        """(place, result) of each job, from place 0, as they are done; a few jobs are taken ahead
+        of the workers.
 
         Raises a worker's own error, with its machine; an unexpected one is a ClusterError.
         """
@@ -100,12 +119,16 @@ class Crew(ABC):
         self.waiting: list[int] = []
         self.not_before: dict[int, float] = {}
         self.tries: dict[int, int] = {}
-        source, places = enumerate(jobs), {}
+        source = enumerate(jobs)
+        places = {}
         alone_since = time.monotonic()
         while True:
-            for place, job in itertools.islice(source, max(0, _AHEAD * max(1, self.room()) - len(self.jobs))):
+            for place, job in itertools.islice(
+                source, max(0, _AHEAD * max(1, self.room()) - len(self.jobs))
+            ):
                 number = next(self.numbers)
-                self.jobs[number], places[number] = job, place
+                self.jobs[number] = job
+                places[number] = place
                 self.waiting.append(number)
             if not self.jobs:
                 return
@@ -114,9 +137,14 @@ class Crew(ABC):
                 alone_since = time.monotonic()
             elif time.monotonic() - alone_since > self.patience:
                 if not self.starting:
-                    room = f'no machine of the cluster has had room for a worker for {self.patience:.0f} s'
+                    room = (
+                        f'no machine of the cluster has had room for a worker for '
+                        f'{self.patience:.0f} s'
+                    )
                     raise ClusterError(f'{room}: one needs {self.needs}')
-                logger.warning('waiting for the first of %d workers, %s each', self.starting, self.needs)
+                logger.warning(
+                    'waiting for the first of %d workers, %s each', self.starting, self.needs
+                )
                 alone_since = time.monotonic()
             self._give()
             self.unread.extend(self.answers(_TICK))
@@ -126,15 +154,23 @@ class Crew(ABC):
                     yield places.pop(finished), answer.value
 
     def _give(self) -> None:
-        """Give jobs to idle workers; a worker gets a job of the work that it has open, if there is one."""
+        """Give jobs to idle workers; a worker gets a job of the work that it has open, if there
+        is one.
+        """
         for worker, opened in list(self.idle.items()):
             if not self.alive(worker):  # giving it a job would cost the job a try
                 del self.idle[worker]
                 continue
-            ready = [number for number in self.waiting if self.not_before.get(number, 0.0) <= time.monotonic()]
+            ready = [
+                number
+                for number in self.waiting
+                if self.not_before.get(number, 0.0) <= time.monotonic()
+            ]
             if not ready:
                 return
-            number = next((number for number in ready if self.jobs[number].work == opened), ready[0])
+            number = next(
+                (number for number in ready if self.jobs[number].work == opened), ready[0]
+            )
             self.waiting.remove(number)
             del self.idle[worker]
             self.busy[worker] = number
@@ -142,7 +178,8 @@ class Crew(ABC):
 
     def _take(self, answer: JobResult) -> int | None:
         """Process an answer; returns the number of its job if that is done, else None."""
-        worker, number = answer.worker, self.busy.pop(answer.worker, None)
+        worker = answer.worker
+        number = self.busy.pop(answer.worker, None)
         if number is None:
             self._started(answer)
         elif number not in self.jobs:  # a job of a run that failed
@@ -154,7 +191,9 @@ class Crew(ABC):
             self.idle[worker] = self.jobs[number].work
             if not isinstance(answer.error, BusyError):
                 raise self._placed(answer.error, worker) from answer.error
-            self._again(number, str(answer.error), 2.0 ** self.tries.get(number, 0))  # a lost worker's lock ends soon
+            self._again(
+                number, str(answer.error), 2.0 ** self.tries.get(number, 0)
+            )  # a lost worker's lock ends soon
         else:
             self.idle[worker] = self.jobs.pop(number).work
             return number
@@ -168,7 +207,8 @@ class Crew(ABC):
             for package, version in self.versions.items():
                 if (there := answer.value.get(package, 'not at all')) != version:
                     raise MismatchError(
-                        f'{self.place(answer.worker)} has {package} {there}, this machine {version}: install the same '
+                        f'{self.place(answer.worker)} has {package} {there}, this machine '
+                        f'{version}: install the same '
                         'version on every machine'
                     )
             self.failed_starts = 0
@@ -176,13 +216,17 @@ class Crew(ABC):
         elif self.alive(answer.worker):
             self.failed_starts += 1
             if self.failed_starts >= TRIES:
-                raise ClusterError(f'{TRIES} workers one after the other did not start: {answer.lost}')
+                raise ClusterError(
+                    f'{TRIES} workers one after the other did not start: {answer.lost}'
+                )
 
     def _again(self, number: int, why: str, delay: float) -> None:
         self.tries[number] = tries = self.tries.get(number, 0) + 1
         name = self.jobs[number].name
         if tries >= TRIES:
-            raise ClusterError(f'{name} was tried {TRIES} times, and failed with its machine each time: {why}')
+            raise ClusterError(
+                f'{name} was tried {TRIES} times, and failed with its machine each time: {why}'
+            )
         logger.warning('%s is done again: %s', name, why)
         self.not_before[number] = time.monotonic() + delay
         self.waiting.append(number)

@@ -14,7 +14,13 @@ from pyserini_repbert.encode.output import clear_parts
 from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.index.records import BundleSettings, EpicSettings, Manifest, Settings, setting_difference
+from pyserini_repbert.index.records import (
+    BundleSettings,
+    EpicSettings,
+    Manifest,
+    Settings,
+    setting_difference,
+)
 from pyserini_repbert.pipeline.ray_jobs import Crew, Job
 from pyserini_repbert.search.exact import ExactIndex, TopRows, merged
 
@@ -24,15 +30,20 @@ _Question = tuple[NDArray[np.float32], int]
 class ShardSearch:
     """Searches a bundle in groups of shards, one group for each worker that there is room for.
 
-    Scores equal those of one machine bit by bit, where processors are of the same kind. Every machine has to see the
-    bundle's folder under the same name; the workers verify its files.
+    Scores equal those of one machine bit by bit, where processors are of the same kind. Every
+    machine has to see the bundle's folder under the same name; the workers verify its files.
     """
 
     def __init__(self, crew: Crew, bundle: DenseBundle, device: str = 'cpu') -> None:
         self._crew = crew
-        manifest, folder = bundle.manifest, str(bundle.folder.absolute())
-        self._starts, self._works, start = [], [], 0
-        for places in np.array_split(range(len(manifest.shards)), max(1, min(crew.room(), len(manifest.shards)))):
+        manifest = bundle.manifest
+        folder = str(bundle.folder.absolute())
+        self._starts = []
+        self._works = []
+        start = 0
+        for places in np.array_split(
+            range(len(manifest.shards)), max(1, min(crew.room(), len(manifest.shards)))
+        ):
             shards = manifest.shards[places[0] : places[-1] + 1]
             part = replace(manifest, shards=shards, count=sum(shard.count for shard in shards))
             self._works.append(SearchShards(folder, part, device))
@@ -48,7 +59,9 @@ class ShardSearch:
 
 @dataclass(frozen=True)
 class SearchShards:
-    """The work of searching the shards of a bundle that `part` has; `index` is its folder, an absolute path."""
+    """The work of searching the shards of a bundle that `part` has; `index` is its folder, an
+    absolute path.
+    """
 
     index: str
     part: Manifest[Settings]
@@ -57,11 +70,14 @@ class SearchShards:
     @property
     def name(self) -> str:
         """'shard-00000 to shard-00003 of /data/index'"""
-        first, last = self.part.shards[0].folder, self.part.shards[-1].folder
+        first = self.part.shards[0].folder
+        last = self.part.shards[-1].folder
         return f'{first if first == last else f"{first} to {last}"} of {self.index}'
 
     def opened(self, threads: int) -> Callable[[_Question], list[TopRows]]:
-        """Open the shards; returns a function from (queries, k) to best rows, numbered from the first shard's first."""
+        """Open the shards; returns a function from (queries, k) to best rows, numbered from the
+        first shard's first.
+        """
         import torch
 
         from pyserini_repbert.models.precision import usable_device
@@ -91,7 +107,9 @@ class EncodeParts:
     offline: bool = False
 
     def opened(self, threads: int) -> Callable[[int], int]:
-        """Open model and corpus; returns a function that encodes a part by number and returns its passage count."""
+        """Open model and corpus; returns a function that encodes a part by number and returns
+        its passage count.
+        """
         import torch
 
         from pyserini_repbert.download import forbid_downloads
@@ -126,21 +144,32 @@ class EncodeParts:
         else:
             dense = document_encoder(self.encoder, self.device, **model)
             encoding = dense_encoding(dense, dtype=asked.dtype, **stored)
-        if difference := setting_difference(asked, replace(encoding.settings, encoder=asked.encoder)):
-            raise MismatchError(f"encoder '{self.encoder}' has {difference}: give every machine the same checkpoint")
+        if difference := setting_difference(
+            asked, replace(encoding.settings, encoder=asked.encoder)
+        ):
+            raise MismatchError(
+                f"encoder '{self.encoder}' has {difference}: give every machine the same checkpoint"
+            )
         return replace(encoding, settings=asked)
 
 
 def encode_parts(
-    crew: Crew, work: EncodeParts, overwrite: bool = False, on_progress: Callable[[int], object] = int
+    crew: Crew,
+    work: EncodeParts,
+    overwrite: bool = False,
+    on_progress: Callable[[int], object] = int,
 ) -> Manifest[Any]:
-    """Encode all parts of an index and put them together; a part that is whole is verified and left as it is.
+    """Encode all parts of an index and put them together; a part that is whole is verified and left
+    as it is.
 
-    `overwrite` replaces an index once the new one is whole; `on_progress` gets the passages of each finished part.
+    `overwrite` replaces an index once the new one is whole; `on_progress` gets the passages of each
+    finished part.
     """
     part_folder(work.output, EncodingPart(0, work.parts), overwrite)
     if overwrite:
         clear_parts(Path(work.output))
-    for _, count in crew.stream(Job(f'part {number}/{work.parts}', work, number) for number in range(work.parts)):
+    for _, count in crew.stream(
+        Job(f'part {number}/{work.parts}', work, number) for number in range(work.parts)
+    ):
         on_progress(count)
     return finish_parts(work.output, type(work.settings), overwrite)

@@ -1,4 +1,6 @@
-"""Workers as actors of a Ray cluster: one for each GPU, or for each group of cores, of every machine."""
+"""Workers as actors of a Ray cluster: one for each GPU, or for each group of cores, of every
+machine.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +27,22 @@ _LOOPBACK = 'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'  # 0: Ray leaves 127.0.0.1 as it
 
 def versions() -> dict[str, str]:
     """The versions, on this machine, of Python and of the packages that decide the results."""
-    python = '.'.join(platform.python_version_tuple()[:2])  # major and minor: values sent to a worker are pickled
-    return {'python': python, 'pyserini_repbert': __version__} | {name: metadata.version(name) for name in _PACKAGES}
+    python = '.'.join(
+        platform.python_version_tuple()[:2]
+    )  # major and minor: values sent to a worker are pickled
+    return {'python': python, 'pyserini_repbert': __version__} | {
+        name: metadata.version(name) for name in _PACKAGES
+    }
 
 
 def group_of(resources: Mapping[str, float], threads: int | None, gpu: bool) -> tuple[int, int]:
     """(workers, CPUs of each) that a machine with these resources, 'CPU' and 'GPU', has room for.
 
-    A worker has `threads` CPUs, by default `CORES`, or all that a smaller machine has; and a GPU if `gpu`.
+    A worker has `threads` CPUs, by default `CORES`, or all that a smaller machine has; and a GPU if
+    `gpu`.
     """
-    cpus, gpus = int(resources.get('CPU', 0)), int(resources.get('GPU', 0))
+    cpus = int(resources.get('CPU', 0))
+    gpus = int(resources.get('GPU', 0))
     if not cpus or (gpu and not gpus):
         return 0, 0
     if gpu:
@@ -60,12 +68,15 @@ class Host:
         """The result for an argument."""
         if self._answer is None or work != self._work:
             self._work = self._answer = None  # free the old work before opening another
-            self._answer, self._work = work.opened(self._threads), work
+            self._answer = work.opened(self._threads)
+            self._work = work
         return self._answer(argument)
 
 
 class RayCrew(Crew):
-    """Workers that are actors of the Ray cluster that this process is connected to; `connected` makes one."""
+    """Workers that are actors of the Ray cluster that this process is connected to; `connected`
+    makes one.
+    """
 
     def __init__(self, threads: int | None, gpu: bool) -> None:
         import ray
@@ -73,7 +84,8 @@ class RayCrew(Crew):
         cores = f'{threads} CPUs' if threads and threads > 1 else '1 CPU'
         super().__init__(versions(), f'{cores} and a GPU' if gpu else cores)
         self._ray: Any = ray
-        self._threads, self._gpu = threads, gpu
+        self._threads = threads
+        self._gpu = gpu
         self._actors: dict[str, Any] = {}
         self._places: dict[str, tuple[str, str]] = {}  # node and name of its machine
         self._pending: dict[Any, str] = {}
@@ -88,7 +100,9 @@ class RayCrew(Crew):
         nodes = [node for node in self._ray.nodes() if node['Alive']]
         self._alive = {node['NodeID'] for node in nodes}
         for worker in [name for name in self._actors if not self.alive(name)]:
-            if worker not in self._pending.values():  # an idle worker, whose loss no answer will report
+            if (
+                worker not in self._pending.values()
+            ):  # an idle worker, whose loss no answer will report
                 del self._actors[worker]
         rooms = [group_of(node['Resources'], self._threads, self._gpu) for node in nodes]
         started = 0
@@ -104,10 +118,18 @@ class RayCrew(Crew):
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         there = NodeAffinitySchedulingStrategy(node['NodeID'], soft=False)
-        options = {'num_cpus': cores, 'num_gpus': int(self._gpu), 'max_restarts': 0, 'scheduling_strategy': there}
+        options = {
+            'num_cpus': cores,
+            'num_gpus': int(self._gpu),
+            'max_restarts': 0,
+            'scheduling_strategy': there,
+        }
         handle = self._ray.remote(**options)(Host).remote(cores)
         name = next(self._names)
-        self._places[name] = node['NodeID'], f'machine {node["NodeManagerAddress"]} ({node["NodeID"][:6]})'
+        self._places[name] = (
+            node['NodeID'],
+            f'machine {node["NodeManagerAddress"]} ({node["NodeID"][:6]})',
+        )
         self._actors[name] = handle
         self._pending[handle.versions.remote()] = name
 
@@ -127,7 +149,9 @@ class RayCrew(Crew):
         try:
             return JobResult(worker, self._ray.get(reference))
         except self._ray.exceptions.RayTaskError as error:
-            return JobResult(worker, error=error.cause if isinstance(error.cause, BaseException) else error)
+            return JobResult(
+                worker, error=error.cause if isinstance(error.cause, BaseException) else error
+            )
         except self._ray.exceptions.RayError as error:
             with contextlib.suppress(Exception):  # it may be alive and only out of reach
                 self._ray.kill(self._actors[worker])
@@ -145,7 +169,8 @@ class RayCrew(Crew):
         for actor in self._actors.values():
             with contextlib.suppress(Exception):
                 self._ray.kill(actor)
-        self._actors, self._pending = {}, {}
+        self._actors = {}
+        self._pending = {}
 
 
 @contextlib.contextmanager
@@ -161,7 +186,8 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
     if ours := not ray.is_initialized():
         try:
             ray.init(address=address, logging_level='ERROR', log_to_driver=False)
-        except Exception as error:  # Ray raises ConnectionError, RuntimeError, ValueError, AssertionError and its own
+        # Ray raises ConnectionError, RuntimeError, ValueError, AssertionError and its own
+        except Exception as error:
             raise ClusterError(
                 f'no Ray cluster at {address} that this machine is part of ({_first_line(error)}): '
                 f'run `ray start` here, or give HOST:PORT of its head'
@@ -176,23 +202,38 @@ def connected(address: str, threads: int | None = None, gpu: bool = False) -> It
 
 
 def _answering(address: str) -> str:
-    """HOST:PORT of a cluster, for 'auto' of this machine's, once it takes a connection; '' if it knows of none.
+    """HOST:PORT of a cluster, for 'auto' of this machine's, once it takes a connection; '' if it
+    knows of none.
 
     Ray itself waits more than a minute for a wrong address.
     """
     if address == 'auto':
-        stored = Path(os.environ.get('RAY_TMPDIR', '/tmp'), 'ray', 'ray_current_cluster')  # of `ray start`
-        address = os.environ.get('RAY_ADDRESS') or (stored.read_text().strip() if stored.is_file() else '')
+        stored = Path(
+            os.environ.get('RAY_TMPDIR', '/tmp'), 'ray', 'ray_current_cluster'
+        )  # of `ray start`
+        address = os.environ.get('RAY_ADDRESS') or (
+            stored.read_text().strip() if stored.is_file() else ''
+        )
     if not address:
         return ''
     host, colon, port = address.rpartition(':')
-    if not (colon and host and '/' not in host and port.isascii() and port.isdigit() and int(port[:6]) < 65536):
-        raise InputError(f"Ray address '{address[:80]}': expected 'auto' or HOST:PORT, '10.0.0.1:6379' say")
+    if not (
+        colon
+        and host
+        and '/' not in host
+        and port.isascii()
+        and port.isdigit()
+        and int(port[:6]) < 65536
+    ):
+        raise InputError(
+            f"Ray address '{address[:80]}': expected 'auto' or HOST:PORT, '10.0.0.1:6379' say"
+        )
     try:
         socket.create_connection((host.strip('[]'), int(port)), _SECONDS).close()
     except OSError as error:
         raise ClusterError(
-            f'nothing answers at Ray address {address} ({error.strerror or error}): start a cluster there with '
+            f'nothing answers at Ray address {address} ({error.strerror or error}): start a '
+            f'cluster there with '
             '`ray start --head`, or give the address of its head'
         ) from error
     return address

@@ -16,7 +16,8 @@ from pyserini_repbert.models.cedr.settings import FIRST_STAGE_DEPTHS
 from pyserini_repbert.names.rankers import takes_index
 
 _FORM = (
-    "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, max-length=N, layers=N, "
+    "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, "
+    'max-length=N, layers=N, '
     'index=FOLDER, missing=encode|refuse, prune=N, weight=W'
 )
 
@@ -27,7 +28,9 @@ def _share(text: str) -> float:
     return value
 
 
-_OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {  # the reranker's parameter, and what reads its value
+_OPTIONS: dict[
+    str, tuple[str, Callable[[str], Any]]
+] = {  # the reranker's parameter, and what reads its value
     'method': ('method', str),
     'sample': ('samples', integer),
     'seed': ('seed', integer),
@@ -43,7 +46,8 @@ _OPTIONS: dict[str, tuple[str, Callable[[str], Any]]] = {  # the reranker's para
 
 @dataclass(frozen=True)
 class StageSpec:
-    """A reranker by name (catalog name, checkpoint folder, or MODULE:CLASS), which reranks the k best candidates.
+    """A reranker by name (catalog name, checkpoint folder, or MODULE:CLASS), which reranks the k
+    best candidates.
 
     `options` are its keyword arguments, and `Reranker.weight`.
     """
@@ -63,10 +67,11 @@ class StageSpec:
 
 
 def parse_stage(text: str) -> StageSpec:
-    """A stage from its text: 'monobert-large@1000', 'duobert-large@50:binary', 'duobert-large@50:sample=10,seed=1'.
+    """A stage from its text: 'monobert-large@1000', 'duobert-large@50:binary',
+    'duobert-large@50:sample=10,seed=1'.
 
-    K may be the name of one of CEDR's settings: 'FOLDER@robust04' takes 150 candidates, '@webtrack' 100. An unknown
-    METHOD is refused when the reranker is opened.
+    K may be the name of one of CEDR's settings: 'FOLDER@robust04' takes 150 candidates, '@webtrack'
+    100. An unknown METHOD is refused when the reranker is opened.
     """
     name, at, rest = text.rpartition('@')
     k, colon, settings = rest.partition(':')
@@ -93,11 +98,14 @@ def parse_stage(text: str) -> StageSpec:
 
 
 def check_depths(names: Sequence[str], depths: Sequence[int]) -> None:
-    """Raises InputError for a depth below 1, or a stage that takes more candidates than the one before."""
+    """Raises InputError for a depth below 1, or a stage that takes more candidates than the one
+    before.
+    """
     for (before, most), (after, depth) in itertools.pairwise(zip(names, depths, strict=True)):
         if depth > most:
             raise InputError(
-                f'stage {after} takes {depth} candidates, {before} before it only {most}: each stage takes at most as '
+                f'stage {after} takes {depth} candidates, {before} before it only {most}: each '
+                f'stage takes at most as '
                 'many as the one before'
             )
     if min(depths, default=1) < 1:
@@ -109,59 +117,81 @@ class _Values(BaseModel):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """The values that are not None, checked. Raises InputError, naming the parameter, for a wrong one."""
+        """The values that are not None, checked.
+
+        Raises InputError, naming the parameter, for a wrong one.
+        """
         try:
             return cls(**{name: value for name, value in values.items() if value is not None})
         except ValidationError as error:
             wrong = error.errors()[0]
             names = [str(name) for name in wrong['loc'][:1]]
-            raise InputError(f'{" ".join(names)} {wrong["input"]!r:.80}: {wrong["msg"]}', parameters=names) from error
+            raise InputError(
+                f'{" ".join(names)} {wrong["input"]!r:.80}: {wrong["msg"]}', parameters=names
+            ) from error
 
 
 class PipelineSpec(_Values):
-    """All that decides the rankings of a pipeline. Without `index`, `encoder` and `sparse` it reranks a given run.
+    """All that decides the rankings of a pipeline.
+
+    Without `index`, `encoder` and `sparse` it reranks a given run.
 
     The descriptions are the help of the flags that commands make from the fields.
     """
 
     index: str | None = Field(
-        default=None, description='an index folder or a catalog name; not needed where --sparse names one'
+        default=None,
+        description='an index folder or a catalog name; not needed where --sparse names one',
     )
     encoder: str | None = Field(
-        default=None, description='catalog name or checkpoint folder; default: the one that the index names'
+        default=None,
+        description='catalog name or checkpoint folder; default: the one that the index names',
     )
     max_length: int | None = Field(default=None, ge=1, description='wordpieces kept of a query')
-    ann: bool = Field(default=False, description='search the approximate index: faster for single queries')
+    ann: bool = Field(
+        default=False, description='search the approximate index: faster for single queries'
+    )
     device_dtype: Literal['float16', 'float32'] = Field(
         default='float16', description='how a GPU holds the vectors; a CPU uses float32'
     )
     sparse: tuple[str, ...] = Field(
         default=(),
-        description='a sparse ranking, as bm25@FOLDER; a Lucene folder; or a first stage of your own; repeatable',
+        description='a sparse ranking, as bm25@FOLDER; a Lucene folder; or a first stage of your '
+        'own; repeatable',
         json_schema_extra={'metavar': 'NAME[@INDEX]|FOLDER|MODULE:CLASS'},
     )
-    k1: float | None = Field(default=None, description="BM25's k1; default: that of the sparse ranking or index")
+    k1: float | None = Field(
+        default=None, description="BM25's k1; default: that of the sparse ranking or index"
+    )
     b: float | None = Field(default=None, description="BM25's b; default: likewise")
-    remove_duplicates: bool = Field(default=False, description='keep only the best hit of a docid that occurs twice')
+    remove_duplicates: bool = Field(
+        default=False, description='keep only the best hit of a docid that occurs twice'
+    )
     fusion: Literal['interleave', 'rrf', 'interpolation'] = Field(
         default='interleave',
         description='default interleave; interpolation usually ranks best',
         json_schema_extra={'flags': ['--method']},
     )
     sparse_first: bool = Field(default=False, description='let the sparse rankings lead the fusion')
-    alpha: float | None = Field(default=None, description="interpolation: the first ranking's weight, default 0.5")
+    alpha: float | None = Field(
+        default=None, description="interpolation: the first ranking's weight, default 0.5"
+    )
     weights: tuple[float, ...] = Field(
         default=(),
         description='interpolation: a weight for each ranking, in their order',
         json_schema_extra={'metavar': 'W'},
     )
-    normalize: Literal['none', 'minmax', 'zscore'] = Field(default='none', description='interpolation: scale of scores')
+    normalize: Literal['none', 'minmax', 'zscore'] = Field(
+        default='none', description='interpolation: scale of scores'
+    )
     rrf_k: float | None = Field(
         default=None,
         description='rrf: the constant that is added to each rank, default 60',
         json_schema_extra={'flags': ['--rrf.k']},
     )
-    depth: int | None = Field(default=None, ge=1, description='fuse only this many of the best hits of each ranking')
+    depth: int | None = Field(
+        default=None, ge=1, description='fuse only this many of the best hits of each ranking'
+    )
     adapted: str | None = Field(
         default=None,
         description='a folder that `adapt` wrote: its query map, weights and indexes',
@@ -174,37 +204,68 @@ class PipelineSpec(_Values):
         json_schema_extra={'metavar': 'NAME@K[:OPTIONS]'},
     )
     precision: str = Field(default='float32', description='what models run in')
-    backend: Literal['torch', 'onnx', 'onnx-int8'] = Field(default='torch', description='what runs models')
+    backend: Literal['torch', 'onnx', 'onnx-int8'] = Field(
+        default='torch', description='what runs models'
+    )
     drop_rest: bool = Field(default=False, description='drop the candidates below K')
-    save_scores: bool = Field(default=False, description='keep scores of the last stages, for a replay without a model')
+    save_scores: bool = Field(
+        default=False, description='keep scores of the last stages, for a replay without a model'
+    )
     replay_k0: tuple[int, ...] = Field(
         default=(),
-        description='with --pairs: also compare the pairs that these numbers of first-stage candidates would need',
+        description='with --pairs: also compare the pairs that these numbers of first-stage '
+        'candidates would need',
         json_schema_extra={'metavar': 'K'},
     )
-    corpus: str | None = Field(default=None, description='where the passages to rerank are; default: the first stage')
-    texts_index: str | None = Field(default=None, description='an index that stores the passages to rerank')
+    corpus: str | None = Field(
+        default=None, description='where the passages to rerank are; default: the first stage'
+    )
+    texts_index: str | None = Field(
+        default=None, description='an index that stores the passages to rerank'
+    )
     corpus_format: str = Field(default='auto', description='of the corpus')
-    fields: tuple[str, ...] = Field(default=(), description='of a corpus of JSON lines: the text fields')
+    fields: tuple[str, ...] = Field(
+        default=(), description='of a corpus of JSON lines: the text fields'
+    )
 
     @field_validator('stages', mode='wrap')
     @classmethod
-    def _stages(cls, stages: Iterable[Any], validated: Callable[[Any], tuple[StageSpec, ...]]) -> tuple[StageSpec, ...]:
-        parsed = validated([parse_stage(stage) if isinstance(stage, str) else stage for stage in stages])
+    def _stages(
+        cls, stages: Iterable[Any], validated: Callable[[Any], tuple[StageSpec, ...]]
+    ) -> tuple[StageSpec, ...]:
+        parsed = validated(
+            [parse_stage(stage) if isinstance(stage, str) else stage for stage in stages]
+        )
         check_depths([stage.label for stage in parsed], [stage.k for stage in parsed])
         return parsed
 
     @property
     def formula(self) -> dict[str, Any]:
-        """The keyword arguments of `fusion.fuse`. Raises InputError for a setting that its method does not have."""
-        from pyserini_repbert.fusion.methods import ALPHA, RRF_K  # imports NumPy, which no --help needs
+        """The keyword arguments of `fusion.fuse`.
 
-        of = {'alpha': 'interpolation', 'weights': 'interpolation', 'normalize': 'interpolation', 'rrf_k': 'rrf'}
+        Raises InputError for a setting that its method does not have.
+        """
+        from pyserini_repbert.fusion.methods import (
+            ALPHA,
+            RRF_K,
+        )  # imports NumPy, which no --help needs
+
+        of = {
+            'alpha': 'interpolation',
+            'weights': 'interpolation',
+            'normalize': 'interpolation',
+            'rrf_k': 'rrf',
+        }
         for name, method in of.items():
             if getattr(self, name) not in (None, (), 'none') and self.fusion != method:
-                raise InputError(f"{name} is for '{method}', fusion here is by '{self.fusion}'", parameters=(name,))
+                raise InputError(
+                    f"{name} is for '{method}', fusion here is by '{self.fusion}'",
+                    parameters=(name,),
+                )
         if self.weights and self.alpha is not None:
-            raise InputError('alpha and weights were given: give one of them', parameters=('alpha', 'weights'))
+            raise InputError(
+                'alpha and weights were given: give one of them', parameters=('alpha', 'weights')
+            )
         return {
             'method': self.fusion,
             'alpha': self.weights or (ALPHA if self.alpha is None else self.alpha),
@@ -219,18 +280,30 @@ class PipelineSpec(_Values):
 
     @property
     def is_dense(self) -> bool:
-        """Whether a dense index is searched: `index` is one unless a sparse technique without an index takes it."""
-        return bool(self.encoder) or (self.index is not None and not any(map(takes_index, self.sparse)))
+        """Whether a dense index is searched: `index` is one unless a sparse technique without an
+        index takes it.
+        """
+        return bool(self.encoder) or (
+            self.index is not None and not any(map(takes_index, self.sparse))
+        )
 
 
 class Machine(_Values):
     """Where a pipeline runs: it decides rankings only by the rounding of hardware and batches."""
 
-    devices: tuple[str, ...] = ('cpu',)  # rerankers run on all of them; query encoders and dense search on the first
+    devices: tuple[str, ...] = (
+        'cpu',
+    )  # rerankers run on all of them; query encoders and dense search on the first
     threads: int = Field(default=1, ge=1)
-    workers: int = Field(default=0, ge=0)  # processes that tokenise for the rerankers; 0: that of the model does
+    workers: int = Field(
+        default=0, ge=0
+    )  # processes that tokenise for the rerankers; 0: that of the model does
     batch_size: int = Field(default=512, ge=1, description='topics searched together')
     batch_tokens: int | None = Field(default=None, ge=1, description='padded tokens in a batch')
-    download: bool = Field(default=False, description='fetch a prebuilt sparse index that is missing')
+    download: bool = Field(
+        default=False, description='fetch a prebuilt sparse index that is missing'
+    )
     build: bool = Field(default=False, description='build a catalog index that is missing')
-    ray: Any = None  # workers of a cluster (`ray_workers.connected`), which search dense shards, or rerank
+    ray: Any = (
+        None  # workers of a cluster (`ray_workers.connected`), which search dense shards, or rerank
+    )

@@ -1,4 +1,6 @@
-"""`Spread`: the rerankers of a spec in several workers, on the devices of this machine or on a cluster."""
+"""`Spread`: the rerankers of a spec in several workers, on the devices of this machine or on a
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,16 @@ from pyserini_repbert.ranking import Batch, Query, Ranker, Run
 from pyserini_repbert.record import Model
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
-OpenChain = Callable[[PipelineSpec, Machine, str], Ranker]  # opens the rerankers of a spec on a device
+OpenChain = Callable[
+    [PipelineSpec, Machine, str], Ranker
+]  # opens the rerankers of a spec on a device
 _AHEAD = 2  # batches waiting for each process, so that none is idle
 
 
 class Facts(NamedTuple):
-    """What a worker says of the rerankers that it has opened; `planned` is for lists of 0, 1, … candidates."""
+    """What a worker says of the rerankers that it has opened; `planned` is for lists of 0, 1, …
+    candidates.
+    """
 
     identity: Mapping[str, Any]
     planned: list[int]
@@ -33,22 +39,28 @@ class Facts(NamedTuple):
 
 @dataclass(frozen=True)
 class RerankBatches:
-    """The work of reranking batches with the rerankers of a spec; a checkpoint folder has to be on every machine."""
+    """The work of reranking batches with the rerankers of a spec; a checkpoint folder has to be
+    on every machine.
+    """
 
     open_chain: OpenChain
     spec: PipelineSpec
     machine: Machine
 
-    def opened(self, threads: int, device: str | None = None) -> Callable[[Batch | Sequence[int]], Any]:
+    def opened(
+        self, threads: int, device: str | None = None
+    ) -> Callable[[Batch | Sequence[int]], Any]:
         """The answers of a worker on a device, by default the machine's first.
 
-        The answer to a batch is its number, run and notes; that to lengths of candidate lists the `Facts`. The first
-        call opens the rerankers, so that errors are those of a call.
+        The answer to a batch is its number, run and notes; that to lengths of candidate lists the
+        `Facts`. The first call opens the rerankers, so that errors are those of a call.
         """
         import torch
 
         torch.set_num_threads(threads)
-        opened = cache(lambda: self.open_chain(self.spec, self.machine, device or self.machine.devices[0]))
+        opened = cache(
+            lambda: self.open_chain(self.spec, self.machine, device or self.machine.devices[0])
+        )
         return lambda asked: _answer(opened(), asked)
 
 
@@ -57,21 +69,23 @@ def _answer(chain: Ranker, asked: Batch | Sequence[int]) -> Any:
         return Facts(chain.identity(), chain.planned(asked), models_of(chain))
     ((number, run, notes),) = chain.stream([asked])
     for part in notes.walk():
-        part.progress, part.run = SILENT, {}
+        part.progress = SILENT
+        part.run = {}
     return number, {qid: ranking.without_texts() for qid, ranking in run.items()}, notes
 
 
 class Spread(Ranker):
     """Gives batches of topics to workers that open the rerankers of the same spec.
 
-    The workers are those of the machine's `ray`, or a process for each of its devices. Scores do not depend on how
-    topics are spread, except for the rounding of different hardware.
+    The workers are those of the machine's `ray`, or a process for each of its devices. Scores do
+    not depend on how topics are spread, except for the rounding of different hardware.
     """
 
     def __init__(self, open_chain: OpenChain, spec: PipelineSpec, machine: Machine) -> None:
         places = DevicePlaces if machine.ray is None else RayPlaces
         self._places: DevicePlaces | RayPlaces = places(RerankBatches(open_chain, spec, machine))
-        self.name, self.reads = '+'.join(stage.label for stage in spec.stages), spec.stages[0].k
+        self.name = '+'.join(stage.label for stage in spec.stages)
+        self.reads = spec.stages[0].k
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         ((_, reranked, notes),) = self.stream([Batch(0, topics, run)], trace)
@@ -79,7 +93,9 @@ class Spread(Ranker):
             trace.add(notes)
         return reranked
 
-    def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[tuple[int, Run, Notes]]:
+    def stream(
+        self, batches: Iterable[Batch], trace: Trace = SILENT
+    ) -> Iterator[tuple[int, Run, Notes]]:
         for number, run, notes in self._places.answers(batches):
             trace.advance(sum(part.cost.inferences for part in notes.walk() if part.cost))
             yield number, run, notes
@@ -135,7 +151,8 @@ class DevicePlaces:
                     yield future.result()
         except BrokenProcessPool as error:
             raise PyseriniRepbertError(
-                'a process that reranks was ended from outside (out of memory?): resume on fewer devices',
+                'a process that reranks was ended from outside (out of memory?): resume on fewer '
+                'devices',
                 parameters=('resume', 'devices'),
             ) from error
 
@@ -159,7 +176,9 @@ class _Process:
 
 
 class RayPlaces:
-    """The workers of a crew; each computes on the machine's first device, and starts with its first batch."""
+    """The workers of a crew; each computes on the machine's first device, and starts with its
+    first batch.
+    """
 
     def __init__(self, work: RerankBatches) -> None:
         self._crew: Crew = work.machine.ray
@@ -169,7 +188,11 @@ class RayPlaces:
     def answers(self, asked: Iterable[Batch | Sequence[int]]) -> Iterator[Any]:
         """The answer to each batch, in the order in which they are finished."""
         named = (
-            Job(f'query batch {batch.number}' if isinstance(batch, Batch) else 'opening the stages', self._work, batch)
+            Job(
+                f'query batch {batch.number}' if isinstance(batch, Batch) else 'opening the stages',
+                self._work,
+                batch,
+            )
             for batch in asked
         )
         return (answer for _, answer in self._crew.stream(named))

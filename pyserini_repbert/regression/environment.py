@@ -1,4 +1,6 @@
-"""What a score can depend on: versions, the machine, and the recorded checkpoints and settings of its commands."""
+"""What a score can depend on: versions, the machine, and the recorded checkpoints and settings
+of its commands.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,15 @@ def fingerprint() -> dict[str, str]:
         'vector instructions': torch.backends.cpu.get_cpu_capability(),
         'bfloat16': 'native' if has_native_bfloat16(torch.device('cpu')) else 'emulated',
         'gpu': torch.cuda.get_device_name() if torch.cuda.is_available() else 'none',
-        'threads': f'{torch.get_num_threads()} (OMP_NUM_THREADS {os.environ.get("OMP_NUM_THREADS", "unset")})',
+        'threads': f'{torch.get_num_threads()} (OMP_NUM_THREADS '
+        f'{os.environ.get("OMP_NUM_THREADS", "unset")})',
     }
 
 
 def code_version() -> str:
-    """The first digits of the SHA-256 over this package's .py and .yaml files, the regressions' own code aside."""
+    """The first digits of the SHA-256 over this package's .py and .yaml files, the regressions'
+    own code aside.
+    """
     root = Path(__file__).resolve().parents[1]
     total = hashlib.sha256()
     for path in sorted(root.rglob('*')):
@@ -45,8 +50,13 @@ def code_version() -> str:
 
 
 def cache_version(environment: dict[str, str]) -> str:
-    """A hash of the code and the packages in a `fingerprint`: results of another one are not used again."""
-    parts = [f'{name} {environment.get(name)}' for name in ('code', 'anserini', 'anserini jar', 'python', *PACKAGES)]
+    """A hash of the code and the packages in a `fingerprint`: results of another one are not
+    used again.
+    """
+    parts = [
+        f'{name} {environment.get(name)}'
+        for name in ('code', 'anserini', 'anserini jar', 'python', *PACKAGES)
+    ]
     return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 
 
@@ -57,7 +67,9 @@ def _java() -> dict[str, str]:
 
     try:
         java = java_home.find_java()
-        version = java.version + (', vector module' if java.has_module(java_home.VECTOR_MODULE) else '')
+        version = java.version + (
+            ', vector module' if java.has_module(java_home.VECTOR_MODULE) else ''
+        )
     except PyseriniRepbertError as error:
         version = f'none: {error}'
     try:
@@ -71,8 +83,9 @@ def _java() -> dict[str, str]:
 def condition_fingerprint(commands: Iterable[Sequence[str]]) -> dict[str, str]:
     """What the scores of commands that have run depend on beside the machine, by their records.
 
-    'NAME weights', 'NAME tokenizer' and 'NAME config' of each checkpoint -> first 16 digits of the SHA-256; 'COMMAND
-    precision' -> precision of its models; 'COMMAND SETTING' -> its value as JSON, given or by default.
+    'NAME weights', 'NAME tokenizer' and 'NAME config' of each checkpoint -> first 16 digits of the
+    SHA-256; 'COMMAND precision' -> precision of its models; 'COMMAND SETTING' -> its value as JSON,
+    given or by default.
     """
     models: dict[str, str] = {}
     settings: dict[str, dict[str, None]] = {}  # name -> its values, each once
@@ -82,7 +95,10 @@ def condition_fingerprint(commands: Iterable[Sequence[str]]) -> dict[str, str]:
             models |= {f'{model.name} {part}': sha256[:SHORT] for part, sha256 in parts.items()}
         used = {name: json.dumps(value) for name, value in record.settings.items()}
         if record.models:
-            used = {'precision': ', '.join(dict.fromkeys(model.precision for model in record.models)), **used}
+            used = {
+                'precision': ', '.join(dict.fromkeys(model.precision for model in record.models)),
+                **used,
+            }
         for name, value in used.items():
             settings.setdefault(f'{record.name} {name}', {})[value] = None
     return models | {name: '; '.join(values) for name, values in settings.items()}
@@ -92,4 +108,6 @@ def _recorded(words: Sequence[str]) -> Record | None:
     """The record of a command, beside a file or folder that it names; None if there is none."""
     command = decisive(words)
     records = (read_record(word.rpartition('=')[2]) for word in words[2:])
-    return next((record for record in records if record is not None and record.command == command), None)
+    return next(
+        (record for record in records if record is not None and record.command == command), None
+    )

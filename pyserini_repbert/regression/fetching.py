@@ -1,4 +1,6 @@
-"""Fetches resources: downloads go on where they stopped, are verified, and unpacked into what commands expect."""
+"""Fetches resources: downloads go on where they stopped, are verified, and unpacked into what
+commands expect.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ from pyserini_repbert.regression.resources import RECORD, NeededResource, entry_
 
 
 def fetched(missing: NeededResource, on_progress: Callable[[int], object]) -> str:
-    """Fetch a resource: '' once it is here, downloaded and unpacked, else why it is not. Progress is in bytes."""
+    """Fetch a resource: '' once it is here, downloaded and unpacked, else why it is not.
+
+    Progress is in bytes.
+    """
     fetch_one = _fetch_entry if missing.resource.catalog else _fetch_file
     try:
         fetch_one(missing, on_progress)
@@ -34,14 +39,18 @@ def fetched(missing: NeededResource, on_progress: Callable[[int], object]) -> st
 
 
 def _fetch_file(missing: NeededResource, on_progress: Callable[[int], object]) -> None:
-    resource, target = missing.resource, missing.target
+    resource = missing.resource
+    target = missing.target
     assert target is not None  # a resource with an address has a path
-    folder, names = target.parent, [target.name]
+    folder = target.parent
+    names = [target.name]
     if resource.unpack:
         folder = downloads_folder()
         paths = (urllib.parse.urlsplit(address).path for address in resource.address)
         names = [resource.file] if resource.file else [path.rpartition('/')[2] for path in paths]
-    md5 = resource.md5 or None  # a sha256 is that of the file at `path`, not of what the address gives
+    md5 = (
+        resource.md5 or None
+    )  # a sha256 is that of the file at `path`, not of what the address gives
     parts = [
         fetch(address, folder / name, md5, missing.size, resource.name, on_progress)
         for name, address in zip(names, resource.address, strict=True)
@@ -53,13 +62,19 @@ def _fetch_file(missing: NeededResource, on_progress: Callable[[int], object]) -
 
 
 def _record(target: Path, source: str) -> None:
-    """Write the SHA-256 of a file beside it; the file is removed where it differs from that of an earlier fetch."""
+    """Write the SHA-256 of a file beside it; the file is removed where it differs from that of
+    an earlier fetch.
+    """
     record = target.with_name(f'{target.name}{RECORD}')
     sha256 = digest(target)
-    if record.is_file() and (known := record.read_text(encoding='utf-8').partition(' ')[0]) != sha256:
+    if (
+        record.is_file()
+        and (known := record.read_text(encoding='utf-8').partition(' ')[0]) != sha256
+    ):
         target.unlink()
         raise DamagedFileError(
-            f'{source} gave another file than when it was first fetched (sha256 {sha256[:16]}…, then {known[:16]}…): '
+            f'{source} gave another file than when it was first fetched (sha256 {sha256[:16]}…, '
+            f'then {known[:16]}…): '
             f'see what has changed, then delete {record} and fetch it again'
         )
     with atomic_file(record) as stream:
@@ -85,10 +100,11 @@ _SHOWN = 5  # members that an error lists
 def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
     """Make `target` out of downloads.
 
-    `gzip` copies a text, `join` concatenates texts, both compressed if the target's name ends in .gz. `member GLOB`
-    takes the first file of an archive (.zip, .tar, .tar.gz, .tar.xz) whose name, without its folders, fits; `members
-    GLOB` takes all that fit into a folder. `candidates GLOB` makes a run of MS MARCO's `qid docid query passage` lines;
-    `paragraphs GLOB` makes JSON lines of TREC CAR's paragraphs.
+    `gzip` copies a text, `join` concatenates texts, both compressed if the target's name ends in
+    .gz. `member GLOB` takes the first file of an archive (.zip, .tar, .tar.gz, .tar.xz) whose name,
+    without its folders, fits; `members GLOB` takes all that fit into a folder. `candidates GLOB`
+    makes a run of MS MARCO's `qid docid query passage` lines; `paragraphs GLOB` makes JSON lines of
+    TREC CAR's paragraphs.
     """
     word, _, pattern = how.partition(' ')
     if word in ('gzip', 'join'):
@@ -121,13 +137,17 @@ def _whole_archive(archive: Path) -> Iterator[None]:
     try:
         yield
     except (*ARCHIVE_ERRORS, zipfile.BadZipFile) as error:
-        problem, *_ = str(error).splitlines() or [type(error).__name__]  # tarfile's other lines: each kind tried
+        problem, *_ = str(error).splitlines() or [
+            type(error).__name__
+        ]  # tarfile's other lines: each kind tried
         damaged = f'{archive} is not a whole archive ({problem.rstrip(":")})'
         raise DamagedFileError(f'{damaged}: delete it and fetch it again') from error
 
 
 def _members(archive: Path, pattern: str) -> Iterator[tuple[str, IO[bytes]]]:
-    """(name, stream) of the files of an archive that fit, in its order; DamagedFileError if none does."""
+    """(name, stream) of the files of an archive that fit, in its order; DamagedFileError if none
+    does.
+    """
     names = []
     fits = False
     for name, stream in _files(archive):
@@ -156,12 +176,16 @@ def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _candidates(lines: IO[bytes], archive: Path) -> Iterator[bytes]:
-    """`qid docid rank` of MS MARCO's top1000 files, whose queries are mixed; the file's order is taken for the rank."""
+    """`qid docid rank` of MS MARCO's top1000 files, whose queries are mixed; the file's order is
+    taken for the rank.
+    """
     ranks: Counter[bytes] = Counter()
     for number, line in enumerate(lines, 1):
         values = line.split(b'\t')
         if len(values) < 2 or not values[0].isdigit():
-            raise DamagedFileError(f"{archive}: line {number} is not 'qid docid query passage': its layout has changed")
+            raise DamagedFileError(
+                f"{archive}: line {number} is not 'qid docid query passage': its layout has changed"
+            )
         ranks[values[0]] += 1
         yield b'%s\t%s\t%d\n' % (values[0], values[1].strip(), ranks[values[0]])
 
@@ -177,4 +201,6 @@ def _paragraphs(stream: IO[bytes], archive: Path) -> Iterator[bytes]:
     except (*ARCHIVE_ERRORS, OSError):
         raise
     except Exception as error:  # the library lets every error of its CBOR parser through
-        raise DamagedFileError(f'{archive} holds no TREC CAR paragraphs ({error}): fetch it again') from error
+        raise DamagedFileError(
+            f'{archive} holds no TREC CAR paragraphs ({error}): fetch it again'
+        ) from error

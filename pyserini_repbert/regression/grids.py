@@ -1,4 +1,6 @@
-"""The papers' tables as printed, each cell marked as measured here, rehearsed, or missing and why."""
+"""The papers' tables as printed, each cell marked as measured here, rehearsed, or missing and
+why.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from pyserini_repbert.regression.runner import Status
 
 
 class Known(StrEnum):
-    """What is known of a published figure; of several conditions' figures, the first of these counts."""
+    """What is known of a published figure; of several conditions' figures, the first of these
+    counts.
+    """
 
     FAILED = 'failed'
     MEASURED = 'measured'
@@ -33,11 +37,18 @@ _KNOWN = {
     Status.NOT_RUN: Known.OPEN,
 }
 _SIGNS = {
-    Known.MEASURED: '✓', Known.FAILED: '✗', Known.REHEARSED: '○', Known.OPEN: '…', Known.NEVER: '—', Known.RECORDED: '',
-}  # fmt: skip
+    Known.MEASURED: '✓',
+    Known.FAILED: '✗',
+    Known.REHEARSED: '○',
+    Known.OPEN: '…',
+    Known.NEVER: '—',
+    Known.RECORDED: '',
+}
 LEGEND = (
-    'A cell is the published figure and what is known of it: ✓ measured here, ✗ measured and another; ○ rehearsed: its '
-    'commands ran from download to score on stand-ins of their input; … not run; — cannot be had. A figure without a '
+    'A cell is the published figure and what is known of it: ✓ measured here, ✗ measured and '
+    'another; ○ rehearsed: its '
+    'commands ran from download to score on stand-ins of their input; … not run; — cannot be had. '
+    'A figure without a '
     "sign was taken on the source's own machine."
 )
 
@@ -63,7 +74,11 @@ class Cell(NamedTuple):
     @property
     def text(self) -> str:
         """'0.304 ✓ 0.3038'."""
-        return ' '.join(filter(None, (self.published, _SIGNS[self.known] if self.published else '', self.measured)))
+        return ' '.join(
+            filter(
+                None, (self.published, _SIGNS[self.known] if self.published else '', self.measured)
+            )
+        )
 
 
 Grid = list[tuple[str, list[Cell]]]  # (row, its cells)
@@ -91,7 +106,10 @@ def _grid(cells: Mapping[str, Sequence[Cell]], table: Table) -> Grid:
     rows = []
     for row in table.rows:
         paths = ['/'.join(filter(None, (table.cells, row, column))) for column in table.columns]
-        best = [min(cells.get(path, [Cell()]), key=lambda cell: best_first.index(cell.known)) for path in paths]
+        best = [
+            min(cells.get(path, [Cell()]), key=lambda cell: best_first.index(cell.known))
+            for path in paths
+        ]
         if any(cell.published for cell in best):
             rows.append((row, best))
     return rows
@@ -103,8 +121,11 @@ def _cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
     why = condition['why'] if known is Known.FAILED else ''
     if known in (Known.REHEARSED, Known.OPEN):
         why = 'needs ' + ', '.join(one['what'] for one in condition['missing'])
-        if never := [one for one in condition['missing'] if one.get('origin') == Origin.UNPUBLISHED]:
-            known, why = Known.NEVER, '; '.join(f'{one["what"]}, {one["get"]}' for one in never)
+        if never := [
+            one for one in condition['missing'] if one.get('origin') == Origin.UNPUBLISHED
+        ]:
+            known = Known.NEVER
+            why = '; '.join(f'{one["what"]}, {one["get"]}' for one in never)
     return Cell(score['expected'], known, measured, why, condition['commands'])
 
 
@@ -112,10 +133,17 @@ def markdown(data: Mapping[str, Any]) -> list[str]:
     """A heading, a grid and the reasons for each table."""
     parts = []
     for table, rows in grids(data):
-        lines = ['|  | ' + ' | '.join(table.columns.values()) + ' |', '| --- |' + ' --: |' * len(table.columns)]
-        lines += [f'| {row} | ' + ' | '.join(cell.text for cell in cells) + ' |' for row, cells in rows]
+        lines = [
+            '|  | ' + ' | '.join(table.columns.values()) + ' |',
+            '| --- |' + ' --: |' * len(table.columns),
+        ]
+        lines += [
+            f'| {row} | ' + ' | '.join(cell.text for cell in cells) + ' |' for row, cells in rows
+        ]
         never: dict[str, dict[str, None]] = {}  # why cells cannot be had -> their rows
-        for row, cell in [(row, cell) for row, cells in rows for cell in cells if cell.known is Known.NEVER]:
+        for row, cell in [
+            (row, cell) for row, cells in rows for cell in cells if cell.known is Known.NEVER
+        ]:
             never.setdefault(cell.why, {})[row] = None
         reasons = [f'— {", ".join(names)}: {reason}.' for reason, names in never.items()]
         parts += [f'### {table.title}', '\n'.join(lines), *reasons]

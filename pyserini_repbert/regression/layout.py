@@ -1,4 +1,6 @@
-"""The layout of a regression file, checked as it is written: numbers stay texts, `{names}` are replaced later."""
+"""The layout of a regression file, checked as it is written: numbers stay texts, `{names}` are
+replaced later.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,38 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from pyserini_repbert import catalog
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import decimal
 
-FOLDERS = ('data', 'downloads', 'pyserini', 'here', 'out', 'shared')  # names in braces that stand for folders
-# What `unpack` may begin with -> whether a pattern of members follows; `fetching.unpack` does the work.
-UNPACKINGS = {'gzip': False, 'join': False, 'member': True, 'members': True, 'candidates': True, 'paragraphs': True}
+FOLDERS = (
+    'data',
+    'downloads',
+    'pyserini',
+    'here',
+    'out',
+    'shared',
+)  # names in braces that stand for folders
+# What `unpack` may begin with -> whether a pattern of members follows; `fetching.unpack` does the
+# work.
+UNPACKINGS = {
+    'gzip': False,
+    'join': False,
+    'member': True,
+    'members': True,
+    'candidates': True,
+    'paragraphs': True,
+}
 _PLACE = re.compile(r'\{([^{}]+)\}')
 
 
@@ -56,7 +80,9 @@ def _below_folders(given: str) -> str:
 def _unpacking(given: str) -> str:
     word, _, pattern = given.partition(' ')
     if UNPACKINGS.get(word) is not bool(pattern):
-        known = ', '.join(word + ' GLOB' * with_pattern for word, with_pattern in UNPACKINGS.items())
+        known = ', '.join(
+            word + ' GLOB' * with_pattern for word, with_pattern in UNPACKINGS.items()
+        )
         raise PydanticCustomError('unpacking', f"'{given}': expected {known}")
     return given
 
@@ -74,7 +100,10 @@ Only = Literal['', 'equal', 'different']
 
 
 class LayoutEntry(BaseModel):
-    """A mapping whose keys all have to be fields of the class. A `name` with a default is its key in the file."""
+    """A mapping whose keys all have to be fields of the class.
+
+    A `name` with a default is its key in the file.
+    """
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -88,15 +117,22 @@ class LayoutEntry(BaseModel):
             raise PydanticCustomError('mapping', f'expected {wanted}')
         for key in given:
             if key not in known:
-                message = f"'{key}' is no field here{did_you_mean(key, known)}: expected {', '.join(known)}"
+                message = (
+                    f"'{key}' is no field here{did_you_mean(key, known)}: expected "
+                    f'{", ".join(known)}'
+                )
                 raise PydanticCustomError('entry', message, {'key': key})
         if missing := [name for name in required if name not in given]:
             raise PydanticCustomError('missing', f'{", ".join(missing)} is missing here')
         return given
 
     def at(self, axes: Mapping[str, str]) -> Self:
-        """The entry for a cell of its grid: labels in place of `{axis}`, texts in place of `{axis.key}`."""
-        return self.model_validate(_at(self.model_dump(exclude_unset=True, exclude={'grid', 'only'}), axes))
+        """The entry for a cell of its grid: labels in place of `{axis}`, texts in place of
+        `{axis.key}`.
+        """
+        return self.model_validate(
+            _at(self.model_dump(exclude_unset=True, exclude={'grid', 'only'}), axes)
+        )
 
 
 def _at(value: Any, axes: Mapping[str, str]) -> Any:
@@ -120,7 +156,9 @@ class Origin(StrEnum):
 
 
 class Resource(LayoutEntry):
-    """Something that conditions need and no command makes; docs/formats/regressions.md says what its fields mean."""
+    """Something that conditions need and no command makes; docs/formats/regressions.md says what
+    its fields mean.
+    """
 
     name: str = ''
     what: str
@@ -128,7 +166,9 @@ class Resource(LayoutEntry):
     catalog: str = ''
     size: str = ''
     get: Text = ''
-    address: Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)] = []
+    address: Annotated[
+        list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
+    ] = []
     file: str = ''
     unpack: Annotated[str, AfterValidator(_unpacking)] = ''
     page: str = ''
@@ -142,9 +182,13 @@ class Resource(LayoutEntry):
     @model_validator(mode='after')
     def _one_origin(self) -> Self:
         if sum(origin in self.model_fields_set for origin in Origin) != 1:
-            raise PydanticCustomError('origin', f'expected one of {", ".join(Origin)}: how is it come by?')
+            raise PydanticCustomError(
+                'origin', f'expected one of {", ".join(Origin)}: how is it come by?'
+            )
         kind, _, known = self.catalog.partition('/')
-        if self.origin is Origin.CATALOG and (kind not in catalog.KINDS or catalog.find(kind, known) is None):
+        if self.origin is Origin.CATALOG and (
+            kind not in catalog.KINDS or catalog.find(kind, known) is None
+        ):
             message = f"'{self.catalog}' is not in the catalog: expected KIND/NAME"
             raise PydanticCustomError('entry', message, {'key': 'catalog'})
         if self.address and not self.path:
@@ -174,7 +218,9 @@ class Build(LayoutEntry):
 
 
 class ScoreSource(LayoutEntry):
-    """Where scores come from: `cells` is a path in the list of published figures, `commit` one of this project."""
+    """Where scores come from: `cells` is a path in the list of published figures, `commit` one
+    of this project.
+    """
 
     text: str
     cells: str = ''
@@ -197,7 +243,9 @@ class Tolerance(LayoutEntry):
 
 
 class ScoreEntry(LayoutEntry):
-    """An expected or a recorded score: a `value`, or `values` for the cells of a grid, nested by the axes `by`."""
+    """An expected or a recorded score: a `value`, or `values` for the cells of a grid, nested by
+    the axes `by`.
+    """
 
     measure: str
     source: str

@@ -16,17 +16,24 @@ _FUSION = 'pyserini_repbert.fusion'  # the only command, besides the evaluation,
 
 def missing_of(condition: Condition, workspace: Workspace) -> list[NeededResource]:
     """The resources that a condition lacks."""
-    absent = (resources.missing(resource, workspace.places) for resource in workspace.needed(condition.needs))
+    absent = (
+        resources.missing(resource, workspace.places)
+        for resource in workspace.needed(condition.needs)
+    )
     return [one for one in absent if one is not None]
 
 
 def is_out_of_reach(absent: Iterable[NeededResource]) -> bool:
-    """Whether a resource was never published, so that the condition cannot be run, whatever is fetched."""
+    """Whether a resource was never published, so that the condition cannot be run, whatever is
+    fetched.
+    """
     return any(one.resource.origin is Origin.UNPUBLISHED for one in absent)
 
 
 def is_of_published_runs(condition: Condition, workspace: Workspace) -> bool:
-    """Whether published files are all that a condition needs: no model, no collection, nothing by hand, no Java."""
+    """Whether published files are all that a condition needs: no model, no collection, nothing
+    by hand, no Java.
+    """
     resources_needed = workspace.needed(condition.needs)
     return (
         bool(condition.expected and resources_needed)
@@ -35,12 +42,14 @@ def is_of_published_runs(condition: Condition, workspace: Workspace) -> bool:
     )
 
 
-def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tuple[Pair, list[NeededResource]]]:
+def cheapest_first(
+    work: Sequence[Pair], budget: int | None = None
+) -> list[tuple[Pair, list[NeededResource]]]:
     """Conditions whose needs can be had, each with what it lacks beyond those before it.
 
-    The next one is always the one that needs the least then: the fewest downloads of unknown size, then the fewest
-    resources brought by hand, then the fewest bytes. With a `budget`, in bytes, a condition that would exceed it, or is
-    of unknown size, is left out.
+    The next one is always the one that needs the least then: the fewest downloads of unknown size,
+    then the fewest resources brought by hand, then the fewest bytes. With a `budget`, in bytes, a
+    condition that would exceed it, or is of unknown size, is left out.
     """
     left = [(pair, missing_of(*pair)) for pair in work if pair[0].expected]
     left = [(pair, absent) for pair, absent in left if not is_out_of_reach(absent)]
@@ -61,7 +70,13 @@ def cheapest_first(work: Sequence[Pair], budget: int | None = None) -> list[tupl
 
 
 def _cost(absent: Sequence[NeededResource], taken: set[str]) -> tuple[int, int, int]:
-    """(downloads of unknown size, resources brought by hand, bytes to download) of what is not yet taken."""
+    """(downloads of unknown size, resources brought by hand, bytes to download) of what is not
+    yet taken.
+    """
     new = [one for one in absent if one.key not in taken]
     sizes = [one.n_bytes for one in new if one.is_fetched]
-    return sum(size is None for size in sizes), len(new) - len(sizes), sum(size or 0 for size in sizes)
+    return (
+        sum(size is None for size in sizes),
+        len(new) - len(sizes),
+        sum(size or 0 for size in sizes),
+    )

@@ -47,12 +47,19 @@ def read_regression(path: StrPath) -> Regression:
     """The regression file `path`."""
     root, top = _read_layout(path, RegressionFile)
     if top.name != Path(path).name.removesuffix('.yaml'):
-        raise root.error(f"'{top.name}' is not the name of the file: one and the same was expected", 'name')
+        raise root.error(
+            f"'{top.name}' is not the name of the file: one and the same was expected", 'name'
+        )
     folder = Path(path).parent
-    shared_root, shared = _read_layout(folder / top.shared, SharedFile) if top.shared else (root, SharedFile())
+    shared_root, shared = (
+        _read_layout(folder / top.shared, SharedFile) if top.shared else (root, SharedFile())
+    )
     resources = shared.resources | top.resources  # the file's own replace shared ones
-    resources = {name: resource.model_copy(update={'name': name}) for name, resource in resources.items()}
-    sources, tolerances = shared.sources | top.sources, shared.tolerances | top.tolerances
+    resources = {
+        name: resource.model_copy(update={'name': name}) for name, resource in resources.items()
+    }
+    sources = shared.sources | top.sources
+    tolerances = shared.tolerances | top.tolerances
     declared = SharedFile.model_construct(sources=sources, tolerances=tolerances)
     builds: dict[str, Build] = {}
     known = {*resources, *FOLDERS}
@@ -70,7 +77,9 @@ def read_regression(path: StrPath) -> Regression:
         here = root.below('conditions', number)
         for axes, condition in _cells(repeated, here):
             if condition.name in conditions:
-                raise here.error(f"condition '{condition.name}' is there twice: give it another name")
+                raise here.error(
+                    f"condition '{condition.name}' is there twice: give it another name"
+                )
             conditions[condition.name] = _condition(condition, axes, declared, known, here)
     if not conditions:
         raise root.error('no conditions: expected at least one', 'conditions')
@@ -110,13 +119,18 @@ def _plain(file: YamlFile, node: Any) -> Any:
 def _cells(entry: _Repeated, place: KeyPath) -> Iterator[tuple[Axes, _Repeated]]:
     """The axes and the entry of each cell of its grid.
 
-    `only: equal` leaves the cells whose last two axes have the same label, `only: different` the others.
+    `only: equal` leaves the cells whose last two axes have the same label, `only: different` the
+    others.
     """
     cells = list(itertools.product(*entry.grid.values()))
     if entry.only:
-        cells = [labels for labels in cells if (len(set(labels[-2:])) == 1) == (entry.only == 'equal')]
+        cells = [
+            labels for labels in cells if (len(set(labels[-2:])) == 1) == (entry.only == 'equal')
+        ]
     if not cells:
-        raise place.error('the grid has no cells: an axis needs a label, and `only` one that fits', 'grid')
+        raise place.error(
+            'the grid has no cells: an axis needs a label, and `only` one that fits', 'grid'
+        )
     for labels in cells:
         axes: dict[str, str] = {}
         for (axis, known), label in zip(entry.grid.items(), labels, strict=True):
@@ -129,8 +143,12 @@ def _check_places(text: str, known: Collection[str], place: KeyPath, *keys: str 
         raise place.error(wrong, *keys)
 
 
-def _needs(entry: Build | ConditionEntry, texts: Iterable[str], known: Collection[str], place: KeyPath) -> list[str]:
-    """The names under `needs`, and in braces in texts and commands, without folders; commands are checked."""
+def _needs(
+    entry: Build | ConditionEntry, texts: Iterable[str], known: Collection[str], place: KeyPath
+) -> list[str]:
+    """The names under `needs`, and in braces in texts and commands, without folders; commands
+    are checked.
+    """
     for number, command in enumerate(entry.commands):
         here = place.below('commands', number)
         _check_places(command, known, here)
@@ -151,7 +169,9 @@ def _needs(entry: Build | ConditionEntry, texts: Iterable[str], known: Collectio
 def _build(name: str, entry: Build, others: set[str], place: KeyPath) -> Build:
     _check_places(entry.path, FOLDERS, place, 'path')
     needs = _needs(entry, [entry.path], others | {name}, place)
-    return entry.model_copy(update={'name': name, 'needs': [need for need in needs if need != name]})
+    return entry.model_copy(
+        update={'name': name, 'needs': [need for need in needs if need != name]}
+    )
 
 
 def _condition(
@@ -162,20 +182,37 @@ def _condition(
         _check_places(text, known, place, name)
     if bool(entry.run) != bool(entry.qrels) or (entry.run and entry.table):
         raise place.error('expected run and qrels, or table')
-    expected = _scores(entry.expected, axes, declared, bool(entry.table), False, place.below('expected'))
+    expected = _scores(
+        entry.expected, axes, declared, bool(entry.table), False, place.below('expected')
+    )
     recorded = _scores(entry.recorded, axes, declared, False, True, place.below('recorded'))
     if not expected and not recorded:
         raise place.error('expected scores are missing here: give expected or recorded')
     if expected and not (entry.run or entry.table):
-        raise place.error('run and qrels, or table, is missing here: where are the expected scores measured?')
+        raise place.error(
+            'run and qrels, or table, is missing here: where are the expected scores measured?'
+        )
     needs = _needs(entry, files.values(), known, place)
     return Condition(
-        entry.name, entry.commands, needs, entry.run, entry.qrels, entry.table, entry.heavy, expected, recorded
+        entry.name,
+        entry.commands,
+        needs,
+        entry.run,
+        entry.qrels,
+        entry.table,
+        entry.heavy,
+        expected,
+        recorded,
     )
 
 
 def _scores(
-    entries: Sequence[ScoreEntry], axes: Axes, declared: SharedFile, from_table: bool, is_recorded: bool, place: KeyPath
+    entries: Sequence[ScoreEntry],
+    axes: Axes,
+    declared: SharedFile,
+    from_table: bool,
+    is_recorded: bool,
+    place: KeyPath,
 ) -> list[Expected]:
     """The scores of entries, in a grid those of a cell; entries whose value is `null` have none."""
     scores = []
@@ -185,7 +222,11 @@ def _scores(
             raise here.error('where is missing here: which row of the table?')
         if ('value' in entry.model_fields_set) == ('values' in entry.model_fields_set):
             raise here.error('expected value, or values for a grid')
-        value, keys = (entry.value, ['value']) if 'value' in entry.model_fields_set else _cell(entry, axes, here)
+        value, keys = (
+            (entry.value, ['value'])
+            if 'value' in entry.model_fields_set
+            else _cell(entry, axes, here)
+        )
         if value is None:
             continue
         try:
@@ -195,27 +236,39 @@ def _scores(
         if is_recorded and not entry.unit:
             raise here.error('unit is missing here')
         source = _named(declared.sources, entry.source, 'source', here)
-        tolerance = None if is_recorded else _named(declared.tolerances, entry.tolerance, 'tolerance', here)
+        tolerance = (
+            None if is_recorded else _named(declared.tolerances, entry.tolerance, 'tolerance', here)
+        )
         parts = [text for text in (entry.row, entry.column, entry.cell) if text]
         if source.cells and not parts:
             raise here.error('row, column or cell is missing here: which cell of the source is it?')
         cell = '/'.join([source.cells, *parts]) if source.cells else ''
-        where, unit = entry.where if from_table else {}, entry.unit if is_recorded else ''
-        scores.append(Expected(entry.measure, value, source, tolerance, cell, ', '.join(parts), where, unit))
+        where = entry.where if from_table else {}
+        unit = entry.unit if is_recorded else ''
+        scores.append(
+            Expected(entry.measure, value, source, tolerance, cell, ', '.join(parts), where, unit)
+        )
     return scores
 
 
 def _cell(entry: ScoreEntry, axes: Axes, place: KeyPath) -> tuple[Any, list[str]]:
-    """The value of a cell in `values`, nested by the labels of the axes `by` (default: of all), and the keys to it."""
+    """The value of a cell in `values`, nested by the labels of the axes `by` (default: of all),
+    and the keys to it.
+    """
     value: Any = entry.values
     keys = ['values']
     for axis in entry.by or [name for name in axes if '.' not in name]:
         if axis not in axes:
-            raise place.error(f"'{axis}' is no axis of the grid: there are {', '.join(axes)}", 'values')
+            raise place.error(
+                f"'{axis}' is no axis of the grid: there are {', '.join(axes)}", 'values'
+            )
         if not isinstance(value, dict):
             raise place.error('expected a mapping', *keys)
         if axes[axis] not in value:
-            raise place.error(f"'{axes[axis]}' is missing here: each label of the grid has a value, or null", *keys)
+            raise place.error(
+                f"'{axes[axis]}' is missing here: each label of the grid has a value, or null",
+                *keys,
+            )
         value = value[axes[axis]]
         keys.append(axes[axis])
     if not isinstance(value, str | None):
@@ -225,5 +278,7 @@ def _cell(entry: ScoreEntry, axes: Axes, place: KeyPath) -> tuple[Any, list[str]
 
 def _named(known: Mapping[str, _Declared], name: str, what: str, place: KeyPath) -> _Declared:
     if name not in known:
-        raise place.error(f"{what} '{name}' is not declared in this file{did_you_mean(name, known)}", what)
+        raise place.error(
+            f"{what} '{name}' is not declared in this file{did_you_mean(name, known)}", what
+        )
     return known[name]

@@ -1,4 +1,6 @@
-"""Whether the resources of a regression are here; if not, how large they are and how to get them."""
+"""Whether the resources of a regression are here; if not, how large they are and how to get
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,13 @@ from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.regression.layout import Origin, Resource, filled
 
-RECORD = '.sha256'  # suffix of the file beside a fetched one that has its checksum, where none was published
-_BY_HAND = {Origin.RECIPE: 'not published; to be trained', Origin.AGREEMENT: 'by agreement', Origin.PAGE: 'by hand'}
+# suffix of the file beside a fetched one that has its checksum, where none was published
+RECORD = '.sha256'
+_BY_HAND = {
+    Origin.RECIPE: 'not published; to be trained',
+    Origin.AGREEMENT: 'by agreement',
+    Origin.PAGE: 'by hand',
+}
 _UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
 _SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*(TB|GB|MB|kB|B)\b(?!\s+unpacked)')
 
@@ -28,7 +35,9 @@ class NeededResource:
     size: str  # as the regression or the catalog states it
     get: str  # the command, or the sentence, that gets it
     licence: str
-    target: Path | None = None  # where it is put; None for the cache, and for a resource without a path
+    target: Path | None = (
+        None  # where it is put; None for the cache, and for a resource without a path
+    )
 
     @property
     def key(self) -> str:
@@ -47,7 +56,9 @@ class NeededResource:
 
     @property
     def n_bytes(self) -> int | None:
-        """Bytes to download, of '987 MB packed, 2.9 GB unpacked'; None where the size is unknown."""
+        """Bytes to download, of '987 MB packed, 2.9 GB unpacked'; None where the size is
+        unknown.
+        """
         size = _SIZE.search(self.size)
         return round(float(size[1]) * _UNITS[size[2]]) if size else None
 
@@ -56,7 +67,9 @@ def size_in_bytes(text: str) -> int:
     """'10GB' -> 10,000,000,000. Raises ValueError for a text that is not a size."""
     size = _SIZE.fullmatch(text.strip())
     if size is None:
-        raise ValueError(f"'{text[:40]}' is not a size: expected a number with B, kB, MB, GB or TB, such as 10GB")
+        raise ValueError(
+            f"'{text[:40]}' is not a size: expected a number with B, kB, MB, GB or TB, such as 10GB"
+        )
     return round(float(size[1]) * _UNITS[size[2]])
 
 
@@ -67,7 +80,8 @@ def entry_of(resource: Resource) -> catalog.Entry:
 
 
 def location(resource: Resource, places: Mapping[str, str]) -> str:
-    """What a command is given for the resource: its name in the catalog, or its path, or its own name without one.
+    """What a command is given for the resource: its name in the catalog, or its path, or its own
+    name without one.
 
     A path below `{data}` or `{downloads}` is looked for in both, in the user's `{data}` first.
     """
@@ -90,7 +104,9 @@ def missing(resource: Resource, places: Mapping[str, str]) -> NeededResource | N
         return None
     target = re.sub(r'^\{data\}', '{downloads}', resource.path)  # never below the user's `{data}`
     place = Path(filled(target, places)) if target else None
-    return NeededResource(resource, resource.size, _how(resource, path, places), resource.licence, place)
+    return NeededResource(
+        resource, resource.size, _how(resource, path, places), resource.licence, place
+    )
 
 
 def _how(resource: Resource, path: str, places: Mapping[str, str]) -> str:
@@ -109,12 +125,16 @@ def _how(resource: Resource, path: str, places: Mapping[str, str]) -> str:
 
 
 def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
-    """A text that changes when the resource does: of a catalog entry and its bases, all values; of a folder, the
-    newest modification time; of a file, its checksum, which has to be the one expected.
+    """A text that changes when the resource does: of a catalog entry and its bases, all values; of
+    a folder, the newest modification time; of a file, its checksum, which has to be the one
+    expected.
     """
     if resource.catalog:
         entries = _with_bases(entry_of(resource))
-        return f'{resource.catalog} {" over ".join(str(sorted(one.values.items())) for one in entries)}'
+        return (
+            f'{resource.catalog} '
+            f'{" over ".join(str(sorted(one.values.items())) for one in entries)}'
+        )
     path = Path(location(resource, places))
     if path.is_dir():
         newest = max((item.stat().st_mtime_ns for item in path.rglob('*')), default=0)
@@ -128,13 +148,19 @@ def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
 
 
 def _expected_checksum(resource: Resource, path: Path) -> tuple[str, str]:
-    """Algorithm and checksum, '' for any: as recorded when it was fetched, else the regression's but for an archive."""
+    """Algorithm and checksum, '' for any: as recorded when it was fetched, else the regression's
+    but for an archive.
+    """
     record = path.with_name(f'{path.name}{RECORD}')
     if record.is_file():
         return 'sha256', record.read_text(encoding='utf-8').partition(' ')[0]
     if resource.unpack and not resource.path.startswith('{data}/'):
         return 'sha256', ''
-    return ('md5', resource.md5) if resource.md5 and not resource.sha256 else ('sha256', resource.sha256)
+    return (
+        ('md5', resource.md5)
+        if resource.md5 and not resource.sha256
+        else ('sha256', resource.sha256)
+    )
 
 
 def curl(path: str, address: str) -> str:
@@ -150,10 +176,17 @@ def _with_bases(entry: catalog.Entry) -> list[catalog.Entry]:
 def _missing_entry(resource: Resource, entry: catalog.Entry) -> NeededResource | None:
     from pyserini_repbert.download import downloads_folder
 
-    if (base := catalog.base(entry)) is not None and (missing_base := _missing_entry(resource, base)) is not None:
+    if (base := catalog.base(entry)) is not None and (
+        missing_base := _missing_entry(resource, base)
+    ) is not None:
         return missing_base
-    values, licence = entry.values, str(entry.values.get('licence', ''))
-    ready = cache_folder() / ('collections' if entry.kind == 'collections' else 'checkpoints') / entry.name
+    values = entry.values
+    licence = str(entry.values.get('licence', ''))
+    ready = (
+        cache_folder()
+        / ('collections' if entry.kind == 'collections' else 'checkpoints')
+        / entry.name
+    )
     if 'resource' in values or ready.is_dir():
         return None
     if 'package' in values:
@@ -165,12 +198,19 @@ def _missing_entry(resource: Resource, entry: catalog.Entry) -> NeededResource |
         source = values['download']
         path = downloads_folder() / source['file']
         if not path.exists():
-            return NeededResource(resource, source['size'], curl(str(path), source['address']), licence)
+            return NeededResource(
+                resource, source['size'], curl(str(path), source['address']), licence
+            )
     elif 'hub' in values:
         from huggingface_hub import try_to_load_from_cache
 
         hub = values['hub']
-        if not isinstance(try_to_load_from_cache(hub['repository'], 'config.json', revision=hub.get('revision')), str):
+        if not isinstance(
+            try_to_load_from_cache(hub['repository'], 'config.json', revision=hub.get('revision')),
+            str,
+        ):
             revision = f' --revision {hub["revision"]}' if 'revision' in hub else ''
-            return NeededResource(resource, hub['size'], f'hf download {hub["repository"]}{revision}', licence)
+            return NeededResource(
+                resource, hub['size'], f'hf download {hub["repository"]}{revision}', licence
+            )
     return None

@@ -28,8 +28,8 @@ _SLACK = 1e-9  # for rounding errors of floating point
 class Status(StrEnum):
     """The outcome of a score or a condition.
 
-    REHEARSED: not run, but its commands ran on stand-ins of what it needs, to a score that means nothing. RECORDED: a
-    figure of the source's own machine, compared with nothing.
+    REHEARSED: not run, but its commands ran on stand-ins of what it needs, to a score that means
+    nothing. RECORDED: a figure of the source's own machine, compared with nothing.
     """
 
     PASS = 'PASS'
@@ -60,11 +60,15 @@ class Outcome:
     why: str = ''  # a score is missing, or it was left out
     seconds: float = 0.0  # that it took, now or when its remembered result was made
     remembered: bool = False  # the scores are an earlier run's
-    fingerprint: Mapping[str, str] = field(default_factory=dict)  # `environment.condition_fingerprint`
+    fingerprint: Mapping[str, str] = field(
+        default_factory=dict
+    )  # `environment.condition_fingerprint`
 
 
 def judge(expected: Expected, measured: float | None) -> Status:
-    """PASS if all published digits agree, WITHIN the tolerance, else FAIL: a gain beyond the tolerance is one, too."""
+    """PASS if all published digits agree, WITHIN the tolerance, else FAIL: a gain beyond the
+    tolerance is one, too.
+    """
     if measured is None or math.isnan(measured):
         return Status.FAIL
     difference = abs(measured - expected.value)
@@ -75,17 +79,23 @@ def judge(expected: Expected, measured: float | None) -> Status:
 
 
 def commands_of(condition: Condition, workspace: Workspace) -> list[str]:
-    """Every command of a condition, as a user would type it: its builds', its own, and the evaluation."""
+    """Every command of a condition, as a user would type it: its builds', its own, and the
+    evaluation.
+    """
     commands = [*workspace.commands(condition), *_evaluation(condition)]
     return [shlex.join(workspace.words(command)) for command in commands]
 
 
 def run_condition(condition: Condition, workspace: Workspace, heavy_too: bool = False) -> Outcome:
-    """Run a condition, or say what is missing; a failure of its commands is its outcome, never raised."""
+    """Run a condition, or say what is missing; a failure of its commands is its outcome, never
+    raised.
+    """
     commands = commands_of(condition, workspace)
     recorded_scores = [Score(figure, Status.RECORDED) for figure in condition.recorded]
 
-    def without_scores(status: Status, why: str = '', missing: Sequence[NeededResource] = ()) -> Outcome:
+    def without_scores(
+        status: Status, why: str = '', missing: Sequence[NeededResource] = ()
+    ) -> Outcome:
         scores = [Score(expected, status) for expected in condition.expected]
         return Outcome(condition, status, [*scores, *recorded_scores], commands, missing, why)
 
@@ -104,14 +114,23 @@ def run_condition(condition: Condition, workspace: Workspace, heavy_too: bool = 
     worst_first = (Status.FAIL, Status.WITHIN, Status.PASS)
     status = min((score.status for score in scores), key=worst_first.index)
     why = 'no score was measured' if None in result['measured'] else ''
-    all_scores, seconds, depends_on = [*scores, *recorded_scores], result['seconds'], result['fingerprint']
-    return Outcome(condition, status, all_scores, commands, (), why, seconds, is_remembered, depends_on)
+    all_scores = [*scores, *recorded_scores]
+    seconds = result['seconds']
+    depends_on = result['fingerprint']
+    return Outcome(
+        condition, status, all_scores, commands, (), why, seconds, is_remembered, depends_on
+    )
 
 
 def run_all(
-    work: Sequence[Pair], jobs: int, heavy_too: bool, on_outcome: Callable[[Workspace, Outcome], object]
+    work: Sequence[Pair],
+    jobs: int,
+    heavy_too: bool,
+    on_outcome: Callable[[Workspace, Outcome], object],
 ) -> list[Outcome]:
-    """The outcomes of conditions in their order; `jobs` of them run at a time, each in a thread that reports it."""
+    """The outcomes of conditions in their order; `jobs` of them run at a time, each in a thread
+    that reports it.
+    """
 
     def one(pair: Pair) -> Outcome:
         outcome = run_condition(*pair, heavy_too)
@@ -132,15 +151,20 @@ def _evaluation(condition: Condition) -> list[str]:
 
 
 def _measured(condition: Condition, workspace: Workspace) -> tuple[dict[str, Any], bool]:
-    """Run the commands and the evaluation, unless a result of the same ones is remembered, which is then True.
+    """Run the commands and the evaluation, unless a result of the same ones is remembered, which is
+    then True.
 
-    The result has 'measured', the scores in the order of the expected ones, None for one that there is not; 'seconds';
-    and 'fingerprint'.
+    The result has 'measured', the scores in the order of the expected ones, None for one that there
+    is not; 'seconds'; and 'fingerprint'.
     """
     wanted = [[expected.measure, sorted(expected.where.items())] for expected in condition.expected]
     evaluation = _evaluation(condition)
-    key = workspace.key([*condition.commands, *evaluation, condition.table, json.dumps(wanted)], condition.needs)
-    note = workspace.folder / '.results' / f'{re.sub(r"[^A-Za-z0-9.+_-]", "_", condition.name)}.json'
+    key = workspace.key(
+        [*condition.commands, *evaluation, condition.table, json.dumps(wanted)], condition.needs
+    )
+    note = (
+        workspace.folder / '.results' / f'{re.sub(r"[^A-Za-z0-9.+_-]", "_", condition.name)}.json'
+    )
     known = remembered(note)
     if known and known['key'] == key:
         return known, True
@@ -164,7 +188,9 @@ def _measured(condition: Condition, workspace: Workspace) -> tuple[dict[str, Any
 
 
 def _looked_up(table: Path, expected: Expected) -> float | None:
-    """The column `value`, or the one named after the measure, of the only row that agrees with `where`; else None."""
+    """The column `value`, or the one named after the measure, of the only row that agrees with
+    `where`; else None.
+    """
     if not table.is_file():
         return None
     with open(table, encoding='utf-8', newline='') as stream:

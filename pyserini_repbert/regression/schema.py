@@ -18,7 +18,9 @@ class Expected:
     tolerance: Tolerance | None  # None for a recorded figure
     cell: str = ''  # its path in the list of published figures, '' for this project's own
     place: str = ''  # row and column of the source, for readers
-    where: Mapping[str, str] = field(default_factory=dict)  # column -> value, of its row in the condition's table
+    where: Mapping[str, str] = field(
+        default_factory=dict
+    )  # column -> value, of its row in the condition's table
     unit: str = ''  # of a recorded figure, '' for the others
 
     @property
@@ -28,7 +30,9 @@ class Expected:
 
     @property
     def rounding(self) -> float:
-        """Half a unit of the last published digit: a score at most that far off agrees with all digits."""
+        """Half a unit of the last published digit: a score at most that far off agrees with all
+        digits.
+        """
         mantissa, _, exponent = self.text.lower().partition('e')
         return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition('.')[2]))
 
@@ -39,11 +43,16 @@ class Condition:
 
     name: str
     commands: Sequence[str]
-    needs: Sequence[str]  # all resources and builds that it needs, those in braces in its commands included
+    needs: Sequence[
+        str
+    ]  # all resources and builds that it needs, those in braces in its commands included
     run: str  # the run file to evaluate, and the judgments; '' with a table
     qrels: str
-    table: str  # a CSV or TSV file that the commands write, with scores in a column `value` or named after the measure
-    heavy: str  # what it takes, if it is left out unless asked for ('40 minutes of CPU'); '' for the others
+    # a CSV or TSV file that the commands write, with scores in a column `value` or named after the
+    # measure
+    table: str
+    # what it takes, if it is left out unless asked for ('40 minutes of CPU'); '' for the others
+    heavy: str
     expected: Sequence[Expected]
     recorded: Sequence[Expected]  # figures for reference, compared with nothing
 

@@ -28,14 +28,16 @@ class CommandFailedError(PyseriniRepbertError):
     """A command of a condition, or of a build that it needs, ended with an error."""
 
 
-_locks: dict[str, threading.Lock] = {}  # by a build's path: conditions, also of other files, wait until it is made
+_locks: dict[
+    str, threading.Lock
+] = {}  # by a build's path: conditions, also of other files, wait until it is made
 
 
 class Workspace:
     """Where one regression's commands run: a folder of its own, named after it, in the work folder.
 
-    `data` is the user's folder of collections and run files; `version` the hash of code and packages
-    (`environment.cache_version`): results of another one are not used.
+    `data` is the user's folder of collections and run files; `version` the hash of code and
+    packages (`environment.cache_version`): results of another one are not used.
     """
 
     def __init__(self, regression: Regression, folder: Path, data: str, version: str) -> None:
@@ -47,13 +49,18 @@ class Workspace:
         self.places = {  # name in braces -> folder, location of a resource, or path of a build
             'data': data,
             'downloads': str(downloads_folder()),
-            'pyserini': os.environ.get('PYSERINI_CACHE') or str(Path('~/.cache/pyserini').expanduser()),
+            'pyserini': os.environ.get('PYSERINI_CACHE')
+            or str(Path('~/.cache/pyserini').expanduser()),
             'here': str(Path(regression.path).parent),
             'out': str(self.folder),
             'shared': str(folder / 'shared'),
         }
-        self.places |= {name: resources.location(one, self.places) for name, one in regression.resources.items()}
-        self.places |= {name: filled(build.path, self.places) for name, build in regression.builds.items()}
+        self.places |= {
+            name: resources.location(one, self.places) for name, one in regression.resources.items()
+        }
+        self.places |= {
+            name: filled(build.path, self.places) for name, build in regression.builds.items()
+        }
         self._version = version
         self._failed: dict[str, str] = {}
 
@@ -67,11 +74,15 @@ class Workspace:
         return list(resources_by_name.values())
 
     def builds(self, needs: Sequence[str]) -> list[Build]:
-        """All builds that these needs take, also through other builds, each after those that it needs."""
+        """All builds that these needs take, also through other builds, each after those that it
+        needs.
+        """
         builds_by_name: dict[str, Build] = {}
         for name in needs:
             if build := self.regression.builds.get(name):
-                builds_by_name |= {below.name: below for below in self.builds(build.needs)} | {name: build}
+                builds_by_name |= {below.name: below for below in self.builds(build.needs)} | {
+                    name: build
+                }
         return list(builds_by_name.values())
 
     def commands(self, condition: Condition) -> list[str]:
@@ -90,7 +101,9 @@ class Workspace:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def build(self, build: Build) -> None:
-        """Make a build, after those that it needs, unless it is there with the same hash, or has failed before."""
+        """Make a build, after those that it needs, unless it is there with the same hash, or has
+        failed before.
+        """
         target = Path(self.places[build.name])
         with _locks.setdefault(str(target), threading.Lock()):
             if build.name in self._failed:
@@ -108,22 +121,35 @@ class Workspace:
                 for command in build.commands:
                     self.run(command)
                 if not target.exists():
-                    raise CommandFailedError(f"'{build.commands[-1]}' ended well but did not write {target}")
+                    raise CommandFailedError(
+                        f"'{build.commands[-1]}' ended well but did not write {target}"
+                    )
             except CommandFailedError as error:
                 self._failed[build.name] = str(error)
                 raise
             remember(note, {'key': key})
 
     def run(self, command: str) -> str:
-        """Run a command; what it prints. Raises CommandFailedError with the last lines of its errors."""
+        """Run a command; what it prints.
+
+        Raises CommandFailedError with the last lines of its errors.
+        """
         words = self.words(command)
-        paths = filter(None, [str(Path(__file__).resolve().parents[2]), os.environ.get('PYTHONPATH')])
+        paths = filter(
+            None, [str(Path(__file__).resolve().parents[2]), os.environ.get('PYTHONPATH')]
+        )
         environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
         self.folder.mkdir(parents=True, exist_ok=True)
-        process = subprocess.run([sys.executable, *words[1:]], text=True, capture_output=True, env=environment)
+        process = subprocess.run(
+            [sys.executable, *words[1:]], text=True, capture_output=True, env=environment
+        )
         if process.returncode:
-            lines = ' | '.join((process.stderr.strip() or process.stdout.strip()).splitlines()[-LAST_LINES:])
-            raise CommandFailedError(f"'{shlex.join(words)}' ended with status {process.returncode}: {lines}")
+            lines = ' | '.join(
+                (process.stderr.strip() or process.stdout.strip()).splitlines()[-LAST_LINES:]
+            )
+            raise CommandFailedError(
+                f"'{shlex.join(words)}' ended with status {process.returncode}: {lines}"
+            )
         return process.stdout
 
     def words(self, command: str) -> list[str]:
@@ -140,6 +166,8 @@ def remembered(note: Path) -> Any:
 
 
 def remember(note: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file if its folder can be written; else the result is computed again next time."""
+    """Write a JSON file if its folder can be written; else the result is computed again next
+    time.
+    """
     with contextlib.suppress(OSError), atomic_file(note) as stream:
         json.dump(value, stream)

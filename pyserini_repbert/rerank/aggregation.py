@@ -1,4 +1,6 @@
-"""From p_ij, the probability that candidate i is more relevant than j, to a score of each (Multi-Stage section 3.3)."""
+"""From p_ij, the probability that candidate i is more relevant than j, to a score of each
+(Multi-Stage section 3.3).
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,16 @@ class Aggregation(Choice, what='aggregation'):
 
 
 def checked_method(method: str, samples: int | None) -> Aggregation:
-    """The method. Raises InputError for an unknown one, or `samples` missing, below 1, or given with another."""
+    """The method.
+
+    Raises InputError for an unknown one, or `samples` missing, below 1, or given with another.
+    """
     chosen = Aggregation(method)
     if (chosen is Aggregation.SAMPLE) != (samples is not None):
-        raise InputError(f"samples={samples} with method '{method}': method 'sample' needs it, the others have none")
+        raise InputError(
+            f"samples={samples} with method '{method}': method 'sample' needs it, the others have "
+            f'none'
+        )
     if samples is not None and samples < 1:
         raise InputError(f'samples={samples}: expected at least 1')
     return chosen
@@ -41,9 +49,12 @@ def aggregate(
 
     Parameters
     ----------
-    p : (n, n), p[i, j] the probability that i is more relevant than j; the diagonal is ignored and may be NaN
-    method : 'sum', 'binary' (how often p > 0.5), 'min', 'max' over J_i, or 'sample': the sum over `samples` of J_i
-    samples : m of 'sample', drawn without replacement for each candidate; all of J_i if it has no more
+    p : (n, n), p[i, j] the probability that i is more relevant than j; the diagonal is ignored and
+        may be NaN
+    method : 'sum', 'binary' (how often p > 0.5), 'min', 'max' over J_i, or 'sample': the sum over
+        `samples` of J_i
+    samples : m of 'sample', drawn without replacement for each candidate; all of J_i if it has no
+        more
     seed : of the sampling
 
     Returns float64 (n,), 0 for a candidate without a competitor.
@@ -55,14 +66,21 @@ def aggregate(
     used = sampled_pairs(len(matrix), samples, seed)
     if len(strange := np.argwhere(used & ~((matrix >= 0) & (matrix <= 1)))):
         i, j = strange[0]
-        raise InputError(f'p[{i}, {j}] is {matrix[i, j]}: expected a probability (NaN: the pair was not scored)')
+        raise InputError(
+            f'p[{i}, {j}] is {matrix[i, j]}: expected a probability (NaN: the pair was not scored)'
+        )
     return _reduced(matrix, used, chosen)
 
 
 def aggregate_differences(
-    differences: NDArray[np.floating[Any]], method: str = Aggregation.SUM, samples: int | None = None, seed: Seed = 0
+    differences: NDArray[np.floating[Any]],
+    method: str = Aggregation.SUM,
+    samples: int | None = None,
+    seed: Seed = 0,
 ) -> NDArray[np.float64]:
-    """`aggregate` from logit differences, (n, n), NaN where not scored; 'min' and 'max' give unsaturated log p."""
+    """`aggregate` from logit differences, (n, n), NaN where not scored; 'min' and 'max' give
+    unsaturated log p.
+    """
     from pyserini_repbert.models.cross_encoder import log_probabilities
 
     logs = log_probabilities(np.asarray(differences, dtype=np.float64))
@@ -73,7 +91,9 @@ def aggregate_differences(
 
 
 def sampled_pairs(n: int, samples: int | None, seed: Seed = 0) -> NDArray[np.bool_]:
-    """Which pairs are used, bool (n, n): all but the diagonal, or `samples` in each row, drawn with `seed`."""
+    """Which pairs are used, bool (n, n): all but the diagonal, or `samples` in each row, drawn
+    with `seed`.
+    """
     if samples is None or samples >= n - 1:
         return ~np.eye(n, dtype=bool)
     columns = np.random.default_rng(seed).random((n, n - 1)).argsort(axis=1)[:, :samples]
@@ -83,7 +103,9 @@ def sampled_pairs(n: int, samples: int | None, seed: Seed = 0) -> NDArray[np.boo
     return used
 
 
-def _reduced(matrix: NDArray[np.float64], used: NDArray[np.bool_], method: Aggregation) -> NDArray[np.float64]:
+def _reduced(
+    matrix: NDArray[np.float64], used: NDArray[np.bool_], method: Aggregation
+) -> NDArray[np.float64]:
     if len(matrix) < 2:
         return np.zeros(len(matrix))
     if method is Aggregation.MIN:

@@ -37,14 +37,15 @@ class Work:
 class Reranker(Ranker):
     """Gives candidates new scores.
 
-    Subclasses implement `score_lists`; this class checks input and orders the result, by descending score: candidates
-    of equal score keep their order. A reranker takes the `reads` best candidates; the others stay below in their order.
+    Subclasses implement `score_lists`; this class checks input and orders the result, by descending
+    score: candidates of equal score keep their order. A reranker takes the `reads` best candidates;
+    the others stay below in their order.
 
     Attributes
     ----------
     drop_rest : drop the candidates that it does not read
-    weight : its share, 0 to 1, of a score to which the run that it reads gives the rest, both min-max normalised; None:
-        its own scores
+    weight : its share, 0 to 1, of a score to which the run that it reads gives the rest, both
+        min-max normalised; None: its own scores
     needs_text : whether candidates without text are refused
     precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
     work : where it counts what it does; None if it does not count
@@ -58,15 +59,20 @@ class Reranker(Ranker):
     work: Work | None = None
 
     @abstractmethod
-    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int) -> Scores:
+    def score_lists(
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
+    ) -> Scores:
         """Scores for the candidates of each query, float (n,) each.
 
-        A score does not depend on the other candidates, unless the model compares them. `on_progress` is called with
-        the number of inputs done since the last call: `inferences(n)` in all for a list of n candidates.
+        A score does not depend on the other candidates, unless the model compares them.
+        `on_progress` is called with the number of inputs done since the last call: `inferences(n)`
+        in all for a list of n candidates.
         """
 
     def prepare(self, queries: Sequence[str], lists: Sequence[Ranking]) -> None:
-        """Make what `score_lists` will need for these lists, in another thread while it scores others."""
+        """Make what `score_lists` will need for these lists, in another thread while it scores
+        others.
+        """
 
     def inferences(self, n: int) -> int:
         """How many inputs a list of `n` candidates takes; a vector from an index counts as one."""
@@ -102,28 +108,51 @@ class Reranker(Ranker):
         """A run whose best candidates get these scores, above the rest."""
         reranked = {}
         for (qid, ranking), new_scores in zip(run.items(), scores, strict=True):
-            head, rest = ranking[: len(new_scores)], NO_HITS if self.drop_rest else ranking[len(new_scores) :]
+            head = ranking[: len(new_scores)]
+            rest = NO_HITS if self.drop_rest else ranking[len(new_scores) :]
             if self.weight is not None:
-                before, after = (scaled(column, Normalization.MINMAX) for column in (head.scores, new_scores.tolist()))
+                before, after = (
+                    scaled(column, Normalization.MINMAX)
+                    for column in (head.scores, new_scores.tolist())
+                )
                 new_scores = (1 - self.weight) * before + self.weight * after
             reranked[qid] = rescored(head, new_scores).above(rest)
         return reranked
 
     @contextmanager
     def counted(self, lists: Sequence[Sequence[Candidate]], trace: Trace) -> Iterator[Self]:
-        """A copy that scores `lists` and counts the work of this call alone; `trace` then gets its cost."""
-        start, counting = time.perf_counter(), self.with_settings(work=self.work and Work())
+        """A copy that scores `lists` and counts the work of this call alone; `trace` then gets
+        its cost.
+        """
+        start = time.perf_counter()
+        counting = self.with_settings(work=self.work and Work())
         yield counting
-        seconds, lengths = time.perf_counter() - start, [len(candidates) for candidates in lists]
-        counts: dict[str, Any] = {'inferences': sum(map(self.inferences, lengths)), 'candidates': sum(lengths)}
-        counts |= {'tokens': None, 'truncated': None} if counting.work is None else asdict(counting.work)
-        trace.spent(StageCost(self.label, len(lists), seconds=seconds, precision=self.precision, **counts))
+        seconds = time.perf_counter() - start
+        lengths = [len(candidates) for candidates in lists]
+        counts: dict[str, Any] = {
+            'inferences': sum(map(self.inferences, lengths)),
+            'candidates': sum(lengths),
+        }
+        counts |= (
+            {'tokens': None, 'truncated': None} if counting.work is None else asdict(counting.work)
+        )
+        trace.spent(
+            StageCost(self.label, len(lists), seconds=seconds, precision=self.precision, **counts)
+        )
 
     def check(self, query: str, ranking: Ranking) -> None:
-        """Raises InputError for a candidate without text (where the model needs it), or a docid that comes twice."""
+        """Raises InputError for a candidate without text (where the model needs it), or a docid
+        that comes twice.
+        """
         if len(set(ranking.docids)) < len(ranking):
-            twice = next(docid for place, docid in enumerate(ranking.docids) if docid in ranking.docids[:place])
-            raise InputError(f"candidate '{twice}' comes twice for query {query[:40]!r}: give it once")
+            twice = next(
+                docid
+                for place, docid in enumerate(ranking.docids)
+                if docid in ranking.docids[:place]
+            )
+            raise InputError(
+                f"candidate '{twice}' comes twice for query {query[:40]!r}: give it once"
+            )
         if self.needs_text and len(ranking) and (not ranking.texts or None in ranking.texts):
             absent = next(candidate.docid for candidate in ranking if candidate.text is None)
             raise InputError(f"candidate '{absent}' {NO_TEXT}", parameters=('corpus', 'index'))
@@ -136,6 +165,8 @@ def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
     """
     if len(strange := np.flatnonzero(~np.isfinite(scores))):
         docid = ranking.docids[strange[0]]
-        raise DamagedFileError(f"the score of candidate '{docid}' is not finite: check the checkpoint")
+        raise DamagedFileError(
+            f"the score of candidate '{docid}' is not finite: check the checkpoint"
+        )
     order = np.argsort(-scores, kind='stable')
     return ranking.taken(order.tolist(), scores[order].tolist())

@@ -1,4 +1,6 @@
-"""Reranking with CEDR: documents of up to a few pages, read with the query and matched term by term."""
+"""Reranking with CEDR: documents of up to a few pages, read with the query and matched term by
+term.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,11 @@ EMPTY_SCORE = -1e6  # score of a document without wordpieces, below those that a
 class CedrReranker(TextReranker):
     """Scores are the model's own: any real number, comparable within one query only.
 
-    In the paper, CEDR reranks the 150 best hits of BM25 on Robust04, and the 100 best of query likelihood on WebTrack;
-    documents are cut to 800 wordpieces (CEDR section 3.1). Those too long for BERT's positions are read in parts. Pairs
-    of all queries share batches, sorted by length. A score depends on its batch by rounding only; in DRMM, which counts
-    similarities in bins, rounding may move one to the next bin.
+    In the paper, CEDR reranks the 150 best hits of BM25 on Robust04, and the 100 best of query
+    likelihood on WebTrack; documents are cut to 800 wordpieces (CEDR section 3.1). Those too long
+    for BERT's positions are read in parts. Pairs of all queries share batches, sorted by length. A
+    score depends on its batch by rounding only; in DRMM, which counts similarities in bins,
+    rounding may move one to the next bin.
 
     Parameters
     ----------
@@ -51,12 +54,19 @@ class CedrReranker(TextReranker):
         self.n_layers = self.ranker.bert.config.num_hidden_layers  # BERT's layers that run
 
     def identity(self) -> Mapping[str, object]:
-        return {**super().identity(), 'max_length': self.ranker.settings.max_doc_length, 'n_layers': self.n_layers}
+        return {
+            **super().identity(),
+            'max_length': self.ranker.settings.max_doc_length,
+            'n_layers': self.n_layers,
+        }
 
-    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int) -> Scores:
+    def score_lists(
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
+    ) -> Scores:
         """CEDR's scores, float32 (n,) a query; `EMPTY_SCORE` for a text without wordpieces.
 
-        The log counts of an empty document in KNRM and DRMM are far from all others, and could rank it first.
+        The log counts of an empty document in KNRM and DRMM are far from all others, and could rank
+        it first.
         """
         tokens = self._inputs_of(queries, lists)
         texts = each_pair(queries, lists)
@@ -69,7 +79,9 @@ class CedrReranker(TextReranker):
         self.work.tokens += sum(costs)
 
         def forward(batch: list[int]) -> Tensor:
-            scores: Tensor = self.ranker(self.layout.collate([pairs[position] for position in batch], self.device))
+            scores: Tensor = self.ranker(
+                self.layout.collate([pairs[position] for position in batch], self.device)
+            )
             return scores
 
         scores = run_positions(forward, length_batches(costs, self.token_budget), on_progress)

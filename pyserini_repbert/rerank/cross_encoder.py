@@ -17,7 +17,13 @@ from pyserini_repbert.models.batching import Forward, run_batched, usual_budget
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.cross_encoder import MONOBERT, CrossEncoder, MonoBert, log_probabilities, logit_differences
+from pyserini_repbert.models.cross_encoder import (
+    MONOBERT,
+    CrossEncoder,
+    MonoBert,
+    log_probabilities,
+    logit_differences,
+)
 from pyserini_repbert.models.pair_inputs import MAX_TOKENS, PairInputs, TripleInputs
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.tokenizer import ModelInputs
@@ -30,7 +36,13 @@ class TextReranker(Reranker):
 
     work: Work
 
-    def __init__(self, model: AnyCheckpoint, device: str, precision: Precision | str, token_budget: int | None) -> None:
+    def __init__(
+        self,
+        model: AnyCheckpoint,
+        device: str,
+        precision: Precision | str,
+        token_budget: int | None,
+    ) -> None:
         self.checkpoint = open_checkpoint(model, 'rerankers')
         self.name = self.checkpoint.name
         self.device = usable_device(device)
@@ -70,7 +82,9 @@ class TextReranker(Reranker):
 def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[str, str]]:
     """(query, text) of every candidate, list after list; '' for a candidate without text."""
     pairs = zip(queries, lists, strict=True)
-    return [(query, candidate.text or '') for query, candidates in pairs for candidate in candidates]
+    return [
+        (query, candidate.text or '') for query, candidates in pairs for candidate in candidates
+    ]
 
 
 def in_lists(scores: NDArray[Any], lists: Sequence[Sized]) -> Scores:
@@ -82,12 +96,16 @@ def in_lists(scores: NDArray[Any], lists: Sequence[Sized]) -> Scores:
 def checked_length(name: str, length: int, most: int) -> int:
     """The length. Raises InputError unless the model `name` reads inputs of so many tokens."""
     if not 1 <= length <= most:
-        raise InputError(f"maximum length {length} was given, '{name}' reads {most} tokens: give 1 to {most}")
+        raise InputError(
+            f"maximum length {length} was given, '{name}' reads {most} tokens: give 1 to {most}"
+        )
     return length
 
 
 class Backend(Choice, what='backend'):
-    """The library that runs the model: PyTorch; or ONNX Runtime on a CPU, in float32 or with weights of 8 bits."""
+    """The library that runs the model: PyTorch; or ONNX Runtime on a CPU, in float32 or with
+    weights of 8 bits.
+    """
 
     TORCH = 'torch'
     ONNX = 'onnx'
@@ -122,7 +140,9 @@ class CrossEncoderReranker(TextReranker):
         config = BertConfig.from_dict(self.checkpoint.config)
         positions = config.max_position_embeddings
         usual = int(self.ranking.get('max_length', min(MAX_TOKENS, positions)))
-        self.max_tokens = checked_length(self.name, usual if max_length is None else max_length, positions)
+        self.max_tokens = checked_length(
+            self.name, usual if max_length is None else max_length, positions
+        )
         network = self._loaded(config)
         self._forward: Forward
         if self.backend is Backend.TORCH:
@@ -131,15 +151,25 @@ class CrossEncoderReranker(TextReranker):
             from pyserini_repbert.rerank.onnx_backend import OnnxForward
 
             if self.device.type != 'cpu' or self.dtype != torch.float32:
-                raise InputError(f"backend '{self.backend}' runs in float32 on a CPU: leave out device and precision")
-            self._forward = OnnxForward(network, self.weights_sha256, self.backend is Backend.ONNX_INT8)
+                raise InputError(
+                    f"backend '{self.backend}' runs in float32 on a CPU: leave out device and "
+                    f'precision'
+                )
+            self._forward = OnnxForward(
+                network, self.weights_sha256, self.backend is Backend.ONNX_INT8
+            )
         layout = layout or self.ranking.get('layout', self.builder.layout)
         max_query = int(self.ranking.get('max_query_length', self.builder.max_query))
         self.inputs = self.builder(self.tokenizer, layout, self.max_tokens, max_query)
 
     def identity(self) -> Mapping[str, object]:
         settings = {'max_tokens': self.max_tokens, 'backend': str(self.backend)}
-        return {**super().identity(), **settings, 'layout': str(self.inputs.layout), 'max_query': self.inputs.max_query}
+        return {
+            **super().identity(),
+            **settings,
+            'layout': str(self.inputs.layout),
+            'max_query': self.inputs.max_query,
+        }
 
     def _loaded(self, config: BertConfig) -> CrossEncoder:
         tensors = self.checkpoint.tensors()
@@ -147,7 +177,8 @@ class CrossEncoderReranker(TextReranker):
         if labels not in (1, 2):
             head = f'a classifier of {labels} labels' if labels else 'no classifier'
             raise MismatchError(
-                f"checkpoint '{self.name}' has {head}, {self.system} needs one of 2 labels (the second is "
+                f"checkpoint '{self.name}' has {head}, {self.system} needs one of 2 labels (the "
+                f'second is '
                 '"relevant") or 1: give a reranker\'s checkpoint'
             )
         return load_model(partial(self.module, config, labels), self.checkpoint, tensors=tensors)
@@ -156,25 +187,32 @@ class CrossEncoderReranker(TextReranker):
         """The logit differences of model inputs, float64 (n,), in their order; counted as work."""
         self.work.inferences += len(inputs)
         self.work.tokens += int(inputs.lengths.sum())
-        logits = run_batched(self._forward, inputs, self.tokenizer.pad, self.device, self.token_budget, on_progress)
+        logits = run_batched(
+            self._forward, inputs, self.tokenizer.pad, self.device, self.token_budget, on_progress
+        )
         if not np.isfinite(logits).all():
-            raise DamagedFileError(f"'{self.name}' gave logits that are not finite: check it, or use float32")
+            raise DamagedFileError(
+                f"'{self.name}' gave logits that are not finite: check it, or use float32"
+            )
         return logit_differences(logits)
 
 
 class MonoBertReranker(CrossEncoderReranker):
-    """Scores are log-probabilities of relevance (Multi-Stage section 3.2), ordered as the logit differences.
+    """Scores are log-probabilities of relevance (Multi-Stage section 3.2), ordered as the logit
+    differences.
 
     Parameters
     ----------
-    model : catalog name, checkpoint folder, or a cross-encoder folder of sentence-transformers with 1 or 2 labels
+    model : catalog name, checkpoint folder, or a cross-encoder folder of sentence-transformers with
+        1 or 2 labels
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'; logits are always computed in float32
-    layout : how long texts are cut, 'paper', 'dl4marco', 'pygaggle' or 'pygaggle_fast_tokenizer' (`PairLayout`);
-        default: the checkpoint's, else 'paper'
-    max_length : tokens of the longest input, special tokens included; default: the checkpoint's, else 512 or BERT's
-        positions if these are fewer
-    backend : 'torch', 'onnx', 'onnx-int8'; scores of 'onnx' differ by rounding, those of 'onnx-int8' by more
+    layout : how long texts are cut, 'paper', 'dl4marco', 'pygaggle' or 'pygaggle_fast_tokenizer'
+        (`PairLayout`); default: the checkpoint's, else 'paper'
+    max_length : tokens of the longest input, special tokens included; default: the checkpoint's,
+        else 512 or BERT's positions if these are fewer
+    backend : 'torch', 'onnx', 'onnx-int8'; scores of 'onnx' differ by rounding, those of
+        'onnx-int8' by more
     token_budget : padded tokens in a batch; default: by device
     """
 
@@ -183,7 +221,9 @@ class MonoBertReranker(CrossEncoderReranker):
     builder = PairInputs
     inputs: PairInputs
 
-    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int) -> Scores:
+    def score_lists(
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
+    ) -> Scores:
         """log p(relevant) of each candidate, float64 (n,) a query; an empty text is scored, too."""
         inputs, truncated = self._inputs_of(queries, lists)
         self.work.candidates += len(inputs)
@@ -193,5 +233,9 @@ class MonoBertReranker(CrossEncoderReranker):
     def _read(self, queries: Sequence[str], lists: Sequence[Ranking]) -> tuple[ModelInputs, int]:
         """The model input of each candidate, and how many texts were cut for it."""
         ids = super()._read(queries, lists)
-        built = [self.inputs.build(ids[query], ids[text]) for query, text in each_pair(queries, lists)]
-        return ModelInputs.of([item.sequence for item in built]), sum(item.truncated for item in built)
+        built = [
+            self.inputs.build(ids[query], ids[text]) for query, text in each_pair(queries, lists)
+        ]
+        return ModelInputs.of([item.sequence for item in built]), sum(
+            item.truncated for item in built
+        )

@@ -1,4 +1,6 @@
-"""Reranking with EPIC: passage vectors come from an index, or are computed on the fly; a query costs a few sums."""
+"""Reranking with EPIC: passage vectors come from an index, or are computed on the fly; a query
+costs a few sums.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +23,24 @@ from pyserini_repbert.rerank.base import NO_TEXT, Progress, Reranker, Scores, Wo
 
 
 class EpicReranker(Reranker):
-    """Scores are inner products of sparse vectors over the vocabulary (EPIC eq. 5): 0 where no term is shared.
+    """Scores are inner products of sparse vectors over the vocabulary (EPIC eq. 5): 0 where no term
+    is shared.
 
-    Of its work, an inference is a passage that was encoded on the fly. Its vector is pruned like those of the index but
-    not quantised, so that scores differ by the error of quantising. If nothing is pruned, only the terms of queries are
-    computed.
+    Of its work, an inference is a passage that was encoded on the fly. Its vector is pruned like
+    those of the index but not quantised, so that scores differ by the error of quantising. If
+    nothing is pruned, only the terms of queries are computed.
 
     Parameters
     ----------
-    model : catalog name ('epic'), checkpoint folder, or an encoder, which has a device, precision and length of its own
+    model : catalog name ('epic'), checkpoint folder, or an encoder, which has a device, precision
+        and length of its own
     index : an EPIC bundle or its folder; None: every candidate's text is encoded
     missing : 'encode' the text of candidates that have no vector in the index, or 'refuse' them
     prune : without an index: how many of a vector's largest weights are kept, 0 for all
-    max_length : wordpieces kept of a passage; default: as the index was built, else the checkpoint's limit
-    verify : compare the index's files with their checksums when they have changed since the last time
+    max_length : wordpieces kept of a passage; default: as the index was built, else the
+        checkpoint's limit
+    verify : compare the index's files with their checksums when they have changed since the last
+        time
 
     The other parameters are those of `MonoBertReranker`.
     """
@@ -55,16 +61,23 @@ class EpicReranker(Reranker):
             raise InputError(f"missing '{missing}' is unknown: expected encode or refuse")
         self.missing = missing
         if prune < 0:
-            raise InputError(f'prune {prune} was given, expected how many weights to keep, or 0 for all')
-        self.index = index if index is None or isinstance(index, EpicBundle) else EpicBundle(index, verify)
+            raise InputError(
+                f'prune {prune} was given, expected how many weights to keep, or 0 for all'
+            )
+        self.index = (
+            index if index is None or isinstance(index, EpicBundle) else EpicBundle(index, verify)
+        )
         if self.index is not None and max_length is None:
             max_length = self.index.settings.max_length
         if not isinstance(model, EpicEncoder):
             model = EpicEncoder(model, device, precision, max_length)
-        self.encoder, self.checkpoint, self.name = model, model.checkpoint, model.name
+        self.encoder = model
+        self.checkpoint = model.checkpoint
+        self.name = model.name
         self.precision = model.precision
         self.prune = prune if self.index is None else self.index.settings.prune
-        self.token_budget, self.needs_text = token_budget, self.index is None
+        self.token_budget = token_budget
+        self.needs_text = self.index is None
         self.work: Work = Work()
         if self.index is not None:
             check_fits(self.index, self.encoder)
@@ -75,18 +88,30 @@ class EpicReranker(Reranker):
         return self.checkpoint.weights_sha256
 
     def identity(self) -> Mapping[str, object]:
-        settings = {'max_length': self.encoder.limit, 'prune': self.prune, 'dtype': str(self.precision)}
+        settings = {
+            'max_length': self.encoder.limit,
+            'prune': self.prune,
+            'dtype': str(self.precision),
+        }
         weights = {} if self.index is None else {'index_weights': self.index.settings.weights}
         return {**super().identity(), **settings, **weights}
 
-    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int) -> Scores:
-        """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for several queries."""
+    def score_lists(
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
+    ) -> Scores:
+        """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for
+        several queries.
+        """
         vectors = self.encoder.encode_queries(queries, self.token_budget)
         scores: Scores = []
         absent: list[tuple[int, int, str]] = []  # (query, candidate, text) of candidates to encode
         for number, candidates in enumerate(lists):
             self.work.candidates += len(candidates)
-            rows = np.full(len(candidates), -1) if self.index is None else self.index.rows(candidates.docids)
+            rows = (
+                np.full(len(candidates), -1)
+                if self.index is None
+                else self.index.rows(candidates.docids)
+            )
             values = np.empty(len(candidates), dtype=np.float32)
             if self.index is not None:
                 values[rows >= 0] = self.index.score(rows[rows >= 0], vectors[number])
@@ -100,9 +125,15 @@ class EpicReranker(Reranker):
         return scores
 
     def _score_texts(
-        self, queries: Sequence[TermVector], absent: Sequence[tuple[int, int, str]], scores: Scores, progress: Progress
+        self,
+        queries: Sequence[TermVector],
+        absent: Sequence[tuple[int, int, str]],
+        scores: Scores,
+        progress: Progress,
     ) -> None:
-        """Encode the texts of (query, candidate, text), and fill in the scores of these candidates."""
+        """Encode the texts of (query, candidate, text), and fill in the scores of these
+        candidates.
+        """
         texts = Counter(text for _, _, text in absent)  # distinct, in order of first occurrence
         places = {text: place for place, text in enumerate(texts)}
         ids = self.encoder.tokenizer.flat_ids(list(places))
@@ -124,27 +155,41 @@ class EpicReranker(Reranker):
         progress(len(absent) - len(places))
 
     def _text(self, candidate: Candidate, n_absent: int) -> str:
-        """The text of a candidate without a vector. Raises if such candidates are refused, or it has no text."""
+        """The text of a candidate without a vector.
+
+        Raises if such candidates are refused, or it has no text.
+        """
         no_vector = '' if self.index is None else f'no vector in index {self.index.folder}'
         if no_vector and self.missing == 'refuse':
             raise MissingResourceError(
-                f"candidate '{candidate.docid}' (one of {n_absent}) has {no_vector}: index its corpus, or encode "
+                f"candidate '{candidate.docid}' (one of {n_absent}) has {no_vector}: index its "
+                f'corpus, or encode '
                 'missing candidates on the fly'
             )
         if candidate.text is None:
             raise InputError(
-                f"candidate '{candidate.docid}' has {no_vector}, and {NO_TEXT}", parameters=('corpus', 'index')
+                f"candidate '{candidate.docid}' has {no_vector}, and {NO_TEXT}",
+                parameters=('corpus', 'index'),
             )
         return candidate.text
 
 
 def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:
-    """Raises MismatchError if an index was made with another vocabulary, other weights or another variant."""
-    settings, built = index.settings, f'index {index.folder} was built with'
-    model, advice = f"encoder '{encoder.name}'", f"pass the encoder it was built with ('{settings.encoder}')"
-    if (settings.vocabulary, settings.vocabulary_sha256) != (encoder.vocabulary, encoder.vocabulary_sha256):
+    """Raises MismatchError if an index was made with another vocabulary, other weights or
+    another variant.
+    """
+    settings = index.settings
+    built = f'index {index.folder} was built with'
+    model = f"encoder '{encoder.name}'"
+    advice = f"pass the encoder it was built with ('{settings.encoder}')"
+    if (settings.vocabulary, settings.vocabulary_sha256) != (
+        encoder.vocabulary,
+        encoder.vocabulary_sha256,
+    ):
         sizes = f'({settings.vocabulary} terms) than {model} ({encoder.vocabulary} terms)'
         raise MismatchError(f'{built} another vocabulary {sizes}: {advice}')
     check_model(index.folder, settings, encoder.checkpoint)
     if settings.variant != encoder.variant:
-        raise MismatchError(f"{built} variant '{settings.variant}', {model} has '{encoder.variant}': {advice}")
+        raise MismatchError(
+            f"{built} variant '{settings.variant}', {model} has '{encoder.variant}': {advice}"
+        )

@@ -1,7 +1,9 @@
-"""Cross-encoders on ONNX Runtime: exported once into the cache, in float32 or with weights of 8 bits.
+"""Cross-encoders on ONNX Runtime: exported once into the cache, in float32 or with weights of 8
+bits.
 
-In float32 the logits differ from PyTorch's by rounding (1e-5). With 8 bits (dynamic quantisation: weights by channel,
-activations at run time) they differ by tenths; on a CPU with VNNI instructions, this is several times faster.
+In float32 the logits differ from PyTorch's by rounding (1e-5). With 8 bits (dynamic quantisation:
+weights by channel, activations at run time) they differ by tenths; on a CPU with VNNI instructions,
+this is several times faster.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ _FORMAT = 1  # of the exported graph: raised whenever the export changes
 class OnnxForward:
     """The model's forward pass on ONNX Runtime, with as many threads as PyTorch has.
 
-    `model` is in float32 and in evaluation mode. `weights_sha256` and the model's configuration name the exported file
-    in the cache.
+    `model` is in float32 and in evaluation mode. `weights_sha256` and the model's configuration
+    name the exported file in the cache.
     """
 
     def __init__(self, model: CrossEncoder, weights_sha256: str, int8: bool = False) -> None:
@@ -41,7 +43,8 @@ class OnnxForward:
             import onnxruntime
         kind = 'int8' if int8 else 'float32'
         config = hashlib.sha256(repr(model.bert.config).encode()).hexdigest()
-        name = f'{type(model).__name__.lower()}-{weights_sha256[:16]}-{config[:8]}-{_FORMAT}-{kind}.onnx'
+        network = type(model).__name__.lower()
+        name = f'{network}-{weights_sha256[:16]}-{config[:8]}-{_FORMAT}-{kind}.onnx'
         path = cache_folder() / 'onnx' / name
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,11 +52,19 @@ class OnnxForward:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         options.log_severity_level = 3
-        self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
+        self._session: Any = onnxruntime.InferenceSession(
+            str(path), options, providers=['CPUExecutionProvider']
+        )
 
-    def __call__(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    def __call__(
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
+    ) -> Tensor:
         """Logits, float32 (n, labels)."""
-        mask = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask
+        mask = (
+            torch.ones_like(input_ids, dtype=torch.bool)
+            if attention_mask is None
+            else attention_mask
+        )
         tensors = zip(_INPUTS, (input_ids, token_type_ids, mask), strict=True)
         outputs = self._session.run(None, {name: tensor.numpy() for name, tensor in tensors})
         return torch.from_numpy(np.asarray(outputs[0], dtype=np.float32))
@@ -63,7 +74,8 @@ def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
     with needs('onnx and onnxscript', 'exporting a model to ONNX', 'onnx'):
         import onnx
         import onnxscript  # noqa: F401
-    n, length = torch.export.Dim('n'), torch.export.Dim('length', max=model.bert.config.max_position_embeddings)
+    n = torch.export.Dim('n')
+    length = torch.export.Dim('length', max=model.bert.config.max_position_embeddings)
     ids = torch.ones(2, 8, dtype=torch.long)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder, _silence():
         whole = Path(folder) / 'whole.onnx'
@@ -89,14 +101,18 @@ def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
                 op_types_to_quantize=['MatMul', 'Gemm'],
                 per_channel=True,
                 weight_type=QuantType.QInt8,
-                extra_options={'DefaultTensorType': onnx.TensorProto.FLOAT},  # of fused operators, not inferred
+                extra_options={
+                    'DefaultTensorType': onnx.TensorProto.FLOAT
+                },  # of fused operators, not inferred
             )
         whole.replace(path)
 
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Without warnings: exporters warn of packages that a BERT does not need, and advise steps that were taken."""
+    """Without warnings: exporters warn of packages that a BERT does not need, and advise steps
+    that were taken.
+    """
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -107,15 +123,19 @@ def _silence() -> Iterator[None]:
 
 
 def _fuse(path: Path, config: BertConfig) -> None:
-    """Fuse operators, and drop the guard of softmax against rows without tokens: int8 is then a third faster.
+    """Fuse operators, and drop the guard of softmax against rows without tokens: int8 is then a
+    third faster.
 
     Every row has tokens: [CLS] and [SEP] are always there.
     """
     import onnx
     from onnxruntime.transformers import optimizer
 
-    heads, size = config.num_attention_heads, config.hidden_size
-    model = optimizer.optimize_model(str(path), model_type='bert', num_heads=heads, hidden_size=size, opt_level=1).model
+    heads = config.num_attention_heads
+    size = config.hidden_size
+    model = optimizer.optimize_model(
+        str(path), model_type='bert', num_heads=heads, hidden_size=size, opt_level=1
+    ).model
     graph = model.graph
     masks = {node.output[0] for node in graph.node if node.op_type == 'IsNaN'}
     choices = [node for node in graph.node if node.op_type == 'Where' and node.input[0] in masks]
@@ -123,6 +143,9 @@ def _fuse(path: Path, config: BertConfig) -> None:
     kept = [node for node in graph.node if node.op_type != 'IsNaN' and node.output[0] not in guards]
     for node in kept:
         node.input[:] = [guards.get(name, name) for name in node.input]
-    del graph.node[:], graph.value_info[:]  # shapes from before weights were transposed; they are inferred anew
+    del (
+        graph.node[:],
+        graph.value_info[:],
+    )  # shapes from before weights were transposed; they are inferred anew
     graph.node.extend(kept)
     onnx.save(model, path)

@@ -1,7 +1,9 @@
-"""Scores of monoBERT and duoBERT that are saved, and from which reranking is replayed without a model.
+"""Scores of monoBERT and duoBERT that are saved, and from which reranking is replayed without a
+model.
 
-For each query: the first stage's candidates in their order with monoBERT's scores, and duoBERT's logit differences for
-the pairs that were compared. A smaller k0 or k1, or another aggregation, then takes sorting only.
+For each query: the first stage's candidates in their order with monoBERT's scores, and duoBERT's
+logit differences for the pairs that were compared. A smaller k0 or k1, or another aggregation, then
+takes sorting only.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from pyserini_repbert.trace import Trace
 
 
 class _Names(TypedDict):
-    """The JSON object in the array `names` of a file; `scored` and `members` tell the sizes of the other arrays."""
+    """The JSON object in the array `names` of a file; `scored` and `members` tell the sizes of
+    the other arrays.
+    """
 
     format: Literal[1]
     about: dict[str, Any]
@@ -46,15 +50,24 @@ class SavedScores:
     qid: str
     query: str
     docids: tuple[str, ...]  # the first stage's candidates, in their order
-    scores: NDArray[np.float64]  # (s,), monoBERT's log-probabilities of relevance for the first s candidates, if it ran
-    members: NDArray[np.int64]  # (m,), the candidates that duoBERT compared, by position in `docids`
-    differences: NDArray[np.float64]  # (m, m), duoBERT's logit differences of pairs of members, NaN where not compared
+    scores: NDArray[
+        np.float64
+    ]  # (s,), monoBERT's log-probabilities of relevance for the first s candidates, if it ran
+    members: NDArray[
+        np.int64
+    ]  # (m,), the candidates that duoBERT compared, by position in `docids`
+    differences: NDArray[
+        np.float64
+    ]  # (m, m), duoBERT's logit differences of pairs of members, NaN where not compared
 
 
-def needed_pairs(saved: SavedScores, depths: Sequence[int], k1: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def needed_pairs(
+    saved: SavedScores, depths: Sequence[int], k1: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The pairs to score so that every k0 in `depths` can be replayed with up to k1.
 
-    Members, int64 (m,), by position in `saved.docids`, and bool (m, m), True for pairs of members to score.
+    Members, int64 (m,), by position in `saved.docids`, and bool (m, m), True for pairs of members
+    to score.
     """
     in_order = np.arange(len(saved.docids))  # without monoBERT, k0 = 0
     ranked = [np.argsort(-saved.scores[:k0], kind='stable') if k0 else in_order for k0 in depths]
@@ -84,29 +97,40 @@ def replay(
     seed: int = 0,
     drop_rest: bool = False,
 ) -> Ranking:
-    """The ranking that monoBERT on k0 candidates and duoBERT on the k1 best of them give; 0 leaves a stage out.
+    """The ranking that monoBERT on k0 candidates and duoBERT on the k1 best of them give; 0 leaves
+    a stage out.
 
     Without monoBERT, candidates keep their order and get the scores -1, -2, … before duoBERT.
 
-    `method`, `samples` and `seed` are those of `aggregate`. `drop_rest` drops the candidates that a stage does not
-    rerank, instead of ranking them below. Raises InputError where a score is needed that was not saved.
+    `method`, `samples` and `seed` are those of `aggregate`. `drop_rest` drops the candidates that a
+    stage does not rerank, instead of ranking them below. Raises InputError where a score is needed
+    that was not saved.
     """
     if min(k0, len(saved.docids)) > len(saved.scores):
-        raise InputError(f"query '{saved.qid}': k0={k0} is asked for, {len(saved.scores)} candidates have scores")
+        raise InputError(
+            f"query '{saved.qid}': k0={k0} is asked for, {len(saved.scores)} candidates have scores"
+        )
     incoming = Ranking(saved.docids, (-float(place) for place in range(1, len(saved.docids) + 1)))
-    ranking = rescored(incoming[:k0], saved.scores[:k0]).above(NO_HITS if drop_rest and k0 else incoming[k0:])
+    ranking = rescored(incoming[:k0], saved.scores[:k0]).above(
+        NO_HITS if drop_rest and k0 else incoming[k0:]
+    )
     if not k1:
         return ranking
     head = ranking[:k1]
-    differences, query_seed = submatrix(saved, head.docids), sample_seed(seed, saved.query)
+    differences = submatrix(saved, head.docids)
+    query_seed = sample_seed(seed, saved.query)
     if np.isnan(differences[sampled_pairs(len(head), samples, query_seed)]).any():
         lacking = f"query '{saved.qid}': not all pairs of k0={k0}, k1={k1} were compared"
-        raise InputError(f'{lacking}: score again so that k0={k0} can be replayed', parameters=('replay_k0',))
+        raise InputError(
+            f'{lacking}: score again so that k0={k0} can be replayed', parameters=('replay_k0',)
+        )
     new = aggregate_differences(differences, method, samples, query_seed)
     return rescored(head, new).above(NO_HITS if drop_rest else ranking[k1:])
 
 
-def write_saved_scores(path: StrPath, queries: Sequence[SavedScores], about: Mapping[str, Any]) -> None:
+def write_saved_scores(
+    path: StrPath, queries: Sequence[SavedScores], about: Mapping[str, Any]
+) -> None:
     """Write saved scores to a .npz file, atomically; `about` says how they were made, in JSON."""
     names = {
         'format': 1,
@@ -141,11 +165,16 @@ def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]
         raise DamagedFileError(f'{file} is damaged: write it again ({error})') from error
 
 
-def _queries(names: _Names, scores: NDArray[Any], differences: NDArray[Any]) -> Iterator[SavedScores]:
+def _queries(
+    names: _Names, scores: NDArray[Any], differences: NDArray[Any]
+) -> Iterator[SavedScores]:
     """The saved scores of each query. Raises ValueError where the arrays do not fit the names."""
     ends = np.cumsum([0, *names['scored']]).tolist()
     pair_ends = np.cumsum([0, *(len(members) ** 2 for members in names['members'])]).tolist()
-    if (scores.shape, differences.shape) != ((ends[-1],), (pair_ends[-1],)) or scores.dtype.kind != 'f':
+    if (scores.shape, differences.shape) != (
+        (ends[-1],),
+        (pair_ends[-1],),
+    ) or scores.dtype.kind != 'f':
         raise ValueError('its arrays do not fit its names')
     columns = zip(names['qids'], names['queries'], names['docids'], names['members'], strict=True)
     places = zip(columns, pairwise(ends), pairwise(pair_ends), strict=True)
@@ -160,7 +189,8 @@ def _queries(names: _Names, scores: NDArray[Any], differences: NDArray[Any]) -> 
 class Saving(Ranker):
     """A pointwise reranker, duoBERT, or both; keeps the `SavedScores` of each topic as 'scores'.
 
-    `stages` are one or two; of two, the second is duoBERT, which compares pairs for the replay of further `depths` k0.
+    `stages` are one or two; of two, the second is duoBERT, which compares pairs for the replay of
+    further `depths` k0.
     """
 
     def __init__(self, stages: Sequence[Reranker], depths: Sequence[int] = ()) -> None:
@@ -169,8 +199,10 @@ class Saving(Ranker):
         if before and self.pairwise is None:
             raise InputError('scores are saved of one stage, or of two whose last is duoBERT')
         self.pointwise = before[-1] if before else None if self.pairwise else last
-        self.parts, self.depths = tuple(stages), tuple(depths)
-        self.name, self.reads = '+'.join(stage.name for stage in stages), stages[0].reads
+        self.parts = tuple(stages)
+        self.depths = tuple(depths)
+        self.name = '+'.join(stage.name for stage in stages)
+        self.reads = stages[0].reads
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         ranked = given = {topic.qid: (run or {}).get(topic.qid, NO_HITS) for topic in topics}
@@ -178,11 +210,18 @@ class Saving(Ranker):
             ranked = self.pointwise.rank(topics, given, None, trace.at(0, self.pointwise.label))
         saved = []
         for topic in topics:
-            docids, new = given[topic.qid].docids, ranked[topic.qid]
+            docids = given[topic.qid].docids
+            new = ranked[topic.qid]
             scores = dict(zip(new.docids, new.scores, strict=True))
-            known = [scores[docid] for docid in docids[: self.pointwise.reads]] if self.pointwise else []
+            known = (
+                [scores[docid] for docid in docids[: self.pointwise.reads]]
+                if self.pointwise
+                else []
+            )
             nothing = np.empty(0, dtype=np.int64), np.empty((0, 0))
-            saved.append(SavedScores(topic.qid, topic.text, docids, np.array(known, dtype=float), *nothing))
+            saved.append(
+                SavedScores(topic.qid, topic.text, docids, np.array(known, dtype=float), *nothing)
+            )
         if self.pairwise:
             saved, ranked = self._compared(self.pairwise, saved, ranked, trace)
         for topic_scores in saved:
@@ -194,18 +233,29 @@ class Saving(Ranker):
     ) -> tuple[list[SavedScores], Run]:
         """Compare all pairs that replays at the depths need; the first depth is this run's."""
         depths = [self.pointwise.reads if self.pointwise else 0, *self.depths]
-        chosen, groups, pairs = [], [], []
+        chosen = []
+        groups = []
+        pairs = []
         for topic in saved:
             members, wanted = needed_pairs(topic, depths, duo.reads)
             by_docid = {candidate.docid: candidate for candidate in run[topic.qid]}
-            groups.append(Ranking.of(by_docid[topic.docids[position]] for position in members.tolist()))
+            groups.append(
+                Ranking.of(by_docid[topic.docids[position]] for position in members.tolist())
+            )
             chosen.append(replace(topic, members=members))
             pairs.append(wanted)
         with duo.counted(groups, trace.at(1, duo.label)) as counting:
-            matrices = counting.pair_differences([topic.query for topic in saved], groups, pairs, trace.advance)
-        compared = [replace(topic, differences=matrix) for topic, matrix in zip(chosen, matrices, strict=True)]
+            matrices = counting.pair_differences(
+                [topic.query for topic in saved], groups, pairs, trace.advance
+            )
+        compared = [
+            replace(topic, differences=matrix)
+            for topic, matrix in zip(chosen, matrices, strict=True)
+        ]
         heads = [submatrix(topic, run[topic.qid].docids[: duo.reads]) for topic in compared]
-        scores = [duo.aggregated(topic.query, head) for topic, head in zip(compared, heads, strict=True)]
+        scores = [
+            duo.aggregated(topic.query, head) for topic, head in zip(compared, heads, strict=True)
+        ]
         return compared, duo.reordered(run, scores)
 
     def identity(self) -> Mapping[str, Any]:

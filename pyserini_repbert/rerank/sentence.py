@@ -9,7 +9,11 @@ import numpy as np
 
 from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import MismatchError
-from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.checkpoint import (
+    AnyCheckpoint,
+    Checkpoint,
+    open_checkpoint,
+)
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.sentence_transformers import BATCH, folder_digest, open_model
 from pyserini_repbert.ranking import Ranking
@@ -20,15 +24,19 @@ CHUNK = 1024  # pairs between two calls of a progress callback
 
 
 def is_cross_encoder(checkpoint: Checkpoint) -> bool:
-    """Whether a checkpoint is a cross-encoder of sentence-transformers, not of one of this package's systems.
+    """Whether a checkpoint is a cross-encoder of sentence-transformers, not of one of this
+    package's systems.
 
     It is a classifier with one label, or says so in the file of sentence-transformers.
     """
     if 'ranking' in checkpoint.config:
         return False
-    labels, settings = checkpoint.config.get('id2label'), checkpoint.folder / 'config_sentence_transformers.json'
+    labels = checkpoint.config.get('id2label')
+    settings = checkpoint.folder / 'config_sentence_transformers.json'
     one_label = isinstance(labels, dict) and len(labels) == 1
-    return one_label or (settings.is_file() and read_object(settings).get('model_type') == 'CrossEncoder')
+    return one_label or (
+        settings.is_file() and read_object(settings).get('model_type') == 'CrossEncoder'
+    )
 
 
 class SentenceCrossEncoderReranker(Reranker):
@@ -52,11 +60,17 @@ class SentenceCrossEncoderReranker(Reranker):
         self.checkpoint = open_checkpoint(model, 'rerankers')
         self.name = self.checkpoint.name
         self.precision = Precision(precision).on(usable_device(device))
-        self._cross_encoder = open_model('CrossEncoder', self.checkpoint.folder, device, self.precision)
+        self._cross_encoder = open_model(
+            'CrossEncoder', self.checkpoint.folder, device, self.precision
+        )
         if self._cross_encoder.num_labels != 1:
-            raise MismatchError(f"'{self.name}' gives {self._cross_encoder.num_labels} scores, one was expected")
+            raise MismatchError(
+                f"'{self.name}' gives {self._cross_encoder.num_labels} scores, one was expected"
+            )
         most = self._cross_encoder.max_seq_length
-        self.max_tokens = checked_length(self.name, most if max_length is None else max_length, most)
+        self.max_tokens = checked_length(
+            self.name, most if max_length is None else max_length, most
+        )
         self._cross_encoder.max_seq_length = self.max_tokens
 
     @cached_property
@@ -67,7 +81,9 @@ class SentenceCrossEncoderReranker(Reranker):
     def identity(self) -> Mapping[str, object]:
         return {**super().identity(), 'dtype': str(self.precision), 'max_tokens': self.max_tokens}
 
-    def score_lists(self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int) -> Scores:
+    def score_lists(
+        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
+    ) -> Scores:
         """The logit of each candidate, float32 (n,) a query."""
         from torch.nn import Identity
 

@@ -1,4 +1,6 @@
-"""Approximate search with exact scores; building an index: train, fill, measure recall, and only then write."""
+"""Approximate search with exact scores; building an index: train, fill, measure recall, and only
+then write.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,23 @@ from numpy.typing import NDArray
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import locked
-from pyserini_repbert.index.ann import ANN, LOCK, AnnIndex, AnnRecord, candidate_rows, faiss_threads, write_ann
-from pyserini_repbert.index.ann_kinds import MIN_VECTORS, AnnKind, Effort, efforts, factory, training_points
+from pyserini_repbert.index.ann import (
+    ANN,
+    LOCK,
+    AnnIndex,
+    AnnRecord,
+    candidate_rows,
+    faiss_threads,
+    write_ann,
+)
+from pyserini_repbert.index.ann_kinds import (
+    MIN_VECTORS,
+    AnnKind,
+    Effort,
+    efforts,
+    factory,
+    training_points,
+)
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.search import products
@@ -22,12 +39,16 @@ _QUERY_GROUP = 256  # queries whose candidates are in memory together
 RECALL = 0.98
 HITS = 1000
 SAMPLE = 200  # queries on which recall is measured, where none are given
-_NOISE = 0.5  # of each dimension's standard deviation, added to a passage's vector to make a query of it
+_NOISE = (
+    0.5  # of each dimension's standard deviation, added to a passage's vector to make a query of it
+)
 _SEED = 0
 _ROWS = 65536  # added at a time
 
 
-def search(bundle: DenseBundle, ann: AnnIndex, queries: NDArray[np.float32], k: int) -> list[TopRows]:
+def search(
+    bundle: DenseBundle, ann: AnnIndex, queries: NDArray[np.float32], k: int
+) -> list[TopRows]:
     """`best_of` the candidates that the approximate index has for each query, float32 (n, d)."""
     tops: list[TopRows] = []
     for start in range(0, len(queries), _QUERY_GROUP):
@@ -36,8 +57,11 @@ def search(bundle: DenseBundle, ann: AnnIndex, queries: NDArray[np.float32], k: 
     return tops
 
 
-def best_of(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> list[TopRows]:
-    """The k best of each query's candidates by exact inner product, and all that tie with the last of them.
+def best_of(
+    bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64], k: int
+) -> list[TopRows]:
+    """The k best of each query's candidates by exact inner product, and all that tie with the last
+    of them.
 
     `rows` are the candidates of each query, int64 (n, m), padded with -1.
     """
@@ -49,7 +73,10 @@ def best_of(bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.
         here = np.nonzero((rows >= start) & (rows < end))
         scores[here] = products.scores(queries, shard.vectors, rows[here] - start, here[0])
         start = end
-    return [top_rows(values[real], row[real], k) for values, row, real in zip(scores, rows, rows >= 0, strict=True)]
+    return [
+        top_rows(values[real], row[real], k)
+        for values, row, real in zip(scores, rows, rows >= 0, strict=True)
+    ]
 
 
 def build_ann(
@@ -63,19 +90,20 @@ def build_ann(
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> AnnRecord:
-    """Build the approximate index of a bundle, with the cheapest search setting that reaches `recall`.
+    """Build the approximate index of a bundle, with the cheapest search setting that reaches
+    `recall`.
 
-    Recall is the mean share of exact search's `hits` best passages that are found. The same bundle, kind and number of
-    threads give the same bytes; for an HNSW, whose graph depends on the order in which threads add vectors, only one
-    thread does.
+    Recall is the mean share of exact search's `hits` best passages that are found. The same bundle,
+    kind and number of threads give the same bytes; for an HNSW, whose graph depends on the order in
+    which threads add vectors, only one thread does.
 
     Parameters
     ----------
     kind : 'pq', 'hnsw' or 'ivf', see `AnnKind`
     recall : the least that is accepted, above 0, at most 1
     hits : the depth at which recall is measured; reduced to the number of passages
-    queries : float32 (n, d) to measure on; default: the vectors of 200 passages drawn with a fixed seed, each with
-        Gaussian noise of half the standard deviation of each dimension
+    queries : float32 (n, d) to measure on; default: the vectors of 200 passages drawn with a fixed
+        seed, each with Gaussian noise of half the standard deviation of each dimension
     sample : a description of `queries`, for the record
     threads : of FAISS
     on_progress : called with the number of vectors added since the last call
@@ -84,22 +112,32 @@ def build_ann(
     """
     chosen = AnnKind(kind)
     if not 0 < recall <= 1 or hits < 1:
-        raise InputError(f'recall {recall} at {hits} hits was asked for, expected above 0 to 1, at 1 hit or more')
+        raise InputError(
+            f'recall {recall} at {hits} hits was asked for, expected above 0 to 1, at 1 hit or more'
+        )
     if queries is not None and not len(queries):
-        raise InputError('there are no queries to measure recall on: give some, or none of your own')
+        raise InputError(
+            'there are no queries to measure recall on: give some, or none of your own'
+        )
     if len(bundle) < MIN_VECTORS:
         raise InputError(
-            f'index {bundle.folder} has {len(bundle)} vectors, an approximate index takes at least {MIN_VECTORS}: '
+            f'index {bundle.folder} has {len(bundle)} vectors, an approximate index takes at '
+            f'least {MIN_VECTORS}: '
             'exact search is the better choice'
         )
     with locked(bundle.folder / LOCK, f'the approximate index of {bundle.folder}'):
         if (bundle.folder / ANN).exists() and not overwrite:
-            raise InputError(f'index {bundle.folder} has an approximate index: replace it', parameters=('overwrite',))
+            raise InputError(
+                f'index {bundle.folder} has an approximate index: replace it',
+                parameters=('overwrite',),
+            )
         manifest = digest(bundle.folder / MANIFEST)
         with faiss_threads(threads):
-            hits, index = min(hits, len(bundle)), _filled(bundle, chosen, threads, on_progress)
+            hits = min(hits, len(bundle))
+            index = _filled(bundle, chosen, threads, on_progress)
             if queries is None:
-                queries, sample = _sample_queries(bundle), f'passages with noise, seed {_SEED}'
+                queries = _sample_queries(bundle)
+                sample = f'passages with noise, seed {_SEED}'
             effort, reached = _cheapest(bundle, index, chosen, queries, hits, recall)
         record = AnnRecord(
             ann=chosen,
@@ -119,12 +157,15 @@ def build_ann(
         return write_ann(bundle.folder, index, record)
 
 
-def _filled(bundle: DenseBundle, kind: AnnKind, threads: int, on_progress: Callable[[int], object]) -> Any:
+def _filled(
+    bundle: DenseBundle, kind: AnnKind, threads: int, on_progress: Callable[[int], object]
+) -> Any:
     import faiss
 
     description = factory(kind, bundle.settings.dimension, len(bundle))
     index = faiss.index_factory(bundle.settings.dimension, description, faiss.METRIC_INNER_PRODUCT)
-    # the many small k-means of a product quantiser are far slower with several threads than with one
+    # the many small k-means of a product quantiser are far slower with several threads than with
+    # one
     with faiss_threads(1 if kind is AnnKind.PQ else threads):
         index.train(_drawn(bundle, training_points(kind, len(bundle))))
     for _, vectors in bundle.blocks(_ROWS):
@@ -152,9 +193,17 @@ def _sample_queries(bundle: DenseBundle) -> NDArray[np.float32]:
 
 
 def _cheapest(
-    bundle: DenseBundle, index: Any, kind: AnnKind, queries: NDArray[np.float32], hits: int, recall: float
+    bundle: DenseBundle,
+    index: Any,
+    kind: AnnKind,
+    queries: NDArray[np.float32],
+    hits: int,
+    recall: float,
 ) -> tuple[Effort, float]:
-    """The first setting that reaches `recall`, and the recall that it reaches. Raises InputError if none does."""
+    """The first setting that reaches `recall`, and the recall that it reaches.
+
+    Raises InputError if none does.
+    """
     truth = ExactIndex(bundle).search(queries, hits)
     best = 0.0
     for effort in efforts(kind, len(bundle), hits):
@@ -164,14 +213,17 @@ def _cheapest(
             return effort, reached
         best = max(best, reached)
     raise InputError(
-        f"an index of kind '{kind}' reaches recall@{hits} {best:.4f} of exact search, {recall} was asked for: "
+        f"an index of kind '{kind}' reaches recall@{hits} {best:.4f} of exact search, {recall} "
+        f'was asked for: '
         'ask for less, or take another kind',
         parameters=('recall', 'kind'),
     )
 
 
 def mean_recall(truth: list[TopRows], tops: list[TopRows], hits: int) -> float:
-    """The mean share of the `hits` best rows that were found, 0 to 1; rows that tie with the last count as well."""
+    """The mean share of the `hits` best rows that were found, 0 to 1; rows that tie with the
+    last count as well.
+    """
     shares = [
         np.isin(top.rows[:hits], best.rows).sum() / min(hits, len(best.rows))
         for best, top in zip(truth, tops, strict=True)

@@ -1,4 +1,5 @@
-"""One GPU for exact search: its free memory, products, and vectors copied to it through pinned buffers.
+"""One GPU for exact search: its free memory, products, and vectors copied to it through pinned
+buffers.
 
 All calls to CUDA are made here, so that tests can replace them on a machine without a GPU.
 """
@@ -35,13 +36,20 @@ class Gpu:
         return int(torch.cuda.mem_get_info(self.device)[0]) + kept
 
     def products(self, queries: Tensor, block: Tensor) -> Tensor:
-        """Inner products, float32 (n queries, n rows); products of float16 are summed in float32."""
+        """Inner products, float32 (n queries, n rows); products of float16 are summed in
+        float32.
+        """
         if block.dtype == torch.float16:
             return torch.mm(queries, block.T, out_dtype=torch.float32)
         return queries @ block.T
 
-    def resident(self, index: DenseBundle, start: int, stop: int, dimension: int, dtype: torch.dtype) -> Tensor:
-        """The vectors of rows `start` to `stop` - 1, (n, dimension), in the device's memory. Errors: as `streamed`."""
+    def resident(
+        self, index: DenseBundle, start: int, stop: int, dimension: int, dtype: torch.dtype
+    ) -> Tensor:
+        """The vectors of rows `start` to `stop` - 1, (n, dimension), in the device's memory.
+
+        Errors: as `streamed`.
+        """
         whole = torch.empty((stop - start, dimension), dtype=dtype, device=self.device)
         for first, block in self.streamed(index, start, stop, dimension, dtype):
             whole[first - start : first - start + len(block)] = block
@@ -50,10 +58,11 @@ class Gpu:
     def streamed(
         self, index: DenseBundle, start: int, stop: int, dimension: int, dtype: torch.dtype
     ) -> Iterator[tuple[int, Tensor]]:
-        """(first row, vectors (n, dimension) in the device's memory), in order; a block is valid until the next one.
+        """(first row, vectors (n, dimension) in the device's memory), in order; a block is valid
+        until the next one.
 
-        Two buffers alternate: while one block is used, the next is copied. Raises InputError for vectors that are not
-        finite in this dtype.
+        Two buffers alternate: while one block is used, the next is copied. Raises InputError for
+        vectors that are not finite in this dtype.
         """
         rows = max(1, min(stop - start, STAGE_BYTES // (dimension * dtype.itemsize)))
         slots = itertools.cycle([_Slot(self, rows, dimension, dtype) for _ in range(_BUFFERS)])
@@ -72,7 +81,8 @@ class Gpu:
         if not finite.item():
             name = str(dtype).removeprefix('torch.')
             raise InputError(
-                f'the index holds vectors that are not finite in {name}: search it in float32, or see `index check`',
+                f'the index holds vectors that are not finite in {name}: search it in float32, or '
+                f'see `index check`',
                 parameters=('device_dtype',),
             )
 
@@ -81,7 +91,9 @@ class Gpu:
         return torch.empty(shape, dtype=dtype, pin_memory=True)
 
     def copy(self, source: Tensor, target: Tensor, after: Any) -> Any:
-        """Copy in the stream for copies, after the event `after`; returns the event of the copy's end."""
+        """Copy in the stream for copies, after the event `after`; returns the event of the
+        copy's end.
+        """
         with torch.cuda.stream(self._copies):
             self._copies.wait_event(after)
             target.copy_(source, non_blocking=True)
@@ -116,9 +128,12 @@ class _Slot:
         self.copied = self.used = gpu.mark()
 
     def filled(self, first: int, vectors: NDArray[np.floating]) -> tuple[int, _Slot, Tensor]:
-        """Start copying vectors, from row `first` on, once the previous ones have been copied and used."""
+        """Start copying vectors, from row `first` on, once the previous ones have been copied
+        and used.
+        """
         self.copied.synchronize()
-        host, block = self._host[: len(vectors)], self._block[: len(vectors)]
+        host = self._host[: len(vectors)]
+        block = self._block[: len(vectors)]
         host.copy_(torch.from_numpy(vectors))
         self.copied = self._gpu.copy(host, block, self.used)
         return first, self, block

@@ -1,4 +1,6 @@
-"""`HybridSearcher`, with the interface of Pyserini's class of that name; any such searcher as a `Ranker`."""
+"""`HybridSearcher`, with the interface of Pyserini's class of that name; any such searcher as a
+`Ranker`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,13 @@ from typing import Any, Protocol
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import DEPTH, Fusion
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization, pyserini_hybrid
+from pyserini_repbert.fusion.methods import (
+    ALPHA,
+    RRF_K,
+    FusionMethod,
+    Normalization,
+    pyserini_hybrid,
+)
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run
 from pyserini_repbert.trace import Trace
 
@@ -17,19 +25,27 @@ PYSERINI = 'pyserini'  # the method of Pyserini's HybridSearcher
 class Searcher(Protocol):
     """A searcher with Pyserini's interface; a hit has `docid` and `score`."""
 
-    def batch_search(self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int) -> dict[str, list[Any]]:
+    def batch_search(
+        self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int
+    ) -> dict[str, list[Any]]:
         """Hits by qid."""
 
 
 class PyseriniRanker(Ranker):
-    """Ranks with a searcher of Pyserini's, whose hits have no text unless it has a method `texts`."""
+    """Ranks with a searcher of Pyserini's, whose hits have no text unless it has a method
+    `texts`.
+    """
 
     def __init__(self, searcher: Searcher) -> None:
-        self.searcher, self.name = searcher, type(searcher).__name__
+        self.searcher = searcher
+        self.name = type(searcher).__name__
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        texts, qids = [topic.text for topic in topics], [topic.qid for topic in topics]
-        hits = self.searcher.batch_search(texts, qids, k=1000 if k is None else k, threads=self.threads)
+        texts = [topic.text for topic in topics]
+        qids = [topic.qid for topic in topics]
+        hits = self.searcher.batch_search(
+            texts, qids, k=1000 if k is None else k, threads=self.threads
+        )
         return {
             qid: Ranking((hit.docid for hit in results), (float(hit.score) for hit in results))
             for qid, results in hits.items()
@@ -52,10 +68,13 @@ class HybridSearcher(Fusion):
     ----------
     dense_searcher : RepBertSearcher, or Pyserini's FaissSearcher
     sparse_searchers : one or several: LuceneSparseSearcher, or Pyserini's LuceneSearcher
-    sparse_first : put the sparse rankings first, the dense one last: interleaving begins with them (RepBERT's Tables 3
-        and 4 have both orders), and alpha weights the sparse ranking in 'interpolation'
-    depth : hits asked of each searcher, and fused, unless a call gives k0; default: 1000, or k where that is more
-    method, rrf_k, alpha, normalize : as in `fusion.fuse`; or method 'pyserini': `fusion.methods.pyserini_hybrid`
+    sparse_first : put the sparse rankings first, the dense one last: interleaving begins with them
+        (RepBERT's Tables 3 and 4 have both orders), and alpha weights the sparse ranking in
+        'interpolation'
+    depth : hits asked of each searcher, and fused, unless a call gives k0; default: 1000, or k
+        where that is more
+    method, rrf_k, alpha, normalize : as in `fusion.fuse`; or method 'pyserini':
+        `fusion.methods.pyserini_hybrid`
     """
 
     normalization = weight_on_dense = False
@@ -71,15 +90,27 @@ class HybridSearcher(Fusion):
         alpha: float | Sequence[float] | None = None,
         normalize: str = Normalization.NONE,
     ) -> None:
-        sparse = list(sparse_searchers) if isinstance(sparse_searchers, Sequence) else [sparse_searchers]
+        sparse = (
+            list(sparse_searchers) if isinstance(sparse_searchers, Sequence) else [sparse_searchers]
+        )
         theirs = method == PYSERINI
         if not sparse or (theirs and len(sparse) > 1):
-            raise InputError(f'{len(sparse)} sparse searchers were given: give one, or several and another method')
-        parts = [*sparse, dense_searcher] if sparse_first and not theirs else [dense_searcher, *sparse]
-        formula = (FusionMethod.INTERPOLATION, ALPHA) if theirs else (method, ALPHA if alpha is None else alpha)
+            raise InputError(
+                f'{len(sparse)} sparse searchers were given: give one, or several and another '
+                f'method'
+            )
+        parts = (
+            [*sparse, dense_searcher] if sparse_first and not theirs else [dense_searcher, *sparse]
+        )
+        formula = (
+            (FusionMethod.INTERPOLATION, ALPHA)
+            if theirs
+            else (method, ALPHA if alpha is None else alpha)
+        )
         super().__init__(list(map(as_ranker, parts)), *formula, rrf_k, depth, normalize)
         if theirs:
-            self.method, self.alpha = PYSERINI, 0.1 if alpha is None else alpha
+            self.method = PYSERINI
+            self.alpha = 0.1 if alpha is None else alpha
 
     def search(  # type: ignore[override]
         self,
@@ -90,13 +121,16 @@ class HybridSearcher(Fusion):
         normalization: bool = False,
         weight_on_dense: bool = False,
     ) -> list[Candidate]:
-        """The k best of the fused ranking; the parameters come in the order of Pyserini's HybridSearcher.
+        """The k best of the fused ranking; the parameters come in the order of Pyserini's
+        HybridSearcher.
 
-        `k0` hits are asked of each searcher (default: `depth`). `alpha` replaces the searcher's own; methods without
-        weights ignore it.
+        `k0` hits are asked of each searcher (default: `depth`). `alpha` replaces the searcher's
+        own; methods without weights ignore it.
         normalization, weight_on_dense : of method 'pyserini', see `fusion.methods.pyserini_hybrid`
         """
-        return self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)['0']
+        return self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)[
+            '0'
+        ]
 
     def batch_search(  # type: ignore[override]
         self,
@@ -112,7 +146,8 @@ class HybridSearcher(Fusion):
         """`search` for many queries: hits by qid, in the order of `q_ids`."""
         weights = self.alpha if alpha is None else alpha
         asked = self.with_settings(depth=k0 or self.depth or max(k, DEPTH), alpha=weights)
-        asked.normalization, asked.weight_on_dense = normalization, weight_on_dense
+        asked.normalization = normalization
+        asked.weight_on_dense = weight_on_dense
         return Ranker.batch_search(asked, queries, q_ids, k, threads)
 
     def fused(self, runs: Sequence[Run], k: int | None) -> Run:

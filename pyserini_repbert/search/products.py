@@ -1,9 +1,11 @@
-"""Inner products of queries with an index's vectors: the score of a pair, and which pairs can reach a threshold.
+"""Inner products of queries with an index's vectors: the score of a pair, and which pairs can reach
+a threshold.
 
-A score is FAISS's float32 inner product of the pair. It depends on nothing else: not on other rows or queries, nor on
-the number of threads. Matrix products are many times faster and round otherwise, so they only tell which pairs to
-score. A bound of the difference makes sure that no pair is missed: a sum of d products in float32, in any order, errs
-by at most g = d 2^-24 times the sum of all |q_i x_i|, thus by g |q| |x|.
+A score is FAISS's float32 inner product of the pair. It depends on nothing else: not on other rows
+or queries, nor on the number of threads. Matrix products are many times faster and round otherwise,
+so they only tell which pairs to score. A bound of the difference makes sure that no pair is missed:
+a sum of d products in float32, in any order, errs by at most g = d 2^-24 times the sum of all |q_i
+x_i|, thus by g |q| |x|.
 """
 
 from __future__ import annotations
@@ -39,11 +41,15 @@ class Blocks(Protocol):
 
 
 def scores(
-    queries: NDArray[np.float32], vectors: NDArray[np.floating], rows: NDArray[np.int64], owners: NDArray[np.int64]
+    queries: NDArray[np.float32],
+    vectors: NDArray[np.floating],
+    rows: NDArray[np.int64],
+    owners: NDArray[np.int64],
 ) -> NDArray[np.float32]:
     """The score of each pair: its inner product (RepBERT eq. 3), float32 (m,).
 
-    `rows` and `owners` are, of each pair, the row of `vectors`, float32 or float16 (n, d), and of `queries`.
+    `rows` and `owners` are, of each pair, the row of `vectors`, float32 or float16 (n, d), and of
+    `queries`.
     """
     import faiss
 
@@ -58,34 +64,48 @@ def scores(
     for first in range(0, len(rows), _CONVERTED):
         part = slice(first, first + _CONVERTED)
         used, places = np.unique(rows[part], return_inverse=True)
-        products[part] = scores(queries, torch.from_numpy(vectors[used]).float().numpy(), places, owners[part])
+        products[part] = scores(
+            queries, torch.from_numpy(vectors[used]).float().numpy(), places, owners[part]
+        )
     return products
 
 
 class Float32Products:
     """Products of queries, float32 (n, d), with an index's vectors in float32, on any device.
 
-    `largest` has the greatest absolute value of each block, by the block's first row; it is completed here.
+    `largest` has the greatest absolute value of each block, by the block's first row; it is
+    completed here.
     """
 
     block_rows = BLOCK_ROWS
 
     def __init__(
-        self, index: Blocks, queries: NDArray[np.float32], device: torch.device, largest: dict[int, float]
+        self,
+        index: Blocks,
+        queries: NDArray[np.float32],
+        device: torch.device,
+        largest: dict[int, float],
     ) -> None:
-        self._index, self._largest = index, largest
+        self._index = index
+        self._largest = largest
         self._queries = torch.from_numpy(queries).to(device)
         self._sums = self._queries.abs().sum(dim=1)
         self._last: tuple[int, Tensor] = -1, self._sums  # a block's first row, and its products
 
     def sample(self) -> Tensor:
-        """Products with about `SAMPLE_ROWS` rows, evenly spaced, since a corpus may be ordered by topic."""
+        """Products with about `SAMPLE_ROWS` rows, evenly spaced, since a corpus may be ordered
+        by topic.
+        """
         step = max(1, len(self._index) // SAMPLE_ROWS)
         blocks = self._index.blocks(self.block_rows)
-        return self._products(np.concatenate([vectors[-first % step :: step] for first, vectors in blocks]))
+        return self._products(
+            np.concatenate([vectors[-first % step :: step] for first, vectors in blocks])
+        )
 
     def lowest(self, k: int) -> Tensor:
-        """Scores that k rows of the first block reach, float32 (n queries,); -inf in a block of at most k rows."""
+        """Scores that k rows of the first block reach, float32 (n queries,); -inf in a block of
+        at most k rows.
+        """
         first, vectors = next(self._index.blocks(self.block_rows))
         if k >= len(vectors):
             return torch.full((len(self._queries),), -math.inf)
@@ -96,7 +116,9 @@ class Float32Products:
     def reaching(
         self, first: int, vectors: NDArray[np.floating], thresholds: Tensor
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows of a block and their queries: all pairs whose scores reach the query's threshold, and some others."""
+        """Rows of a block and their queries: all pairs whose scores reach the query's threshold,
+        and some others.
+        """
         errors = self._errors(first, vectors)
         products = self._last[1] if first == self._last[0] else self._products(vectors)
         mask = products >= (thresholds.to(errors.device) - errors)[:, None]
@@ -114,11 +136,16 @@ class Float32Products:
         return linear(torch.from_numpy(vectors).to(self._queries.device).float(), self._queries).T
 
     def _errors(self, first: int, vectors: NDArray[np.floating]) -> Tensor:
-        """How far a block's products may be from scores, float32 (n queries,); inf where sums may overflow."""
+        """How far a block's products may be from scores, float32 (n queries,); inf where sums
+        may overflow.
+        """
         if first not in self._largest:
             lowest, highest = torch.from_numpy(vectors).aminmax()
             self._largest[first] = max(-float(lowest), float(highest))
-        largest, dimension = self._largest[first], vectors.shape[1]
+        largest = self._largest[first]
+        dimension = vectors.shape[1]
         totals = self._sums * largest  # no less than the sum of all |q_i x_i|
-        errors = (dimension + 8) * 2.0**-23 * totals + _TINY * (self._sums + dimension * largest + dimension)
+        errors = (dimension + 8) * 2.0**-23 * totals + _TINY * (
+            self._sums + dimension * largest + dimension
+        )
         return torch.where(totals < _OVERFLOWS, errors, math.inf)

@@ -1,9 +1,10 @@
-"""Copies of an index's vectors in fewer bits, whose products tell quickly which pairs can reach a threshold.
+"""Copies of an index's vectors in fewer bits: they tell which pairs can reach a threshold.
 
-With q' and x' for a query q and a vector x, rounded, q.x and q'.x' differ by at most |q - q'| |x| + |q'| |x - x'|. To
-this come the errors of a score and of the product: g |q| |x| each, as in `products`. Many queries are multiplied in
-bfloat16. One query takes as long as reading the vectors, so it is multiplied in int8, which has half of the bytes; the
-wider bound leaves a few times k pairs to score (benchmarks/exact_search.py).
+With q' and x' for a query q and a vector x, rounded, q.x and q'.x' differ by at most |q - q'| |x| +
+|q'| |x - x'|. To this come the errors of a score and of the product: g |q| |x| each, as in
+`products`. Many queries are multiplied in bfloat16. One query takes as long as reading the
+vectors, so it is multiplied in int8, which has half of the bytes; the wider bound leaves a few
+times k pairs to score (benchmarks/exact_search.py).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from pyserini_repbert.search.products import BLOCK_ROWS, Blocks
 
 _WEIGHTS = 4  # columns of a vector in bfloat16 beside its values
 _UP = 1 + 2**-7  # a factor that outweighs rounding to bfloat16, and g times a bound
-_SHORTEST, _LONGEST = 2.0**-40, 2.0**60  # norms whose products neither underflow nor overflow
+# norms whose products neither underflow nor overflow
+_SHORTEST = 2.0**-40
+_LONGEST = 2.0**60
 _SLACK = 2.0**-55  # is added to norms: more than they lose where squares and products underflow
 _INT8 = 127
 _SMALLEST_SCALE = 2.0**-60
@@ -32,11 +35,13 @@ def _sampled(count: int) -> slice:
 
 
 class RoundedVectors:
-    """An index's vectors in bfloat16, in memory, with the norms that bound the errors of products with them.
+    """An index's vectors in bfloat16, in memory, with the norms that bound the errors of products
+    with them.
 
-    Each vector x' has four weights beside it: |x - x'|, |x|, 1 and 1. A query q' has |q'|, |q - q'| + 2 g |q| and the
-    threshold, negative, in two summands. If the product of both is negative, the score is below the threshold. The
-    weights are rounded up; that exceeds all errors in the sum of the weights' products.
+    Each vector x' has four weights beside it: |x - x'|, |x|, 1 and 1. A query q' has |q'|, |q - q'|
+    + 2 g |q| and the threshold, negative, in two summands. If the product of both is negative, the
+    score is below the threshold. The weights are rounded up; that exceeds all errors in the sum of
+    the weights' products.
 
     Attributes
     ----------
@@ -50,7 +55,9 @@ class RoundedVectors:
         longest = torch.zeros(())
         for first, vectors in index.blocks(BLOCK_ROWS // 8):  # they stay in cache
             exact = torch.from_numpy(vectors).float()
-            rounded, weights = self.vectors[first : first + len(exact)].tensor_split([dimension], dim=1)
+            rounded, weights = self.vectors[first : first + len(exact)].tensor_split(
+                [dimension], dim=1
+            )
             rounded[:] = exact
             norms = torch.linalg.vector_norm(torch.stack([exact - rounded, exact], dim=1), dim=2)
             weights[:, :2] = norms * _UP + _SLACK
@@ -71,14 +78,18 @@ class RoundedProducts:
     def __init__(self, rounded: RoundedVectors, queries: NDArray[np.float32]) -> None:
         exact = torch.from_numpy(queries).double()
         count, dimension = exact.shape
-        self._vectors_first = torch.cpu._is_amx_tile_supported()  # faster with AMX; else, queries first
+        self._vectors_first = (
+            torch.cpu._is_amx_tile_supported()
+        )  # faster with AMX; else, queries first
         self._queries = torch.zeros(count, rounded.vectors.shape[1], dtype=torch.bfloat16)
         self._queries[:, :dimension] = exact.float()
         nearest = self._queries[:, :dimension].double()
         norms = torch.linalg.vector_norm(torch.stack([nearest, exact - nearest, exact]), dim=2)
         self._g = (dimension + 8) * 2.0**-24
         self._weights = torch.stack([norms[0], norms[1] + 2 * self._g * norms[2]], dim=1) * _UP
-        self._rounded, self._dimension, self._count = rounded, dimension, count
+        self._rounded = rounded
+        self._dimension = dimension
+        self._count = count
         self.usable = bool(((norms[2] >= _SHORTEST) & (norms[2] <= _LONGEST)).all())
         self.is_for_threads = count >= _IN_THREADS and torch.get_num_threads() > 1
         self.block_rows = _ROWS if count >= _IN_THREADS else max(BLOCK_ROWS, _AT_ONCE // count)
@@ -93,7 +104,9 @@ class RoundedProducts:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """As of `Float32Products`."""
         limits = thresholds.double()
-        limits -= (2 * self._g + 2.0**-15) * limits.abs()  # for the errors of its sum, and of its two summands
+        limits -= (
+            2 * self._g + 2.0**-15
+        ) * limits.abs()  # for the errors of its sum, and of its two summands
         queries = self._queries.clone()  # other threads have other thresholds
         weights = queries[:, self._dimension :]
         weights[:, :2] = self._weights
@@ -110,7 +123,8 @@ class RoundedProducts:
 
 
 class ByteVectors:
-    """An index's vectors in int8: a vector x' is a scale, float32, times whole numbers from -127 to 127.
+    """An index's vectors in int8: a vector x' is a scale, float32, times whole numbers from -127 to
+    127.
 
     Attributes
     ----------
@@ -121,7 +135,8 @@ class ByteVectors:
 
     def __init__(self, index: Blocks, dimension: int) -> None:
         self.vectors = torch.empty(len(index), dimension, dtype=torch.int8)
-        self.scales, self.norms = torch.empty(len(index)), torch.empty(len(index), 2)
+        self.scales = torch.empty(len(index))
+        self.norms = torch.empty(len(index), 2)
         for first, vectors in index.blocks(BLOCK_ROWS // 8):  # they stay in cache
             rows = slice(first, first + len(vectors))
             exact = torch.from_numpy(vectors).float()
@@ -138,7 +153,8 @@ class ByteVectors:
 
 
 class ByteProducts:
-    """Products of one query, float32 (1, d), with vectors in int8: whole numbers, without an error, times the scales.
+    """Products of one query, float32 (1, d), with vectors in int8: whole numbers, without an error,
+    times the scales.
 
     Their scaling, and the sum with the bound, round four times, which is less than g.
     """
@@ -148,7 +164,9 @@ class ByteProducts:
     def __init__(self, rounded: ByteVectors, queries: NDArray[np.float32]) -> None:
         exact = torch.from_numpy(queries)
         self._query, self._scale, errors = _in_bytes(exact)
-        nearest, error, norm = torch.linalg.vector_norm(torch.stack([exact - errors, errors, exact]).double(), dim=2)
+        nearest, error, norm = torch.linalg.vector_norm(
+            torch.stack([exact - errors, errors, exact]).double(), dim=2
+        )
         g = (exact.shape[1] + 8) * 2.0**-24
         self._weights = torch.cat([nearest, error + 2 * g * norm]).float() * _UP
         self._rounded = rounded
@@ -173,7 +191,9 @@ class ByteProducts:
 
 
 def _in_bytes(vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Vectors, float32 (n, d), in int8 (n, d); their scales, float32 (n,); and the errors, float32 (n, d)."""
+    """Vectors, float32 (n, d), in int8 (n, d); their scales, float32 (n,); and the errors,
+    float32 (n, d).
+    """
     scales = (vectors.abs().amax(dim=1) / _INT8).clamp(min=_SMALLEST_SCALE)
     whole = (vectors / scales[:, None]).round_().nan_to_num(nan=0.0).clamp(-_INT8, _INT8)
     return whole.to(torch.int8), scales, vectors - whole * scales[:, None]

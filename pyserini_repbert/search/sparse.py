@@ -1,4 +1,6 @@
-"""Sparse first stages by name, and EPIC's: a Lucene index of its impacts, searched with its query weights."""
+"""Sparse first stages by name, and EPIC's: a Lucene index of its impacts, searched with its
+query weights.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
-from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant, default_settings, record_of
+from pyserini_repbert.lucene.sparse_settings import (
+    EPIC_IMPACT,
+    built_variant,
+    default_settings,
+    record_of,
+)
 from pyserini_repbert.names.rankers import arguments_of, find_sparse, names_class, ranker_class
 from pyserini_repbert.ranking import Query, Ranker, Run, by_score
 from pyserini_repbert.trace import Trace
@@ -28,23 +35,31 @@ def open_sparse(
     k1: float | None = None,
     b: float | None = None,
 ) -> Ranker:
-    """Open a sparse searcher; the first four parameters, and the errors, are those of `names.rankers.find_sparse`.
+    """Open a sparse searcher; the first four parameters, and the errors, are those of
+    `names.rankers.find_sparse`.
 
-    'MODULE:CLASS' opens a first stage of the user's own; 'MODULE:CLASS@INDEX' gives it the keyword argument `index`.
+    'MODULE:CLASS' opens a first stage of the user's own; 'MODULE:CLASS@INDEX' gives it the keyword
+    argument `index`.
 
-    `device` encodes the queries of an index of EPIC's impacts. `k1` and `b` are BM25's, instead of those of the
-    technique or of the index's own record.
+    `device` encodes the queries of an index of EPIC's impacts. `k1` and `b` are BM25's, instead of
+    those of the technique or of the index's own record.
     """
-    changes: dict[str, Any] = {name: value for name, value in (('k1', k1), ('b', b)) if value is not None}
+    changes: dict[str, Any] = {
+        name: value for name, value in (('k1', k1), ('b', b)) if value is not None
+    }
     name, at, place = spec.partition('@')
     if names_class(name) and not changes:
         kind = ranker_class(name, True)
-        ranker = kind(**arguments_of(kind, name, {'index': place} if at else {}, {'device': device}))
+        ranker = kind(
+            **arguments_of(kind, name, {'index': place} if at else {}, {'device': device})
+        )
         return ranker.with_settings(name=name)
     folder, settings = find_sparse(spec, index, on_build, download)
     of_impacts = built_variant(folder) == EPIC_IMPACT
     if changes and (of_impacts or (settings is not None and settings.model != 'bm25')):
-        raise InputError(f"'{spec}' has no {' and '.join(changes)}: they are BM25's", parameters=tuple(changes))
+        raise InputError(
+            f"'{spec}' has no {' and '.join(changes)}: they are BM25's", parameters=tuple(changes)
+        )
     if of_impacts:
         return EpicImpactSearcher(folder, device=device)
     if changes:
@@ -55,11 +70,14 @@ def open_sparse(
 class EpicImpactSearcher(Ranker):
     """Searches a Lucene index of the variant 'epic-impact'; safe to use from several threads.
 
-    Scores approximate EPIC's (its eq. 5), on the same scale: inner products of quantised weights. `model` is a catalog
-    name, a checkpoint folder or an encoder (default: the one that the index names), `device` where queries are encoded.
+    Scores approximate EPIC's (its eq. 5), on the same scale: inner products of quantised weights.
+    `model` is a catalog name, a checkpoint folder or an encoder (default: the one that the index
+    names), `device` where queries are encoded.
     """
 
-    def __init__(self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu') -> None:
+    def __init__(
+        self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu'
+    ) -> None:
         quiet_java()
         self.index = folder = index_folder(index)
         self.settings: dict[str, Any] = record_of(folder)
@@ -67,7 +85,9 @@ class EpicImpactSearcher(Ranker):
             built_with = str(self.settings['encoder'])
             self._unit = float(self.settings['step']) / QUERY_UNIT
         except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f'{folder} is no EPIC impact index: build one of that variant') from error
+            raise InputError(
+                f'{folder} is no EPIC impact index: build one of that variant'
+            ) from error
         self._stored = LuceneSparseSearcher(folder)
         self.name = folder.name
         self.size = self._stored.size
@@ -75,24 +95,34 @@ class EpicImpactSearcher(Ranker):
         check_model(folder, self.settings, self.query_encoder.encoder.checkpoint)
         with java_calls():
             self._java = calling(java_class('io.anserini.search.SimpleImpactSearcher'), str(folder))
-            self._map, self._list = java_class('java.util.HashMap'), java_class('java.util.ArrayList')
+            self._map = java_class('java.util.HashMap')
+            self._list = java_class('java.util.ArrayList')
             self._whole = java_class('java.lang.Integer')
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        encoded = {topic.qid: levels for topic in topics if (levels := self.query_encoder.encode(topic.text))}
+        encoded = {
+            topic.qid: levels
+            for topic in topics
+            if (levels := self.query_encoder.encode(topic.text))
+        }
         rankings: Run = {}
         if not encoded:
             return rankings
         depth = self.size if k is None else min(k, self.size)
         with java_calls():
-            queries, names = self._list(), self._list()
+            queries = self._list()
+            names = self._list()
             for qid, levels in encoded.items():
                 weights = self._map()
                 for name, level in levels.items():
                     weights.put(name, self._whole(level))
                 queries.add(weights)
                 names.add(qid)
-            for entry in calling(self._java.batch_search, queries, names, depth, self.threads).entrySet().toArray():
+            for entry in (
+                calling(self._java.batch_search, queries, names, depth, self.threads)
+                .entrySet()
+                .toArray()
+            ):
                 hits = list(entry.getValue())
                 scores = [hit.score * self._unit for hit in hits]
                 rankings[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)

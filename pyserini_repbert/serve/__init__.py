@@ -1,1 +1,3 @@
-"""The service: search over HTTP with rerankers, explanations and comparisons; its web page; MCP tools."""
+"""The service: search over HTTP with rerankers, explanations and comparisons; its web page; MCP
+tools.
+"""

@@ -1,4 +1,6 @@
-"""The middleware of every request: checks of key, size and encoding; request id, headers, access log and counters."""
+"""The middleware of every request: checks of key, size and encoding; request id, headers, access
+log and counters.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,14 @@ from pyserini_repbert.serve.settings import ServeSettings
 from pyserini_repbert.serve.together import Queue
 
 with needs('prometheus_client', __name__, 'serve'):
-    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+    from prometheus_client import (
+        CollectorRegistry,
+        Counter,
+        Gauge,
+        Histogram,
+        ProcessCollector,
+        generate_latest,
+    )
 
 logger = logging.getLogger(__name__)
 access_log = logging.getLogger('pyserini_repbert.serve.requests')
@@ -34,14 +43,18 @@ _REQUEST_ID = b'x-request-id'
 SECURITY = (
     (
         b'content-security-policy',
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        b"connect-src 'self'; "
         b"manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
         b"require-trusted-types-for 'script'; trusted-types 'none'",
     ),
     (b'x-content-type-options', b'nosniff'),
     (b'referrer-policy', b'no-referrer'),
     (b'cross-origin-opener-policy', b'same-origin'),
-    (b'cache-control', b'no-cache'),  # browsers check each script for changes, so that two releases do not mix
+    (
+        b'cache-control',
+        b'no-cache',
+    ),  # browsers check each script for changes, so that two releases do not mix
 )
 _GUARDED = ('/v1/', '/mcp', '/metrics')  # addresses that need a key, if the service has keys
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
@@ -56,10 +69,18 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         to = {'namespace': 'pyserini_repbert', 'registry': self.registry}
-        self._requests = Counter('requests', 'Requests answered', ['route', 'method', 'status'], **to)
-        self._seconds = Histogram('request_seconds', 'Time to an answer', ['route'], buckets=_SECONDS, **to)
-        self._batches = Histogram('batch_size', 'Jobs done together', ['lane'], buckets=_SIZES, **to)
-        self._steps = Histogram('step_seconds', 'Time of a step of an answer', ['step'], buckets=_SECONDS, **to)
+        self._requests = Counter(
+            'requests', 'Requests answered', ['route', 'method', 'status'], **to
+        )
+        self._seconds = Histogram(
+            'request_seconds', 'Time to an answer', ['route'], buckets=_SECONDS, **to
+        )
+        self._batches = Histogram(
+            'batch_size', 'Jobs done together', ['lane'], buckets=_SIZES, **to
+        )
+        self._steps = Histogram(
+            'step_seconds', 'Time of a step of an answer', ['step'], buckets=_SECONDS, **to
+        )
         self._inferences = Counter('inferences', 'Model inputs', ['step'], **to)
         self._waiting = Gauge('waiting', 'Jobs that wait', ['lane'], **to)
         ProcessCollector(registry=self.registry)
@@ -75,7 +96,9 @@ class Metrics:
         self._batches.labels(queue).observe(size)
 
     def step(self, step: Step) -> None:
-        """Count a step of an answer; a stage counts under its reranker's name, whatever its depth."""
+        """Count a step of an answer; a stage counts under its reranker's name, whatever its
+        depth.
+        """
         name = step.step.partition('@')[0]
         self._steps.labels(name).observe(step.ms / 1000)
         if step.inferences:
@@ -92,7 +115,9 @@ class Gate:
     """The outermost middleware of the application; everything but HTTP passes unchanged."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, metrics: Metrics) -> None:
-        self.app, self._settings, self._metrics = app, settings, metrics
+        self.app = app
+        self._settings = settings
+        self._metrics = metrics
         self._keys = [_digest(key) for key in settings.api_keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,25 +152,36 @@ class Gate:
             logger.exception('request %s failed', request_id)
             if status:
                 raise
-            await _error(500, f'the service failed: its log says why (request {request_id})')(scope, receive, sending)
+            await _error(500, f'the service failed: its log says why (request {request_id})')(
+                scope, receive, sending
+            )
         finally:
             self._note(scope, status, time.perf_counter() - start, request_id, key)
 
     def _refused(self, scope: Scope, key: str) -> Response | None:
         """The answer to a request that is not let in."""
         try:
-            unquote_to_bytes((scope.get('raw_path') or b'') + b'?' + scope['query_string']).decode('utf-8')
+            unquote_to_bytes((scope.get('raw_path') or b'') + b'?' + scope['query_string']).decode(
+                'utf-8'
+            )
         except UnicodeDecodeError:
-            return _error(400, 'the address is not valid UTF-8: encode it as UTF-8 with percent codes')
+            return _error(
+                400, 'the address is not valid UTF-8: encode it as UTF-8 with percent codes'
+            )
         # every key is compared, in a time that does not depend on the one given
         accepted = [hmac.compare_digest(_digest(key), digest) for digest in self._keys]
         if self._keys and scope['path'].startswith(_GUARDED) and not any(accepted):
-            return _error(401, f'this service takes a key, {"the one given is refused" if key else "none was given"}')
+            return _error(
+                401,
+                f'this service takes a key, '
+                f'{"the one given is refused" if key else "none was given"}',
+            )
         return None
 
     def _bounded(self, receive: Receive) -> Receive:
         """`receive`, which raises for a body above the limit, whatever the headers say."""
-        most, seen = self._settings.limits.body_bytes, 0
+        most = self._settings.limits.body_bytes
+        seen = 0
 
         async def receiving() -> Message:
             nonlocal seen
@@ -158,7 +194,9 @@ class Gate:
         return receiving
 
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str, key: str) -> None:
-        path = getattr(scope.get('route'), 'path', None) or ('page' if scope.get('endpoint') else 'other')
+        path = getattr(scope.get('route'), 'path', None) or (
+            'page' if scope.get('endpoint') else 'other'
+        )
         self._metrics.request(path, scope['method'], status, seconds)
         entry: dict[str, Any] = {
             'ts': datetime.now(UTC).isoformat(timespec='milliseconds').replace('+00:00', 'Z'),
@@ -181,4 +219,6 @@ def _digest(key: str) -> bytes:
 
 
 def _error(status: int, message: str) -> Response:
-    return JSONResponse({'error': message}, status, {'www-authenticate': 'Bearer'} if status == 401 else None)
+    return JSONResponse(
+        {'error': message}, status, {'www-authenticate': 'Bearer'} if status == 401 else None
+    )

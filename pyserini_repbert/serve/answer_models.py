@@ -1,4 +1,5 @@
-"""The forms of answers in the OpenAPI document: those of Pyserini's and Anserini's servers, with additions.
+"""The forms of answers in the OpenAPI document: those of Pyserini's and Anserini's servers, with
+additions.
 
 The answers themselves are plain values; a field that has a default here may be absent.
 """
@@ -25,12 +26,16 @@ class OfIndex(Answered):
 
 
 class Place(BaseModel):
-    """A hit's rank and score in a ranking; null if the ranking lacks the hit, or has it below rank `below`."""
+    """A hit's rank and score in a ranking; null if the ranking lacks the hit, or has it below
+    rank `below`.
+    """
 
     ranking: str = Field(description='its name')
     rank: int | None = Field(description='from 1')
     score: float | None = Field(description='in this ranking')
-    below: int | None = Field(description='ranks known, if the hit is below them; null: the ranking lacks the hit')
+    below: int | None = Field(
+        description='ranks known, if the hit is below them; null: the ranking lacks the hit'
+    )
 
 
 class Part(BaseModel):
@@ -44,12 +49,20 @@ class CandidateResponse(BaseModel):
     """A hit."""
 
     docid: str = Field(description='of the passage')
-    doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
+    doc: Any = Field(
+        description='as in Pyserini: text, or an object where several fields are stored'
+    )
     score: float = Field(description='of the last step')
     rank: int = Field(description='from 1')
-    display: list[Part] | None = Field(None, description='with display=true: the passage, cleaned up for reading')
-    provenance: list[Place] | None = Field(None, description='with provenance=true: its rank in each ranking')
-    grade: int | None = Field(None, description='with provenance=true, where the query is a judged topic')
+    display: list[Part] | None = Field(
+        None, description='with display=true: the passage, cleaned up for reading'
+    )
+    provenance: list[Place] | None = Field(
+        None, description='with provenance=true: its rank in each ranking'
+    )
+    grade: int | None = Field(
+        None, description='with provenance=true, where the query is a judged topic'
+    )
 
 
 class Judged(BaseModel):
@@ -57,7 +70,9 @@ class Judged(BaseModel):
 
     qid: str = Field(description='of the topic')
     relevant: dict[str, int] = Field(description='the grade of each relevant passage')
-    measures: dict[str, Any] = Field(description='nDCG@10, MRR@10 and R@100; of a comparison, those of each side')
+    measures: dict[str, Any] = Field(
+        description='nDCG@10, MRR@10 and R@100; of a comparison, those of each side'
+    )
 
 
 class SearchResponse(OfIndex):
@@ -69,9 +84,15 @@ class SearchResponse(OfIndex):
     fusion: str | None = Field(description='how they were fused; null for one ranking')
     rerank: list[str] = Field(description='the rerankers, in order')
     steps: list[Step] = Field(description='what each step cost')
-    rankings: list[str] | None = Field(None, description='with provenance=true: the names of the rankings, in order')
-    judged: Judged | None = Field(None, description='with provenance=true, if the query is a judged topic')
-    explanations: list[dict[str, Any]] | None = Field(None, description='with explain=MODEL, as of /explain')
+    rankings: list[str] | None = Field(
+        None, description='with provenance=true: the names of the rankings, in order'
+    )
+    judged: Judged | None = Field(
+        None, description='with provenance=true, if the query is a judged topic'
+    )
+    explanations: list[dict[str, Any]] | None = Field(
+        None, description='with explain=MODEL, as of /explain'
+    )
     qid: str | None = Field(None, description='of a query of a batch: as given, or its place')
 
 
@@ -89,7 +110,9 @@ class CompareResponse(OfIndex):
     b: SearchResponse = Field(description='the right side')
     overlap: float = Field(description='share of common hits')
     rbo: float = Field(description='rank-biased overlap, p=0.9')
-    moves: list[dict[str, str | int | None]] = Field(description='ranks on both sides; null: absent, or below `depths`')
+    moves: list[dict[str, str | int | None]] = Field(
+        description='ranks on both sides; null: absent, or below `depths`'
+    )
     depths: dict[str, int | None] = Field(description='ranks known of each side; null: all')
     judged: Judged | None = Field(description='if the query is a judged topic')
 
@@ -110,7 +133,9 @@ class ExplainResponse(OfIndex):
     model: str = Field(description="the reranker's name")
     system: str = Field(description='epic, cedr, duobert or monobert')
     query: str = Field(description='the question')
-    passages: list[dict[str, Any]] | None = Field(None, description='of EPIC and CEDR, one entry a passage')
+    passages: list[dict[str, Any]] | None = Field(
+        None, description='of EPIC and CEDR, one entry a passage'
+    )
     docids: list[str] | None = Field(None, description='of monoBERT and duoBERT')
 
 
@@ -144,8 +169,12 @@ class DocumentResponse(OfIndex):
     """A document."""
 
     docid: str = Field(description='of the document')
-    doc: Any = Field(description='as in Pyserini: text, or an object where several fields are stored')
-    display: list[Part] | None = Field(None, description='with display=true: the document, cleaned up for reading')
+    doc: Any = Field(
+        description='as in Pyserini: text, or an object where several fields are stored'
+    )
+    display: list[Part] | None = Field(
+        None, description='with display=true: the document, cleaned up for reading'
+    )
 
 
 class TopicsResponse(OfIndex):

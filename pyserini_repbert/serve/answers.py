@@ -1,4 +1,6 @@
-"""The answers of a service as values of JSON, in the shape of Pyserini's and Anserini's servers with additions."""
+"""The answers of a service as values of JSON, in the shape of Pyserini's and Anserini's servers
+with additions.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,14 @@ MEASURES = ('nDCG@10', 'MRR@10', 'R@100')
 _SCORE_DIGITS = 6  # as Pyserini's server has them
 _IDENTIFIERS = frozenset({'id', '_id', 'docid'})
 _CUT = frozenset({'body', 'content', 'contents', 'text'})
-SHOWN_CHARACTERS = 20_000  # of a passage that is mended and marked; a pattern's call holds all threads up
+SHOWN_CHARACTERS = (
+    20_000  # of a passage that is mended and marked; a pattern's call holds all threads up
+)
 
 _WORD = re.compile(r'\w+')
 _STOPWORDS = frozenset(
-    'a an and are as at be but by did do does for had has have how if in into is it its no not of on or such that the '
+    'a an and are as at be but by did do does for had has have how if in into is it its no not of '
+    'on or such that the '
     'their then there these they this to was were what when where which who why will with'.split()
 )
 
@@ -36,15 +41,22 @@ class Shown:
 
     parse: bool = True  # as in `document`, and so is `most`
     most: int | None = None
-    provenance: bool = False  # also the hit's rank and score in every ranking, and its grade if the query is judged
-    display: bool = False  # also the passage, cleaned up for reading, in parts, the query's words marked
+    # also the hit's rank and score in every ranking, and its grade if the query is judged
+    provenance: bool = False
+    display: bool = (
+        False  # also the passage, cleaned up for reading, in parts, the query's words marked
+    )
 
     def __post_init__(self) -> None:
         if self.most is not None and not self.parse:
             raise InputError("'max_doc_length' requires parse=true")
 
-    def documents(self, index: ServedIndex, docids: Sequence[str], query: str) -> list[dict[str, Any]]:
-        """For each docid the field `doc`, None where the index lacks it, and `display`, its text."""
+    def documents(
+        self, index: ServedIndex, docids: Sequence[str], query: str
+    ) -> list[dict[str, Any]]:
+        """For each docid the field `doc`, None where the index lacks it, and `display`, its
+        text.
+        """
         if self.parse and not index.keeps_raws:
             shown = [{'doc': text and text[: self.most]} for text in index.texts(docids)]
         else:
@@ -52,11 +64,17 @@ class Shown:
         if not self.display:
             return shown
         texts = index.texts(docids)
-        return [one | {'display': shown_parts(query, text)} for one, text in zip(shown, texts, strict=True)]
+        return [
+            one | {'display': shown_parts(query, text)}
+            for one, text in zip(shown, texts, strict=True)
+        ]
 
 
 def stored(index: ServedIndex, docid: str, shown: Shown, query: str = '') -> dict[str, Any]:
-    """A document in the fields of `Shown.documents`. Raises MissingResourceError for a docid that the index lacks."""
+    """A document in the fields of `Shown.documents`.
+
+    Raises MissingResourceError for a docid that the index lacks.
+    """
     (fields,) = shown.documents(index, [docid], query)
     if fields['doc'] is None:
         raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
@@ -65,11 +83,14 @@ def stored(index: ServedIndex, docid: str, shown: Shown, query: str = '') -> dic
 
 def searched(index: ServedIndex, answer: Answer, shown: Shown, **more: Any) -> dict[str, Any]:
     """The answer to a search; with a qid, that to a query of a batch."""
-    ask, ranking = answer.ask, answer.ranking
+    ask = answer.ask
+    ranking = answer.ranking
     documents = shown.documents(index, ranking.docids, ask.query)
     candidates = [
         {'docid': docid, 'score': round(float(score), _SCORE_DIGITS), 'rank': rank, **fields}
-        for rank, (docid, score, fields) in enumerate(zip(ranking.docids, ranking.scores, documents, strict=True), 1)
+        for rank, (docid, score, fields) in enumerate(
+            zip(ranking.docids, ranking.scores, documents, strict=True), 1
+        )
     ]
     if shown.provenance:
         judged = _judged(index, answer)
@@ -94,7 +115,12 @@ def searched(index: ServedIndex, answer: Answer, shown: Shown, **more: Any) -> d
 
 def _place(part: PartRanking, rank: int | None) -> dict[str, Any]:
     score = None if rank is None else round(float(part.ranking.scores[rank - 1]), _SCORE_DIGITS)
-    return {'ranking': part.name, 'rank': rank, 'score': score, 'below': part.below if rank is None else None}
+    return {
+        'ranking': part.name,
+        'rank': rank,
+        'score': score,
+        'below': part.below if rank is None else None,
+    }
 
 
 def _ranks(ranking: Ranking) -> dict[str, int]:
@@ -102,7 +128,9 @@ def _ranks(ranking: Ranking) -> dict[str, int]:
 
 
 def _judged(index: ServedIndex, answer: Answer) -> dict[str, Any] | None:
-    """The judged topic that the query is, measured on the whole ranking: no measure depends on the hits shown."""
+    """The judged topic that the query is, measured on the whole ranking: no measure depends on
+    the hits shown.
+    """
     qid = index.judged(answer.ask.query)
     if qid is None:
         return None
@@ -126,16 +154,22 @@ def compared(index: ServedIndex, answers: Mapping[str, Answer], shown: Shown) ->
         **sides,
         'overlap': overlap(a, b, max(len(a), len(b), 1)),
         'rbo': rank_biased_overlap(a, b),
-        'moves': [{'docid': docid, 'a': ranks['a'].get(docid), 'b': ranks['b'].get(docid)} for docid in docids],
+        'moves': [
+            {'docid': docid, 'a': ranks['a'].get(docid), 'b': ranks['b'].get(docid)}
+            for docid in docids
+        ],
         'depths': {side: answer.whole.below for side, answer in answers.items()},
-        'judged': judged and judged | {'measures': {side: one['judged']['measures'] for side, one in sides.items()}},
+        'judged': judged
+        and judged | {'measures': {side: one['judged']['measures'] for side, one in sides.items()}},
     }
 
 
 def document(raw: str | None, parse: bool = True, most: int | None = None) -> Any:
-    """A stored document for a client, as Pyserini 2.4's server forms it; of a parsed text, at most `most` characters.
+    """A stored document for a client, as Pyserini 2.4's server forms it; of a parsed text, at most
+    `most` characters.
 
-    `parse` reads JSON: an object loses its identifier, and gives way to its value if one field is left.
+    `parse` reads JSON: an object loses its identifier, and gives way to its value if one field is
+    left.
     """
     if raw is None or not parse:
         return raw
@@ -146,7 +180,10 @@ def document(raw: str | None, parse: bool = True, most: int | None = None) -> An
         value = raw
     if isinstance(value, dict):
         fields = {key: item for key, item in value.items() if key not in _IDENTIFIERS}
-        fields = {key: item if isinstance(item, (dict, list)) else str(item) for key, item in fields.items()}
+        fields = {
+            key: item if isinstance(item, (dict, list)) else str(item)
+            for key, item in fields.items()
+        }
         value = next(iter(fields.values())) if len(fields) == 1 else fields
     if isinstance(value, dict):
         cut = [key for key, item in value.items() if isinstance(item, str) and key.lower() in _CUT]
@@ -170,9 +207,14 @@ def marked(query: str, text: str) -> list[tuple[str, bool]]:
 
 
 def shown_parts(query: str, text: str | None) -> list[dict[str, Any]]:
-    """A passage mended for reading, in parts, the query's words marked; at most `SHOWN_CHARACTERS` of it."""
+    """A passage mended for reading, in parts, the query's words marked; at most
+    `SHOWN_CHARACTERS` of it.
+    """
     whole = text or ''
-    parts = [{'text': part, 'match': match} for part, match in marked(query, mended(whole[:SHOWN_CHARACTERS]))]
+    parts = [
+        {'text': part, 'match': match}
+        for part, match in marked(query, mended(whole[:SHOWN_CHARACTERS]))
+    ]
     return parts if len(whole) <= SHOWN_CHARACTERS else [*parts, {'text': ' …', 'match': False}]
 
 
@@ -180,4 +222,8 @@ def _stem(word: str) -> str:
     folded = word.casefold()
     if len(folded) > 4 and folded.endswith('ies'):
         return folded[:-3] + 'y'
-    return folded[:-1] if len(folded) > 3 and folded.endswith('s') and not folded.endswith('ss') else folded
+    return (
+        folded[:-1]
+        if len(folded) > 3 and folded.endswith('s') and not folded.endswith('ss')
+        else folded
+    )

@@ -1,4 +1,6 @@
-"""The ASGI application: routes, errors as JSON, health, metrics, the OpenAPI document, the page; and its server."""
+"""The ASGI application: routes, errors as JSON, health, metrics, the OpenAPI document, the page;
+and its server.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ from pyserini_repbert.serve.settings import ServeSettings
 logger = logging.getLogger(__name__)
 
 PAGE = Path(__file__).with_name('page')
-_LONGEST_HEAD = 256 << 10  # bytes of a request's line and headers; longer ones are refused before they are parsed
+_LONGEST_HEAD = (
+    256 << 10
+)  # bytes of a request's line and headers; longer ones are refused before they are parsed
 _IDLE = 15  # seconds that a connection is kept between requests
 _BACKLOG = 2048
 _PROBED = ['GET', 'HEAD']  # load balancers ask by HEAD
@@ -124,9 +128,13 @@ async def _opened(service: Service, app: FastAPI) -> None:
 
 
 def listening(host: str, port: int) -> list[socket.socket]:
-    """A listening socket, opened before anything is loaded. Raises InputError for an address that cannot be had."""
+    """A listening socket, opened before anything is loaded.
+
+    Raises InputError for an address that cannot be had.
+    """
     family = socket.AF_INET6 if ':' in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only on sockets with this protocol; without it, answers one by one take 40 ms more
+    # asyncio sets TCP_NODELAY only on sockets with this protocol; without it, answers one by one
+    # take 40 ms more
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -141,20 +149,27 @@ def listening(host: str, port: int) -> list[socket.socket]:
 
 
 def raise_file_limit() -> None:
-    """Raise the limit of open files to the highest allowed: each connection takes one, and 1024 are soon used up."""
+    """Raise the limit of open files to the highest allowed: each connection takes one, and 1024
+    are soon used up.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def run(app: Any, settings: ServeSettings, sockets: list[socket.socket], log_file: str | None = None) -> None:
-    """Serve until SIGTERM or Ctrl-C, then finish the requests in hand, within `limits.stop_seconds`.
+def run(
+    app: Any, settings: ServeSettings, sockets: list[socket.socket], log_file: str | None = None
+) -> None:
+    """Serve until SIGTERM or Ctrl-C, then finish the requests in hand, within
+    `limits.stop_seconds`.
 
-    It stops by itself if the indexes cannot be opened: `app.state.service.failure` says why. Requests are logged to
-    `log_file`, or to stderr, as JSON lines.
+    It stops by itself if the indexes cannot be opened: `app.state.service.failure` says why.
+    Requests are logged to `log_file`, or to stderr, as JSON lines.
     """
     raise_file_limit()
-    access_log.addHandler(logging.FileHandler(log_file, encoding='utf-8') if log_file else logging.StreamHandler())
+    access_log.addHandler(
+        logging.FileHandler(log_file, encoding='utf-8') if log_file else logging.StreamHandler()
+    )
     access_log.setLevel(logging.INFO)
     access_log.propagate = False
     server = uvicorn.Server(

@@ -11,7 +11,12 @@ from typing import Any, Self
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError, UnknownNameError
+from pyserini_repbert.errors import (
+    InputError,
+    MismatchError,
+    MissingResourceError,
+    UnknownNameError,
+)
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
@@ -24,11 +29,16 @@ from pyserini_repbert.ranking import Query, Ranker
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.serve.together import Queue, Together
 
-DENSE, ANN, HYBRID, ADAPTED = 'dense', 'ann', 'hybrid', 'adapted'
+DENSE = 'dense'
+ANN = 'ann'
+HYBRID = 'hybrid'
+ADAPTED = 'adapted'
 
 
 def type_of(alias: str, settings: IndexSettings) -> str:
-    """The type of the index that lies at the settings' place, by Pyserini's name, or 'dense', a bundle of ours."""
+    """The type of the index that lies at the settings' place, by Pyserini's name, or 'dense', a
+    bundle of ours.
+    """
     place = settings.place
     folder = Path(place)
     if catalog.find('indexes', place):
@@ -44,19 +54,29 @@ def type_of(alias: str, settings: IndexSettings) -> str:
         kind = 'dense' if (folder / 'manifest.json').is_file() else 'faiss'
     wanted = settings.index_type or kind
     if wanted != kind and {wanted, kind} != {'faiss', 'dense'}:
-        raise MismatchError(f"index '{alias}' is said to be of type '{wanted}', {place} is of type '{kind}'")
+        raise MismatchError(
+            f"index '{alias}' is said to be of type '{wanted}', {place} is of type '{kind}'"
+        )
     if settings.ray and kind != 'dense':
         raise InputError(f"index '{alias}' is of type '{kind}': Ray searches dense bundles only")
     return kind
 
 
 def sparse_specs(place: str, wanted: Sequence[str] | None) -> dict[str, PipelineSpec]:
-    """The sparse systems by name: those wanted, or the catalog's techniques that fit the Lucene index at a place."""
+    """The sparse systems by name: those wanted, or the catalog's techniques that fit the Lucene
+    index at a place.
+    """
     if wanted is None:
         variant = built_variant(Path(place)) or 'bm25'
-        wanted = [name for name, entry in catalog.entries('sparse').items() if entry.values['variant'] == variant]
+        wanted = [
+            name
+            for name, entry in catalog.entries('sparse').items()
+            if entry.values['variant'] == variant
+        ]
     return {
-        spec.partition('@')[0]: PipelineSpec(sparse=(spec,), index=place if takes_index(spec) else None)
+        spec.partition('@')[0]: PipelineSpec(
+            sparse=(spec,), index=place if takes_index(spec) else None
+        )
         for spec in wanted
     }
 
@@ -74,10 +94,17 @@ class ServedIndex:
     """
 
     def __init__(
-        self, alias: str, settings: IndexSettings, service: ServeSettings, queues: dict[str, Queue], base: Self | None
+        self,
+        alias: str,
+        settings: IndexSettings,
+        service: ServeSettings,
+        queues: dict[str, Queue],
+        base: Self | None,
     ) -> None:
-        self.alias, self.settings = alias, settings
-        self._service, self._queues = service, queues
+        self.alias = alias
+        self.settings = settings
+        self._service = service
+        self._queues = queues
         self._held = contextlib.ExitStack()
         self._rankers: dict[str, Together] = {}
         self._machine = Machine(devices=(service.device,), threads=service.threads)
@@ -88,14 +115,29 @@ class ServedIndex:
             self.specs = {'epic': PipelineSpec(sparse=(settings.place,))}
         elif base and self.index_type != 'tf':
             self.specs = sparse_specs(base.settings.place, settings.sparse)
-        elif self.index_type == 'tf' or settings.sparse is not None or catalog.find('indexes', settings.place):
+        elif (
+            self.index_type == 'tf'
+            or settings.sparse is not None
+            or catalog.find('indexes', settings.place)
+        ):
             self.specs = sparse_specs(settings.place, settings.sparse)
-        dense = queues['dense'].call(self._open_dense) if self.index_type in ('dense', 'faiss') else None
+        dense = (
+            queues['dense'].call(self._open_dense)
+            if self.index_type in ('dense', 'faiss')
+            else None
+        )
         if dense is not None and base is None and not getattr(dense.index, 'has_texts', False):
-            raise InputError(f"index '{alias}' stores no passages: name the Lucene index that does as its base_index")
+            raise InputError(
+                f"index '{alias}' stores no passages: name the Lucene index that does as its "
+                f'base_index'
+            )
         self.systems = (*self._rankers, *self.specs)
-        if settings.adapted:  # what `adapt` wrote is one system; a reranker in it works in the queue of rerankers
-            spec = PipelineSpec(adapted=settings.adapted, index=settings.place, encoder=settings.encoder)
+        if (
+            settings.adapted
+        ):  # what `adapt` wrote is one system; a reranker in it works in the queue of rerankers
+            spec = PipelineSpec(
+                adapted=settings.adapted, index=settings.place, encoder=settings.encoder
+            )
             queue = queues['rerank' if with_adapted(spec).stages else 'java']
             pipeline = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
             self._rankers[ADAPTED] = Together(pipeline, queue, ADAPTED)
@@ -104,7 +146,9 @@ class ServedIndex:
         if not searchers:
             raise InputError(f"index '{alias}' has nothing to search")
         for name in self.specs if settings.sparse else ():
-            self.ranker(name)  # one that cannot be opened fails at the start, not at the first query
+            self.ranker(
+                name
+            )  # one that cannot be opened fails at the start, not at the first query
         store: Any = self.ranker(searchers[0]).ranker
         self._store: Ranker = base._store if base else store
         self.keeps_raws = isinstance(self._store, LuceneSparseSearcher)
@@ -113,18 +157,26 @@ class ServedIndex:
         known = '' if entry is None else str(entry.values['collection'])
         topics = settings.topics or (catalog.find('topics', known) and known)
         qrels = settings.qrels or (catalog.find('qrels', known) and known)
-        self.topics: dict[str, Query] = {query.qid: query for query in load_topics(topics)} if topics else {}
+        self.topics: dict[str, Query] = (
+            {query.qid: query for query in load_topics(topics)} if topics else {}
+        )
         self.qrels: Qrels = load_qrels(qrels) if qrels else {}
-        self._by_text = {_folded(query.text): qid for qid, query in self.topics.items() if qid in self.qrels}
+        self._by_text = {
+            _folded(query.text): qid for qid, query in self.topics.items() if qid in self.qrels
+        }
 
     def _open_dense(self) -> Any:
         settings = self.settings
-        spec = PipelineSpec(index=settings.place, encoder=settings.encoder, precision=self._service.precision)
+        spec = PipelineSpec(
+            index=settings.place, encoder=settings.encoder, precision=self._service.precision
+        )
         machine = self._machine.model_copy(update={'threads': 1})
         if settings.ray:
             from pyserini_repbert.pipeline.ray_workers import connected
 
-            workers = self._held.enter_context(connected(settings.ray, gpu=self._service.device not in ('cpu', 'auto')))
+            workers = self._held.enter_context(
+                connected(settings.ray, gpu=self._service.device not in ('cpu', 'auto'))
+            )
             machine = machine.model_copy(update={'ray': workers})
         dense: Any = open_searcher(spec, machine)
         self._rankers[DENSE] = Together(dense, self._queues['dense'], DENSE)
@@ -143,11 +195,14 @@ class ServedIndex:
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
         """The systems of a request: the default for none, dense and BM25 for 'hybrid'."""
         names = names or self.systems[:1]
-        wanted = [part for name in names for part in ((DENSE, 'bm25') if name == HYBRID else (name,))]
+        wanted = [
+            part for name in names for part in ((DENSE, 'bm25') if name == HYBRID else (name,))
+        ]
         for name in wanted:
             if name not in self.systems:
                 raise UnknownNameError(
-                    f"index '{self.alias}' has no system '{name[:60]}'{catalog.did_you_mean(name, self.systems)}: "
+                    f"index '{self.alias}' has no system "
+                    f"'{name[:60]}'{catalog.did_you_mean(name, self.systems)}: "
                     f'it has {", ".join(self.systems)}'
                 )
         if twice := next((name for name in wanted if wanted.count(name) > 1), None):
@@ -155,7 +210,9 @@ class ServedIndex:
         return tuple(wanted)
 
     def ranker(self, system: str, k1: float | None = None, b: float | None = None) -> Together:
-        """The ranker of a system, opened if it is not yet; k1 and b are BM25's, None: the index's."""
+        """The ranker of a system, opened if it is not yet; k1 and b are BM25's, None: the
+        index's.
+        """
         if system not in self._rankers:
             self._queues['java'].call(lambda: self._open_sparse(system))
         ranker = self._rankers[system]
@@ -163,7 +220,11 @@ class ServedIndex:
         if not weights:
             return ranker
         searcher: Any = ranker.ranker
-        return Together(searcher.with_settings(settings=replace(searcher.settings, **weights)), ranker.queue, system)
+        return Together(
+            searcher.with_settings(settings=replace(searcher.settings, **weights)),
+            ranker.queue,
+            system,
+        )
 
     def _open_sparse(self, system: str) -> None:
         if system not in self._rankers:
@@ -179,18 +240,27 @@ class ServedIndex:
         if isinstance(self._store, LuceneSparseSearcher):
             return self._store.raws(docids)
         return [
-            None if text is None else json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)  # as in Lucene
+            None
+            if text is None
+            else json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)  # as in Lucene
             for docid, text in zip(docids, self.texts(docids), strict=True)
         ]
 
     def grades(self, qid: str) -> dict[str, int]:
-        """The judgments of a topic: docid -> grade. Raises MissingResourceError for a topic without judgments."""
+        """The judgments of a topic: docid -> grade.
+
+        Raises MissingResourceError for a topic without judgments.
+        """
         if qid not in self.qrels:
-            raise MissingResourceError(f"index '{self.alias}' has no judgments for topic '{qid[:200]}'")
+            raise MissingResourceError(
+                f"index '{self.alias}' has no judgments for topic '{qid[:200]}'"
+            )
         return self.qrels[qid]
 
     def judged(self, query: str) -> str | None:
-        """The qid of the judged topic with the same text, apart from case, spaces and a final '?'; None without one."""
+        """The qid of the judged topic with the same text, apart from case, spaces and a final
+        '?'; None without one.
+        """
         return self._by_text.get(_folded(query))
 
 

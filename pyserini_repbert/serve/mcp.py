@@ -1,4 +1,6 @@
-"""The service as MCP tools: names and parameters as Pyserini's, with additions; `rerank` and `explain` are ours."""
+"""The service as MCP tools: names and parameters as Pyserini's, with additions; `rerank` and
+`explain` are ours.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ with needs('fastmcp', __name__, 'serve'):
     from fastmcp import FastMCP
     from fastmcp.exceptions import ToolError
 
-METRICS = {'ndcg': 'nDCG@{}', 'recall': 'R@{}', 'map': 'AP@{}', 'recip_rank': 'RR@{}'}  # Pyserini's name -> ours
+METRICS = {
+    'ndcg': 'nDCG@{}',
+    'recall': 'R@{}',
+    'map': 'AP@{}',
+    'recip_rank': 'RR@{}',
+}  # Pyserini's name -> ours
 _Index = Annotated[str, Field(description='name of an index, see list_indexes')]
 _Query = Annotated[str, Field(description='a question')]
 _Hits = Annotated[int, Field(description='how many hits', ge=1)]
@@ -51,8 +58,12 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
 
     @tool
     async def search(
-        query: Annotated[str | dict[str, Any], Field(description="a question, or Pyserini's {'query_txt': …}")],
-        index: Annotated[str, Field(description='name of an index, see list_indexes; default: the first')] = '',
+        query: Annotated[
+            str | dict[str, Any], Field(description="a question, or Pyserini's {'query_txt': …}")
+        ],
+        index: Annotated[
+            str, Field(description='name of an index, see list_indexes; default: the first')
+        ] = '',
         hits: requests.Hits = None,
         parse: requests.Parsed = True,
         pipeline: requests.PipelineRequest = _BARE,
@@ -67,11 +78,21 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         k1: float | None = None,
         b: float | None = None,
     ) -> dict[str, Any]:
-        """Search an index: the best passages for a question, with their texts; settings replace `pipeline`'s."""
-        single = {'system': system, 'fusion': fusion, 'alpha': alpha, 'weights': weights, 'normalize': normalize}
+        """Search an index: the best passages for a question, with their texts; settings replace
+        `pipeline`'s.
+        """
+        single = {
+            'system': system,
+            'fusion': fusion,
+            'alpha': alpha,
+            'weights': weights,
+            'normalize': normalize,
+        }
         single |= {'rrf_k': rrf_k, 'rerank': rerank, 'k1': k1, 'b': b}
         given = {name: value for name, value in single.items() if value is not None}
-        pipeline = requests.PipelineRequest.model_validate(pipeline.model_dump(exclude_unset=True) | given)
+        pipeline = requests.PipelineRequest.model_validate(
+            pipeline.model_dump(exclude_unset=True) | given
+        )
         text = query if isinstance(query, str) else str(query.get('query_txt') or '')
         ask = pipeline.ask(text, hits, provenance, service.settings.limits)
 
@@ -83,16 +104,24 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         return await service.run(work, bool(pipeline.rerank))
 
     @tool
-    async def get_document(docid: str, index: _Index, parse: bool = True) -> str | dict[str, Any] | list[Any]:
+    async def get_document(
+        docid: str, index: _Index, parse: bool = True
+    ) -> str | dict[str, Any] | list[Any]:
         """The full text of a document."""
         document: str | dict[str, Any] | list[Any]
-        document = await service.run(lambda _: stored(service.index(index), docid, Shown(parse))['doc'])
+        document = await service.run(
+            lambda _: stored(service.index(index), docid, Shown(parse))['doc']
+        )
         return document
 
     @tool
-    async def list_indexes(index_type: Literal['', 'tf', 'dense', 'faiss', 'impact'] = '') -> list[str]:
+    async def list_indexes(
+        index_type: Literal['', 'tf', 'dense', 'faiss', 'impact'] = '',
+    ) -> list[str]:
         """The names of the indexes, of one type or of all."""
-        return [name for name, index in service.served.items() if index_type in ('', index.index_type)]
+        return [
+            name for name, index in service.served.items() if index_type in ('', index.index_type)
+        ]
 
     @tool
     async def get_index(index_name: _Index) -> dict[str, Any]:
@@ -101,17 +130,24 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
 
     @tool
     async def fuse_search_results(
-        results1: _Scores, results2: _Scores, hits: _Hits = 10, method: requests.Fusion = 'interleave'
+        results1: _Scores,
+        results2: _Scores,
+        hits: _Hits = 10,
+        method: requests.Fusion = 'interleave',
     ) -> dict[str, float]:
         """Fuse two result lists of one question into one, best first."""
-        runs = [{'q': by_score(list(scores), list(scores.values()))} for scores in (results1, results2)]
+        runs = [
+            {'q': by_score(list(scores), list(scores.values()))} for scores in (results1, results2)
+        ]
         ranking = fuse(runs, method, hits)['q']
         return dict(zip(ranking.docids, ranking.scores, strict=True))
 
     @tool
     async def get_qrels(index_name: _Index, query_id: str) -> dict[str, str]:
         """The judgments of a topic: {docid: grade}."""
-        return {docid: str(grade) for docid, grade in service.index(index_name).grades(query_id).items()}
+        return {
+            docid: str(grade) for docid, grade in service.index(index_name).grades(query_id).items()
+        }
 
     @tool
     async def eval_hits(
@@ -133,23 +169,36 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         query: _Query,
         docids: Annotated[list[str], Field(description='of the index, best first', min_length=1)],
         index: _Index,
-        reranker: Annotated[str, Field(description='NAME, or NAME:METHOD for duoBERT, see get_index')],
+        reranker: Annotated[
+            str, Field(description='NAME, or NAME:METHOD for duoBERT, see get_index')
+        ],
     ) -> list[dict[str, Any]]:
         """Documents of an index in a new order, by monoBERT, duoBERT, EPIC or CEDR."""
         name, _, method = reranker.partition(':')
         spec = parse_stage(f'{name}@{len(docids)}' + (f':{method}' if method else ''))
-        ranking = await service.run(lambda trace: service.rerank(index, query, docids, spec, trace), True)
-        return [{'docid': hit.docid, 'score': hit.score, 'rank': rank} for rank, hit in enumerate(ranking, 1)]
+        ranking = await service.run(
+            lambda trace: service.rerank(index, query, docids, spec, trace), True
+        )
+        return [
+            {'docid': hit.docid, 'score': hit.score, 'rank': rank}
+            for rank, hit in enumerate(ranking, 1)
+        ]
 
     @tool
     async def explain(
         query: _Query,
         docids: Annotated[list[str], Field(description='of the index', min_length=1)],
         index: _Index,
-        model: Annotated[str, Field(description="a reranker's name, or a system: epic, cedr, duobert, monobert")],
+        model: Annotated[
+            str, Field(description="a reranker's name, or a system: epic, cedr, duobert, monobert")
+        ],
     ) -> dict[str, Any]:
-        """Why documents are where they are: term contributions, similarity maps, pair matrices, scores."""
-        return await service.run(lambda trace: service.explain(index, model, query, docids, {}, trace), True)
+        """Why documents are where they are: term contributions, similarity maps, pair matrices,
+        scores.
+        """
+        return await service.run(
+            lambda trace: service.explain(index, model, query, docids, {}, trace), True
+        )
 
     return mcp
 

@@ -1,4 +1,6 @@
-"""Why a request is not answered: the errors that only a service raises, and the status and message of each error."""
+"""Why a request is not answered: the errors that only a service raises, and the status and
+message of each error.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from pyserini_repbert.errors import InputError, PyseriniRepbertError
 
 logger = logging.getLogger(__name__)
 
-_JSON = re.compile(r'application/([^;]*\+)?json *(;.*)?', re.IGNORECASE)  # the types of bodies that FastAPI reads
+_JSON = re.compile(
+    r'application/([^;]*\+)?json *(;.*)?', re.IGNORECASE
+)  # the types of bodies that FastAPI reads
 _CUT = 300  # characters of a refused value that its error repeats
 _ERRORS = {
     400: 'a parameter is missing, malformed or outside its limits, or the body is not JSON',
@@ -85,7 +89,9 @@ def add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(PyseriniRepbertError)
     async def refused(request: Request, error: PyseriniRepbertError) -> Response:
         status = _STATUS.get(type(error), 500)
-        headers = {'Retry-After': '1'} if isinstance(error, (OverloadedError, NotReadyError)) else None
+        headers = (
+            {'Retry-After': '1'} if isinstance(error, (OverloadedError, NotReadyError)) else None
+        )
         message = ' '.join(str(error).split())
         if status == 500:
             logger.error('request %s: %s', request.state.request_id, message)
@@ -96,7 +102,10 @@ def add_error_handlers(app: FastAPI) -> None:
     async def of_http(request: Request, error: HTTPException) -> Response:
         message = str(error.detail)
         if error.status_code == 404 and message == 'Not Found':
-            message = 'there is nothing at this address: expected /v1/{index}/search, say; /docs has all of them'
+            message = (
+                'there is nothing at this address: expected /v1/{index}/search, say; /docs '
+                'has all of them'
+            )
         if error.status_code == 405:
             message = f'{request.method} is not for this address: /docs says what is'
         return json_response({'error': message}, error.status_code, dict(error.headers or {}))
@@ -107,25 +116,40 @@ def add_error_handlers(app: FastAPI) -> None:
         where = [str(part) for part in first['loc']]
         if first['type'] == 'json_invalid':
             problem = first.get('ctx', {}).get('error', '')
-            return json_response({'error': f'the body is not JSON ({problem}, at character {where[-1]})'}, 400)
+            return json_response(
+                {'error': f'the body is not JSON ({problem}, at character {where[-1]})'}, 400
+            )
         name = f"parameter '{'.'.join(where[1:])}'" if len(where) > 1 else 'the body'
         if name == 'the body' and 'json' not in request.headers.get('content-type', ''):
-            return json_response({'error': 'the body has to be JSON: send Content-Type: application/json'}, 422)
-        given = json.dumps(first.get('input'), default=str)[:_CUT] if first['type'] != 'missing' else 'nothing'
+            return json_response(
+                {'error': 'the body has to be JSON: send Content-Type: application/json'}, 422
+            )
+        given = (
+            json.dumps(first.get('input'), default=str)[:_CUT]
+            if first['type'] != 'missing'
+            else 'nothing'
+        )
         status = 422 if where[0] == 'body' else 400
         return json_response({'error': f'{name}: {first["msg"]} ({given} was given)'}, status)
 
 
 async def check_request(request: Request) -> None:
-    """Raises InputError for an unknown or repeated parameter, or a key that a body has twice: FastAPI ignores them."""
+    """Raises InputError for an unknown or repeated parameter, or a key that a body has twice:
+    FastAPI ignores them.
+    """
     fields: dict[str, FieldInfo] = {}
     for parameter in request.scope['route'].dependant.query_params:  # one may be a model of several
-        fields |= getattr(parameter.field_info.annotation, 'model_fields', {parameter.alias: parameter.field_info})
+        fields |= getattr(
+            parameter.field_info.annotation, 'model_fields', {parameter.alias: parameter.field_info}
+        )
     for name in request.query_params:
         if name not in fields:
-            near, known = did_you_mean(name, list(fields)), ', '.join(fields) or 'none'
+            near = did_you_mean(name, list(fields))
+            known = ', '.join(fields) or 'none'
             raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}")
-        if len(request.query_params.getlist(name)) > 1 and get_origin(fields[name].annotation) not in (list, tuple):
+        if len(request.query_params.getlist(name)) > 1 and get_origin(
+            fields[name].annotation
+        ) not in (list, tuple):
             raise InputError(f"parameter '{name}' was given more than once: give it once")
     if request.method == 'POST' and _JSON.fullmatch(request.headers.get('content-type', '')):
         try:

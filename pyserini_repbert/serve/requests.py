@@ -1,4 +1,6 @@
-"""What a client may ask: the forms of requests, shared by HTTP and MCP, and the checks of what they name."""
+"""What a client may ask: the forms of requests, shared by HTTP and MCP, and the checks of what
+they name.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +29,26 @@ def _field(name: str, least: float | None = None, most: float | None = None) -> 
 _SYSTEMS = "rankings of the index, fused if several: 'dense', 'bm25', …; 'hybrid' is dense and bm25"
 _STAGES = 'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; repeatable'
 Systems = Annotated[list[str], Field(max_length=8, description=_SYSTEMS)]
-Fusion = Annotated[Literal['interleave', 'rrf', 'interpolation'], Field(description='how several rankings become one')]
+Fusion = Annotated[
+    Literal['interleave', 'rrf', 'interpolation'],
+    Field(description='how several rankings become one'),
+]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
 Parsed = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
-Mended = Annotated[bool, Field(description='also the passage, cleaned up for reading, with words of the query marked')]
+Mended = Annotated[
+    bool,
+    Field(description='also the passage, cleaned up for reading, with words of the query marked'),
+]
 
 
 def _split(values: list[str]) -> list[str]:
     return [part.strip() for value in values for part in value.split(',') if part.strip()]
 
 
-WITH_COMMAS = BeforeValidator(_split)  # of a list in an address, given in several parameters or with commas
+WITH_COMMAS = BeforeValidator(
+    _split
+)  # of a list in an address, given in several parameters or with commas
 
 
 class Sent(BaseModel):
@@ -70,7 +80,9 @@ class PipelineRequest(Sent):
     def ask(self, query: str, hits: int | None, deep: bool, limits: Limits) -> Ask:
         """A question that is answered so. Raises InputError for a stage that is none."""
         names = PipelineRequest.model_fields.keys() & PipelineSpec.model_fields.keys()
-        spec = PipelineSpec.of({name: getattr(self, name) for name in names} | {'stages': self.rerank})
+        spec = PipelineSpec.of(
+            {name: getattr(self, name) for name in names} | {'stages': self.rerank}
+        )
         return Ask(query, hits or min(_HITS, limits.hits), self.system, spec, deep)
 
 
@@ -92,14 +104,18 @@ class BatchRequest(PipelineRequest):
 
 
 class SearchRequest(PipelineRequest, Question):
-    """The parameters of a search; lists are given in several parameters, systems and rerankers with commas, too."""
+    """The parameters of a search; lists are given in several parameters, systems and rerankers
+    with commas, too.
+    """
 
     system: Annotated[Systems, WITH_COMMAS] = []
     parse: Parsed = True
     max_doc_length: int | None = Field(None, ge=1, description='characters of each document')
     provenance: Provenance = False
     display: Mended = False
-    explain: Annotated[list[str], WITH_COMMAS, Field(max_length=4)] = Field([], description='rerankers that explain')
+    explain: Annotated[list[str], WITH_COMMAS, Field(max_length=4)] = Field(
+        [], description='rerankers that explain'
+    )
     explain_hits: int = Field(1, ge=1, le=10, description='how many of the best hits are explained')
 
 
@@ -127,7 +143,8 @@ def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) 
     check_query(ask.query, limits)
     if ask.hits > limits.hits:
         raise InputError(f'{ask.hits} hits were asked for, expected at most {limits.hits}')
-    systems, spec = index.chosen(ask.systems), ask.spec
+    systems = index.chosen(ask.systems)
+    spec = ask.spec
     if (spec.k1 is not None or spec.b is not None) and systems != ('bm25',):
         raise InputError("'k1' and 'b' are for system 'bm25' alone")
     combiner(len(systems), **spec.formula)  # refuses settings of another method
@@ -142,4 +159,6 @@ def check_query(query: str, limits: Limits) -> None:
     if has_surrogates(query):
         raise InputError('the query has half of a surrogate pair, which is no character')
     if len(query) > limits.query_characters:
-        raise InputError(f'the query has {len(query):,} characters, at most {limits.query_characters:,} are read')
+        raise InputError(
+            f'the query has {len(query):,} characters, at most {limits.query_characters:,} are read'
+        )

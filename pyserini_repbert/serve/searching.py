@@ -40,7 +40,9 @@ class RequestTrace(Trace):
 
     def __init__(self) -> None:
         self.gone = False  # whether nobody waits for the answer any more
-        self.now: tuple[str, int, int | None] | None = None  # the stage that reranks, inputs done, and in all if known
+        self.now: tuple[str, int, int | None] | None = (
+            None  # the stage that reranks, inputs done, and in all if known
+        )
 
     def begins(self, step: str, total: int, unit: str) -> None:
         if unit == 'inputs':
@@ -61,7 +63,9 @@ class PartRanking:
 
     name: str  # a system, a fusion method or a stage
     ranking: Ranking
-    below: int | None = None  # its length, if there may be further hits below; None if these are all
+    below: int | None = (
+        None  # its length, if there may be further hits below; None if these are all
+    )
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,9 @@ class Answer:
 
     ask: Ask
     whole: PartRanking  # the final ranking, as deep as it was made
-    parts: tuple[PartRanking, ...]  # of each system, of their fusion if there are several, and of each stage
+    parts: tuple[
+        PartRanking, ...
+    ]  # of each system, of their fusion if there are several, and of each stage
     steps: tuple[Step, ...]
 
     @property
@@ -80,32 +86,50 @@ class Answer:
 
 
 def answer(
-    ask: Ask, index: ServedIndex, rerankers: Rerankers, trace: Trace, on_step: Callable[[Step], object]
+    ask: Ask,
+    index: ServedIndex,
+    rerankers: Rerankers,
+    trace: Trace,
+    on_step: Callable[[Step], object],
 ) -> Answer:
-    """The answer to a `checked` ask. Raises OverloadedError where too many jobs wait, and what `trace` raises."""
+    """The answer to a `checked` ask.
+
+    Raises OverloadedError where too many jobs wait, and what `trace` raises.
+    """
     spec = ask.spec
     systems = [index.ranker(name, spec.k1, spec.b) for name in ask.systems]
     stages = [rerankers.stage(stage, trace) for stage in spec.stages]
-    depth = max(ask.hits, *(stage.k for stage in spec.stages[:1]), PROVENANCE_DEPTH if ask.deep else 0)
+    depth = max(
+        ask.hits, *(stage.k for stage in spec.stages[:1]), PROVENANCE_DEPTH if ask.deep else 0
+    )
     notes = Notes(trace)
-    ranking = joined(spec, systems, stages, index).rank([Query(_QID, ask.query)], None, depth, notes)[_QID]
+    ranking = joined(spec, systems, stages, index).rank(
+        [Query(_QID, ask.query)], None, depth, notes
+    )[_QID]
 
-    searched, reranked = notes.parts[0], notes.parts.get(1)
+    searched = notes.parts[0]
+    reranked = notes.parts.get(1)
     systems_notes = searched.leaves()
     searched_depth = depth if len(systems) == 1 else fused_depth(spec.fusion, depth) or depth
-    parts, steps = [], []
+    parts = []
+    steps = []
     for part_notes in systems_notes:
         parts.append(_part(part_notes.name, part_notes.run[_QID], searched_depth, index.passages))
-        name, hits = part_notes.name, len(part_notes.run[_QID])
+        name = part_notes.name
+        hits = len(part_notes.run[_QID])
         encodes = name in (DENSE, ANN, ADAPTED) or index.index_type == 'impact'
         steps.append(Step(step=name, ms=_ms(part_notes), inferences=int(encodes), candidates=hits))
     if len(systems) > 1:
         parts.append(_part(spec.fusion, searched.run[_QID], depth, index.passages))
         ms = _ms(searched) - max(map(_ms, systems_notes))
-        steps.append(Step(step=spec.fusion, ms=ms, inferences=0, candidates=len(searched.run[_QID])))
+        steps.append(
+            Step(step=spec.fusion, ms=ms, inferences=0, candidates=len(searched.run[_QID]))
+        )
     below = parts[-1].below
     stage_notes = reranked.leaves() if reranked else []
-    for stage, part_notes in zip(stages, stage_notes, strict=False):  # nothing is reranked where nothing was found
+    for stage, part_notes in zip(
+        stages, stage_notes, strict=False
+    ):  # nothing is reranked where nothing was found
         parts.append(PartRanking(stage.name, part_notes.run[_QID][: stage.reads]))
         cost = part_notes.cost or StageCost(stage.name, 1, 0, 0.0, None, 0, None)
         counts = {name: getattr(cost, name) for name in Step.model_fields.keys() - {'step', 'ms'}}

@@ -1,11 +1,21 @@
-"""The settings of a service, and the file that holds them: Pyserini's (`indexes`, `api_keys`), with additions."""
+"""The settings of a service, and the file that holds them: Pyserini's (`indexes`, `api_keys`),
+with additions.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.yaml_files import read_yaml
@@ -17,7 +27,10 @@ RESERVED = ('indexes', 'progress')  # parts of addresses below /v1 that name no 
 
 def _alias(text: str) -> str:
     if not text or '/' in text or '%' in text or text != text.strip() or text in RESERVED:
-        raise ValueError(f"'{text}' cannot be the name of an index: no slash, no % and none of {', '.join(RESERVED)}")
+        raise ValueError(
+            f"'{text}' cannot be the name of an index: no slash, no % and none of "
+            f'{", ".join(RESERVED)}'
+        )
     return text
 
 
@@ -41,7 +54,9 @@ def _folder(text: str, info: ValidationInfo) -> str:
 
 def _named(kind: str) -> AfterValidator:
     """A name of the catalog, or a path."""
-    return AfterValidator(lambda text, info: text if catalog.find(kind, text) else _place(text, info))
+    return AfterValidator(
+        lambda text, info: text if catalog.find(kind, text) else _place(text, info)
+    )
 
 
 def _sparse(text: str, info: ValidationInfo) -> str:
@@ -67,7 +82,10 @@ class _Settings(BaseModel):
 
 
 class Limits(_Settings):
-    """The most that a request may ask for and take, and how much may wait. Each query of a batch counts on its own."""
+    """The most that a request may ask for and take, and how much may wait.
+
+    Each query of a batch counts on its own.
+    """
 
     query_characters: _Count = 2000
     hits: _Count = 1000
@@ -89,19 +107,29 @@ class IndexSettings(_Settings):
 
     path: Annotated[str, AfterValidator(_folder)] | None = None
     name: str | None = None
-    # Lucene, a bundle of ours, Pyserini's layout, EPIC's impacts; None: recognised by the files in the folder
+    # Lucene, a bundle of ours, Pyserini's layout, EPIC's impacts; None: recognised by the files in
+    # the folder
     index_type: Literal['tf', 'dense', 'faiss', 'impact'] | None = None
     encoder: Annotated[str, _named('encoders')] | None = Field(
         default=None, description='the encoder of --index; default: the one that the index names'
     )
-    base_index: str | None = None  # the alias of the Lucene index of its passages, which sparse systems search
+    base_index: str | None = (
+        None  # the alias of the Lucene index of its passages, which sparse systems search
+    )
     ann: bool = Field(default=False, description='also offer the approximate index of --index')
-    ray: str | None = None  # the Ray cluster that searches its vectors, HOST:PORT or 'auto'; None: this machine
-    # sparse systems beside it, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None: those that fit its Lucene index
+    ray: str | None = (
+        None  # the Ray cluster that searches its vectors, HOST:PORT or 'auto'; None: this machine
+    )
+    # sparse systems beside it, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None: those that fit its
+    # Lucene index
     sparse: list[Annotated[str, AfterValidator(_sparse)]] | None = None
     adapted: _File | None = None  # a folder of `adapt`, whose search is a system named 'adapted'
-    topics: _File | None = Field(default=None, description='topics of --index, if there is one only')
-    qrels: _File | None = Field(default=None, description='judgments of --index, if there is one only')
+    topics: _File | None = Field(
+        default=None, description='topics of --index, if there is one only'
+    )
+    qrels: _File | None = Field(
+        default=None, description='judgments of --index, if there is one only'
+    )
 
     @property
     def place(self) -> str:
@@ -121,12 +149,18 @@ class IndexSettings(_Settings):
 
 
 class FileSettings(_Settings):
-    """The contents of a settings file: indexes by alias; accepted keys, empty where none is needed."""
+    """The contents of a settings file: indexes by alias; accepted keys, empty where none is
+    needed.
+    """
 
-    indexes: dict[Annotated[str, AfterValidator(_alias)], IndexSettings] = Field(default_factory=dict)
+    indexes: dict[Annotated[str, AfterValidator(_alias)], IndexSettings] = Field(
+        default_factory=dict
+    )
     api_keys: list[Annotated[str, AfterValidator(_key)]] = Field(default_factory=list)
     rerankers: list[Annotated[str, _named('rerankers')]] | None = Field(
-        default=None, description='rerankers: catalog names, folders, MODULE:CLASS; default: those in the package'
+        default=None,
+        description='rerankers: catalog names, folders, MODULE:CLASS; default: those in the '
+        'package',
     )
     limits: Limits = Limits()
 
@@ -153,7 +187,11 @@ def read_settings(path: StrPath) -> FileSettings:
 def read_keys(path: StrPath) -> list[str]:
     """The keys of a file, one a line; blank lines and those that begin with # do not count."""
     text = existing_file(path, 'keys file').read_text(encoding='utf-8-sig', errors='replace')
-    keys = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith('#')]
+    keys = [
+        line.strip()
+        for line in text.splitlines()
+        if line.strip() and not line.lstrip().startswith('#')
+    ]
     if not keys:
         raise InputError(f'keys file {path} has no keys: write one a line')
     return keys

@@ -1,7 +1,9 @@
-"""`Together`: a ranker that answers the queries of several requests at once; and the queues that it waits in.
+"""`Together`: a ranker that answers the queries of several requests at once; and the queues that it
+waits in.
 
-Many queries cost little more than one to encode and to multiply. A query that comes alone is searched at once; after a
-batch of several, a queue waits a few milliseconds until as many have come again.
+Many queries cost little more than one to encode and to multiply. A query that comes alone is
+searched at once; after a batch of several, a queue waits a few milliseconds until as many have come
+again.
 """
 
 from __future__ import annotations
@@ -41,16 +43,25 @@ class Queue:
         waiting: int,  # jobs that may wait; further ones are refused
         together: int = 1,  # the most jobs of a batch, which are all of one kind
         window: float = 0.0,  # seconds to wait for more jobs after a batch of several
-        on_batch: Callable[[str, int], object] = lambda name, size: None,  # called with each batch's number of jobs
-        seconds: float = math.inf,  # a job that would wait longer, by the pace of the last ones, is refused at once
+        on_batch: Callable[[str, int], object] = lambda name, size: (
+            None
+        ),  # called with each batch's number of jobs
+        # a job that would wait longer, by the pace of the last ones, is refused at once
+        seconds: float = math.inf,
     ) -> None:
-        self.name, self.waiting, self.together, self.window = name, waiting, together, window
-        self.seconds, self._pace = seconds, 0.0  # seconds a job, a moving mean
+        self.name = name
+        self.waiting = waiting
+        self.together = together
+        self.window = window
+        # seconds a job, a moving mean
+        self.seconds = seconds
+        self._pace = 0.0
         self._on_batch = on_batch
         self.jobs: deque[_Job] = deque()  # those that wait
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name=f'queue-{name}', daemon=True)
-        self._last_size, self._stopping = 1, False
+        self._last_size = 1
+        self._stopping = False
 
     def start(self) -> None:
         self._thread.start()
@@ -64,24 +75,35 @@ class Queue:
             self._thread.join()
 
     def call(self, work: Callable[[], Any], trace: Trace = SILENT) -> Any:
-        """The result of `work()`, run in the queue's thread; errors are those of `together_with_others`."""
+        """The result of `work()`, run in the queue's thread; errors are those of
+        `together_with_others`.
+        """
         return self.together_with_others(lambda _: [work()], None, None, trace)
 
     def together_with_others(
-        self, work: Callable[[list[Any]], Sequence[Any]], given: Any, kind: Hashable, trace: Trace = SILENT
+        self,
+        work: Callable[[list[Any]], Sequence[Any]],
+        given: Any,
+        kind: Hashable,
+        trace: Trace = SILENT,
     ) -> Any:
-        """The result for `given` of one `work([given, …])` over all waiting jobs of the same kind; None: alone.
+        """The result for `given` of one `work([given, …])` over all waiting jobs of the same kind;
+        None: alone.
 
-        If `work` fails for a batch, it is called for each job alone, so that an error reaches only the job that caused
-        it. Raises OverloadedError where too many jobs wait, or too long ones; what `work` raises; and what
-        `trace.advance` raises: then the job leaves the queue.
+        If `work` fails for a batch, it is called for each job alone, so that an error reaches only
+        the job that caused it. Raises OverloadedError where too many jobs wait, or too long ones;
+        what `work` raises; and what `trace.advance` raises: then the job leaves the queue.
         """
         job = _Job(work, given, kind)
         with self._changed:
             if len(self.jobs) >= self.waiting:
-                raise OverloadedError(f'{len(self.jobs)} requests wait already ({self.name}): try again later')
+                raise OverloadedError(
+                    f'{len(self.jobs)} requests wait already ({self.name}): try again later'
+                )
             if (expected := len(self.jobs) * self._pace) > self.seconds:
-                raise OverloadedError(f'{expected:.0f} s of work wait already ({self.name}): try again later')
+                raise OverloadedError(
+                    f'{expected:.0f} s of work wait already ({self.name}): try again later'
+                )
             self.jobs.append(job)
             self._changed.notify()
         try:
@@ -103,8 +125,11 @@ class Queue:
             start = time.monotonic()
             wanted = [job for job in jobs if job.result.set_running_or_notify_cancel()]
             if self.together == 1:
-                # While two threads hold OpenMP's threads, those of both wait slowly: a query takes twice as long.
-                thread = threading.Thread(target=_run, args=(wanted,), name=f'job-{self.name}', daemon=True)
+                # While two threads hold OpenMP's threads, those of both wait slowly: a query takes
+                # twice as long.
+                thread = threading.Thread(
+                    target=_run, args=(wanted,), name=f'job-{self.name}', daemon=True
+                )
                 thread.start()
                 thread.join()
             else:
@@ -112,7 +137,9 @@ class Queue:
             self._pace += ((time.monotonic() - start) / len(jobs) - self._pace) / _PACE_OVER
 
     def _next_jobs(self) -> list[_Job]:
-        """Take the first job and those of its kind from the queue, once there is one; none where the queue stops."""
+        """Take the first job and those of its kind from the queue, once there is one; none where
+        the queue stops.
+        """
         with self._changed:
             while True:
                 self._changed.wait_for(lambda: self.jobs or self._stopping)
@@ -144,21 +171,32 @@ def _run(jobs: list[_Job]) -> None:
 
 
 class Together(Ranker):
-    """A ranker in a queue: a first stage searches for all requests that wait, a reranker takes one after the other."""
+    """A ranker in a queue: a first stage searches for all requests that wait, a reranker takes
+    one after the other.
+    """
 
     def __init__(self, ranker: Ranker, queue: Queue, name: str) -> None:
-        self.ranker, self.queue, self.name, self.reads = ranker, queue, name, ranker.reads
+        self.ranker = ranker
+        self.queue = queue
+        self.name = name
+        self.reads = ranker.reads
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         if run is None:
-            ranked: Run = self.queue.together_with_others(self._searched, (topics, k), self.ranker, trace)
+            ranked: Run = self.queue.together_with_others(
+                self._searched, (topics, k), self.ranker, trace
+            )
         else:
-            trace.begins(self.name, sum(self.planned([len(run[topic.qid]) for topic in topics])), 'inputs')
+            trace.begins(
+                self.name, sum(self.planned([len(run[topic.qid]) for topic in topics])), 'inputs'
+            )
             ranked = self.queue.call(lambda: self.ranker.rank(topics, run, k, trace), trace)
         return ranked
 
     def _searched(self, asked: Sequence[tuple[Sequence[Query], int]]) -> list[Run]:
-        """The run of each (topics, k): all are searched to the greatest k, and each ranking is cut to its own."""
+        """The run of each (topics, k): all are searched to the greatest k, and each ranking is
+        cut to its own.
+        """
         texts = [topic.text for topics, _ in asked for topic in topics]
         together = [Query(str(number), text) for number, text in enumerate(texts)]
         rankings = iter(self.ranker.rank(together, None, max(k for _, k in asked)).values())

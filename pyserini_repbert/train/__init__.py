@@ -1,1 +1,3 @@
-"""Training of every system from a recipe, on Hugging Face's Trainer: `python -m pyserini_repbert.train`."""
+"""Training of every system from a recipe, on Hugging Face's Trainer: `python -m
+pyserini_repbert.train`.
+"""

@@ -1,4 +1,6 @@
-"""From a base to a task: its weights, new heads, a LoRA adapter; and from a trained task to a checkpoint folder."""
+"""From a base to a task: its weights, new heads, a LoRA adapter; and from a trained task to a
+checkpoint folder.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +46,16 @@ _NOT_KEPT = ('_name_or_path', 'architectures', 'transformers_version', 'ranking'
 
 
 def open_base(name: str) -> Checkpoint:
-    """A checkpoint that a recipe names: one of the catalog's bases, encoders or rerankers, or a folder."""
+    """A checkpoint that a recipe names: one of the catalog's bases, encoders or rerankers, or a
+    folder.
+    """
     return open_checkpoint(name, catalog.checkpoint_kind(name) or 'bases')
 
 
 def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
-    """A recipe's task: a model with the base's weights, and new ones, drawn by the seed, where the base has none."""
+    """A recipe's task: a model with the base's weights, and new ones, drawn by the seed, where
+    the base has none.
+    """
     kind = _TASKS[recipe.system]
     torch.manual_seed(recipe.training.seed)
     config = kind.body_config(base.config, recipe)
@@ -76,11 +82,13 @@ def with_settings_of(base: Checkpoint, recipe: Recipe) -> Recipe:
 
 
 def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> None:
-    """Copy a base's weights into `module`; heads, and perhaps the pooler, that the base lacks stay new.
+    """Copy a base's weights into `module`; heads, and perhaps the pooler, that the base lacks stay
+    new.
 
     Token types that the base lacks become zeros, as in `DuoBert.with_three_segments`.
     """
-    new, wrong = [], []
+    new = []
+    wrong = []
     for key, weights in module.state_dict().items():
         value = tensors.get(key)
         if value is not None and value.shape == weights.shape:
@@ -94,7 +102,9 @@ def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> N
             new.append(key)
     if wrong:
         more = f' and {len(wrong) - 2} more' if len(wrong) > 2 else ''
-        raise DamagedFileError(f"base '{name}' does not fit: {', '.join(wrong[:2])}{more} missing or of another shape")
+        raise DamagedFileError(
+            f"base '{name}' does not fit: {', '.join(wrong[:2])}{more} missing or of another shape"
+        )
     if new:
         logger.info("not in base '%s', and new: %s", name, ', '.join(new))
 
@@ -111,33 +121,48 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
     else:
         width = int(task.ranker.bert.config.hidden_size)  # type: ignore[union-attr, arg-type]
         if adapter.rank > width:
-            raise InputError(f"adapter.rank is {adapter.rank}: expected at most {width}, the base's hidden size")
+            raise InputError(
+                f"adapter.rank is {adapter.rank}: expected at most {width}, the base's hidden size"
+            )
         inject_adapter_in_model(lora_config(adapter), task.ranker)
     for name, parameter in task.ranker.named_parameters():
-        parameter.requires_grad_(_LORA in name or not name.startswith('bert.') or name.startswith(task.trained_in_body))
+        parameter.requires_grad_(
+            _LORA in name or not name.startswith('bert.') or name.startswith(task.trained_in_body)
+        )
 
 
 @torch.no_grad()
 def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint) -> None:
-    """Copy a trained adapter, its heads and its other weights; token types that it lacks stay as they are."""
+    """Copy a trained adapter, its heads and its other weights; token types that it lacks stay as
+    they are.
+    """
     file = start.folder / ADAPTER
     if not file.is_file() or start.base is None:
-        raise InputError(f"adapter.start '{start.name}' is no adapter checkpoint: {ADAPTER} was expected in it")
+        raise InputError(
+            f"adapter.start '{start.name}' is no adapter checkpoint: {ADAPTER} was expected in it"
+        )
     settings = read_object(start.folder / ADAPTER_CONFIG)
     given = (settings.get('r'), settings.get('lora_alpha'), start.base.weights_sha256)
     if given != (adapter.rank, adapter.alpha, base.weights_sha256):
         raise InputError(
-            f"adapter.start '{start.name}' has rank {given[0]}, alpha {given[1]} and base {start.base.name}: "
+            f"adapter.start '{start.name}' has rank {given[0]}, alpha {given[1]} and base "
+            f'{start.base.name}: '
             f'expected rank {adapter.rank}, alpha {adapter.alpha} and base {base.name}'
         )
     weights = task.ranker.state_dict()
     for name, value in load_file(file).items():
-        key = name.removeprefix(PREFIX).replace('.lora_A.', '.lora_A.default.').replace('.lora_B.', '.lora_B.default.')
+        key = (
+            name.removeprefix(PREFIX)
+            .replace('.lora_A.', '.lora_A.default.')
+            .replace('.lora_B.', '.lora_B.default.')
+        )
         place = weights.get(key)
         if place is not None and key.endswith(_TYPES) and len(value) < len(place):
             place = place[: len(value)]
         if place is None or place.shape != value.shape:
-            raise InputError(f"adapter.start '{start.name}' does not fit: {key} is not part of this model")
+            raise InputError(
+                f"adapter.start '{start.name}' does not fit: {key} is not part of this model"
+            )
         place.copy_(value)
 
 
@@ -155,24 +180,45 @@ def lora_config(adapter: Adapter) -> Any:
 
 @torch.no_grad()
 def write_checkpoint(folder: Path, task: Task, base: Checkpoint) -> None:
-    """Write the task's model as it is now into an existing folder, in the form that `open_checkpoint` reads."""
+    """Write the task's model as it is now into an existing folder, in the form that
+    `open_checkpoint` reads.
+    """
     adapter = task.recipe.adapter
-    config = {key: value for key, value in task.body_config(base.config, task.recipe).items() if key not in _NOT_KEPT}
+    config = {
+        key: value
+        for key, value in task.body_config(base.config, task.recipe).items()
+        if key not in _NOT_KEPT
+    }
     if ranking := task.ranking():
         config['ranking'] = ranking
     if adapter is not None:
         config[HOLDS_HEADS] = True
     (folder / 'config.json').write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
-    tensors = {name: value.detach().float().cpu() for name, value in task.ranker.state_dict().items()}
+    tensors = {
+        name: value.detach().float().cpu() for name, value in task.ranker.state_dict().items()
+    }
     tensors = {name: value.contiguous().clone() for name, value in task.finished(tensors).items()}
     if adapter is None:
-        saved, file = tensors, folder / WEIGHTS
+        saved = tensors
+        file = folder / WEIGHTS
         base.copy_tokenizer(folder)
     else:
-        saved, file = {}, folder / ADAPTER
-        for name, value in tensors.items():  # low-rank updates, heads, and what was trained of the body's own weights
-            if _LORA in name or not name.startswith('bert.') or name.startswith(task.trained_in_body):
-                saved[PREFIX + name.replace('.default.', '.').replace('.base_layer.', '.')] = value  # PEFT's names
+        saved = {}
+        file = folder / ADAPTER
+        for (
+            name,
+            value,
+        ) in (
+            tensors.items()
+        ):  # low-rank updates, heads, and what was trained of the body's own weights
+            if (
+                _LORA in name
+                or not name.startswith('bert.')
+                or name.startswith(task.trained_in_body)
+            ):
+                saved[PREFIX + name.replace('.default.', '.').replace('.base_layer.', '.')] = (
+                    value  # PEFT's names
+                )
         settings = lora_config(adapter)
         settings.base_model_name_or_path = base_reference(base)
         settings.inference_mode = True
@@ -182,5 +228,11 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint) -> None:
 
 
 def base_reference(base: Checkpoint) -> str:
-    """The base's name in an adapter's settings: its catalog name, else the absolute path of its folder."""
-    return base.name if catalog.checkpoint_kind(base.name) is not None else str(Path(base.name).resolve())
+    """The base's name in an adapter's settings: its catalog name, else the absolute path of its
+    folder.
+    """
+    return (
+        base.name
+        if catalog.checkpoint_kind(base.name) is not None
+        else str(Path(base.name).resolve())
+    )

@@ -1,4 +1,6 @@
-"""What a recipe names, opened: passages, on disk with 28 bytes of memory each, topics to train on, and teachers."""
+"""What a recipe names, opened: passages, on disk with 28 bytes of memory each, topics to train
+on, and teachers.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,19 @@ from pyserini_repbert.train.recipe import Source, Validation
 
 
 def open_passages(source: Source) -> PassageTexts:
-    """Passage texts by docid: from an index that stores them, or from a corpus, read once to a temporary file."""
+    """Passage texts by docid: from an index that stores them, or from a corpus, read once to a
+    temporary file.
+    """
     if source.corpus is None:
         return open_texts(None, source.index, ())
-    return DiskTexts(open_corpus(source.corpus, source.corpus_format, source.fields, keep_empty=True))
+    return DiskTexts(
+        open_corpus(source.corpus, source.corpus_format, source.fields, keep_empty=True)
+    )
 
 
 def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -> list[Query]:
-    """The topics of a source in their order, only those in its `qids` file if it has one; none for a source without.
+    """The topics of a source in their order, only those in its `qids` file if it has one; none for
+    a source without.
 
     With `sample`, that many of them, drawn by the seed.
     """
@@ -41,7 +48,11 @@ def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -
         return []
     topics = load_topics(source.topics)
     if source.qids is not None:
-        chosen = {qid for _, line in numbered_lines(source.qids, 'list of qids') for qid in line.split()[:1]}
+        chosen = {
+            qid
+            for _, line in numbered_lines(source.qids, 'list of qids')
+            for qid in line.split()[:1]
+        }
         topics = [query for query in topics if query.qid in chosen]
     if sample and sample < len(topics):
         drawn = set(random.Random(f'{seed} sample').sample(range(len(topics)), sample))
@@ -50,7 +61,8 @@ def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -
 
 
 class DiskTexts:
-    """Passages written to temporary files as they are read; of passages with one docid, the first counts.
+    """Passages written to temporary files as they are read; of passages with one docid, the first
+    counts.
 
     The files vanish with the object; processes that are forked from this one can read them too.
     """
@@ -58,8 +70,12 @@ class DiskTexts:
     def __init__(self, corpus: Iterable[Passage]) -> None:
         ends = array('q', [0])
         with tempfile.TemporaryDirectory(prefix='passages.') as folder:
-            docids, texts = Path(folder, 'docids'), Path(folder, 'texts')
-            with open(docids, 'w', encoding='utf-8', newline='\n') as names, open(texts, 'wb') as stream:
+            docids = Path(folder, 'docids')
+            texts = Path(folder, 'texts')
+            with (
+                open(docids, 'w', encoding='utf-8', newline='\n') as names,
+                open(texts, 'wb') as stream,
+            ):
                 for passage in corpus:
                     names.write(f'{passage.docid}\n')
                     ends.append(ends[-1] + stream.write(passage.text.encode()))
@@ -71,11 +87,15 @@ class DiskTexts:
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The texts in the order asked for; None for a docid that the corpus lacks."""
         rows = self._rows(docids).tolist()
-        return [None if row < 0 else self._texts[self._ends[row] : self._ends[row + 1]].decode() for row in rows]
+        return [
+            None if row < 0 else self._texts[self._ends[row] : self._ends[row + 1]].decode()
+            for row in rows
+        ]
 
 
 class Guard:
-    """Says which queries may be trained on, by their text, since one qid may name different queries in two collections.
+    """Says which queries may be trained on, by their text, since one qid may name different queries
+    in two collections.
 
     To train on a test topic is an error; validation topics are left out of training.
     """
@@ -85,7 +105,10 @@ class Guard:
         self._validation = {_normal_form(text) for text in validation}
 
     def admits(self, text: str, where: str) -> bool:
-        """Whether a query may be trained on. Raises InputError, which begins with `where`, for a test topic."""
+        """Whether a query may be trained on.
+
+        Raises InputError, which begins with `where`, for a test topic.
+        """
         normal_form = _normal_form(text)
         if normal_form in self._test:
             raise InputError(
@@ -104,28 +127,39 @@ class ScoreFile:
     """Scores from a run file in TREC's format; `where` names the source in errors."""
 
     def __init__(self, path: str, where: str) -> None:
-        self.path, self.where = path, where
+        self.path = path
+        self.where = where
         run = read_run(path)
-        self._scores = {qid: dict(zip(hits.docids, hits.scores, strict=True)) for qid, hits in run.items()}
+        self._scores = {
+            qid: dict(zip(hits.docids, hits.scores, strict=True)) for qid, hits in run.items()
+        }
 
-    def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
+    def scores(
+        self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
+    ) -> list[float]:
         """The file's scores. Raises InputError for a candidate that the file lacks."""
         known = self._scores.get(qid, {})
         for docid in docids:
             if docid not in known:
-                raise InputError(f"{self.where}: {self.path} has no score of '{docid}' for topic '{qid}'")
+                raise InputError(
+                    f"{self.where}: {self.path} has no score of '{docid}' for topic '{qid}'"
+                )
         return [known[docid] for docid in docids]
 
 
 class BiEncoderTeacher:
-    """The cosine of a bi-encoder's vectors of query and passage; a passage's vector is computed once."""
+    """The cosine of a bi-encoder's vectors of query and passage; a passage's vector is computed
+    once.
+    """
 
     def __init__(self, model: Checkpoint) -> None:
         self._queries = RepBertQueryEncoder(model)
         self._passages = RepBertDocumentEncoder(model)
         self._vectors: dict[str, np.ndarray] = {}
 
-    def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
+    def scores(
+        self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
+    ) -> list[float]:
         """Cosines; that of a zero vector is 0."""
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
         if new:
@@ -140,7 +174,9 @@ class CrossEncoderTeacher:
     def __init__(self, model: Checkpoint) -> None:
         self._reranker = MonoBertReranker(model)
 
-    def scores(self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]) -> list[float]:
+    def scores(
+        self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
+    ) -> list[float]:
         """log p - log(1 - p), with p the probability of relevance."""
         ranking = Ranking(docids, [0.0] * len(docids), texts)
         log_p = np.asarray(self._reranker.score_lists([query], [ranking])[0], dtype=np.float64)

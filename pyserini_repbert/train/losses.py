@@ -1,6 +1,8 @@
-"""The training losses of the four papers, and those over groups of candidates and from a teacher's scores.
+"""The training losses of the four papers, and those over groups of candidates and from a teacher's
+scores.
 
-Each loss takes scores or logits and gives a float32 scalar, a mean over its batch: 0 for an empty one where it says so.
+Each loss takes scores or logits and gives a float32 scalar, a mean over its batch: 0 for an empty
+one where it says so.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ MARGIN = 1.0  # of RepBERT eq. 4, and of the hinge loss
 class PairLoss(StrEnum):
     """A loss over the scores of a relevant and a non-relevant text.
 
-    CROSS_ENTROPY: -log softmax (EPIC section 3; CEDR section 3.1 for Vanilla BERT). HINGE: max(0, 1 - difference) (CEDR
-    section 3.1). ONE_MINUS_SOFTMAX: 1 - softmax, what the released code of EPIC and CEDR trains with.
+    CROSS_ENTROPY: -log softmax (EPIC section 3; CEDR section 3.1 for Vanilla BERT). HINGE: max(0, 1
+    - difference) (CEDR section 3.1). ONE_MINUS_SOFTMAX: 1 - softmax, what the released code of EPIC
+      and CEDR trains with.
     """
 
     CROSS_ENTROPY = 'cross_entropy'
@@ -29,12 +32,13 @@ class PairLoss(StrEnum):
 def multi_label_margin(similarities: Tensor, positive: Tensor) -> Tensor:
     """RepBERT's loss over in-batch negatives (RepBERT eq. 4), averaged over rows as its code does.
 
-    A row's loss is the sum of max(0, 1 - (s_i - s_j)) over its positives i and negatives j, divided by the number of
-    passages. A row without positives, or without negatives, has loss 0 and counts in the average. For no rows it is 0.
+    A row's loss is the sum of max(0, 1 - (s_i - s_j)) over its positives i and negatives j, divided
+    by the number of passages. A row without positives, or without negatives, has loss 0 and counts
+    in the average. For no rows it is 0.
 
-    `similarities`, floating (rows, passages), are the inner products of each row's query and each passage in the batch.
-    `positive`, bool (rows, passages), says which passages are relevant to the row's query; a passage that is in the
-    batch twice counts twice.
+    `similarities`, floating (rows, passages), are the inner products of each row's query and each
+    passage in the batch. `positive`, bool (rows, passages), says which passages are relevant to the
+    row's query; a passage that is in the batch twice counts twice.
     """
     if not len(similarities):
         return similarities.float().sum()
@@ -47,17 +51,22 @@ def multi_label_margin(similarities: Tensor, positive: Tensor) -> Tensor:
 def relevance_cross_entropy(logits: Tensor, relevant: Tensor) -> Tensor:
     """Mean of -log p for relevant inputs and of -log(1 - p) for the others.
 
-    With monoBERT's logits this is Multi-Stage eq. 1, with duoBERT's eq. 2, both as means instead of sums. duoBERT's
-    input is relevant if its first candidate is. `logits` are floating (n, 2), index 1 is "relevant"; `relevant` is bool
-    or int64 (n,), or floating (n,): the probability of relevance that a teacher gives.
+    With monoBERT's logits this is Multi-Stage eq. 1, with duoBERT's eq. 2, both as means instead of
+    sums. duoBERT's input is relevant if its first candidate is. `logits` are floating (n, 2), index
+    1 is "relevant"; `relevant` is bool or int64 (n,), or floating (n,): the probability of
+    relevance that a teacher gives.
     """
     if relevant.is_floating_point():
-        return functional.cross_entropy(logits.float(), torch.stack([1 - relevant, relevant], dim=1).float())
+        return functional.cross_entropy(
+            logits.float(), torch.stack([1 - relevant, relevant], dim=1).float()
+        )
     return functional.cross_entropy(logits.float(), relevant.long())
 
 
 def pair_loss(positive: Tensor, negative: Tensor, kind: PairLoss) -> Tensor:
-    """Mean loss over pairs of a relevant and a non-relevant text, from their scores, floating (n,) each."""
+    """Mean loss over pairs of a relevant and a non-relevant text, from their scores, floating
+    (n,) each.
+    """
     difference = positive.float() - negative.float()
     if kind == PairLoss.CROSS_ENTROPY:
         return functional.softplus(-difference).mean()
@@ -67,11 +76,13 @@ def pair_loss(positive: Tensor, negative: Tensor, kind: PairLoss) -> Tensor:
 
 
 def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
-    """Localized contrastive estimation: -log softmax of a group's relevant candidate, which comes first.
+    """Localized contrastive estimation: -log softmax of a group's relevant candidate, which comes
+    first.
 
-    Gao, Dai, Callan, "Rethink Training of BERT Rerankers in Multi-Stage Retrieval Pipeline" (ECIR 2021), eq. 3. Its
-    other candidates are drawn from the first stage's hits. `scores` are floating (groups, candidates); `present`, bool,
-    is False where a group has fewer candidates. For no groups the loss is 0.
+    Gao, Dai, Callan, "Rethink Training of BERT Rerankers in Multi-Stage Retrieval Pipeline" (ECIR
+    2021), eq. 3. Its other candidates are drawn from the first stage's hits. `scores` are floating
+    (groups, candidates); `present`, bool, is False where a group has fewer candidates. For no
+    groups the loss is 0.
     """
     if not len(scores):
         return scores.float().sum()
@@ -80,11 +91,13 @@ def localized_contrastive(scores: Tensor, present: Tensor) -> Tensor:
 
 
 def listwise_divergence(scores: Tensor, teacher: Tensor, present: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of a group's softmax from that of the teacher's scores, averaged over groups.
+    """Kullback-Leibler divergence of a group's softmax from that of the teacher's scores, averaged
+    over groups.
 
-    Hinton, Vinyals, Dean, "Distilling the Knowledge in a Neural Network" (2015), over the candidates of a query as in
-    Santhanam et al., "ColBERTv2" (NAACL 2022), section 3.2. It is 0 if all differences of scores equal the teacher's.
-    Both are logits, floating (groups, candidates); `present`, bool, is False where a group has fewer candidates.
+    Hinton, Vinyals, Dean, "Distilling the Knowledge in a Neural Network" (2015), over the
+    candidates of a query as in Santhanam et al., "ColBERTv2" (NAACL 2022), section 3.2. It is 0 if
+    all differences of scores equal the teacher's. Both are logits, floating (groups, candidates);
+    `present`, bool, is False where a group has fewer candidates.
     """
     log_shares = torch.log_softmax(scores.float().masked_fill(~present, -torch.inf), dim=1)
     aim = torch.log_softmax(teacher.float().masked_fill(~present, -torch.inf), dim=1)

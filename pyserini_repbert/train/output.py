@@ -1,7 +1,7 @@
 """The output of a training, and the folder beside it that holds its state while it runs.
 
-The state of the output OUT is in OUT.training: the recipe, the log, and the Trainer's checkpoints. OUT appears when it
-is whole; only then is OUT.training removed.
+The state of the output OUT is in OUT.training: the recipe, the log, and the Trainer's checkpoints.
+OUT appears when it is whole; only then is OUT.training removed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ RECIPE = 'recipe.yaml'
 LOG = 'log.csv'
 EVENTS = 'tensorboard'  # a folder
 METRIC = 'eval_measure'  # column of the log: the validation measure
-CUTOFF, AT_CUTOFF = 'eval_cutoff', 'eval_at_cutoff'  # hits that the best model should rerank, and METRIC then
+# hits that the best model should rerank, and METRIC then
+CUTOFF = 'eval_cutoff'
+AT_CUTOFF = 'eval_at_cutoff'
 REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done
 _CHECKPOINT = 'checkpoint-'  # a folder of the Trainer's, with the step's number
 _STATE = 'trainer_state.json'  # in it, written last
@@ -48,13 +50,15 @@ class Trained(NamedTuple):
     def of(cls, folder: Path, rows: Sequence[Mapping[str, Any]]) -> Trained:
         """From the lines of a training's log; its last line with a loss is of the last step."""
         rows = [{name: value for name, value in row.items() if value != ''} for row in rows]
-        total, steps = 0.0, 0
+        total = 0.0
+        steps = 0
         for row in rows:
             if 'loss' in row:
                 total += float(row['loss']) * (int(row['step']) - steps)
                 steps = int(row['step'])
         measured = {int(row['step']): float(row[METRIC]) for row in rows if METRIC in row}
-        base, best = measured.pop(0, None), max(measured.values(), default=None)
+        base = measured.pop(0, None)
+        best = max(measured.values(), default=None)
         tuned = [(int(row[CUTOFF]), float(row[AT_CUTOFF])) for row in rows if CUTOFF in row]
         cutoff, at_cutoff = tuned[-1] if tuned else (None, None)
         return cls(folder, steps, total / max(steps, 1), best, cutoff, at_cutoff, base)
@@ -92,11 +96,15 @@ def check_apart(recipe: Recipe, base: Checkpoint, target: Path) -> None:
     for name in names:
         path = Path(name).resolve()
         if path.exists() and output in (path, *path.parents):
-            raise InputError(f'output {target} holds what the training reads ({name}): give another output')
+            raise InputError(
+                f'output {target} holds what the training reads ({name}): give another output'
+            )
 
 
 def earlier_result(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Trained | None:
-    """What `resume` finds if the output is whole; the state that a killed process left beside it is removed."""
+    """What `resume` finds if the output is whole; the state that a killed process left beside it
+    is removed.
+    """
     if not _is_trained(recipe, target, resume, overwrite):
         return None
     if is_first():
@@ -106,46 +114,64 @@ def earlier_result(recipe: Recipe, target: Path, resume: bool, overwrite: bool) 
 
 
 def _is_trained(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> bool:
-    """Whether `resume` finds the whole output of this recipe; an error says what is in the way of it or of resuming."""
+    """Whether `resume` finds the whole output of this recipe; an error says what is in the way
+    of it or of resuming.
+    """
     work = work_folder(target)
     if overwrite and target.exists() and not (target / RECIPE).is_file():
-        raise InputError(f'output {target} is no trained checkpoint, so it is not overwritten: give another output')
+        raise InputError(
+            f'output {target} is no trained checkpoint, so it is not overwritten: give another '
+            f'output'
+        )
     if target.exists() and not overwrite and not (resume and (work / REPLACES).is_file()):
         if resume and _recipe_in(target) == recipe.text:
             verify_checksums(target)
             return True
         if is_first():
             raise InputError(
-                f'{target} is there already: give another output, or overwrite it', parameters=('output', 'overwrite')
+                f'{target} is there already: give another output, or overwrite it',
+                parameters=('output', 'overwrite'),
             )
-    if overwrite or not is_first():  # the first process answers for the state, which it may have begun to write
+    if (
+        overwrite or not is_first()
+    ):  # the first process answers for the state, which it may have begun to write
         return False
     if not work.exists():
         if resume:
-            raise InputError(f'{work} is not there: there is nothing to resume', parameters=('resume',))
+            raise InputError(
+                f'{work} is not there: there is nothing to resume', parameters=('resume',)
+            )
         return False
     before = _recipe_in(work)
     if before is None:
         if any(path.name != REPLACES and not path.name.startswith('.') for path in work.iterdir()):
-            raise InputError(f'{work} is in the way: it holds no {RECIPE}, so it is no training that was stopped')
+            raise InputError(
+                f'{work} is in the way: it holds no {RECIPE}, so it is no training that was stopped'
+            )
         return False  # stopped before it began
     if not resume:
         raise InputError(
-            f'{work} holds a training that was stopped: resume it, or overwrite it', parameters=('resume', 'overwrite')
+            f'{work} holds a training that was stopped: resume it, or overwrite it',
+            parameters=('resume', 'overwrite'),
         )
     if before != recipe.text:
         raise MismatchError(
-            f'{work} holds a training of another recipe or other settings: give the same, or begin anew',
+            f'{work} holds a training of another recipe or other settings: give the same, or '
+            f'begin anew',
             parameters=('overwrite',),
         )
     return False
 
 
 @contextmanager
-def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Iterator[tuple[Path, Path | None]]:
-    """Prepare the state's folder, and lock it; yields it with the checkpoint to resume from, if any.
+def state_folder(
+    recipe: Recipe, target: Path, resume: bool, overwrite: bool
+) -> Iterator[tuple[Path, Path | None]]:
+    """Prepare the state's folder, and lock it; yields it with the checkpoint to resume from, if
+    any.
 
-    Of several processes, the first one prepares it. An error before the first checkpoint leaves nothing behind.
+    Of several processes, the first one prepares it. An error before the first checkpoint leaves
+    nothing behind.
     """
     work = work_folder(target)
     if not is_first():
@@ -153,12 +179,16 @@ def state_folder(recipe: Recipe, target: Path, resume: bool, overwrite: bool) ->
         return
     work.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target):
-        _is_trained(recipe, target, resume, overwrite)  # another process may have been at work meanwhile
+        _is_trained(
+            recipe, target, resume, overwrite
+        )  # another process may have been at work meanwhile
         remove_leftovers(work.parent, work.name)
         if overwrite:
             discard(work)
         if target.exists() and not (work / REPLACES).is_file():
-            with atomic_folder(work) as folder:  # never there without the note that the output may go
+            with atomic_folder(
+                work
+            ) as folder:  # never there without the note that the output may go
                 (folder / REPLACES).touch()
         work.mkdir(exist_ok=True)
         try:
@@ -181,8 +211,11 @@ def _locked(target: Path) -> AbstractContextManager[None]:
 
 @contextmanager
 def finished_output(target: Path) -> Iterator[Path]:
-    """Yields a temporary folder that becomes the output, with log and recipe, at the end; then the state is removed."""
-    work, earlier = work_folder(target), None
+    """Yields a temporary folder that becomes the output, with log and recipe, at the end; then
+    the state is removed.
+    """
+    work = work_folder(target)
+    earlier = None
     with atomic_folder(target) as folder:
         yield folder
         for name in (LOG, RECIPE):
@@ -204,7 +237,9 @@ def discard(folder: Path) -> None:
 
 
 def _set_aside(folder: Path) -> Path:
-    """Rename a folder to a hidden name, which `remove_leftovers` finds if this process is killed."""
+    """Rename a folder to a hidden name, which `remove_leftovers` finds if this process is
+    killed.
+    """
     aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
     aside.rmdir()
     return folder.rename(aside)
@@ -218,7 +253,8 @@ def _recipe_in(folder: Path) -> str | None:
 
 def _checkpoints(work: Path) -> tuple[Path | None, list[Path]]:
     """The newest complete checkpoint, and all incomplete ones, which lack the Trainer's state."""
-    whole, torn = {}, []
+    whole = {}
+    torn = []
     for path in work.iterdir():
         if path.name.startswith(_CHECKPOINT):
             try:

@@ -34,7 +34,9 @@ Layer = Literal['query', 'key', 'value', 'dense']
 
 
 class System(StrEnum):
-    """What can be trained; MLM is target corpus pre-training, whose checkpoint the others start from."""
+    """What can be trained; MLM is target corpus pre-training, whose checkpoint the others start
+    from.
+    """
 
     REPBERT = 'repbert'
     MONOBERT = 'monobert'
@@ -48,8 +50,9 @@ class System(StrEnum):
 class Source:
     """Where training data come from: topics with qrels and a run, or triples.
 
-    Without a run, negatives are the passages judged non-relevant (`judged_only`, CEDR section 3.1) or, for RepBERT with
-    `negatives` 0, the other passages of the batch. Triples without `topics` are texts, and need no corpus.
+    Without a run, negatives are the passages judged non-relevant (`judged_only`, CEDR section 3.1)
+    or, for RepBERT with `negatives` 0, the other passages of the batch. Triples without `topics`
+    are texts, and need no corpus.
     """
 
     topics: Text | None = None
@@ -94,8 +97,9 @@ class Validation:
 class Teacher:
     """A model, or files of `scores`, whose scores of a query's candidates are to be followed.
 
-    `weight` is the teacher's loss's, `judged_weight` that of the loss over judged groups. Candidates above the share
-    `drop_above` of the relevant passage's score are left out, as in Qu et al., "RocketQA" (NAACL 2021), section 4.2.
+    `weight` is the teacher's loss's, `judged_weight` that of the loss over judged groups.
+    Candidates above the share `drop_above` of the relevant passage's score are left out, as in Qu
+    et al., "RocketQA" (NAACL 2021), section 4.2.
     """
 
     checkpoint: Text | None = None
@@ -107,7 +111,9 @@ class Teacher:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A LoRA adapter (Hu et al., 2021) instead of full fine-tuning; `whole` keeps the body's layers in full instead."""
+    """A LoRA adapter (Hu et al., 2021) instead of full fine-tuning; `whole` keeps the body's
+    layers in full instead.
+    """
 
     rank: Count = 16
     alpha: Count = 32
@@ -119,7 +125,10 @@ class Adapter:
 
 @dataclass(frozen=True)
 class Training:
-    """How a model is trained. Sizes count optimizer steps, batches of one device before accumulation, or instances."""
+    """How a model is trained.
+
+    Sizes count optimizer steps, batches of one device before accumulation, or instances.
+    """
 
     steps: Count
     batch_size: Count

@@ -1,4 +1,5 @@
-"""Training instances from topics, qrels, runs and triples: an endless stream of ids, in an order that the seed decides.
+"""Training instances from topics, qrels, runs and triples: an endless stream of ids, in an order
+that the seed decides.
 
 Texts are looked up for each batch.
 """
@@ -22,20 +23,25 @@ from pyserini_repbert.train.recipe import Source, Teacher
 
 
 class Instance(NamedTuple):
-    """A query with passages, by their ids: a pair, or a group of candidates that are scored together."""
+    """A query with passages, by their ids: a pair, or a group of candidates that are scored
+    together.
+    """
 
     source: int  # position in the recipe
     qid: str
-    docids: tuple[str, ...]  # in a pair, a relevant passage and a non-relevant one, or the relevant one alone
+    docids: tuple[
+        str, ...
+    ]  # in a pair, a relevant passage and a non-relevant one, or the relevant one alone
     judged: bool = True  # whether the first passage is a relevant one; else none is known to be
 
 
 class TrainingSource:
-    """The source at position `number` of a recipe, opened: its queries, judgments and texts, and its instances.
+    """The source at position `number` of a recipe, opened: its queries, judgments and texts, and
+    its instances.
 
-    `group` counts candidates, the relevant one included; 0 for pairs. `scorer` is the teacher's checkpoint, used if the
-    source has no file of scores. `space` is the corpus or index that the docids are of, '' for triples of texts: equal
-    docids in one space are one passage.
+    `group` counts candidates, the relevant one included; 0 for pairs. `scorer` is the teacher's
+    checkpoint, used if the source has no file of scores. `space` is the corpus or index that the
+    docids are of, '' for triples of texts: equal docids in one space are one passage.
     """
 
     def __init__(
@@ -47,7 +53,10 @@ class TrainingSource:
         teacher: Teacher | None = None,
         scorer: Any = None,
     ) -> None:
-        self.source, self.number, self.guard, self.group = source, number, guard, group
+        self.source = source
+        self.number = number
+        self.guard = guard
+        self.group = group
         self.where = f'data.{number}'  # in errors
         self.teacher: Any = teacher  # a recipe with groups that has a teacher also has a scorer
         self.scorer = ScoreFile(source.scores, self.where) if source.scores else scorer
@@ -78,18 +87,25 @@ class TrainingSource:
         texts = []
         for docid, text in zip(docids, self.passages.texts(docids), strict=True):
             if text is None:
-                raise InputError(f"{self.where}: passage '{docid}' is not in {self.space}: check corpus and judgments")
+                raise InputError(
+                    f"{self.where}: passage '{docid}' is not in {self.space}: check corpus and "
+                    f'judgments'
+                )
             texts.append(text)
         return texts
 
     def instances(self, seed: int, epoch: int) -> Iterator[Instance]:
-        """The instances of an epoch: in the order of triples or of a run, else in an order drawn by the seed."""
+        """The instances of an epoch: in the order of triples or of a run, else in an order drawn
+        by the seed.
+        """
         if self.source.triples is not None:
             yield from self._from_triples(self.source.triples)
         elif self.source.run is not None:
             for qid, ranked in iter_run(self.source.run, self.source.depth):
                 if qid in self.queries:
-                    yield from self._of_query(qid, ranked.docids, random.Random(f'{seed} {epoch} {qid}'))
+                    yield from self._of_query(
+                        qid, ranked.docids, random.Random(f'{seed} {epoch} {qid}')
+                    )
         else:
             qids = [qid for qid in self.queries if qid in self.judged]
             random.Random(f'{seed} {epoch}').shuffle(qids)
@@ -104,18 +120,24 @@ class TrainingSource:
     def _groups(
         self, qid: str, relevant: Sequence[str], others: Sequence[str], draw: random.Random
     ) -> Iterator[Instance]:
-        """A group for each relevant passage; one group, without a relevant passage, if the source has no qrels."""
+        """A group for each relevant passage; one group, without a relevant passage, if the
+        source has no qrels.
+        """
         for first in [(docid,) for docid in relevant] if self.source.qrels else [()]:
             drawn = draw.sample(others, min(len(others), self.group - len(first)))
             if first and self.teacher is not None and self.teacher.drop_above:
                 best, *scores = self.taught(qid, [*first, *drawn])
                 part = self.teacher.drop_above
-                most = best * (part if best >= 0 else 2 - part)  # as far below the positive, if scores are negative
+                most = best * (
+                    part if best >= 0 else 2 - part
+                )  # as far below the positive, if scores are negative
                 drawn = [docid for docid, score in zip(drawn, scores, strict=True) if score <= most]
             if len(first) + len(drawn) > 1:
                 yield Instance(self.number, qid, (*first, *drawn), bool(first))
 
-    def _of_query(self, qid: str, hits: Sequence[str] | None, draw: random.Random) -> Iterator[Instance]:
+    def _of_query(
+        self, qid: str, hits: Sequence[str] | None, draw: random.Random
+    ) -> Iterator[Instance]:
         relevant = self.relevant(qid)
         known = set(relevant)
         negatives = [docid for docid in hits or () if docid not in known]
@@ -134,7 +156,10 @@ class TrainingSource:
 
     def _from_triples(self, name: str) -> Iterator[Instance]:
         if name.startswith(IR_DATASETS):
-            lines = ((name, 0, [pair.query_id, pair.doc_id_a, pair.doc_id_b]) for pair in dataset(name).docpairs_iter())
+            lines = (
+                (name, 0, [pair.query_id, pair.doc_id_a, pair.doc_id_b])
+                for pair in dataset(name).docpairs_iter()
+            )
         else:
             lines = (
                 (name, number, line.split('\t' if self.of_texts or '\t' in line else None))
@@ -144,25 +169,34 @@ class TrainingSource:
         for path, number, columns in lines:
             if len(columns) != 3:
                 form = 'query<TAB>relevant<TAB>other' if self.of_texts else 'qid pid pid'
-                raise InputError.at(path, number, f"expected '{form}', found {len(columns)} columns")
+                raise InputError.at(
+                    path, number, f"expected '{form}', found {len(columns)} columns"
+                )
             qid, positive, negative = columns
             if self.guard.admits(qid, f'{path}:{number}') if self.of_texts else qid in self.queries:
                 yield Instance(self.number, qid, (positive, negative))
 
 
 class InstanceStream(IterableDataset[Instance]):
-    """The instances of all sources, epoch after epoch without end, in an order that the seed decides.
+    """The instances of all sources, epoch after epoch without end, in an order that the seed
+    decides.
 
-    In an epoch, sources take turns until all are exhausted. Only the shuffle buffer, of `shuffle` instances, is held in
-    memory; a buffer of 1 keeps the order. Sources are anything with `instances(seed, epoch)` and `where`.
+    In an epoch, sources take turns until all are exhausted. Only the shuffle buffer, of `shuffle`
+    instances, is held in memory; a buffer of 1 keeps the order. Sources are anything with
+    `instances(seed, epoch)` and `where`.
 
-    Iteration begins with the instance at `position`, from 0. Worker processes take turns of `chunk` instances, a batch
-    of all devices. Raises InputError for sources without instances.
+    Iteration begins with the instance at `position`, from 0. Worker processes take turns of `chunk`
+    instances, a batch of all devices. Raises InputError for sources without instances.
     """
 
-    def __init__(self, sources: Sequence[Any], seed: int, shuffle: int, chunk: int = 1, position: int = 0) -> None:
-        self.sources, self.seed, self.shuffle = list(sources), seed, shuffle
-        self.chunk, self.position = chunk, position
+    def __init__(
+        self, sources: Sequence[Any], seed: int, shuffle: int, chunk: int = 1, position: int = 0
+    ) -> None:
+        self.sources = list(sources)
+        self.seed = seed
+        self.shuffle = shuffle
+        self.chunk = chunk
+        self.position = position
 
     def __iter__(self) -> Iterator[Instance]:
         instances = itertools.islice(self._endless(), self.position, None)
@@ -189,7 +223,9 @@ class InstanceStream(IterableDataset[Instance]):
     def _shuffled(self, epoch: int) -> Iterator[Instance]:
         draw = random.Random(f'{self.seed} {epoch}')
         waiting: list[Instance] = []
-        turns = itertools.zip_longest(*(source.instances(self.seed, epoch) for source in self.sources))
+        turns = itertools.zip_longest(
+            *(source.instances(self.seed, epoch) for source in self.sources)
+        )
         for instance in filter(None, itertools.chain.from_iterable(turns)):
             if len(waiting) < self.shuffle:
                 waiting.append(instance)

@@ -1,4 +1,6 @@
-"""Hugging Face's Trainer, fed with a stream of instances, validated by ranking, and logged to a CSV file."""
+"""Hugging Face's Trainer, fed with a stream of instances, validated by ranking, and logged to a
+CSV file.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ _COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUT
 
 
 class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
-    """The Trainer for a task, with its checkpoints and logs in `folder`; the other parameters are those of `train`."""
+    """The Trainer for a task, with its checkpoints and logs in `folder`; the other parameters
+    are those of `train`.
+    """
 
     def __init__(
         self,
@@ -44,13 +48,19 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         quiet: bool = False,
         tensorboard: bool = False,
     ) -> None:
-        self.base, self.stream, self.validator = base, stream, validator
+        self.base = base
+        self.stream = stream
+        self.validator = validator
         self.restored: Path | None = None
         self.control: Any
         recipe = task.recipe
         args = training_arguments(task, folder, device, quiet)
-        self.per_step = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
-        self.csv = CsvLog(folder / LOG, self.per_step * task.inputs_per_instance * max(1, recipe.training.group))
+        self.per_step = (
+            args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
+        )
+        self.csv = CsvLog(
+            folder / LOG, self.per_step * task.inputs_per_instance * max(1, recipe.training.group)
+        )
         stream.chunk = args.per_device_train_batch_size * args.world_size
         callbacks: list[transformers.TrainerCallback] = [self.csv]
         if tensorboard and is_first():
@@ -66,14 +76,19 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
             train_dataset=stream,
             eval_dataset=[] if validator else None,
             callbacks=callbacks,
-            optimizers=(torch.optim.AdamW(parameter_groups(task, recipe.training), fused=True), None),
+            optimizers=(
+                torch.optim.AdamW(parameter_groups(task, recipe.training), fused=True),
+                None,
+            ),
         )
         self.remove_callback(transformers.PrinterCallback)
         if quiet:
             self.remove_callback(transformers.ProgressCallback)
 
     def run(self, checkpoint: Path | None) -> None:
-        """Train, or go on from a checkpoint of the Trainer's; the model is then the last, or the best validated."""
+        """Train, or go on from a checkpoint of the Trainer's; the model is then the last, or the
+        best validated.
+        """
         if checkpoint is None:
             self.args.eval_on_start = self.validator is not None
             self.train()
@@ -90,7 +105,8 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         self.accelerator.wait_for_everyone()
 
     def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
-        """The next batches; after resuming, random states are restored once more: opening a data loader draws a number.
+        """The next batches; after resuming, random states are restored once more: opening a data
+        loader draws a number.
 
         Raises a worker process's error without PyTorch's traceback.
         """
@@ -109,57 +125,89 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         return model(inputs)
 
     def floating_point_ops(self, inputs: Batch) -> float:
-        """Operations of a step's matrix products, by the usual estimate: 6 a token and weight of the layers.
+        """Operations of a step's matrix products, by the usual estimate: 6 a token and weight of
+        the layers.
 
-        4 where the weight is frozen: the batch goes forward and gradients go back through it. Padding counts.
+        4 where the weight is frozen: the batch goes forward and gradients go back through it.
+        Padding counts.
         """
         parts = [inputs, *inputs.get('groups', ())]
-        tokens = sum(ids.numel() for part in parts for name, ids in part.items() if name.endswith('input_ids'))
+        tokens = sum(
+            ids.numel()
+            for part in parts
+            for name, ids in part.items()
+            if name.endswith('input_ids')
+        )
         weights = self.model.named_parameters()
         used = [weight for name, weight in weights if weight.ndim == 2 and 'embeddings' not in name]
-        return float(tokens * sum(weight.numel() * (6.0 if weight.requires_grad else 4.0) for weight in used))
+        return float(
+            tokens * sum(weight.numel() * (6.0 if weight.requires_grad else 4.0) for weight in used)
+        )
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
-        """Rank and measure the validation topics; for the best trained model so far, also how many hits to rerank."""
+        """Rank and measure the validation topics; for the best trained model so far, also how
+        many hits to rerank.
+        """
         assert self.validator is not None
-        metrics = {METRIC: self.validator.measure(self.accelerator.unwrap_model(self.model), self.base)}
+        metrics = {
+            METRIC: self.validator.measure(self.accelerator.unwrap_model(self.model), self.base)
+        }
         before = self.state.best_metric
         if self.state.global_step and (before is None or metrics[METRIC] > before):
             metrics |= self.validator.cutoff()
         self.log(metrics)
-        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        self.control = self.callback_handler.on_evaluate(
+            self.args, self.state, self.control, metrics
+        )
         return metrics
 
 
 class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
-    """Writes losses, learning rates and validation results to a CSV file, and logs how fast training is.
+    """Writes losses, learning rates and validation results to a CSV file, and logs how fast
+    training is.
 
-    A line is written before each checkpoint, so that a resumed training logs the same losses as one never stopped.
-    `pairs` are the query-passage pairs of a step, on all devices. Validating and saving do not count as training.
+    A line is written before each checkpoint, so that a resumed training logs the same losses as one
+    never stopped. `pairs` are the query-passage pairs of a step, on all devices. Validating and
+    saving do not count as training.
     """
 
     def __init__(self, path: Path, pairs: int) -> None:
-        self.path, self.pairs = path, pairs
-        self.steps, self.seconds, self.since, self.operations = 0, 0.0, time.perf_counter(), 0.0
+        self.path = path
+        self.pairs = pairs
+        self.steps = 0
+        self.seconds = 0.0
+        self.since = time.perf_counter()
+        self.operations = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Write the lines of the steps already done, and find the best model so far in the present folder."""
+        """Write the lines of the steps already done, and find the best model so far in the
+        present folder.
+        """
         self._write(state)
-        self.since, self.operations = time.perf_counter(), state.total_flos
+        self.since = time.perf_counter()
+        self.operations = state.total_flos
         if state.best_global_step:
             best = Path(args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}'
             if not best.is_dir():
-                raise DamagedFileError(f'{best}, the best model so far, is missing: overwrite this training')
+                raise DamagedFileError(
+                    f'{best}, the best model so far, is missing: overwrite this training'
+                )
             state.best_model_checkpoint = str(best)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Log before each checkpoint, and so the last step in any case."""
         now = time.perf_counter()
-        self.steps, self.seconds, self.since = self.steps + 1, self.seconds + now - self.since, now
+        self.steps = self.steps + 1
+        self.seconds = self.seconds + now - self.since
+        self.since = now
         control.should_log = control.should_log or control.should_save
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        """Write the log again, with the new line. Raises InputError for a loss that is not finite."""
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
+        """Write the log again, with the new line. Raises InputError for a loss that is not
+        finite.
+        """
         loss = (logs or {}).get('loss')
         if loss is not None and not math.isfinite(loss):
             remedy = 'give a smaller training.learning_rate, or training.precision float32'
@@ -180,14 +228,24 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
     def _write(self, state: Any) -> None:
         if is_first():
             with atomic_file(self.path) as stream:
-                writer = csv.DictWriter(stream, _COLUMNS, extrasaction='ignore', lineterminator='\n')
+                writer = csv.DictWriter(
+                    stream, _COLUMNS, extrasaction='ignore', lineterminator='\n'
+                )
                 writer.writeheader()
-                writer.writerows(entry for entry in state.log_history if len(entry.keys() & _COLUMNS) > 1)
+                writer.writerows(
+                    entry for entry in state.log_history if len(entry.keys() & _COLUMNS) > 1
+                )
 
 
-def training_arguments(task: Task, folder: Path, device: str, quiet: bool) -> transformers.TrainingArguments:
-    """The Trainer's arguments for a task. With a validation, a checkpoint is written whenever it runs."""
-    settings, validation = task.recipe.training, task.recipe.validation
+def training_arguments(
+    task: Task, folder: Path, device: str, quiet: bool
+) -> transformers.TrainingArguments:
+    """The Trainer's arguments for a task.
+
+    With a validation, a checkpoint is written whenever it runs.
+    """
+    settings = task.recipe.training
+    validation = task.recipe.validation
     on_gpu = device != 'cpu' and torch.cuda.is_available()
     every = settings.save_every if validation is None else validation.every
     return transformers.TrainingArguments(
@@ -208,8 +266,14 @@ def training_arguments(task: Task, folder: Path, device: str, quiet: bool) -> tr
         remove_unused_columns=False,
         ignore_data_skip=True,
         restore_callback_states_from_checkpoint=True,
-        accelerator_config={'dispatch_batches': False, 'split_batches': False, 'non_blocking': on_gpu},
-        dataloader_num_workers=GPU_WORKERS * on_gpu if settings.workers is None else settings.workers,
+        accelerator_config={
+            'dispatch_batches': False,
+            'split_batches': False,
+            'non_blocking': on_gpu,
+        },
+        dataloader_num_workers=GPU_WORKERS * on_gpu
+        if settings.workers is None
+        else settings.workers,
         dataloader_pin_memory=on_gpu,
         ddp_find_unused_parameters=task.recipe.system in ('epic', 'cedr'),
         report_to='none',

@@ -1,4 +1,6 @@
-"""Validation during training: the model is written as a checkpoint, opened as a user would open it, and ranks."""
+"""Validation during training: the model is written as a checkpoint, opened as a user would open
+it, and ranks.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +28,22 @@ from pyserini_repbert.train.tasks.base import Task
 
 
 class Validator:
-    """Ranks the candidates of the validation topics, those without judgments left out, and measures the rankings."""
+    """Ranks the candidates of the validation topics, those without judgments left out, and
+    measures the rankings.
+    """
 
     def __init__(self, settings: Validation, system: System, topics: Sequence[Query]) -> None:
-        self.settings, self.system = settings, system
+        self.settings = settings
+        self.system = system
         self.measures = parse_measures([settings.measure])
         qrels = load_qrels(settings.qrels)
         self.topics = [query for query in topics if query.qid in qrels]
         self.qrels = {query.qid: qrels[query.qid] for query in self.topics}
         if not self.topics:
-            raise InputError(f'validation: none of the topics is judged in {settings.qrels}: check topics and qrels')
+            raise InputError(
+                f'validation: none of the topics is judged in {settings.qrels}: check topics and '
+                f'qrels'
+            )
         self.texts: dict[str, str] = {}  # of all candidates
         self.ranked: Run = {}  # what was measured last
         self.candidates: Run = self._hits(settings.run) if settings.run else self._whole_corpus()
@@ -44,7 +52,9 @@ class Validator:
         settings = self.settings
         if settings.corpus is None:
             raise InputError('validation: without a run the whole corpus is ranked: name it')
-        corpus = open_corpus(settings.corpus, settings.corpus_format, settings.fields, keep_empty=True)
+        corpus = open_corpus(
+            settings.corpus, settings.corpus_format, settings.fields, keep_empty=True
+        )
         self.texts = {passage.docid: passage.text for passage in corpus}
         ranking = Ranking(self.texts, reciprocal_scores(len(self.texts)))
         return {query.qid: ranking for query in self.topics}
@@ -53,36 +63,55 @@ class Validator:
         settings = self.settings
         hits = {qid: ranking for qid, ranking in iter_run(run, settings.depth) if qid in self.qrels}
         if not hits:
-            raise InputError(f'validation: {run} has hits for none of the topics: check run and topics')
+            raise InputError(
+                f'validation: {run} has hits for none of the topics: check run and topics'
+            )
         wanted = list(dict.fromkeys(docid for ranking in hits.values() for docid in ranking.docids))
-        passages = open_texts(settings.corpus, settings.index, wanted, settings.corpus_format, settings.fields)
+        passages = open_texts(
+            settings.corpus, settings.index, wanted, settings.corpus_format, settings.fields
+        )
         for docid, text in zip(wanted, passages.texts(wanted), strict=True):
             if text is None:
-                raise InputError(f"validation: passage '{docid}' of {run} is not in the corpus: check both")
+                raise InputError(
+                    f"validation: passage '{docid}' of {run} is not in the corpus: check both"
+                )
             self.texts[docid] = text
         return {qid: ranking.with_texts(self.texts) for qid, ranking in hits.items()}
 
     def measure(self, task: Task, base: Checkpoint) -> float:
-        """The measure's mean over the topics, for the task's model as it is now. Leaves random states as they were."""
+        """The measure's mean over the topics, for the task's model as it is now.
+
+        Leaves random states as they were.
+        """
         device = str(next(task.ranker.parameters()).device)
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
             write_checkpoint(Path(folder), task, base)
             self.ranked = self._ranked(folder, device)
-        return evaluate(by_rank(self.ranked), self.qrels, self.measures).means[self.settings.measure]
+        return evaluate(by_rank(self.ranked), self.qrels, self.measures).means[
+            self.settings.measure
+        ]
 
     def cutoff(self) -> dict[str, float]:
-        """How many hits the model that was measured last should rerank (EPIC section 3); empty without a run."""
+        """How many hits the model that was measured last should rerank (EPIC section 3); empty
+        without a run.
+        """
         if self.settings.run is None or not self.ranked:
             return {}
         depths = range(max(map(len, self.candidates.values())) + 1)
         values = rerank_at_depths(self.candidates, self.ranked, self.qrels, self.measures, depths)
-        best = max(depths, key=lambda depth: values[depth][self.settings.measure])  # the smallest of equal ones
+        best = max(
+            depths, key=lambda depth: values[depth][self.settings.measure]
+        )  # the smallest of equal ones
         return {CUTOFF: best, AT_CUTOFF: values[best][self.settings.measure]}
 
     def _ranked(self, model: str, device: str) -> Run:
         if self.system is not System.REPBERT:
-            return open_reranker(model, device).rank(self.topics, self.candidates, self.settings.depth)
-        queries = RepBertQueryEncoder(model, device).encode_batch([query.text for query in self.topics])
+            return open_reranker(model, device).rank(
+                self.topics, self.candidates, self.settings.depth
+            )
+        queries = RepBertQueryEncoder(model, device).encode_batch(
+            [query.text for query in self.topics]
+        )
         passages = RepBertDocumentEncoder(model, device).embed(list(self.texts.values()))
         rows = {docid: row for row, docid in enumerate(self.texts)}
         run: Run = {}

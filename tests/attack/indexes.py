@@ -17,18 +17,36 @@ from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 PASSAGES = [Passage(f'd{number}', f'passage {number}: {"cät" * number}') for number in range(5)]
 MODEL = {'config_sha256': '2' * 64, 'tokenizer_sha256': '3' * 64}
 DENSE = Settings('tiny', '0' * 64, 'mean', 20, 3, 'float32', 'float32', 2, True, **MODEL)
-EPIC = EpicSettings('tiny', '0' * 64, 'official', 300, '1' * 64, 20, 4, 'uint8', 'float32', 2, True, 'blocks', **MODEL)
+EPIC = EpicSettings(
+    'tiny',
+    '0' * 64,
+    'official',
+    300,
+    '1' * 64,
+    20,
+    4,
+    'uint8',
+    'float32',
+    2,
+    True,
+    'blocks',
+    **MODEL,
+)
 
 
 def vectors(passages: Sequence[Passage]) -> NDArray[np.float32]:
     """float32 (n, 3), which depend on the docid alone."""
-    return np.array([[len(passage.text), int(passage.docid[1:]), 0.5] for passage in passages], dtype=np.float32)
+    return np.array(
+        [[len(passage.text), int(passage.docid[1:]), 0.5] for passage in passages], dtype=np.float32
+    )
 
 
 def term_vectors(passages: Sequence[Passage]) -> TermVectors:
     """Four terms each, which depend on the docid alone."""
     rows = [int(passage.docid[1:]) for passage in passages]
-    return TermVectors.of(TermVector.summed([row, row + 9, 255, 256 + row], [1.5, 0.25, 2.0, 0.75]) for row in rows)
+    return TermVectors.of(
+        TermVector.summed([row, row + 9, 255, 256 + row], [1.5, 0.25, 2.0, 0.75]) for row in rows
+    )
 
 
 ENCODING = Encoding(DENSE, DenseShardWriter, vectors, 2)

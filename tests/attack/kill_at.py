@@ -1,11 +1,12 @@
 """kill -9 at every file event under a folder: what a process leaves behind when it ends there.
 
-An event is an open for writing, a rename, a removal, a new folder, or an fsync. Each has a kill point before it; a file
-that is opened has one more when it is there but empty, and one when half of it is written. Files that compiled code
-writes raise no event in Python: wrap what writes them in `native`.
+An event is an open for writing, a rename, a removal, a new folder, or an fsync. Each has a kill
+point before it; a file that is opened has one more when it is there but empty, and one when half of
+it is written. Files that compiled code writes raise no event in Python: wrap what writes them in
+`native`.
 
-Each run is a fork of the process, which should be a fresh interpreter with its imports done (`fresh`): threads of
-PyTorch or of a JVM do not outlive a fork.
+Each run is a fork of the process, which should be a fresh interpreter with its imports done
+(`fresh`): threads of PyTorch or of a JVM do not outlive a fork.
 """
 
 import io
@@ -25,7 +26,9 @@ _PAIRS = ('os.rename', 'os.link', 'os.symlink')
 
 
 class Ended(NamedTuple):
-    """How a run ended; `points` are the kill points that it passed, 'open before NAME', in order."""
+    """How a run ended; `points` are the kill points that it passed, 'open before NAME', in
+    order.
+    """
 
     killed: bool
     status: int
@@ -37,14 +40,24 @@ class _Watch:
     """Counts kill points under a folder and kills the process at the point `at`."""
 
     def __init__(self, under: Path, at: int | None, record: Callable[[str], object]) -> None:
-        self.under, self.at, self.record = os.path.realpath(under) + os.sep, at, record
-        self.passed, self.busy, self.pid = 0, False, os.getpid()
-        self.written: tuple[str, int] | None = None  # the file that was opened last, and its size before
+        self.under = os.path.realpath(under) + os.sep
+        self.at = at
+        self.record = record
+        self.passed = 0
+        self.busy = False
+        self.pid = os.getpid()
+        self.written: tuple[str, int] | None = (
+            None  # the file that was opened last, and its size before
+        )
 
     def hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.busy or os.getpid() != self.pid:
             return
-        if event == 'open' and isinstance(arguments[0], (str, bytes)) and (arguments[2] or 0) & _WRITES:
+        if (
+            event == 'open'
+            and isinstance(arguments[0], (str, bytes))
+            and (arguments[2] or 0) & _WRITES
+        ):
             self.meet('open', arguments[0], None, arguments[2])
         elif event in _CALLS:
             self.meet(event, arguments[0], arguments[-1])
@@ -74,13 +87,17 @@ class _Watch:
             if event == 'open':
                 exists = os.path.isfile(path)
                 empties = not exists or bool(flags & os.O_TRUNC)
-                self.point('open empty', path, (lambda: os.open(path, flags, 0o600)) if empties else None)
+                self.point(
+                    'open empty', path, (lambda: os.open(path, flags, 0o600)) if empties else None
+                )
                 self.written = path, 0 if empties else os.path.getsize(path)
         finally:
             self.busy = False
 
     def half(self, path: str, before: int) -> None:
-        """The point at which half of what was added to a file is written; it is known at the next event."""
+        """The point at which half of what was added to a file is written; it is known at the
+        next event.
+        """
         if os.path.isfile(path) and (size := os.path.getsize(path)) > before + 1:
             self.point('open half', path, lambda: os.truncate(path, before + (size - before) // 2))
 
@@ -97,7 +114,9 @@ _watch: _Watch | None = None
 
 
 def native(module: Any, function: str, position: int) -> None:
-    """Count `module.function`, which compiled code carries out, as the opening of the path among its arguments."""
+    """Count `module.function`, which compiled code carries out, as the opening of the path among
+    its arguments.
+    """
     original = getattr(module, function)
 
     def counted(*arguments: Any, **named: Any) -> Any:
@@ -110,8 +129,11 @@ def native(module: Any, function: str, position: int) -> None:
 
 
 def run(work: Callable[[], object], under: Path, at: int | None = None) -> Ended:
-    """Run `work` in a fork; kill it at the `at`-th kill point (from 0) under a folder, if `at` is given."""
-    points, output = os.memfd_create('points'), os.memfd_create('output')
+    """Run `work` in a fork; kill it at the `at`-th kill point (from 0) under a folder, if `at`
+    is given.
+    """
+    points = os.memfd_create('points')
+    output = os.memfd_create('output')
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -127,14 +149,18 @@ def run(work: Callable[[], object], under: Path, at: int | None = None) -> Ended
     return Ended(killed, os.waitstatus_to_exitcode(status), texts[0].splitlines(), texts[1])
 
 
-def _in_child(work: Callable[[], object], under: Path, at: int | None, points: int, output: int) -> None:
+def _in_child(
+    work: Callable[[], object], under: Path, at: int | None, points: int, output: int
+) -> None:
     """Never returns."""
     global _watch
     status = 1
     try:
         os.dup2(output, 1)
         os.dup2(output, 2)
-        sys.stdout = sys.stderr = io.TextIOWrapper(io.FileIO(1, 'w', closefd=False), write_through=True)
+        sys.stdout = sys.stderr = io.TextIOWrapper(
+            io.FileIO(1, 'w', closefd=False), write_through=True
+        )
         _watch = _Watch(under, at, lambda text: os.write(points, f'{text}\n'.encode()))
         sys.addaudithook(_watch.hook)
         for name in ('fsync', 'fdatasync'):
@@ -161,7 +187,12 @@ def _count_fsync(watch: _Watch, name: str) -> None:
     setattr(os, name, counted)
 
 
-def fresh(script: str | Path, *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 3600) -> Any:
+def fresh(
+    script: str | Path,
+    *arguments: object,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 3600,
+) -> Any:
     """Run a script in a new interpreter; what the JSON on its last line of output says.
 
     Raises RuntimeError with its output where it fails.
@@ -170,7 +201,12 @@ def fresh(script: str | Path, *arguments: object, env: Mapping[str, str] | None 
         [sys.executable, str(script), *map(str, arguments)],
         capture_output=True,
         text=True,
-        env={**os.environ, 'OMP_NUM_THREADS': '1', 'TOKENIZERS_PARALLELISM': 'false', **(env or {})},
+        env={
+            **os.environ,
+            'OMP_NUM_THREADS': '1',
+            'TOKENIZERS_PARALLELISM': 'false',
+            **(env or {}),
+        },
         timeout=timeout,
     )
     if done.returncode:
@@ -181,6 +217,8 @@ def fresh(script: str | Path, *arguments: object, env: Mapping[str, str] | None 
 def tree(folder: Path) -> dict[str, bytes]:
     """The bytes of every file under a folder, by relative path; folders end in '/'."""
     return {
-        path.relative_to(folder).as_posix() + '/' * path.is_dir(): b'' if path.is_dir() else path.read_bytes()
+        path.relative_to(folder).as_posix() + '/' * path.is_dir(): b''
+        if path.is_dir()
+        else path.read_bytes()
         for path in sorted(folder.rglob('*'))
     }

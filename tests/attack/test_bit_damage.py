@@ -1,7 +1,9 @@
-"""One flipped bit in any file of an index: `index check` refuses it in one line, whatever the file's times say.
+"""One flipped bit in any file of an index: `index check` refuses it in one line, whatever the
+file's times say.
 
-Opening, which remembers checksums of files that seem untouched, refuses it as soon as it reads the file; it never
-ends with anything but an error of this package, and without verification never with a traceback.
+Opening, which remembers checksums of files that seem untouched, refuses it as soon as it reads the
+file; it never ends with anything but an error of this package, and without verification never with
+a traceback.
 """
 
 import os
@@ -75,7 +77,8 @@ def test_every_flipped_bit_of_an_index_is_refused(kind, share, tmp_path):
     index = KINDS[kind](tmp_path / 'index')
     check_index(index)
     OPENED[kind](index)  # which remembers the checksums
-    failures, cases = [], 0
+    failures = []
+    cases = 0
     for path in sorted(path for path in index.rglob('*') if path.is_file()):
         for place, bit in flips(path, every, seed=len(path.name)):
             cases += 1
@@ -101,8 +104,12 @@ def test_every_flipped_bit_of_an_index_is_refused(kind, share, tmp_path):
 
 
 def faults(path, every, seed, read):
-    """What is wrong with how `read` takes flipped bits of a file: it gives None, says what is wrong, or refuses it."""
-    whole, failures, cases = path.read_bytes(), [], 0
+    """What is wrong with how `read` takes flipped bits of a file: it gives None, says what is
+    wrong, or refuses it.
+    """
+    whole = path.read_bytes()
+    failures = []
+    cases = 0
     for place, bit in flips(path, every, seed):
         cases += 1
         flipped(path, place, bit)
@@ -120,7 +127,8 @@ def faults(path, every, seed, read):
 
 @pytest.mark.parametrize('every', [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_flipped_bits_of_a_part_file_are_refused_or_cost_a_batch(every, tmp_path):
-    output, settings = tmp_path / 'out.txt', {'run': 'x', 'stages': [1]}
+    output = tmp_path / 'out.txt'
+    settings = {'run': 'x', 'stages': [1]}
     batches = [{f'q{n}': Ranking(['a', 'b'], [2.0, float(n)])} for n in range(3)]
     with open_part_file(output, settings) as part:
         for number, batch in enumerate(batches):

@@ -1,4 +1,6 @@
-"""kill -9 at file events of index building: resumed or begun again, it ends with the bytes of one never killed."""
+"""kill -9 at file events of index building: resumed or begun again, it ends with the bytes of
+one never killed.
+"""
 
 import errno
 import os
@@ -17,7 +19,8 @@ from pyserini_repbert.encode.sharding import build_bundle
 @pytest.mark.parametrize('make', [indexes.dense, indexes.epic])
 def test_kills_while_a_bundle_is_written(make, every, tmp_path):
     """Without a model, in forks of this process."""
-    folder, work = tmp_path / 'index', tmp_path / 'work'
+    folder = tmp_path / 'index'
+    work = tmp_path / 'work'
     make(folder)
     whole = kill_at.tree(folder)
     work.mkdir()
@@ -31,7 +34,9 @@ def test_kills_while_a_bundle_is_written(make, every, tmp_path):
 
 
 def parts(folder, rename=True):
-    """What a user calls to encode two parts and put them together, the first time and after every kill."""
+    """What a user calls to encode two parts and put them together, the first time and after
+    every kill.
+    """
     if not rename:
         Path.rename = Path.replace = os.rename = refused
     if (folder / 'manifest.json').exists():
@@ -41,7 +46,9 @@ def parts(folder, rename=True):
     if not all((folder / f'part-{index}-of-2/manifest.json').exists() for index in (0, 1)):
         for index in (0, 1):
             passages = indexes.PASSAGES[index::2]
-            build_bundle(passages, part_folder(folder, EncodingPart(index, 2)), indexes.ENCODING, resume=True)
+            build_bundle(
+                passages, part_folder(folder, EncodingPart(index, 2)), indexes.ENCODING, resume=True
+            )
     finish_parts(folder, type(indexes.DENSE))
 
 
@@ -53,8 +60,11 @@ def refused(path, target, **_):
 @pytest.mark.parametrize('every', [12, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('rename', [True, False])
 def test_kills_of_parts(tmp_path, rename, every):
-    """Where nothing can be renamed, parts are copied, and no kill is tried: only renaming is atomic."""
-    work, folder = tmp_path / 'work', tmp_path / 'work/index'
+    """Where nothing can be renamed, parts are copied, and no kill is tried: only renaming is
+    atomic.
+    """
+    work = tmp_path / 'work'
+    folder = tmp_path / 'work/index'
     parts(tmp_path / 'whole')
     whole = kill_at.tree(tmp_path / 'whole')
     work.mkdir()
@@ -71,7 +81,8 @@ def test_kills_of_parts(tmp_path, rename, every):
 
 @pytest.mark.parametrize('every', [12, pytest.param(1, marks=pytest.mark.slow)])
 def test_kills_while_an_index_is_replaced(tmp_path, every):
-    work, folder = tmp_path / 'work', tmp_path / 'work/index'
+    work = tmp_path / 'work'
+    folder = tmp_path / 'work/index'
     indexes.dense(tmp_path / 'whole')
     whole = kill_at.tree(tmp_path / 'whole')
 

@@ -1,4 +1,6 @@
-"""Limits of the system (`ulimit`), a closed standard output and an early Ctrl-C: the error names the true cause."""
+"""Limits of the system (`ulimit`), a closed standard output and an early Ctrl-C: the error names
+the true cause.
+"""
 
 import os
 import resource
@@ -28,7 +30,9 @@ def refused(words, folder, limit=None, size=0):
             resource.setrlimit(limit, (size, resource.getrlimit(limit)[1]))
 
     call = [sys.executable, '-m', *f'pyserini_repbert.{words}'.split()]
-    ended = subprocess.run(call, cwd=folder, capture_output=True, text=True, preexec_fn=confine, timeout=120)
+    ended = subprocess.run(
+        call, cwd=folder, capture_output=True, text=True, preexec_fn=confine, timeout=120
+    )
     assert (ended.returncode, ended.stdout) == (2, '')
     assert ended.stderr.startswith('error: ') and ended.stderr.count('\n') == 1
     return ended.stderr
@@ -40,7 +44,9 @@ def refused(words, folder, limit=None, size=0):
         ('fusion --runs run.txt run.txt --output out.txt --quiet', 4096),
         ('encode --corpus corpus.jsonl --encoder tiny --output out --quiet', 8192),
         ('index ann --index dense --kind hnsw --quiet', 8192),
-        pytest.param('index lucene --corpus corpus.jsonl --output out --quiet', 8192, marks=pytest.mark.jvm),
+        pytest.param(
+            'index lucene --corpus corpus.jsonl --output out --quiet', 8192, marks=pytest.mark.jvm
+        ),
     ],
 )
 def test_a_file_that_may_not_grow(words, size, tmp_path, tiny_checkpoint, corpus_file):
@@ -49,7 +55,10 @@ def test_a_file_that_may_not_grow(words, size, tmp_path, tiny_checkpoint, corpus
     corpus_file(1000)
     if '--index dense' in words:
         folder = str(tmp_path)
-        encode(f'--corpus {folder}/corpus.jsonl --encoder {folder}/tiny --output {folder}/dense --quiet'.split())
+        encode(
+            f'--corpus {folder}/corpus.jsonl --encoder {folder}/tiny --output {folder}/dense '
+            f'--quiet'.split()
+        )
     said = refused(words, tmp_path, resource.RLIMIT_FSIZE, size)
     assert "the limit of a file's size is reached" in said
     assert not list(tmp_path.glob('*out*'))
@@ -61,7 +70,8 @@ def dense(tmp_path, tiny_checkpoint, corpus_file, capsys):
     tiny_checkpoint()
     corpus_file(100)
     words = (
-        f'--corpus {tmp_path}/corpus.jsonl --encoder {tmp_path}/tiny --output {tmp_path}/dense --shard-size 10 --quiet'
+        f'--corpus {tmp_path}/corpus.jsonl --encoder {tmp_path}/tiny --output '
+        f'{tmp_path}/dense --shard-size 10 --quiet'
     )
     encode(words.split())
     (tmp_path / 'topics.tsv').write_text('q1\tthe cat\n')
@@ -72,17 +82,23 @@ SEARCH = 'search --index dense --encoder tiny --topics topics.tsv --output out -
 
 
 def test_too_many_open_files(dense):
-    assert 'more files: raise the limit (ulimit -n)' in refused(SEARCH, dense, resource.RLIMIT_NOFILE, 8)
+    assert 'more files: raise the limit (ulimit -n)' in refused(
+        SEARCH, dense, resource.RLIMIT_NOFILE, 8
+    )
 
 
-@pytest.mark.skipif(sys.platform != 'linux', reason='other systems do not limit the memory of a process')
+@pytest.mark.skipif(
+    sys.platform != 'linux', reason='other systems do not limit the memory of a process'
+)
 @pytest.mark.parametrize('megabytes', [400, 480])
 def test_too_little_memory_for_pytorch(dense, megabytes):
     assert 'the memory is used up' in refused(SEARCH, dense, resource.RLIMIT_AS, megabytes << 20)
 
 
 @pytest.mark.jvm
-@pytest.mark.skipif(sys.platform != 'linux', reason='other systems do not limit the memory of a process')
+@pytest.mark.skipif(
+    sys.platform != 'linux', reason='other systems do not limit the memory of a process'
+)
 def test_too_little_memory_for_java(dense):
     words = 'index lucene --corpus corpus.jsonl --output out --quiet'
     assert 'too small for Java' in refused(words, dense, resource.RLIMIT_AS, 1200 << 20)
@@ -97,11 +113,16 @@ def test_a_closed_output(closed):
 
 
 @pytest.mark.parametrize('command', ['search', 'train', 'doctor', ''])
-@pytest.mark.parametrize('module', ['argparse', 'pyserini_repbert.commands.command', 'pyserini_repbert.errors'])
+@pytest.mark.parametrize(
+    'module', ['argparse', 'pyserini_repbert.commands.command', 'pyserini_repbert.errors']
+)
 def test_an_early_interrupt(module, command, tmp_path):
     """Ctrl-C while a module is imported."""
     (tmp_path / 'sitecustomize.py').write_text(INTERRUPTING.format(name=module))
     call = [sys.executable, '-m', f'pyserini_repbert.{command}'.rstrip('.'), '--help']
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(tmp_path), os.environ.get('PYTHONPATH', '')])}
+    environment = {
+        **os.environ,
+        'PYTHONPATH': os.pathsep.join([str(tmp_path), os.environ.get('PYTHONPATH', '')]),
+    }
     ended = subprocess.run(call, capture_output=True, text=True, env=environment, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, '', 'error: interrupted\n')

@@ -1,4 +1,6 @@
-"""Every reader of files that users bring, on damaged ones: read, or refused in one line that names the file."""
+"""Every reader of files that users bring, on damaged ones: read, or refused in one line that
+names the file.
+"""
 
 import logging
 import random
@@ -16,7 +18,10 @@ from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.train.reading import read_recipe
 
 CASES = [200, pytest.param(2000, marks=pytest.mark.slow)]
-TREC_RUN = 'q1 Q0 d1 1 9.5 tag\nq1 Q0 dü 2 9.25 tag\nq1\tQ0\td3 3 -1e-3 tag\n\nq2 Q0 d1 1 3 tag\nq2 Q0 d4 2 3 tag\n'
+TREC_RUN = (
+    'q1 Q0 d1 1 9.5 tag\nq1 Q0 dü 2 9.25 tag\nq1\tQ0\td3 3 -1e-3 tag\n\nq2 Q0 d1 1 3 '
+    'tag\nq2 Q0 d4 2 3 tag\n'
+)
 
 MSMARCO_RUN = '1\t10\t1\n1\t20\t2\n1\t30\t3\n22\t10\t1\n22\t7\t2\n'
 
@@ -26,10 +31,14 @@ TSV = '1\tfirst text\n22\tsecond,\twith a tab\n\n3\tdritter täxt\n4\tfourth\n'
 
 CORPUS_JSONL = (
     '{"id": "d1", "contents": "one two"}\n{"id": 2, "title": "T", "text": "two"}\n\n'
-    '{"docid": "d3", "contents": "dr\\u00e4i \\ud83d\\ude00"}\n{"_id": "4", "text": "x", "url": null}\n'
+    '{"docid": "d3", "contents": "dr\\u00e4i \\ud83d\\ude00"}\n{"_id": "4", "text": "x", "url": '
+    'null}\n'
 )
 
-TOPICS_JSONL = '{"id": 7, "text": "seven "}\n{"qid": "q8", "title": "\\u00e9ight"}\n\n{"_id": "9", "query": ""}\n'
+TOPICS_JSONL = (
+    '{"id": 7, "text": "seven "}\n{"qid": "q8", "title": "\\u00e9ight"}\n\n{"_id": '
+    '"9", "query": ""}\n'
+)
 
 DOCUMENTS = (
     '<DOC>\n<DOCNO> a1 </DOCNO>\n<TEXT>one <b>two</b>\nthrée 1 < 2</TEXT>\n</DOC>\n\n'
@@ -37,19 +46,26 @@ DOCUMENTS = (
 )
 
 TOPICS_TREC = (
-    '<top>\n<num> Number: 301 \n<title> Topic: International\nOrganized Crime\n<desc> Description:\nno\n</top>\n'
-    '<top>\n<num> Number: 302\n<title> Polio 2 < 3\n<desc> no\n\n<top><num>303</num><title>a b</title></top>\n'
+    '<top>\n<num> Number: 301 \n<title> Topic: International\nOrganized Crime\n<desc> '
+    'Description:\nno\n</top>\n'
+    '<top>\n<num> Number: 302\n<title> Polio 2 < 3\n<desc> no\n\n<top><num>303</num><title>a '
+    'b</title></top>\n'
 )
 
 HTML = '<html><pre>\nA &amp; B &#65; <b>c</b> <!-- no --> 1 < 2</pre></html>'
 
-CEDR = 'query\tq1\twhat is it\ndoc\td1\tit is, it is\nquery\tq2\twho\n\ndoc\td2\tsomebody\tor other\n'
+CEDR = (
+    'query\tq1\twhat is it\ndoc\td1\tit is, it is\nquery\tq2\twho\n\ndoc\td2\tsomebody\tor other\n'
+)
 
 PREDICTIONS = 'what is it / who is it\nwhere\twhen\nwhy\n'
 
 TERM_WEIGHTS = 'cat 0.5\tdog 0.25\t[SEP] 0\nfi 0.1\t##sh 0.9\nbird 1e-1\n'
 
-JSON_WEIGHTS = '{"id": "d0", "contents": "cat dog"}\n{"id": "d1", "contents": "a a b"}\n{"id": "d2", "contents": ""}\n'
+JSON_WEIGHTS = (
+    '{"id": "d0", "contents": "cat dog"}\n{"id": "d1", "contents": "a a b"}\n{"id": '
+    '"d2", "contents": ""}\n'
+)
 
 
 FOLDS = '[["1", 2], ["3"], ["4", "5"]]'
@@ -93,16 +109,70 @@ data:
 validation: {topics: v.tsv, qrels: q.txt, run: *run, index: i, measure: P@20, every: 32}
 adapter: {rank: 4, dropout: 0.1, targets: [query, key]}
 training: {steps: 32, batch_size: 16, learning_rate: 2.0e-5, head_learning_rate: 3e-6, schedule: constant, loss: hinge}
-"""
+"""  # noqa: E501
 
 TOKENS = [
-    *(b'\r', b'\r\n', b'\n\n', b'\t', b' ', b'\x0b', b'\x1c', b'\x85', b'\0', b'\xff', b'\xc3', b'\xef\xbb\xbf'),
-    *('\u00a0'.encode(), '\u2028'.encode(), '\u0663'.encode(), b'-1', b'1_0', b'01', b'1e400', b'nan', b'9' * 400),
-    *(b'9007199254740993', b'true', b'null', b'Infinity', b'[]', b'{}', b'[' * 3000, b'{"a":' * 3000, b'"\\ud800"'),
-    *(b'"id": true', b'"contents": 5', b'"text": null', b'"id": "\\ufeffx"', b'<DOC>', b'</DOC>', b'<DOD>', b'<DOCNO>'),
-    *(b'<top>', b'</top>', b'<num>', b'<title>', b'<!--', b'&#xD800;', b'query\t', b'doc\t', b'Q0', b'<', b'*a'),
+    *(
+        b'\r',
+        b'\r\n',
+        b'\n\n',
+        b'\t',
+        b' ',
+        b'\x0b',
+        b'\x1c',
+        b'\x85',
+        b'\0',
+        b'\xff',
+        b'\xc3',
+        b'\xef\xbb\xbf',
+    ),
+    *(
+        '\u00a0'.encode(),
+        '\u2028'.encode(),
+        '\u0663'.encode(),
+        b'-1',
+        b'1_0',
+        b'01',
+        b'1e400',
+        b'nan',
+        b'9' * 400,
+    ),
+    *(
+        b'9007199254740993',
+        b'true',
+        b'null',
+        b'Infinity',
+        b'[]',
+        b'{}',
+        b'[' * 3000,
+        b'{"a":' * 3000,
+        b'"\\ud800"',
+    ),
+    *(
+        b'"id": true',
+        b'"contents": 5',
+        b'"text": null',
+        b'"id": "\\ufeffx"',
+        b'<DOC>',
+        b'</DOC>',
+        b'<DOD>',
+        b'<DOCNO>',
+    ),
+    *(
+        b'<top>',
+        b'</top>',
+        b'<num>',
+        b'<title>',
+        b'<!--',
+        b'&#xD800;',
+        b'query\t',
+        b'doc\t',
+        b'Q0',
+        b'<',
+        b'*a',
+    ),
     *(b'!!int x', b'? ', b'- ', b': ', b'{x}', b'2020-01-01', b'1:30', b'~', b'"', b"'", b'\\'),
-]  # fmt: skip
+]
 
 
 def last_docids():
@@ -131,7 +201,9 @@ READERS = {
 
 
 def mutated(draw, texts):
-    """One of the texts after up to three accidents: bytes inserted, changed, deleted, cut, doubled, lines moved."""
+    """One of the texts after up to three accidents: bytes inserted, changed, deleted, cut,
+    doubled, lines moved.
+    """
     data = draw.choice(texts).encode()
     for _ in range(draw.choice([0, 1, 1, 1, 2, 3])):
         start = draw.randrange(len(data) + 1)
@@ -156,7 +228,8 @@ def mutated(draw, texts):
 def test_damaged_files(name, cases, tmp_path, caplog):
     caplog.set_level(logging.CRITICAL)  # each skipped line is a warning
     texts, read = READERS[name]
-    path, refused = tmp_path / name, 0
+    path = tmp_path / name
+    refused = 0
     for case in range(cases):
         path.write_bytes(mutated(random.Random(f'{name} {case}'), texts))
         try:
@@ -165,7 +238,9 @@ def test_damaged_files(name, cases, tmp_path, caplog):
             refused += 1
             assert str(path) in str(error) and '\n' not in str(error), path.read_bytes()
         except Exception as error:
-            raise AssertionError(f'{path.read_bytes()!r}: {type(error).__name__} escaped') from error
+            raise AssertionError(
+                f'{path.read_bytes()!r}: {type(error).__name__} escaped'
+            ) from error
     assert cases // 50 <= cases - refused and (refused >= cases // 50 or name == 'guessed')
 
 
@@ -182,7 +257,10 @@ def test_a_run_in_blocks_or_query_by_query_is_the_same_run(cases, tmp_path, monk
         draw = random.Random(f'blocks {case}')
         path.write_bytes(mutated(draw, [TREC_RUN, MSMARCO_RUN]))
         whole = or_refused(read_run)
-        assert or_refused(iter_run) in (whole, None)  # None where a query's lines are in several places
+        assert or_refused(iter_run) in (
+            whole,
+            None,
+        )  # None where a query's lines are in several places
         monkeypatch.setattr(run_parser.line_blocks, '__defaults__', (draw.choice([1, 7, 30]),))
         assert or_refused(read_run) == whole, path.read_bytes()
         monkeypatch.undo()

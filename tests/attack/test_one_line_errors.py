@@ -1,4 +1,6 @@
-"""What goes wrong around a command (a full disk, a broken server, a flag of another tool) is one line."""
+"""What goes wrong around a command (a full disk, a broken server, a flag of another tool) is one
+line.
+"""
 
 import contextlib
 import errno
@@ -49,7 +51,9 @@ def test_a_device_that_is_full(tmp_path, capsys):
 
         return fusion(arguments)
 
-    said = failing(main, ['--runs', str(tmp_path / 'a'), '--output', '/dev/full', '--quiet'], capsys)
+    said = failing(
+        main, ['--runs', str(tmp_path / 'a'), '--output', '/dev/full', '--quiet'], capsys
+    )
     assert said.startswith('error: the disk is full: /dev/full could not be written')
     assert 'permissions' not in said
 
@@ -98,7 +102,9 @@ def answering(monkeypatch):
     ],
 )
 def test_answers_that_are_no_download(answering, tmp_path, data):
-    with pytest.raises(MissingResourceError, match=r'thing.*could not be fetched .*put it at') as caught:
+    with pytest.raises(
+        MissingResourceError, match=r'thing.*could not be fetched .*put it at'
+    ) as caught:
         download.fetch(answering(data), tmp_path / 'file.bin', '0' * 32, '1 MB', 'thing')
     assert '\n' not in str(caught.value)
     assert not (tmp_path / 'file.bin').exists()

@@ -1,4 +1,6 @@
-"""No command writes over what it reads, or over another of its outputs; a folder is refused before the work."""
+"""No command writes over what it reads, or over another of its outputs; a folder is refused
+before the work.
+"""
 
 import importlib
 import os
@@ -11,7 +13,13 @@ from pyserini_repbert.commands.fusion import main as fusion
 
 RUN = 'q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.0 x\n'
 OTHER = 'q1 Q0 d2 1 2.0 y\nq2 Q0 d3 2 1.0 y\n'
-FILES = {'a.txt': RUN, 'b.txt': OTHER, 'topics.tsv': 'q1\tcat\n', 'qrels.txt': 'q1 0 d1 1\n', 'scores.npz': 'PK'}
+FILES = {
+    'a.txt': RUN,
+    'b.txt': OTHER,
+    'topics.tsv': 'q1\tcat\n',
+    'qrels.txt': 'q1 0 d1 1\n',
+    'scores.npz': 'PK',
+}
 RERANK = '--run a.txt --topics topics.tsv --corpus demo --reranker monobert-demo@2'
 
 
@@ -29,7 +37,7 @@ evaluate recall-depth --runs a.txt b.txt --qrels qrels.txt --csv qrels.txt => --
 evaluate tradeoff scores.npz --qrels qrels.txt --csv scores.npz => --csv scores.npz is an input
 evaluate join-folds --folds folds.json --runs a.txt b.txt --output b.txt => --output b.txt is an input
 explain --index index --query x --docid d1 --output index => output index is a folder
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
@@ -63,5 +71,8 @@ def test_runs_from_a_pipe_are_read_once(folder, capsys):
     assert not writer.is_alive()
     assert command.run(fusion, '--runs a.txt b.txt --output expected.txt --tag o'.split()) == 0
     assert (folder / 'o.txt').read_text() == (folder / 'expected.txt').read_text()
-    assert command.run(fusion, '--runs pipe b.txt --method interpolation --output o2.txt'.split()) == command.EXIT_ERROR
+    assert (
+        command.run(fusion, '--runs pipe b.txt --method interpolation --output o2.txt'.split())
+        == command.EXIT_ERROR
+    )
     assert 'is a pipe' in capsys.readouterr().err

@@ -1,4 +1,6 @@
-"""What readers used to misread, drop in silence or answer with a traceback: now one line that names file and line."""
+"""What readers used to misread, drop in silence or answer with a traceback: now one line that
+names file and line.
+"""
 
 import gzip
 
@@ -16,7 +18,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline.spec import parse_stage
 
 BOM = b'\xef\xbb\xbf'
-ISSUE = '<DOC>\n<DOCNO>1</DOCNO>\na\n</DOC>\n<DOD>\n<DOCNO>2</DOCNO>\nb\n</DOC>\n<DOC>\n<DOCNO>3</DOCNO>\nc\n</DOC>\n'
+ISSUE = '<DOC>\n<DOCNO>1</DOCNO>\na\n</DOC>\n<DOD>\n<DOCNO>2</DOCNO>\nb\n</DOC>\n<DOC>\n<DOCNO>3</DOCNO>\nc\n</DOC>\n'  # noqa: E501
 
 
 @pytest.fixture
@@ -53,7 +55,10 @@ def test_a_document_whose_tag_is_misspelt_is_not_dropped(written):
     [
         ('<DOC>\n<DOCNO>1</DOCNO>a</DOC> rest\n', r":2: text outside <DOC> … </DOC>: 'rest'"),
         ('<DOC>\n<DOCNO>1</DOCNO>a\n</DOC>\n</DOC>\n', r':4: </DOC> without <DOC>'),
-        ('<DOC>\n<DOCNO>1</DOCNO>a\n<DOCNO>2</DOCNO>b\n</DOC>\n', r":1: a <DOC> with two <DOCNO>, '1' the first"),
+        (
+            '<DOC>\n<DOCNO>1</DOCNO>a\n<DOCNO>2</DOCNO>b\n</DOC>\n',
+            r":1: a <DOC> with two <DOCNO>, '1' the first",
+        ),
     ],
 )
 def test_text_around_documents(written, content, message):
@@ -65,10 +70,19 @@ def test_text_around_documents(written, content, message):
 @pytest.mark.parametrize(
     ('content', 'message'),
     [
-        ('<top><num>1<title>a</top>\n<tap><num>2<title>b</top>\n', r':2: <num> outside <top> … </top>'),
-        ('<top><num>1<title>a</top>\nlost\n<top><num>2<title>b</top>\n', r":2: text outside <top> … </top>: 'lost'"),
+        (
+            '<top><num>1<title>a</top>\n<tap><num>2<title>b</top>\n',
+            r':2: <num> outside <top> … </top>',
+        ),
+        (
+            '<top><num>1<title>a</top>\nlost\n<top><num>2<title>b</top>\n',
+            r":2: text outside <top> … </top>: 'lost'",
+        ),
         ('<top>\n<num>1\n<title>a\n<num>2\n<title>b\n</top>\n', r':4: a <top> with two <num>'),
-        ('<top>\nlost\n<num>1\n<title>a\n</top>\n', r":2: text outside the fields of a <top>: 'lost'"),
+        (
+            '<top>\nlost\n<num>1\n<title>a\n</top>\n',
+            r":2: text outside the fields of a <top>: 'lost'",
+        ),
         ('<top>\n<num>1\n<title>a <b>bold</b> word\n</top>\n', r':3: the tag <b> inside a <title>'),
     ],
 )
@@ -83,10 +97,12 @@ def test_text_around_topics(written, content, message):
 @pytest.mark.parametrize(
     ('content', 'fmt'),
     [
-        (b'1\tx\n', 'tsv'), (b'{"id": "1", "contents": "x"}\n', 'jsonl'), (b'doc\t1\tx\n', 'cedr'),
+        (b'1\tx\n', 'tsv'),
+        (b'{"id": "1", "contents": "x"}\n', 'jsonl'),
+        (b'doc\t1\tx\n', 'cedr'),
         (b'<DOC><DOCNO>1</DOCNO>x</DOC>\n', 'trec'),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize('name', ['file', 'file.gz'])
 def test_a_byte_order_mark_is_no_part_of_a_docid(written, content, fmt, name):
     data = BOM + content
@@ -100,7 +116,9 @@ def test_a_byte_order_mark_inside_a_file_is_refused(written):
         passages(written(b'1\tx\n' + BOM + b'2\ty\n'))
     for read in (read_qrels, read_run):
         with pytest.raises(InputError, match=r'file:2: expected .*the character U\+FEFF'):
-            read(written(b'1 Q0 d 1' + b' 1.0 t' * (read is read_run) + b'\n' + BOM + b'1 Q0 e 1\n'))
+            read(
+                written(b'1 Q0 d 1' + b' 1.0 t' * (read is read_run) + b'\n' + BOM + b'1 Q0 e 1\n')
+            )
     with pytest.raises(InputError, match=r'file:2: .*U\+FEFF'):
         passages(written(b'query\tq\tx\ndoc\t' + BOM + b'd\ty\n'))
 
@@ -140,7 +158,9 @@ def test_identifiers_in_json_are_texts_or_whole_numbers(written, value):
 # Numbers
 
 
-@pytest.mark.parametrize('text', ['1_0', '²', '٣', '', '+', '1.0', ' 1', '9' * 400, '2147483648', '0x1'])
+@pytest.mark.parametrize(
+    'text', ['1_0', '²', '٣', '', '+', '1.0', ' 1', '9' * 400, '2147483648', '0x1']
+)
 def test_what_is_no_whole_number(written, text):
     with pytest.raises(ValueError, match='is not a whole number'):
         integer(text)
@@ -179,7 +199,9 @@ def test_weights_that_are_no_term_frequencies(written, weight):
 # Tracebacks
 
 
-@pytest.mark.parametrize('line', ['{"id": "a", "contents": "x\\ud800"}', '{"id": "a\\udc00", "contents": "x"}'])
+@pytest.mark.parametrize(
+    'line', ['{"id": "a", "contents": "x\\ud800"}', '{"id": "a\\udc00", "contents": "x"}']
+)
 def test_half_of_a_character_is_refused_or_skipped(written, line):
     path = written(f'{line}\n{{"id": "b", "contents": "y"}}\n')
     with pytest.raises(InputError, match=r'file:1: .*(half of a surrogate pair|U\+D[8C]00)'):
@@ -192,9 +214,17 @@ def test_half_of_a_character_is_refused_or_skipped(written, line):
 @pytest.mark.parametrize(
     ('read', 'content', 'line'),
     [
-        (passages, '{"id": "1", "contents": "a"}\n{"id": "2", "contents": "b", "contents": "c"}\n', ':2'),
+        (
+            passages,
+            '{"id": "1", "contents": "a"}\n{"id": "2", "contents": "b", "contents": "c"}\n',
+            ':2',
+        ),
         (read_topics, '{"id": "1", "text": "a"}\n{"id": "2", "id": "3", "text": "b"}\n', ':2'),
-        (lambda path: list(weighted_texts(path, lambda: ['1'])), '{"id": "1", "contents": {"a": 1, "a": 2}}\n', ''),
+        (
+            lambda path: list(weighted_texts(path, lambda: ['1'])),
+            '{"id": "1", "contents": {"a": 1, "a": 2}}\n',
+            '',
+        ),
         (lambda path: read_folds([path]), '{"a": [{"train": [], "train": []}]}', ''),
     ],
 )

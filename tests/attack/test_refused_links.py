@@ -20,12 +20,15 @@ def tar_with_link(path, name='page.html', kind=tarfile.SYMTYPE):
         whole.size = 1
         archive.addfile(whole, io.BytesIO(b'x'))
         link = tarfile.TarInfo(name)
-        link.type, link.linkname = kind, '/etc/passwd'
+        link.type = kind
+        link.linkname = '/etc/passwd'
         archive.addfile(link)
     return path
 
 
-@pytest.mark.parametrize('kind', [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE])
+@pytest.mark.parametrize(
+    'kind', [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE]
+)
 def test_links_in_archives(tmp_path, kind):
     path = tar_with_link(tmp_path / 'pages.tar.gz', kind=kind)
     if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE):

@@ -1,4 +1,6 @@
-"""What the package writes it reads back: whatever is written is the same afterwards, or was refused."""
+"""What the package writes it reads back: whatever is written is the same afterwards, or was
+refused.
+"""
 
 import csv
 import json
@@ -14,8 +16,12 @@ from pyserini_repbert.fusion.interleaving import write_provenance
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
 
-NAMES = st.text(st.sampled_from('ab1_é\u00a0\u2028\x1c\ufeff\0 \t\r\n\ud800'), max_size=3) | st.text(max_size=4)
-SCORES = st.floats(-1e6, 1e6) | st.floats(allow_nan=True) | st.sampled_from([0.0, -0.0, 1e300, 5e-324])
+NAMES = st.text(
+    st.sampled_from('ab1_é\u00a0\u2028\x1c\ufeff\0 \t\r\n\ud800'), max_size=3
+) | st.text(max_size=4)
+SCORES = (
+    st.floats(-1e6, 1e6) | st.floats(allow_nan=True) | st.sampled_from([0.0, -0.0, 1e300, 5e-324])
+)
 HITS = st.lists(st.tuples(NAMES, SCORES), max_size=4, unique_by=lambda hit: hit[0])
 
 
@@ -28,7 +34,10 @@ HITS = st.lists(st.tuples(NAMES, SCORES), max_size=4, unique_by=lambda hit: hit[
 )
 def test_runs(tmp_path_factory, queries, fmt, name, tag):
     path = tmp_path_factory.mktemp('runs') / name
-    run = {qid: Ranking([docid for docid, _ in hits], [score for _, score in hits]) for qid, hits in queries.items()}
+    run = {
+        qid: Ranking([docid for docid, _ in hits], [score for _, score in hits])
+        for qid, hits in queries.items()
+    }
     try:
         write_run(path, run, fmt, tag or 'tag')
     except InputError:
@@ -44,7 +53,9 @@ def test_runs(tmp_path_factory, queries, fmt, name, tag):
         if fmt == 'trec':
             assert found[qid].scores == tuple(strictly_decreasing(ranked.scores))
         else:
-            assert found[qid].scores == tuple(1 / place for place in range(1, len(ranked.docids) + 1))
+            assert found[qid].scores == tuple(
+                1 / place for place in range(1, len(ranked.docids) + 1)
+            )
 
 
 @settings(max_examples=100)
@@ -54,16 +65,27 @@ def test_saved_scores(tmp_path_factory, queries):
     draw = np.random.default_rng(0)
     kept = [
         SavedScores(
-            f'q{number}', text, tuple(f'{text}{place}' for place in range(4)), draw.normal(size=scored),
-            draw.permutation(4)[:compared].astype(np.int64), draw.normal(size=(compared, compared)),
+            f'q{number}',
+            text,
+            tuple(f'{text}{place}' for place in range(4)),
+            draw.normal(size=scored),
+            draw.permutation(4)[:compared].astype(np.int64),
+            draw.normal(size=(compared, compared)),
         )
         for number, (text, scored, compared) in enumerate(queries)
-    ]  # fmt: skip
-    about = {'costs': [{'stage': 'm', 'seconds': 0.5, 'inferences': 2}], 'k1': 4, 'passages': None, 'fields': ['a']}
+    ]
+    about = {
+        'costs': [{'stage': 'm', 'seconds': 0.5, 'inferences': 2}],
+        'k1': 4,
+        'passages': None,
+        'fields': ['a'],
+    }
     write_saved_scores(path, kept, about)
     found, said = read_saved_scores(path)
     assert said == about
-    assert [(own.qid, own.query, own.docids) for own in found] == [(own.qid, own.query, own.docids) for own in kept]
+    assert [(own.qid, own.query, own.docids) for own in found] == [
+        (own.qid, own.query, own.docids) for own in kept
+    ]
     for own, other in zip(found, kept, strict=True):
         np.testing.assert_array_equal(own.scores, other.scores)
         np.testing.assert_array_equal(own.members, other.members)
@@ -80,11 +102,17 @@ def test_provenance(tmp_path):
     with open(tmp_path / 'p.tsv', encoding='utf-8', newline='\n') as stream:
         rows = list(csv.DictReader(stream, delimiter='\t', quoting=csv.QUOTE_NONE))
     assert [(row['qid'], row['docid'], row['rank'], row['a'], row['b']) for row in rows] == [
-        ('q"1', docid, str(rank), str(rank), {4: '2', 5: '1'}.get(rank, '')) for rank, docid in enumerate(names, 1)
+        ('q"1', docid, str(rank), str(rank), {4: '2', 5: '1'}.get(rank, ''))
+        for rank, docid in enumerate(names, 1)
     ]
     lines = (tmp_path / 'p.jsonl').read_text(encoding='utf-8').split('\n')[:-1]
     assert [json.loads(line)['docid'] for line in lines] == names
-    assert json.loads(lines[4]) == {'qid': 'q"1', 'docid': 'ü', 'rank': 5, 'ranks': {'a': 5, 'b': 1}}
+    assert json.loads(lines[4]) == {
+        'qid': 'q"1',
+        'docid': 'ü',
+        'rank': 5,
+        'ranks': {'a': 5, 'b': 1},
+    }
 
 
 def test_topics_of_folds(tmp_path):

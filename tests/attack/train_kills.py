@@ -1,4 +1,5 @@
-"""Kills a training at every kill point, resumes it, and compares with one that was never stopped: run by a test.
+"""Kills a training at every kill point, resumes it, and compares with one that was never stopped:
+run by a test.
 
 python train_kills.py FOLDER RECIPE SCENARIO EVERY    -> {"points": …, "killed": …, "failures": […]}
 """
@@ -37,7 +38,8 @@ def imports() -> None:
 
 def main(folder: Path, recipe_file: str, scenario: str, every: int) -> None:
     imports()
-    gc.freeze()  # the Trainer collects garbage at its start, which takes a second with all that is imported
+    # the Trainer collects garbage at its start, which takes a second with all that is imported
+    gc.freeze()
     kill_at.native(safetensors.torch, 'save_file', 1)
     kill_at.native(torch, 'save', 1)
     recipe = read_recipe(recipe_file)
@@ -70,13 +72,21 @@ def main(folder: Path, recipe_file: str, scenario: str, every: int) -> None:
             failures.append(f'{what}: not killed, status {ended.status}: {ended.output[-500:]}')
             continue
         work = place / 'out.training'
-        resumable = work.is_dir() or ((place / 'out/README.md').is_file() and scenario != 'overwrite')
-        go_on = (lambda: train(recipe, place / 'out', device='cpu', resume=True)) if resumable else begin
+        resumable = work.is_dir() or (
+            (place / 'out/README.md').is_file() and scenario != 'overwrite'
+        )
+        go_on = (
+            (lambda: train(recipe, place / 'out', device='cpu', resume=True))
+            if resumable
+            else begin
+        )
         resumed = kill_at.run(go_on, place)
         if resumed.status:
             failures.append(f'{what}: not resumed: {resumed.output[-500:]}')
         elif (found := kill_at.tree(place)) != expected:
-            names = sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
+            names = sorted(
+                name for name in {*found, *expected} if found.get(name) != expected.get(name)
+            )
             failures.append(f'{what}: other bytes in {names}')
     print(json.dumps({'points': len(whole.points), 'killed': len(numbers), 'failures': failures}))
 

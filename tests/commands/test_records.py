@@ -21,7 +21,9 @@ from pyserini_repbert.record import read_record, record_path
 
 @pytest.fixture
 def made(tmp_path, monkeypatch, tiny_checkpoint, cross_encoder_folder, corpus_file):
-    """A folder with a corpus, topics and checkpoints, and in it the index `dense` and the run `first.txt`."""
+    """A folder with a corpus, topics and checkpoints, and in it the index `dense` and the run
+    `first.txt`.
+    """
     monkeypatch.chdir(tmp_path)
     tiny_checkpoint()
     cross_encoder_folder(name='mono')
@@ -42,7 +44,10 @@ def sha256(path):
 
 def test_a_search_says_what_it_did(made):
     found = json.loads((made / 'first.txt.record.json').read_text())
-    words = 'python -m pyserini_repbert.search --index dense --topics topics.tsv --hits 9 --output first.txt'
+    words = (
+        'python -m pyserini_repbert.search --index dense --topics topics.tsv --hits 9 '
+        '--output first.txt'
+    )
     assert found['command'] == words.split()
     assert found['output'] == sha256(made / 'first.txt')
     (model,) = found['models']
@@ -59,7 +64,10 @@ def test_a_search_says_what_it_did(made):
 
 def test_precision_is_what_was_used(made, native_bfloat16):
     native_bfloat16(True)
-    rerank_line = '--run first.txt --topics topics.tsv --corpus passages.jsonl --reranker mono@3 --output out.txt'
+    rerank_line = (
+        '--run first.txt --topics topics.tsv --corpus passages.jsonl --reranker mono@3 '
+        '--output out.txt'
+    )
     call(rerank, f'{rerank_line} --precision auto')
     found = read_record('out.txt')
     assert [(model.name, model.precision) for model in found.models] == [('mono', 'bfloat16')]
@@ -90,9 +98,12 @@ def test_an_index_of_parts_has_the_record_of_an_encoding(made):
     for number in (0, 1):
         call(encode, f'{asked} parts --shard {number}/2 --quiet')
     call(encode, '--output parts --finish --quiet')
-    parts, whole = read_record('parts'), read_record('dense2')
+    parts = read_record('parts')
+    whole = read_record('dense2')
     assert parts.models == whole.models and parts.settings == whole.settings
-    assert [(own.role, own.sha256) for own in parts.inputs] == [(own.role, own.sha256) for own in whole.inputs]
+    assert [(own.role, own.sha256) for own in parts.inputs] == [
+        (own.role, own.sha256) for own in whole.inputs
+    ]
     assert recorded_passages('parts') == Passages('passages.jsonl', None, 'auto', ())
 
 
@@ -120,8 +131,16 @@ def test_a_run_written_anew_has_no_record(made, capsys):
     run = made / 'first.txt'
     run.write_text(run.read_text().replace('first', 'other'))
     assert read_record(run) is None
-    assert command.run(rerank, '--run first.txt --topics topics.tsv --reranker mono@5 --output out.txt'.split()) == 2
-    assert 'first.txt has no record that says where its passages are: give --corpus' in capsys.readouterr().err
+    assert (
+        command.run(
+            rerank, '--run first.txt --topics topics.tsv --reranker mono@5 --output out.txt'.split()
+        )
+        == 2
+    )
+    assert (
+        'first.txt has no record that says where its passages are: give --corpus'
+        in capsys.readouterr().err
+    )
     assert not list(made.glob('out.txt*'))
 
 
@@ -135,7 +154,12 @@ def test_a_damaged_record_is_named(made, content, capsys):
 @pytest.mark.parametrize('output', ['/dev/stdout', '/dev/fd/1'])
 def test_standard_output_has_no_record(output, made):
     """Neither a pipe nor, with `>> FILE`, a file; what was in that file before stays in it."""
-    words = [sys.executable, '-m', *'pyserini_repbert.fusion --runs first.txt --quiet --output'.split(), output]
+    words = [
+        sys.executable,
+        '-m',
+        *'pyserini_repbert.fusion --runs first.txt --quiet --output'.split(),
+        output,
+    ]
     try:
         piped = subprocess.run(words, capture_output=True, text=True, check=True).stdout
         (made / 'out.txt').write_text('before\n')

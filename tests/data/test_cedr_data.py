@@ -7,7 +7,9 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Query
 
 QUERIES = 'query\t301\tInternational Organized Crime\nquery\t302\t\nquery\t303\tHubble\tTelescope\n'
-DOCUMENTS = 'doc\tFT934-7698\tcurbing population growth\ndoc\tLA032990-0138\tcurb construction — citywide\n'
+DOCUMENTS = (
+    'doc\tFT934-7698\tcurbing population growth\ndoc\tLA032990-0138\tcurb construction — citywide\n'
+)
 
 
 def test_topics_of_a_data_file(tmp_path):
@@ -32,7 +34,10 @@ def test_corpus_of_a_data_file(tmp_path):
         Passage('FT934-7698', 'curbing population growth'),
         Passage('LA032990-0138', 'curb construction — citywide'),
     ]
-    assert CorpusTexts(corpus, ['FT934-7698']).texts(['FT934-7698', 'x']) == ['curbing population growth', None]
+    assert CorpusTexts(corpus, ['FT934-7698']).texts(['FT934-7698', 'x']) == [
+        'curbing population growth',
+        None,
+    ]
     (tmp_path / 'g.tsv').write_text(DOCUMENTS + 'no type\n')
     with pytest.raises(InputError, match=r'g.tsv:3: expected'):
         list(open_corpus(tmp_path / 'g.tsv'))

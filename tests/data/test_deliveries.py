@@ -42,14 +42,19 @@ def compressed(content):
 
 @pytest.mark.jvm
 def test_packed_files_beside_java(tmp_path):
-    """Java leaves the main thread less stack than unpacking takes; a process of its own, for it would end."""
+    """Java leaves the main thread less stack than unpacking takes; a process of its own, for it
+    would end.
+    """
     (tmp_path / 'ft911_1.z').write_bytes(compressed(FT.encode('latin-1')))
     code = (
         'import sys; from pathlib import Path; from pyserini_repbert.lucene.jvm import java_class; '
-        'from pyserini_repbert.data.passages import corpus_of_files; java_class("java.util.ArrayList"); '
+        'from pyserini_repbert.data.passages import corpus_of_files; '
+        'java_class("java.util.ArrayList"); '
         'print([own.docid for own in corpus_of_files(Path(sys.argv[1]), on_error="skip")])'
     )
-    done = subprocess.run([sys.executable, '-c', code, str(tmp_path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, '-c', code, str(tmp_path)], capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout.strip()) == (0, "['FT911-1']"), done.stderr
 
 
@@ -93,18 +98,26 @@ def warc(version, pages):
     writer = WARCWriter(made, gzip=True, warc_version=version)
     writer.write_record(writer.create_warcinfo_record('00.warc.gz', {'software': 'Nutch'}))
     for docid, body in pages.items():
-        headers = StatusAndHeaders('200 OK', [('Content-Type', 'text/html; charset=iso-8859-1')], protocol='HTTP/1.1')
+        headers = StatusAndHeaders(
+            '200 OK', [('Content-Type', 'text/html; charset=iso-8859-1')], protocol='HTTP/1.1'
+        )
         record = writer.create_warc_record(
-            f'http://example.org/{docid}', 'response', payload=io.BytesIO(body), http_headers=headers,
+            f'http://example.org/{docid}',
+            'response',
+            payload=io.BytesIO(body),
+            http_headers=headers,
             warc_headers_dict={'WARC-TREC-ID': docid},
-        )  # fmt: skip
+        )
         writer.write_record(record)
     return made.getvalue()
 
 
 @pytest.mark.parametrize('version', ['0.18', '1.0'])
 def test_clueweb_as_delivered(tmp_path, version):
-    page = '<html><head><title>T&amp;A</title><script>var a = "<b>";</script></head><body>caf\xe9<br>x</body></html>'
+    page = (
+        '<html><head><title>T&amp;A</title><script>var a = '
+        '"<b>";</script></head><body>caf\xe9<br>x</body></html>'
+    )
     folder = tmp_path / 'ClueWeb09_English_1' / 'en0000'
     folder.mkdir(parents=True)
     packed = warc(version, {'clueweb09-en0000-00-00000': page.encode('latin-1')})
@@ -118,24 +131,49 @@ def test_clueweb_as_delivered(tmp_path, version):
 
 def test_topics_of_the_web_tracks(tmp_path):
     path = tmp_path / 'topics.web.txt'
-    year = '<webtrack2012>\n  <topic number="{}" type="faceted">\n    <query>{}</query>\n    <description/>\n'
-    subtopic = '    <subtopic number="1" type="inf">\n      A subtopic\n    </subtopic>\n  </topic>\n</webtrack2012>\n'
-    path.write_text(year.format(151, '403b') + subtopic + year.format(201, 'a &amp; b') + subtopic, encoding='utf-8')
-    assert [(query.qid, query.text) for query in read_topics(path)] == [('151', '403b'), ('201', 'a & b')]
-    path.write_text('<webtrack2012>\n<topic number="1"><description>x</description></topic>\n', encoding='utf-8')
+    year = (
+        '<webtrack2012>\n  <topic number="{}" type="faceted">\n    <query>{}</query>\n    '
+        '<description/>\n'
+    )
+    subtopic = (
+        '    <subtopic number="1" type="inf">\n      A subtopic\n    </subtopic>\n  '
+        '</topic>\n</webtrack2012>\n'
+    )
+    path.write_text(
+        year.format(151, '403b') + subtopic + year.format(201, 'a &amp; b') + subtopic,
+        encoding='utf-8',
+    )
+    assert [(query.qid, query.text) for query in read_topics(path)] == [
+        ('151', '403b'),
+        ('201', 'a & b'),
+    ]
+    path.write_text(
+        '<webtrack2012>\n<topic number="1"><description>x</description></topic>\n', encoding='utf-8'
+    )
     with pytest.raises(InputError, match=r"web\.txt:2: topic '1' has no <query>"):
         read_topics(path)
-    path.write_text('<topic number="1"><query>x</query></topic>\n<topik number="2"><query>y</query></topik>\n')
-    with pytest.raises(InputError, match=r"web\.txt:1: topic '1' has no <query> … </query>, or several"):
+    path.write_text(
+        '<topic number="1"><query>x</query></topic>\n<topik number="2"><query>y</query></topik>\n'
+    )
+    with pytest.raises(
+        InputError, match=r"web\.txt:1: topic '1' has no <query> … </query>, or several"
+    ):
         read_topics(path)
 
 
 def test_topics_of_trec_car(tmp_path):
     path = tmp_path / 'topics.car.txt'
-    path.write_text('enwiki:Aftertaste\nenwiki:Aftertaste/Aftertaste%20processing\n', encoding='utf-8')
+    path.write_text(
+        'enwiki:Aftertaste\nenwiki:Aftertaste/Aftertaste%20processing\n', encoding='utf-8'
+    )
     found = [(query.qid, query.text) for query in read_topics(path)]
     assert found[0] == ('enwiki:Aftertaste', 'Aftertaste')
-    assert found[1] == ('enwiki:Aftertaste/Aftertaste%20processing', 'Aftertaste/Aftertaste processing')
+    assert found[1] == (
+        'enwiki:Aftertaste/Aftertaste%20processing',
+        'Aftertaste/Aftertaste processing',
+    )
     path.write_text('enwiki:Aftertaste\nother\n', encoding='utf-8')
-    with pytest.raises(InputError, match=r"car\.txt:2: expected a heading that begins with 'enwiki:'"):
+    with pytest.raises(
+        InputError, match=r"car\.txt:2: expected a heading that begins with 'enwiki:'"
+    ):
         read_topics(path)

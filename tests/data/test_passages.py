@@ -23,7 +23,11 @@ def lines(*records):
 
 @pytest.mark.parametrize('name', ['c.jsonl', 'c.jsonl.gz', 'unknown'])
 def test_jsonl(tmp_path, name):
-    records = {'id': 1, 'contents': 'é one'}, {'_id': 'b', 'title': 'T', 'text': 'two'}, {'docid': 'c', 'text': 'x'}
+    records = (
+        {'id': 1, 'contents': 'é one'},
+        {'_id': 'b', 'title': 'T', 'text': 'two'},
+        {'docid': 'c', 'text': 'x'},
+    )
     found = corpus(tmp_path, lines(*records) + '\n', name)
     expected = [Passage('1', 'é one'), Passage('b', 'T two'), Passage('c', 'x')]
     assert list(found) == expected
@@ -45,8 +49,14 @@ def test_tsv(tmp_path):
 
 
 def test_trec(tmp_path):
-    content = '<DOC>\n<DOCNO> a </DOCNO>\n<TEXT>one <b>two</b>\nthree</TEXT>\n</DOC>\n<doc><docno>b</docno>x</doc>\n'
-    assert list(corpus(tmp_path, content, 'c.trec')) == [Passage('a', 'one two three'), Passage('b', 'x')]
+    content = (
+        '<DOC>\n<DOCNO> a </DOCNO>\n<TEXT>one '
+        '<b>two</b>\nthree</TEXT>\n</DOC>\n<doc><docno>b</docno>x</doc>\n'
+    )
+    assert list(corpus(tmp_path, content, 'c.trec')) == [
+        Passage('a', 'one two three'),
+        Passage('b', 'x'),
+    ]
 
 
 def test_html_folder_and_archive(tmp_path):
@@ -98,7 +108,13 @@ BAD = [
 
 @pytest.mark.parametrize(('line', 'message'), BAD)
 def test_bad_line_is_refused_or_skipped(tmp_path, caplog, line, message):
-    content = lines({'id': 'first', 'contents': 'x'}) + '\n' + line + '\n' + lines({'id': 'last', 'contents': 'x'})
+    content = (
+        lines({'id': 'first', 'contents': 'x'})
+        + '\n'
+        + line
+        + '\n'
+        + lines({'id': 'last', 'contents': 'x'})
+    )
     with pytest.raises(InputError, match=rf'corpus\.jsonl:3: .*{message}'):
         list(corpus(tmp_path, content))
     found = corpus(tmp_path, content, on_error='skip')
@@ -114,7 +130,11 @@ def test_empty_text_can_be_kept(tmp_path):
 
 @pytest.mark.parametrize(
     ('name', 'options', 'message'),
-    [('none', {}, 'does not exist'), ('', {}, 'holds no corpus files'), ('c.tsv', {'fmt': 'pdf'}, "'pdf' is unknown")],
+    [
+        ('none', {}, 'does not exist'),
+        ('', {}, 'holds no corpus files'),
+        ('c.tsv', {'fmt': 'pdf'}, "'pdf' is unknown"),
+    ],
 )
 def test_sources_that_cannot_be_opened(tmp_path, name, options, message):
     if name.endswith('.tsv'):

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.data import run_parser as run_blocks
-from pyserini_repbert.data.runs import RunFormat, ScatteredQueryError, iter_run, read_run, run_format, write_run
+from pyserini_repbert.data.runs import (
+    RunFormat,
+    ScatteredQueryError,
+    iter_run,
+    read_run,
+    run_format,
+    write_run,
+)
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Ranking
 
@@ -34,7 +41,9 @@ def test_msmarco_run_gets_reciprocal_scores(tmp_path, name, base):
     }
 
 
-@pytest.mark.parametrize(('content', 'expected'), [(TREC, RunFormat.TREC), ('\n' + MSMARCO, RunFormat.MSMARCO)])
+@pytest.mark.parametrize(
+    ('content', 'expected'), [(TREC, RunFormat.TREC), ('\n' + MSMARCO, RunFormat.MSMARCO)]
+)
 def test_format_of_a_file(tmp_path, content, expected):
     assert run_format(written(tmp_path, content)) is expected
 
@@ -47,7 +56,9 @@ def test_lines_in_any_order(tmp_path):
 
 
 def test_score_counts_not_rank_and_ties_go_by_docid(tmp_path):
-    run = read_run(written(tmp_path, 'q Q0 d1 1 1.0 t\nq Q0 d3 2 2.0 t\nq Q0 d2 3 2.0 t\nq Q0 d10 4 2.0 t\n'))
+    run = read_run(
+        written(tmp_path, 'q Q0 d1 1 1.0 t\nq Q0 d3 2 2.0 t\nq Q0 d2 3 2.0 t\nq Q0 d10 4 2.0 t\n')
+    )
     assert run == {'q': Ranking(['d10', 'd2', 'd3', 'd1'], [2.0, 2.0, 2.0, 1.0])}
 
 
@@ -96,13 +107,20 @@ def test_odd_spacing_is_read_alike(tmp_path):
 def test_unicode_names(tmp_path):
     content = 'ü Q0 文書\u00a01 1 2.0 t\nü Q0 é 2 1.0 t\nz\u2028 Q0 x\x1cy 1 1.0 t\n'
     run = read_run(written(tmp_path, content))
-    assert run == {'ü': Ranking(['文書\u00a01', 'é'], [2.0, 1.0]), 'z\u2028': Ranking(['x\x1cy'], [1.0])}
+    assert run == {
+        'ü': Ranking(['文書\u00a01', 'é'], [2.0, 1.0]),
+        'z\u2028': Ranking(['x\x1cy'], [1.0]),
+    }
     write_run(tmp_path / 'again', run)
     assert read_run(tmp_path / 'again') == run
 
 
 def test_queries_across_blocks(tmp_path, monkeypatch):
-    content = ''.join(f'{qid}\t{"d" * (rank % 5 + 1)}{rank}\t{rank}\n' for qid in ('1', '12') for rank in range(1, 60))
+    content = ''.join(
+        f'{qid}\t{"d" * (rank % 5 + 1)}{rank}\t{rank}\n'
+        for qid in ('1', '12')
+        for rank in range(1, 60)
+    )
     path = written(tmp_path, content)
     whole = read_run(path)
     monkeypatch.setattr(run_blocks.line_blocks, '__defaults__', (50,))
@@ -123,7 +141,9 @@ def test_both_ways_of_reading_a_block_agree(data, trec):
         rank = str(data.draw(st.integers(0, 10**10)))
         score = repr(data.draw(st.floats(allow_nan=False, allow_infinity=False)))
         values = [qid, 'Q0', docid, rank, score, 'tag'] if trec else [qid, docid, rank]
-        lines.append(''.join(value + data.draw(spaces) for value in values[:-1]) + values[-1] + '\n')
+        lines.append(
+            ''.join(value + data.draw(spaces) for value in values[:-1]) + values[-1] + '\n'
+        )
     block = ''.join(lines).encode()
     columns = 6 if trec else 3
     fast = run_blocks.parse_block('x', 1, block, columns)
@@ -161,11 +181,15 @@ def test_malformed_line_is_named(tmp_path, columns, line, place, monkeypatch):
 
 @pytest.mark.parametrize('content', ['a b\n', 'a b c d\n', '\n\nonly\n'])
 def test_a_first_line_in_neither_format(tmp_path, content):
-    with pytest.raises(InputError, match=r"expected 'qid Q0 docid rank score tag' or 'qid docid rank'"):
+    with pytest.raises(
+        InputError, match=r"expected 'qid Q0 docid rank score tag' or 'qid docid rank'"
+    ):
         read_run(written(tmp_path, content))
 
 
-@pytest.mark.parametrize('content', [MSMARCO + 'q2 x 2\nq1 d1 7\n', TREC + 'q2 Q0 x 2 -3 t\nq1 Q0 d1 9 0.1 t\n'])
+@pytest.mark.parametrize(
+    'content', [MSMARCO + 'q2 x 2\nq1 d1 7\n', TREC + 'q2 Q0 x 2 -3 t\nq1 Q0 d1 9 0.1 t\n']
+)
 def test_duplicate_is_named(tmp_path, content):
     with pytest.raises(InputError, match=r"run\.txt: document 'd1' occurs twice for query 'q1'"):
         read_run(written(tmp_path, content))

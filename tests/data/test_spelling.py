@@ -8,12 +8,18 @@ from pyserini_repbert.data.passages import mended
 
 WRITTEN = [
     ("`` Time flies , '' he said .", '"Time flies," he said.'),
-    ("The moon ( a satellite ) does n't shine ; it 's lit .", "The moon (a satellite) doesn't shine; it's lit."),
+    (
+        "The moon ( a satellite ) does n't shine ; it 's lit .",
+        "The moon (a satellite) doesn't shine; it's lit.",
+    ),
     ('the Anglo - Saxon king -LRB- 871 -RRB- , Alfred', 'the Anglo-Saxon king (871), Alfred'),
     ("the dogs ' owners", "the dogs' owners"),
     ('1939 -- 1945', '1939 – 1945'),
     ('won the prize twice -- in 1956 and 1972 .', 'won the prize twice – in 1956 and 1972.'),
-    ('( / beɪˈdʒɪŋ / ; Mandarin : ( listen ) ) , formerly', '(/ beɪˈdʒɪŋ /; Mandarin: (listen)), formerly'),
+    (
+        '( / beɪˈdʒɪŋ / ; Mandarin : ( listen ) ) , formerly',
+        '(/ beɪˈdʒɪŋ /; Mandarin: (listen)), formerly',
+    ),
 ]
 AS_THEY_ARE = ['Nothing to mend (really): "quoted", 5% of 10 - 3.', '', '東京 é 😀']
 

@@ -25,12 +25,23 @@ def test_gz(tmp_path):
 
 
 def test_json_lines(tmp_path):
-    content = '{"id": 7, "text": "seven "}\n{"qid": "q8", "title": "eight"}\n{"_id": "9", "query": ""}\n'
+    content = (
+        '{"id": 7, "text": "seven "}\n{"qid": "q8", "title": "eight"}\n{"_id": "9", "query": ""}\n'
+    )
     assert topics(tmp_path, content) == [Query('7', 'seven'), Query('q8', 'eight'), Query('9', '')]
 
 
 @pytest.mark.parametrize(
-    'line', ['{"id": 1}', '{"text": "x"}', '{"id": 1, "text": null}', '{"id": null, "text": "x"}', '7', '[1]', '{']
+    'line',
+    [
+        '{"id": 1}',
+        '{"text": "x"}',
+        '{"id": 1, "text": null}',
+        '{"id": null, "text": "x"}',
+        '7',
+        '[1]',
+        '{',
+    ],
 )
 def test_json_line_without_id_or_text(tmp_path, line):
     with pytest.raises(InputError, match=r"topics:2: expected a JSON object with 'id' and 'text'"):
@@ -39,16 +50,26 @@ def test_json_line_without_id_or_text(tmp_path, line):
 
 def test_trec_with_and_without_closing_tags(tmp_path):
     classic = (
-        '<top>\n<num> Number: 301 \n<title> Topic: International\nOrganized Crime\n<desc> Description:\nno\n</top>\n'
+        '<top>\n<num> Number: 301 \n<title> Topic: International\nOrganized Crime\n<desc> '
+        'Description:\nno\n</top>\n'
         '<top>\n<num> Number: 302\n<title> Polio 2 < 3\n<desc> no\n'
     )
-    assert topics(tmp_path, classic) == [Query('301', 'International Organized Crime'), Query('302', 'Polio 2 < 3')]
-    closed = '<xml>\n<top><num>1</num><title>a  b</title></top>\n<TOP>\n<NUM>2</NUM>\n<title></title>\n</TOP></xml>\n'
+    assert topics(tmp_path, classic) == [
+        Query('301', 'International Organized Crime'),
+        Query('302', 'Polio 2 < 3'),
+    ]
+    closed = (
+        '<xml>\n<top><num>1</num><title>a  '
+        'b</title></top>\n<TOP>\n<NUM>2</NUM>\n<title></title>\n</TOP></xml>\n'
+    )
     assert topics(tmp_path, closed) == [Query('1', 'a b'), Query('2', '')]
 
 
 def test_documents_as_topics(tmp_path):
-    content = '<DOC>\n<DOCNO> 1 </DOCNO>\n\n Time\nSharing, <b>IBM</b>?\n</DOC>\n\n<DOC>\n<DOCNO>2</DOCNO>\nx\n</DOC>\n'
+    content = (
+        '<DOC>\n<DOCNO> 1 </DOCNO>\n\n Time\nSharing, '
+        '<b>IBM</b>?\n</DOC>\n\n<DOC>\n<DOCNO>2</DOCNO>\nx\n</DOC>\n'
+    )
     assert topics(tmp_path, content) == [Query('1', 'Time Sharing, IBM ?'), Query('2', 'x')]
 
 
@@ -72,14 +93,22 @@ def test_malformed_topics(tmp_path, content, message):
 
 def test_formats_by_pyserinis_names(tmp_path):
     path = tmp_path / 'topics.jsonl'
-    path.write_text('{"id": "1", "input": "who met [START_ENT] Ada [END_ENT] first", "query": "x", "text": "y"}\n')
+    path.write_text(
+        '{"id": "1", "input": "who met [START_ENT] Ada [END_ENT] first", "query": "x", "text": '
+        '"y"}\n'
+    )
     assert read_topics(path) == [Query('1', 'y')]
     assert load_topics(str(path), 'kilt') == [Query('1', 'who met  Ada  first')]
     assert load_topics(str(path), 'raw_jsonl') == [Query('1', 'x')]
     path.write_text('{"query_id": 7, "text": "y"}\n')
-    with pytest.raises(InputError, match=r"topics.jsonl:1: expected a JSON object with 'id' and 'input', .*no 'input'"):
+    with pytest.raises(
+        InputError,
+        match=r"topics.jsonl:1: expected a JSON object with 'id' and 'input', .*no 'input'",
+    ):
         read_topics(path, 'kilt')
-    with pytest.raises(InputError, match="there is no topics file 'nowhere', which format 'kilt' is of"):
+    with pytest.raises(
+        InputError, match="there is no topics file 'nowhere', which format 'kilt' is of"
+    ):
         load_topics('nowhere', 'kilt')
 
 

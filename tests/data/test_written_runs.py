@@ -26,7 +26,10 @@ def test_write_trec(tmp_path):
     run = {'b': Ranking(['x', 'y', 'z'], [2.0, 2.0, 0.5]), 'none': Ranking([], [])}
     run['a'] = Ranking(['x'], [-1e-9])
     write_run(tmp_path / 'out', run, tag='100%')
-    expected = 'b Q0 x 1 2.000000 100%\nb Q0 y 2 1.999999 100%\nb Q0 z 3 0.500000 100%\na Q0 x 1 0.000000 100%\n'
+    expected = (
+        'b Q0 x 1 2.000000 100%\nb Q0 y 2 1.999999 100%\nb Q0 z 3 0.500000 100%\na Q0 x 1 '
+        '0.000000 100%\n'
+    )
     assert (tmp_path / 'out').read_text() == expected
 
 
@@ -64,14 +67,18 @@ def test_round_trip_keeps_the_order(tmp_path_factory, fmt, ranks, scores):
     assert read_run(path)['q'].docids == tuple(ranks)
 
 
-@pytest.mark.parametrize(('path', 'tag'), [('a/dl19.bm25.txt.gz', 'dl19.bm25'), ('x y.tsv', 'x_y'), ('.run', 'run')])
+@pytest.mark.parametrize(
+    ('path', 'tag'), [('a/dl19.bm25.txt.gz', 'dl19.bm25'), ('x y.tsv', 'x_y'), ('.run', 'run')]
+)
 def test_default_tag(path, tag):
     assert default_tag(path) == tag
 
 
 @given(
     st.lists(
-        st.floats(-20, 20) | st.floats(-1e9, 1e9) | st.sampled_from([15.999999, 16.0, 30.25, 0.1, 700.0, -700.0]),
+        st.floats(-20, 20)
+        | st.floats(-1e9, 1e9)
+        | st.sampled_from([15.999999, 16.0, 30.25, 0.1, 700.0, -700.0]),
         max_size=60,
     )
 )
@@ -82,12 +89,16 @@ def test_written_scores_strictly_decrease(scores):
     assert result == strictly_decreasing(scores)
     single = np.array(result, dtype=np.float32)
     assert (np.diff(single) < 0).all()
-    assert all(new <= old + 1e-6 * max(1, abs(old)) for new, old in zip(result, scores, strict=True))
+    assert all(
+        new <= old + 1e-6 * max(1, abs(old)) for new, old in zip(result, scores, strict=True)
+    )
 
 
 @given(st.lists(st.floats(-10, 10), max_size=30), st.floats(100, 1000))
 def test_small_and_large_scores_change_as_little_as_needed(scores, large):
-    """Against the plain definition: one value after the other, each just below the last where it has to be."""
+    """Against the plain definition: one value after the other, each just below the last where it
+    has to be.
+    """
     for values in (sorted(scores, reverse=True), sorted([large, *scores, *scores], reverse=True)):
         expected: list[float] = []
         for value in values:
@@ -103,7 +114,10 @@ def test_small_and_large_scores_change_as_little_as_needed(scores, large):
 def test_ties_are_restored_from_what_was_written(numbers, scale):
     scores = sorted((number * scale for number in [*numbers, *numbers[:9]]), reverse=True)
     restored = ties_restored(strictly_decreasing(scores))
-    equal = [[after == before for before, after in itertools.pairwise(values)] for values in (scores, restored)]
+    equal = [
+        [after == before for before, after in itertools.pairwise(values)]
+        for values in (scores, restored)
+    ]
     assert equal[0] == equal[1]
     assert restored == sorted(restored, reverse=True)
 

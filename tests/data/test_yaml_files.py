@@ -43,7 +43,15 @@ def test_values_and_lines(written):
         'on': {'steps': '3e-6', 1: 'x'},
         'same': {'run': 'other.txt'},
     }
-    keys = [(), ('name',), ('data',), ('data', 0, 'fields'), ('data', 1, 'run'), ('on', 'steps'), ('on', 1)]
+    keys = [
+        (),
+        ('name',),
+        ('data',),
+        ('data', 0, 'fields'),
+        ('data', 1, 'run'),
+        ('on', 'steps'),
+        ('on', 1),
+    ]
     assert [found.line(*key) for key in keys] == [2, 2, 3, 5, 7, 8, 8]
     assert found.line('data', 1, 'none', 'below') == 6  # the nearest around it
     assert (found.line('data', 7), found.line('none')) == (3, 2)
@@ -71,7 +79,10 @@ REFUSED = [
     ('a: 1\nb: *none', r":2: not YAML: found undefined alias 'none'"),
     ('a: 1\n---\nb: 2', r':2: not YAML: but found another document'),
     ('a: 1\nb: 2\na: 3', r":3: 'a' is there twice: remove one"),
-    ('a:\n- !!python/object/apply:os.system [x]', r':2: not YAML: could not determine a constructor for the tag'),
+    (
+        'a:\n- !!python/object/apply:os.system [x]',
+        r':2: not YAML: could not determine a constructor for the tag',
+    ),
     ('a: 1\nb: 2001-99-99', r":2: not YAML: '2001-99-99' is no timestamp"),
     ('a: ' + '9' * 5000, r":1: not YAML: '9+' is no int"),
     (CHAIN, rf':\d+: more than {MAX_DEPTH} values inside each other'),
@@ -90,7 +101,10 @@ def test_what_is_refused_names_file_and_line(written, content, message):
 
 
 def test_aliases_within_limits_are_taken(written):
-    assert read_yaml(written('a: &a [x, y]\nb: [' + '*a, ' * 1000 + ']')).value['b'] == [['x', 'y']] * 1000
+    assert (
+        read_yaml(written('a: &a [x, y]\nb: [' + '*a, ' * 1000 + ']')).value['b']
+        == [['x', 'y']] * 1000
+    )
 
 
 @settings(max_examples=200, deadline=None)

@@ -1,4 +1,6 @@
-"""One cache for all pages, so that the demo's indexes are built once; and a summary of what was run."""
+"""One cache for all pages, so that the demo's indexes are built once; and a summary of what was
+run.
+"""
 
 import shutil
 from functools import cache
@@ -14,13 +16,16 @@ _COUNTS = pytest.StashKey[Counts]()
 
 def pytest_addoption(parser):
     """Options of `pytest tests/docs`."""
-    parser.addoption('--doc-cache', type=Path, help='a cache folder to use again, instead of a new one')
+    parser.addoption(
+        '--doc-cache', type=Path, help='a cache folder to use again, instead of a new one'
+    )
     parser.addoption(
         '--rewrite-outputs',
         nargs='?',
         const='differing',
         choices=('differing', 'all'),
-        help="write outputs that do not agree into README and docs; 'all': those that agree, too, for their timings",
+        help="write outputs that do not agree into README and docs; 'all': those that agree, too, "
+        'for their timings',
     )
 
 
@@ -43,7 +48,9 @@ def doc_programs(tmp_path_factory, doc_cache):
 
 @pytest.fixture(scope='session')
 def copy_files(tmp_path_factory, doc_cache, doc_programs):
-    """Copies what a page begins with, the files of the page that its `<!-- files: PAGE -->` names, to a folder."""
+    """Copies what a page begins with, the files of the page that its `<!-- files: PAGE -->`
+    names, to a folder.
+    """
 
     @cache
     def files_of(path):
@@ -54,7 +61,9 @@ def copy_files(tmp_path_factory, doc_cache, doc_programs):
 
     def copy(page, folder):
         if (first := files_from(page)) is not None:
-            shutil.copytree(files_of(first), folder, ignore=shutil.ignore_patterns(*LINKED), dirs_exist_ok=True)
+            shutil.copytree(
+                files_of(first), folder, ignore=shutil.ignore_patterns(*LINKED), dirs_exist_ok=True
+            )
 
     return copy
 
@@ -72,7 +81,8 @@ def pytest_terminal_summary(terminalreporter, config):
         return
     terminalreporter.section('documentation')
     terminalreporter.write_line(
-        f'{counts.run} blocks run, {counts.compared} of them compared with the output that the page shows; '
+        f'{counts.run} blocks run, {counts.compared} of them compared with the output that the '
+        f'page shows; '
         f'{len(counts.not_run)} not run'
     )
     for line in counts.not_run:

@@ -1,9 +1,11 @@
 """The fenced blocks of a Markdown page, and what is to be done with each.
 
-- `sh`, `bash` and `python` blocks are run, in order; a `text` block right below one is its standard output.
+- `sh`, `bash` and `python` blocks are run, in order; a `text` block right below one is its standard
+  output.
 - A block with `title="NAME"` is the content of that file, for the blocks below it.
-- `<!-- not run: REASON -->` above a block says why it is not run, `<!-- fails -->` that it ends with an error (its
-  standard error is then the output), `<!-- numbers vary: REASON -->` above an output that numbers are not compared.
+- `<!-- not run: REASON -->` above a block says why it is not run, `<!-- fails -->` that it ends
+  with an error (its standard error is then the output), `<!-- numbers vary: REASON -->` above an
+  output that numbers are not compared.
 - `<!-- files: PAGE -->` says that the page begins with the files that another one leaves.
 - In an output, a line `…` stands for any lines.
 """
@@ -40,7 +42,9 @@ class Block:
 
 
 def blocks(path: Path) -> list[Block]:
-    """The fenced blocks of a page. ValueError where a fence is not closed or a reason is missing."""
+    """The fenced blocks of a page. ValueError where a fence is not closed or a reason is
+    missing.
+    """
     found: list[Block] = []
     tags: dict[str, str] = {}
     prose = True
@@ -60,17 +64,29 @@ def blocks(path: Path) -> list[Block]:
                 number += 1
             if number == len(lines):
                 raise ValueError(f'{path.name}:{start}: this block is not closed')
-            content = '\n'.join(text.removeprefix(opening['indent']) for text in lines[start:number])
+            content = '\n'.join(
+                text.removeprefix(opening['indent']) for text in lines[start:number]
+            )
             if opening['language'] == OUTPUT and content.strip() == '…':
                 raise ValueError(f'{path.name}:{start}: this output says nothing')
             title = _TITLE.search(opening['rest'])
             found.append(
-                Block(opening['language'], title[1] if title else '', content, start + 1, number + 1, tags, not prose)
+                Block(
+                    opening['language'],
+                    title[1] if title else '',
+                    content,
+                    start + 1,
+                    number + 1,
+                    tags,
+                    not prose,
+                )
             )
             number += 1
-            tags, prose = {}, False
+            tags = {}
+            prose = False
         elif line.strip():
-            tags, prose = {}, True
+            tags = {}
+            prose = True
     return found
 
 
@@ -88,5 +104,7 @@ def runs(block: Block) -> bool:
 def output_of(all_blocks: list[Block], place: int) -> Block | None:
     """The block that shows the output of the one at `place`, if there is one."""
     below = all_blocks[place + 1] if place + 1 < len(all_blocks) else None
-    shows = below is not None and below.language == OUTPUT and not below.title and below.directly_below
+    shows = (
+        below is not None and below.language == OUTPUT and not below.title and below.directly_below
+    )
     return below if shows else None

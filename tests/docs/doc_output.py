@@ -1,15 +1,22 @@
-"""Whether what a block printed is what its page shows: words exactly, decimals closely, timings not at all."""
+"""Whether what a block printed is what its page shows: words exactly, decimals closely, timings
+not at all.
+"""
 
 import re
 
-RELATIVE, ABSOLUTE = 0.005, 0.002
-_TIME = re.compile(r'\d[\d,.]*\s?(?:ms|µs|s|min|h|seconds|minutes|hours)\b|\d[\d,.]*(?=\s?(?:[\w-]+)?/s\b)')
+RELATIVE = 0.005
+ABSOLUTE = 0.002
+_TIME = re.compile(
+    r'\d[\d,.]*\s?(?:ms|µs|s|min|h|seconds|minutes|hours)\b|\d[\d,.]*(?=\s?(?:[\w-]+)?/s\b)'
+)
 _NUMBER = re.compile(r'(?<![\w.-])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])')
 _RULE = re.compile(r'(?<!\S)[-─=]{2,}:?(?!\S)')
 
 
 def agrees(shown: str, printed: str, numbers_vary: bool = False) -> bool:
-    """Whether an output agrees with the one that a page shows, in which a line `…` stands for any lines."""
+    """Whether an output agrees with the one that a page shows, in which a line `…` stands for
+    any lines.
+    """
     lines = _untimed(printed.strip('\n').split('\n'))
     parts: list[list[str]] = [[]]
     for line in _untimed(shown.strip('\n').split('\n')):
@@ -20,7 +27,9 @@ def agrees(shown: str, printed: str, numbers_vary: bool = False) -> bool:
 
     def fits(part: list[str], at: int) -> bool:
         own = lines[at : at + len(part)]
-        return len(own) == len(part) and all(map(lambda a, b: same_line(a, b, numbers_vary), part, own))
+        return len(own) == len(part) and all(
+            map(lambda a, b: same_line(a, b, numbers_vary), part, own)
+        )
 
     if len(parts) == 1:
         return len(lines) == len(parts[0]) and fits(parts[0], 0)
@@ -53,7 +62,9 @@ def _untimed(lines: list[str]) -> list[str]:
 
 
 def same_line(shown: str, printed: str, numbers_vary: bool = False) -> bool:
-    """Whether two lines agree but for timings, spaces, the last digits of decimals, and how long a rule is."""
+    """Whether two lines agree but for timings, spaces, the last digits of decimals, and how long
+    a rule is.
+    """
     words, numbers = _parts(shown)
     other_words, other_numbers = _parts(printed)
     if words != other_words or len(numbers) != len(other_numbers):
@@ -69,5 +80,6 @@ def _parts(line: str) -> tuple[str, list[str]]:
 def _close(one: str, other: str) -> bool:
     if '.' not in one and 'e' not in one:
         return one == other
-    a, b = float(one), float(other)
+    a = float(one)
+    b = float(other)
     return abs(a - b) <= max(RELATIVE * abs(a), ABSOLUTE if abs(a) > ABSOLUTE else abs(a))

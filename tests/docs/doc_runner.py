@@ -1,4 +1,6 @@
-"""Runs the blocks of a page: shell blocks in bash, Python blocks in one interpreter a page, all in a scratch folder."""
+"""Runs the blocks of a page: shell blocks in bash, Python blocks in one interpreter a page, all
+in a scratch folder.
+"""
 
 import json
 import os
@@ -55,8 +57,14 @@ class Failure:
 
 
 def environment(cache: Path, programs: Path | None = None) -> dict[str, str]:
-    """No downloads, caches of the tests' own, this checkout's package, `python` from the folder `programs`."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith('PYSERINI_REPBERT_')}
+    """No downloads, caches of the tests' own, this checkout's package, `python` from the folder
+    `programs`.
+    """
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith('PYSERINI_REPBERT_')
+    }
     first = [str(programs)] if programs else []
     return own | {
         'PATH': os.pathsep.join([*first, str(Path(sys.executable).parent), own.get('PATH', '')]),
@@ -79,8 +87,13 @@ class Page:
     programs : a folder with a program `python` that is to be used
     """
 
-    def __init__(self, path: Path, scratch: Path, cache: Path, programs: Path | None = None) -> None:
-        self.path, self.scratch, self.cache, self.programs = path, scratch, cache, programs
+    def __init__(
+        self, path: Path, scratch: Path, cache: Path, programs: Path | None = None
+    ) -> None:
+        self.path = path
+        self.scratch = scratch
+        self.cache = cache
+        self.programs = programs
         self.name = os.path.relpath(path, ROOT)
         self._python = str(programs / 'python') if programs else sys.executable
         self._environment = environment(cache, programs)
@@ -91,7 +104,8 @@ class Page:
     def run(self, counts: Counts, rewrite: str | None = None) -> list[Failure]:
         """Run the page.
 
-        With `rewrite`, what was printed replaces outputs: the 'differing' ones, or 'all' but those with a line `…`.
+        With `rewrite`, what was printed replaces outputs: the 'differing' ones, or 'all' but those
+        with a line `…`.
         """
         found = blocks(self.path)
         failures: list[Failure] = []
@@ -137,22 +151,37 @@ class Page:
         else:
             done = subprocess.run(
                 ['bash', '-e', '-u', '-o', 'pipefail', '-c', block.content],
-                cwd=self.scratch, env=self._environment, capture_output=True, text=True, timeout=TIME_LIMIT,
-            )  # fmt: skip
+                cwd=self.scratch,
+                env=self._environment,
+                capture_output=True,
+                text=True,
+                timeout=TIME_LIMIT,
+            )
             printed = done.stderr if fails else done.stdout
-            failed = f'status {done.returncode}\n{done.stdout}{done.stderr}' if done.returncode else ''
+            failed = (
+                f'status {done.returncode}\n{done.stdout}{done.stderr}' if done.returncode else ''
+            )
             if fails and 'Traceback' in done.stderr:
                 return '', f'fails with a traceback\n{done.stderr}'
         if bool(failed) != fails:
-            return '', f'was expected to fail:\n{block.content}' if fails else f'{block.content}\n{failed}'
+            return (
+                '',
+                f'was expected to fail:\n{block.content}'
+                if fails
+                else f'{block.content}\n{failed}',
+            )
         return self._without_places(printed), ''
 
     def _run_python(self, block: Block, where: str) -> tuple[str, str]:
         if self._interpreter is None:
             self._interpreter = subprocess.Popen(
-                [self._python, '-c', _INTERPRETER], cwd=self.scratch, env=self._environment,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            )  # fmt: skip
+                [self._python, '-c', _INTERPRETER],
+                cwd=self.scratch,
+                env=self._environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
         assert self._interpreter.stdin is not None and self._interpreter.stdout is not None
         print(json.dumps([where, block.content]), file=self._interpreter.stdin, flush=True)
         printed, failed = json.loads(self._interpreter.stdout.readline())
@@ -161,9 +190,11 @@ class Page:
     def _without_places(self, printed: str) -> str:
         """What was printed, without the folders of this machine."""
         shorter = {
-            f'{self.scratch}/': '', str(self.cache): '~/.cache/pyserini_repbert', f'{ROOT}/': '',
+            f'{self.scratch}/': '',
+            str(self.cache): '~/.cache/pyserini_repbert',
+            f'{ROOT}/': '',
             f'{Path(sys.prefix)}/': '.venv/',
-        }  # fmt: skip
+        }
         for folder, short in shorter.items():
             printed = printed.replace(folder, short)
         return '\n'.join(line.rstrip() for line in printed.split('\n'))

@@ -1,7 +1,9 @@
-"""A server that starts `python -m …` and `python -c …` by forking a process that has imported PyTorch already.
+"""A server that starts `python -m …` and `python -c …` by forking a process that has imported
+PyTorch already.
 
-A page's commands would else spend most of their time on that import. Only libraries are imported beforehand, nothing of
-this package. `install` puts a program `python` into a folder that goes to the front of PATH.
+A page's commands would else spend most of their time on that import. Only libraries are imported
+beforehand, nothing of this package. `install` puts a program `python` into a folder that goes to
+the front of PATH.
 """
 
 import contextlib
@@ -17,7 +19,17 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-LIBRARIES = ('numpy', 'torch', 'safetensors.torch', 'tokenizers', 'transformers', 'peft', 'ir_measures', 'yaml', 'tqdm')
+LIBRARIES = (
+    'numpy',
+    'torch',
+    'safetensors.torch',
+    'tokenizers',
+    'transformers',
+    'peft',
+    'ir_measures',
+    'yaml',
+    'tqdm',
+)
 _CLIENT = """#!{python} -IS
 import json, os, socket, sys
 if sys.argv[1:2] not in (['-m'], ['-c']):
@@ -27,19 +39,26 @@ connection.connect({address!r})
 request = json.dumps({{'arguments': sys.argv[1:], 'folder': os.getcwd(), 'environment': dict(os.environ)}})
 socket.send_fds(connection, [request.encode()], [0, 1, 2])
 sys.exit(int(connection.recv(16) or b'1'))
-"""
+"""  # noqa: E501
 
 
 def install(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start the server, and write the program `folder/python` that asks it. The caller ends the process."""
+    """Start the server, and write the program `folder/python` that asks it.
+
+    The caller ends the process.
+    """
     address = folder / 'socket'
     program = folder / 'python'
-    program.write_text(_CLIENT.format(python=sys.executable, address=str(address)), encoding='utf-8')
+    program.write_text(
+        _CLIENT.format(python=sys.executable, address=str(address)), encoding='utf-8'
+    )
     program.chmod(0o755)
     server = subprocess.Popen([sys.executable, __file__, str(address)], env=dict(environment))
     while not address.exists():
         if server.poll() is not None:
-            raise RuntimeError(f'the server of the documentation tests ended with status {server.returncode}')
+            raise RuntimeError(
+                f'the server of the documentation tests ended with status {server.returncode}'
+            )
         time.sleep(0.1)
     return server
 
@@ -73,7 +92,9 @@ def serve(address: str) -> None:
 
 
 def _run(request: Mapping[str, object], descriptors: list[int]) -> None:
-    """What `python` with these arguments would do, in this process; it ends by SystemExit, as a script does."""
+    """What `python` with these arguments would do, in this process; it ends by SystemExit, as a
+    script does.
+    """
     for place, descriptor in enumerate(descriptors):
         os.dup2(descriptor, place)
         os.close(descriptor)
@@ -83,7 +104,9 @@ def _run(request: Mapping[str, object], descriptors: list[int]) -> None:
     kind, what, *arguments = request['arguments']  # type: ignore[misc]
     sys.argv = [kind, *arguments]
     sys.path[0] = ''
-    sys.path[1:1] = [folder for folder in os.environ.get('PYTHONPATH', '').split(os.pathsep) if folder]
+    sys.path[1:1] = [
+        folder for folder in os.environ.get('PYTHONPATH', '').split(os.pathsep) if folder
+    ]
     try:
         if kind == '-m':
             runpy.run_module(what, run_name='__main__', alter_sys=True)

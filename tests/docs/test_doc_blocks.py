@@ -1,4 +1,6 @@
-"""The tests of the documentation can fail: blocks are found, and outputs that differ are told apart."""
+"""The tests of the documentation can fail: blocks are found, and outputs that differ are told
+apart.
+"""
 
 import pytest
 from doc_runner import Counts, Page

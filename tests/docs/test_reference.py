@@ -22,7 +22,9 @@ def _load(name):
 
 
 def _packages():
-    found = pkgutil.walk_packages(pyserini_repbert.__path__, 'pyserini_repbert.', onerror=lambda name: None)
+    found = pkgutil.walk_packages(
+        pyserini_repbert.__path__, 'pyserini_repbert.', onerror=lambda name: None
+    )
     return ['pyserini_repbert', *(module.name for module in found if module.ispkg)]
 
 
@@ -49,19 +51,28 @@ def test_each_public_name_has_a_docstring():
 def test_docstrings_as_numpydoc():
     pytest.importorskip('griffe', reason='the docs extra is not installed')
     given = (
-        'First.\n\nParameters\n----------\na, b : two things\n    that go on\n\nBelow,\nand on.\n\nReturns\n-------\n'
+        'First.\n\nParameters\n----------\na, b : two things\n    that go on\n\nBelow,\nand '
+        'on.\n\nReturns\n-------\n'
         'docids, best first\n\nRaises\n------\nInputError\n    for nothing'
     )
     assert _load('docs_docstrings').as_numpydoc(given) == (
-        'First.\n\nBelow,\nand on.\n\nParameters\n----------\na, b\n    two things\n    that go on\n\n'
-        '\nReturns\n-------\n:\n    docids, best first\n\nRaises\n------\nInputError\n    for nothing'
+        'First.\n\nBelow,\nand on.\n\nParameters\n----------\na, b\n    two things\n    that go '
+        'on\n\n'
+        '\nReturns\n-------\n:\n    docids, best first\n\nRaises\n------\nInputError\n    for '
+        'nothing'
     )
 
 
-@pytest.mark.parametrize('path', [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    'path', [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))], ids=lambda p: p.name
+)
 def test_named_files_exist(path):
     text = path.read_text(encoding='utf-8')
-    missing = [name for name in _LINK.findall(text) if not (path.parent / name).exists() and 'reference/' not in name]
+    missing = [
+        name
+        for name in _LINK.findall(text)
+        if not (path.parent / name).exists() and 'reference/' not in name
+    ]
     missing += [name for name in _FILE.findall(text) if not (ROOT / name).exists()]
     assert not missing
 

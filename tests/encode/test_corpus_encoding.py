@@ -29,7 +29,9 @@ def test_a_bundle_holds_the_encoders_vectors_in_corpus_order(encoder, corpus_fil
     passages = list(corpus)
     assert bundle.docids(np.arange(23)) == [passage.docid for passage in passages]
     stored = np.concatenate([vectors for _, vectors in bundle.blocks(4)])
-    np.testing.assert_allclose(stored, encoder.encode([passage.text for passage in passages]), atol=1e-5)
+    np.testing.assert_allclose(
+        stored, encoder.encode([passage.text for passage in passages]), atol=1e-5
+    )
     assert stored.dtype == np.float32
     assert bundle.texts(['d22', 'nowhere', 'd0']) == [passages[22].text, None, passages[0].text]
     assert list(bundle.passages()) == passages
@@ -57,7 +59,14 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(encoder, corpus_file, tmp_path)
     stop_at_17.count = 0
     options = {'shard_size': 8, 'store_text': True}
     with pytest.raises(KeyboardInterrupt):
-        encode_corpus(corpus, encoder, tmp_path / 'stopped', **options, on_progress=stop_at_17, token_budget=40)
+        encode_corpus(
+            corpus,
+            encoder,
+            tmp_path / 'stopped',
+            **options,
+            on_progress=stop_at_17,
+            token_budget=40,
+        )
     (tmp_path / 'stopped' / '.shard-00002.killed').mkdir()
     assert not (tmp_path / 'stopped' / 'manifest.json').exists()
     with pytest.raises(InputError, match='not finished: resume it') as refused:
@@ -95,7 +104,9 @@ def test_resuming_refuses_what_differs(encoder, tiny_checkpoint, corpus_file, tm
     assert tree(output) == before
 
 
-def test_a_vector_that_is_not_finite_is_an_error_and_nothing_is_written(encoder, corpus_file, tmp_path):
+def test_a_vector_that_is_not_finite_is_an_error_and_nothing_is_written(
+    encoder, corpus_file, tmp_path
+):
     encoder.model.bert.embeddings.LayerNorm.weight.data[:] = float('nan')
     with pytest.raises(DamagedFileError, match="passage 'd0' is not finite"):
         encode_corpus(open_corpus(corpus_file(3)), encoder, tmp_path / 'index')
@@ -105,7 +116,14 @@ def test_a_vector_that_is_not_finite_is_an_error_and_nothing_is_written(encoder,
 def test_the_command_encodes_and_reports_bad_lines(tiny_checkpoint, tmp_path, capsys, caplog):
     corpus = tmp_path / 'corpus.tsv'
     corpus.write_bytes(b'1\tthe cat\n2\t\n3 no tab\n4\tb\xffd\n1\tagain\n5\tthe dog\n')
-    arguments = ['--corpus', str(corpus), '--encoder', str(tiny_checkpoint()), '--output', str(tmp_path / 'index')]
+    arguments = [
+        '--corpus',
+        str(corpus),
+        '--encoder',
+        str(tiny_checkpoint()),
+        '--output',
+        str(tmp_path / 'index'),
+    ]
     with pytest.raises(InputError, match=r"corpus\.tsv:2: passage '2' has no text"):
         main(arguments)
     main([*arguments, '--on-error', 'skip', '--overwrite', '--vector-dtype', 'float16'])

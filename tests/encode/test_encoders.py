@@ -18,22 +18,29 @@ def test_a_vector_does_not_depend_on_its_batch(tiny_checkpoint, corpus_file):
 
 def test_truncation_counts_wordpieces_without_special_tokens(tiny_checkpoint):
     folder = tiny_checkpoint()
-    passage, query = RepBertDocumentEncoder(folder), RepBertQueryEncoder(folder)
+    passage = RepBertDocumentEncoder(folder)
+    query = RepBertQueryEncoder(folder)
     np.testing.assert_array_equal(passage.encode(['cat ' * 16]), passage.encode(['cat ' * 17]))
     assert abs(passage.encode(['cat ' * 15]) - passage.encode(['cat ' * 16])).max() > 1e-4
     np.testing.assert_array_equal(query.encode('cat ' * 8), query.encode('cat ' * 9))
-    np.testing.assert_array_equal(passage.encode(['cat ' * 16], max_length=3), passage.encode(['cat cat cat']))
+    np.testing.assert_array_equal(
+        passage.encode(['cat ' * 16], max_length=3), passage.encode(['cat cat cat'])
+    )
     assert RepBertDocumentEncoder(folder, max_length=5).limit == 5
 
 
 def test_pyserinis_contract(tiny_checkpoint):
     folder = str(tiny_checkpoint())
-    query = RepBertQueryEncoder(encoder_dir=folder, tokenizer_name=None, device='cpu', prefix=None, fp16=False)
+    query = RepBertQueryEncoder(
+        encoder_dir=folder, tokenizer_name=None, device='cpu', prefix=None, fp16=False
+    )
     assert query.encode('cat').shape == (16,) and query.encode('cat').dtype == np.float32
     assert query.encode_batch(['cat', 'dog', 'cat']).shape == (3, 16)
     assert query.encode_batch([]).shape == (0, 16)
     documents = RepBertDocumentEncoder(model_name=folder, device='cpu')
-    titled = documents.encode(['sat on the mat'], ['the cat'], fp16=False, max_length=16, add_sep=False)
+    titled = documents.encode(
+        ['sat on the mat'], ['the cat'], fp16=False, max_length=16, add_sep=False
+    )
     np.testing.assert_array_equal(titled, documents.encode(['the cat sat on the mat']))
     np.testing.assert_array_equal(documents.encode('cat'), documents.encode(['cat']))
 
@@ -54,7 +61,12 @@ def test_the_model_learns_through_its_mean():
     torch.manual_seed(0)
     sizes = {'num_hidden_layers': 1, 'intermediate_size': 16, 'max_position_embeddings': 8}
     model = RepBert(BertConfig(vocab_size=10, hidden_size=8, num_attention_heads=2, **sizes))
-    ids, mask = torch.tensor([[1, 2, 3, 0], [4, 5, 6, 7]]), torch.tensor([[True, True, True, False], [True] * 4])
+    ids = torch.tensor([[1, 2, 3, 0], [4, 5, 6, 7]])
+    mask = torch.tensor([[True, True, True, False], [True] * 4])
     model(ids, torch.zeros_like(ids), mask).sum().backward()
     gradient = model.bert.embeddings.word_embeddings.weight.grad
-    assert gradient is not None and gradient[1:8].abs().sum(1).min() > 0 and gradient[8:].abs().sum() == 0
+    assert (
+        gradient is not None
+        and gradient[1:8].abs().sum(1).min() > 0
+        and gradient[8:].abs().sum() == 0
+    )

@@ -1,4 +1,6 @@
-"""Encoding with worker processes beside the device: the same bytes as without, bounded, and one line where it fails."""
+"""Encoding with worker processes beside the device: the same bytes as without, bounded, and one
+line where it fails.
+"""
 
 import os
 import re
@@ -25,19 +27,29 @@ def groups_of_eight(monkeypatch):
 
 @pytest.mark.usefixtures('groups_of_eight')
 @pytest.mark.parametrize('system', ['repbert', 'epic'])
-def test_workers_change_no_byte(system, tiny_checkpoint, tiny_epic, corpus_file, tmp_path, monkeypatch, capsys):
+def test_workers_change_no_byte(
+    system, tiny_checkpoint, tiny_epic, corpus_file, tmp_path, monkeypatch, capsys
+):
     main, name, model = {
         'repbert': (encode_command.main, [], tiny_checkpoint()),
         'epic': (index_command.main, ['epic'], tiny_epic()),
     }[system]
-    given = ['--corpus', str(corpus_file(90)), '--encoder', str(model), '--shard-size', '20', '--store-text']
+    given = [
+        '--corpus',
+        str(corpus_file(90)),
+        '--encoder',
+        str(model),
+        '--shard-size',
+        '20',
+        '--store-text',
+    ]
 
     def run(output, *more):
         return command.run(main, [*name, *given, '--output', str(tmp_path / output), *more])
 
     assert run('alone') == run('workers', '--workers', '2') == 0
     printed = capsys.readouterr().err.splitlines()
-    stages = r'reading \d+%, tokenising \d+%, computing \d+%, writing \d+% of \d+\.\d s; \w+ was the slowest'
+    stages = r'reading \d+%, tokenising \d+%, computing \d+%, writing \d+% of \d+\.\d s; \w+ was the slowest'  # noqa: E501
     assert sum(bool(re.match(stages, line)) for line in printed) == 2
     expected = tree(tmp_path / 'alone')
     assert len(expected) > 20
@@ -50,7 +62,10 @@ def test_workers_change_no_byte(system, tiny_checkpoint, tiny_epic, corpus_file,
 
     monkeypatch.setattr(ShardWriter, 'append', stop)
     assert run('stopped', '--workers', '2') == 130
-    assert sorted(path.name for path in (tmp_path / 'stopped').glob('shard-*')) == ['shard-00000', 'shard-00001']
+    assert sorted(path.name for path in (tmp_path / 'stopped').glob('shard-*')) == [
+        'shard-00000',
+        'shard-00001',
+    ]
     monkeypatch.undo()
     monkeypatch.setattr(corpus_module, 'WINDOW', 8)
     monkeypatch.setattr(corpus_module, '_window', lambda settings: 8)
@@ -61,7 +76,9 @@ def test_workers_change_no_byte(system, tiny_checkpoint, tiny_epic, corpus_file,
 
 
 @pytest.mark.usefixtures('groups_of_eight')
-def test_a_killed_worker_ends_the_command_with_one_line(tiny_checkpoint, corpus_file, tmp_path, monkeypatch, capsys):
+def test_a_killed_worker_ends_the_command_with_one_line(
+    tiny_checkpoint, corpus_file, tmp_path, monkeypatch, capsys
+):
     append = ShardWriter.append
 
     def kill(writer, passages, vectors):
@@ -77,20 +94,38 @@ def test_a_killed_worker_ends_the_command_with_one_line(tiny_checkpoint, corpus_
         'share_workers',
         lambda *given: (share_workers(*given), pools.append(given[0][0].workers._pool)),
     )
-    given = ['--corpus', str(corpus_file(4000)), '--encoder', str(tiny_checkpoint()), '--output', str(tmp_path / 'i')]
-    assert command.run(encode_command.main, [*given, '--workers', '2', '--quiet']) == command.EXIT_ERROR
+    given = [
+        '--corpus',
+        str(corpus_file(4000)),
+        '--encoder',
+        str(tiny_checkpoint()),
+        '--output',
+        str(tmp_path / 'i'),
+    ]
+    assert (
+        command.run(encode_command.main, [*given, '--workers', '2', '--quiet'])
+        == command.EXIT_ERROR
+    )
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith('error: a process that tokenises was ended from outside') and line.endswith('(--workers)')
+    assert line.startswith(
+        'error: a process that tokenises was ended from outside'
+    ) and line.endswith('(--workers)')
     assert not (tmp_path / 'i').exists()
 
 
 @pytest.mark.usefixtures('groups_of_eight')
 def test_stages_wait_for_the_slowest(tiny_checkpoint, corpus_file, tmp_path, monkeypatch):
-    """A writer that stands still stops the reader after a few groups; each stage has a thread of its own."""
+    """A writer that stands still stops the reader after a few groups; each stage has a thread of
+    its own.
+    """
     encoder = RepBertDocumentEncoder(tiny_checkpoint())
     share_workers([encoder.tokenizer], 1)
-    read, threads, writing, go_on = [], set(), threading.Event(), threading.Event()
-    append, embed = ShardWriter.append, encoder.embed
+    read = []
+    threads = set()
+    writing = threading.Event()
+    go_on = threading.Event()
+    append = ShardWriter.append
+    embed = encoder.embed
 
     def noted(*given, **settings):
         threads.add(threading.current_thread())
@@ -108,14 +143,19 @@ def test_stages_wait_for_the_slowest(tiny_checkpoint, corpus_file, tmp_path, mon
 
     monkeypatch.setattr(ShardWriter, 'append', slow)
     monkeypatch.setattr(encoder, 'embed', noted)
-    run = threading.Thread(target=corpus_module.encode_corpus, args=(corpus(), encoder, tmp_path / 'index'))
+    run = threading.Thread(
+        target=corpus_module.encode_corpus, args=(corpus(), encoder, tmp_path / 'index')
+    )
     run.start()
     writing.wait()
-    length, same = -1, 0
+    length = -1
+    same = 0
     while same < 5:  # half a second without a passage
         length, same = len(read), same + 1 if len(read) == length else 0
         threading.Event().wait(0.1)
-    assert length <= 8 * (1 + sharding.WRITING + 1 + 1 + 1 + 2) + 8 and threads and run not in threads
+    assert (
+        length <= 8 * (1 + sharding.WRITING + 1 + 1 + 1 + 2) + 8 and threads and run not in threads
+    )
     go_on.set()
     run.join()
     assert len(read) == 400

@@ -34,12 +34,16 @@ def test_empty_texts_have_no_terms(tiny_epic):
 
 
 @pytest.mark.parametrize('variant', ['official', 'paper_strict', 'paper_mlm_head'])
-def test_a_vector_depends_neither_on_its_batch_nor_on_pieces_of_the_vocabulary(variant, tiny_epic, monkeypatch):
+def test_a_vector_depends_neither_on_its_batch_nor_on_pieces_of_the_vocabulary(
+    variant, tiny_epic, monkeypatch
+):
     encoder = EpicEncoder(tiny_epic(variant=variant, vocab_size=300))
     texts = [*TEXTS, ' '.join(['moon sat'] * 100)]  # the last needs four chunks
     alone = np.concatenate([encoder.encode_dense([text]) for text in texts])
     np.testing.assert_allclose(encoder.encode_dense(texts, token_budget=10_000), alone, atol=1e-5)
-    np.testing.assert_allclose(encoder.encode_dense(texts, [299, 0, 7]), alone[:, [299, 0, 7]], atol=1e-5)
+    np.testing.assert_allclose(
+        encoder.encode_dense(texts, [299, 0, 7]), alone[:, [299, 0, 7]], atol=1e-5
+    )
     monkeypatch.setattr('pyserini_repbert.models.epic._CHUNK_VALUES', 1)
     np.testing.assert_allclose(encoder.encode_dense(texts), alone, atol=1e-5)
     assert (alone.min() < 0) is np.bool_(variant != 'official')
@@ -47,7 +51,9 @@ def test_a_vector_depends_neither_on_its_batch_nor_on_pieces_of_the_vocabulary(v
 
 def test_training_gives_the_same_vectors_and_gradients(tiny_epic):
     encoder = EpicEncoder(tiny_epic())
-    tokens, lengths, cls_vectors = encoder._contextual(encoder._chunks(encoder.tokenizer.ids(TEXTS), 50, 1))
+    tokens, lengths, cls_vectors = encoder._contextual(
+        encoder._chunks(encoder.tokenizer.ids(TEXTS), 50, 1)
+    )
     vectors = encoder.model.document_vectors(tokens, lengths, cls_vectors)
     np.testing.assert_allclose(vectors.detach().numpy(), encoder.encode_dense(TEXTS), atol=1e-5)
     vectors.sum().backward()
@@ -59,7 +65,9 @@ def test_a_checkpoint_may_repeat_its_tied_decoder_and_nothing_else(tiny_epic):
 
     folder = tiny_epic()
     tensors = load_file(folder / 'model.safetensors')
-    tensors['cls.predictions.decoder.weight'] = tensors['bert.embeddings.word_embeddings.weight'].clone()
+    tensors['cls.predictions.decoder.weight'] = tensors[
+        'bert.embeddings.word_embeddings.weight'
+    ].clone()
     save_file(tensors, folder / 'model.safetensors')
     EpicEncoder(folder)
     more = {'cls.seq_relationship.bias': tensors['query_importance.bias'].clone()}
@@ -96,5 +104,10 @@ def test_a_killed_run_continues_to_the_same_bytes(tiny_epic, corpus_file, tmp_pa
 
 
 def test_passages_without_wordpieces_are_kept_with_empty_vectors(tiny_epic, tmp_path):
-    encode_corpus([Passage('a', 'moon'), Passage('b', ' ')], EpicEncoder(tiny_epic()), tmp_path / 'index', prune=5)
+    encode_corpus(
+        [Passage('a', 'moon'), Passage('b', ' ')],
+        EpicEncoder(tiny_epic()),
+        tmp_path / 'index',
+        prune=5,
+    )
     assert [len(EpicBundle(tmp_path / 'index').vector(row)) for row in (0, 1)] == [5, 0]

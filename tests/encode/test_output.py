@@ -22,7 +22,9 @@ def build(folder, corpus=PASSAGES, settings=SETTINGS, encode=None, **options):
     def ones(passages):
         return np.ones((len(passages), 1), np.float32)
 
-    return build_bundle(corpus, folder, Encoding(settings, DenseShardWriter, encode or ones, 2), **options)
+    return build_bundle(
+        corpus, folder, Encoding(settings, DenseShardWriter, encode or ones, 2), **options
+    )
 
 
 def failing_after(count):
@@ -42,7 +44,15 @@ def test_a_refused_encoding_leaves_nothing_and_its_advice_works(tiny_checkpoint,
     corpus = tmp_path / 'corpus.tsv'
     corpus.write_text('1\tthe cat\n2\t\n3\tthe dog\n')
     output = tmp_path / 'index'
-    arguments = ['--corpus', str(corpus), '--encoder', str(tiny_checkpoint()), '--output', str(output), '--quiet']
+    arguments = [
+        '--corpus',
+        str(corpus),
+        '--encoder',
+        str(tiny_checkpoint()),
+        '--output',
+        str(output),
+        '--quiet',
+    ]
     assert command.run(main, arguments) == 2
     assert 'or skip what cannot be used (--on-error skip)\n' in capsys.readouterr().err
     assert not output.exists()
@@ -62,7 +72,9 @@ def test_a_refusal_before_a_shard_is_whole_leaves_the_folder_as_it_was(tmp_path)
 
 def test_a_refusal_after_a_whole_shard_says_how_to_go_on(tmp_path):
     folder = tmp_path / 'index'
-    with pytest.raises(InputError, match=r'no more; what was encoded before is kept in .*index: resume it') as refused:
+    with pytest.raises(
+        InputError, match=r'no more; what was encoded before is kept in .*index: resume it'
+    ) as refused:
         build(folder, encode=failing_after(1))
     assert refused.value.parameters == ('resume',)
     assert sorted(path.name for path in folder.iterdir()) == ['encoding.json', 'shard-00000']
@@ -87,7 +99,9 @@ def test_an_unusable_corpus_does_not_cost_the_index_that_was_there(tmp_path):
 
 
 @pytest.mark.parametrize('flags', [{}, {'resume': True}, {'overwrite': True}])
-@pytest.mark.parametrize('left', ['.encoding.json.abcd_123', '.manifest.json.0123abcd', 'encoding.json', 'both'])
+@pytest.mark.parametrize(
+    'left', ['.encoding.json.abcd_123', '.manifest.json.0123abcd', 'encoding.json', 'both']
+)
 def test_what_a_kill_before_the_first_shard_leaves_is_in_nobodys_way(tmp_path, flags, left):
     build(tmp_path / 'whole')
     folder = tmp_path / 'index'
@@ -98,7 +112,9 @@ def test_what_a_kill_before_the_first_shard_leaves_is_in_nobodys_way(tmp_path, f
     build(folder, **flags)
     names = sorted(path.name for path in folder.iterdir())
     assert names == ['encoding.json', 'manifest.json', 'shard-00000', 'shard-00001', 'shard-00002']
-    assert (folder / 'manifest.json').read_bytes() == (tmp_path / 'whole' / 'manifest.json').read_bytes()
+    assert (folder / 'manifest.json').read_bytes() == (
+        tmp_path / 'whole' / 'manifest.json'
+    ).read_bytes()
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path):
@@ -111,7 +127,9 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
 
 
 def test_resuming_without_the_record_of_the_settings(tmp_path):
-    """Settings are compared with the manifest's then; without that, nothing is known of the shards."""
+    """Settings are compared with the manifest's then; without that, nothing is known of the
+    shards.
+    """
     other = Settings('other', '1' * 64, 'mean', 20, 1, 'float32', 'float32', 2, False)
     build(tmp_path / 'index')
     (tmp_path / 'index' / 'encoding.json').unlink()

@@ -1,4 +1,6 @@
-"""An index made in parts, and one that replaces another: what is there stays until the new one is whole."""
+"""An index made in parts, and one that replaces another: what is there stays until the new one
+is whole.
+"""
 
 import json
 import shutil
@@ -39,7 +41,15 @@ def call(capsys):
 @pytest.fixture
 def made(tiny_checkpoint, corpus_file):
     """Arguments that make an index of 11 passages in shards of 4."""
-    return ['--corpus', corpus_file(11), '--encoder', tiny_checkpoint(), '--shard-size', 4, '--store-text']
+    return [
+        '--corpus',
+        corpus_file(11),
+        '--encoder',
+        tiny_checkpoint(),
+        '--shard-size',
+        4,
+        '--store-text',
+    ]
 
 
 def written(folder, numbers):
@@ -54,7 +64,9 @@ def build(folder, passages, value=1.0, **options):
     def vectors(batch):
         return np.full((len(batch), 1), value, np.float32)
 
-    return build_bundle(passages, folder, Encoding(SETTINGS, DenseShardWriter, vectors, 2), **options)
+    return build_bundle(
+        passages, folder, Encoding(SETTINGS, DenseShardWriter, vectors, 2), **options
+    )
 
 
 def docids(corpus):
@@ -63,7 +75,10 @@ def docids(corpus):
 
 def test_rows_of_a_file_are_dealt_out(tmp_path):
     corpus = corpus_of_files(written(tmp_path, range(5)), 'tsv')
-    assert [docids(corpus.part(index, 2, 2)) for index in (0, 1)] == [['d0', 'd1', 'd4'], ['d2', 'd3']]
+    assert [docids(corpus.part(index, 2, 2)) for index in (0, 1)] == [
+        ['d0', 'd1', 'd4'],
+        ['d2', 'd3'],
+    ]
     assert docids(corpus) == ['d0', 'd1', 'd2', 'd3', 'd4'] and corpus.part(1, 2).count_hint() == 3
 
 
@@ -71,8 +86,16 @@ def test_files_of_a_folder_are_dealt_out_where_there_are_as_many_as_parts(tmp_pa
     for start in (0, 2, 4):
         written(tmp_path / 'corpus', range(start, start + 2))
     corpus = corpus_of_files(tmp_path / 'corpus', 'tsv')
-    assert [docids(corpus.part(index, 2)) for index in (0, 1)] == [['d0', 'd1', 'd4', 'd5'], ['d2', 'd3']]
-    assert [docids(corpus.part(index, 4)) for index in range(4)] == [['d0', 'd4'], ['d1', 'd5'], ['d2'], ['d3']]
+    assert [docids(corpus.part(index, 2)) for index in (0, 1)] == [
+        ['d0', 'd1', 'd4', 'd5'],
+        ['d2', 'd3'],
+    ]
+    assert [docids(corpus.part(index, 4)) for index in range(4)] == [
+        ['d0', 'd4'],
+        ['d1', 'd5'],
+        ['d2'],
+        ['d3'],
+    ]
 
 
 @pytest.mark.parametrize('flags', ['--shard {}/3', '--shard-id {} --shard-num 3'])
@@ -88,19 +111,38 @@ def test_parts_put_together_have_the_bytes_of_an_index_made_at_once(made, call, 
     assert call('--output', folder, '--finish') == (0, printed, '')
     assert tree(folder) == tree(tmp_path / 'whole')
     record = json.loads((tmp_path / 'parts.record.json').read_text())
-    assert record['settings']['store_text'] is True and record['models'][0]['precision'] == 'float32'
+    assert (
+        record['settings']['store_text'] is True and record['models'][0]['precision'] == 'float32'
+    )
     again = call('--output', folder, '--finish')
     assert again[0] == 2 and 'no parts to put together' in again[2]
 
 
-@pytest.mark.parametrize('flags', ['--shard-id 0', '--shard-num 2', '--shard-id 0 --shard-num 2 --shard 0/2'])
+@pytest.mark.parametrize(
+    'flags', ['--shard-id 0', '--shard-num 2', '--shard-id 0 --shard-num 2 --shard 0/2']
+)
 def test_pyserinis_flags_of_a_part_go_together(made, call, tmp_path, flags):
     status, _, error = call(*made, '--output', tmp_path / 'parts', *flags.split())
-    assert status == 2 and '--shard-id and --shard-num go together' in error and len(error.splitlines()) == 1
+    assert (
+        status == 2
+        and '--shard-id and --shard-num go together' in error
+        and len(error.splitlines()) == 1
+    )
 
 
 def test_parts_of_an_epic_index(tiny_epic, corpus_file, call, tmp_path):
-    made = ['--corpus', corpus_file(5), '--encoder', tiny_epic(), '--prune', 5, '--weights', 'uint8', '--shard-size', 2]
+    made = [
+        '--corpus',
+        corpus_file(5),
+        '--encoder',
+        tiny_epic(),
+        '--prune',
+        5,
+        '--weights',
+        'uint8',
+        '--shard-size',
+        2,
+    ]
     folder = tmp_path / 'index'
     for number in (0, 1):
         assert call(*made, '--output', folder, '--shard', f'{number}/2', kind='epic')[0] == 0
@@ -142,7 +184,9 @@ def test_a_stopped_part_goes_on_to_the_same_bytes(tmp_path):
 def test_parts_that_do_not_fit_are_refused(tmp_path):
     folder = tmp_path / 'index'
     parts(folder, [*PASSAGES, PASSAGES[0]])
-    with pytest.raises(InputError, match=r"docid 'd0' is used in .*part-0-of-2.* again in .*part-1-of-2"):
+    with pytest.raises(
+        InputError, match=r"docid 'd0' is used in .*part-0-of-2.* again in .*part-1-of-2"
+    ):
         finish_parts(folder, Settings)
     shutil.rmtree(folder)
     parts(folder)
@@ -169,9 +213,18 @@ def test_parts_that_do_not_fit_are_refused(tmp_path):
 @pytest.mark.parametrize('how', ['resume', 'finish'])
 @pytest.mark.parametrize('part', ['configuration', 'tokenizer'])
 @pytest.mark.parametrize('kind', ['encode', 'epic'])
-def test_shards_of_two_models_are_no_index(call, corpus_file, tiny_checkpoint, tiny_epic, tmp_path, kind, part, how):
+def test_shards_of_two_models_are_no_index(
+    call, corpus_file, tiny_checkpoint, tiny_epic, tmp_path, kind, part, how
+):
     checkpoint = (tiny_checkpoint if kind == 'encode' else tiny_epic)()
-    arguments = ['--corpus', corpus_file(11), '--encoder', checkpoint, '--output', tmp_path / 'index']
+    arguments = [
+        '--corpus',
+        corpus_file(11),
+        '--encoder',
+        checkpoint,
+        '--output',
+        tmp_path / 'index',
+    ]
     arguments += ['--shard-size', 4]
     arguments += ['--prune', 5] if kind == 'epic' else []
     assert call(*arguments, '--shard', '0/2', kind=kind)[0] == 0
@@ -192,7 +245,9 @@ def test_an_index_of_an_earlier_release_is_resumed(tmp_path):
     write_json(tmp_path / 'index' / MANIFEST, earlier, is_signed=True)
     assert len(DenseBundle(tmp_path / 'index')) == 7
     known = replace(SETTINGS, config_sha256='2' * 64, tokenizer_sha256='3' * 64)
-    encoding = Encoding(known, DenseShardWriter, lambda batch: np.ones((len(batch), 1), np.float32), 2)
+    encoding = Encoding(
+        known, DenseShardWriter, lambda batch: np.ones((len(batch), 1), np.float32), 2
+    )
     assert 'config_sha256' not in (tmp_path / 'index/manifest.json').read_text()
     assert build_bundle(PASSAGES, tmp_path / 'index', encoding, resume=True).settings == known
     with pytest.raises(MismatchError, match='another configuration: config_sha256'):
@@ -211,7 +266,9 @@ def test_an_index_stays_until_the_new_one_is_whole(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         build(folder, stopped(), 2.0, overwrite=True)
-    assert DenseBundle(folder).vectors(np.arange(7)).tolist() == [[1.0]] * 7  # a search goes on with the old one
+    assert (
+        DenseBundle(folder).vectors(np.arange(7)).tolist() == [[1.0]] * 7
+    )  # a search goes on with the old one
     build(folder, [Passage(f'e{number}', 'new') for number in range(5)], 2.0, overwrite=True)
     now = DenseBundle(folder)
     assert now.vectors(np.arange(5)).tolist() == [[2.0]] * 5 and now.texts(['e4']) == ['new']
@@ -223,7 +280,10 @@ def test_an_index_stays_until_the_new_one_is_whole(tmp_path):
         'shard-00002',
     ]
     # the index opened before still answers, from files that only it sees
-    assert before.texts(['d6', 'd0']) == ['text 6', 'text 0'] and before.vectors(np.arange(7)).tolist() == [[1.0]] * 7
+    assert (
+        before.texts(['d6', 'd0']) == ['text 6', 'text 0']
+        and before.vectors(np.arange(7)).tolist() == [[1.0]] * 7
+    )
 
 
 def test_a_stopped_replacement_is_resumed(tmp_path):
@@ -247,7 +307,9 @@ def test_parts_replace_an_index_only_when_told_to(tmp_path):
     with pytest.raises(InputError, match='holds a whole index: overwrite it'):
         part_folder(folder, EncodingPart(0, 2))
     for number in (0, 1):
-        build(part_folder(folder, EncodingPart(number, 2), overwrite=True), PASSAGES[number::2], 2.0)
+        build(
+            part_folder(folder, EncodingPart(number, 2), overwrite=True), PASSAGES[number::2], 2.0
+        )
     with pytest.raises(InputError, match='holds a whole index: overwrite it'):
         finish_parts(folder, Settings)
     assert DenseBundle(folder).vectors(np.arange(1)).tolist() == [[1.0]]

@@ -50,18 +50,25 @@ def test_fused_ties_keep_the_order_of_the_fused_run():
 
 
 def test_fusion_table_with_the_constants_of_a_formula():
-    """y is rank 1 and 4 (rrf), x rank 2 and 2: 1/2 + 1/5 > 1/3 + 1/3 for 1, 1/61 + 1/64 < 1/62 + 1/62 for 60."""
+    """y is rank 1 and 4 (rrf), x rank 2 and 2: 1/2 + 1/5 > 1/3 + 1/3 for 1, 1/61 + 1/64 < 1/62 +
+    1/62 for 60.
+    """
     runs = {'A': {'1': ranked('y x')}, 'B': {'1': ranked('p x q y')}}
-    measures, qrels = parse_measures(['MRR@10']), {'1': {'y': 1}}
+    measures = parse_measures(['MRR@10'])
+    qrels = {'1': {'y': 1}}
     assert fusion_table(runs, qrels, measures, 'rrf', rrf_k=1)['MRR@10']['A']['B'] == 1.0
     assert fusion_table(runs, qrels, measures, 'rrf')['MRR@10']['A']['B'] == 0.5
     runs = {'A': {'1': Ranking(['x', 'y'], [4.0, 1.0])}, 'B': {'1': Ranking(['y'], [2.0])}}
-    assert fusion_table(runs, qrels, measures, 'interpolation', alpha=0.2)['MRR@10']['A']['B'] == 1.0
+    assert (
+        fusion_table(runs, qrels, measures, 'interpolation', alpha=0.2)['MRR@10']['A']['B'] == 1.0
+    )
     assert fusion_table(runs, qrels, measures, 'interpolation')['MRR@10']['A']['B'] == 0.5
 
 
 def test_consistency():
-    """Top 1: a in {s c} no, a in {t a} yes; top 2: 0 of 2, 1 of 2; top 3: 0 of 3, 1 of 3; query 9: none."""
+    """Top 1: a in {s c} no, a in {t a} yes; top 2: 0 of 2, 1 of 2; top 3: 0 of 3, 1 of 3; query
+    9: none.
+    """
     found = consistency_factors(A, B, [1, 2, 3])
     assert found == pytest.approx({1: 1 / 3, 2: 1 / 6, 3: 1 / 9})
     assert consistency_factors(A, B, [10])[10] == pytest.approx((1 / 4 + 1 / 3 + 0) / 3)
@@ -75,7 +82,14 @@ def test_recall_at_depths():
 
 @pytest.mark.parametrize(
     ('n', 'expected'),
-    [(0, 'a b c d'), (1, 'a b c d'), (2, 'b a c d'), (3, 'c b a d'), (4, 'c b a d'), (99, 'c b a d')],
+    [
+        (0, 'a b c d'),
+        (1, 'a b c d'),
+        (2, 'b a c d'),
+        (3, 'c b a d'),
+        (4, 'c b a d'),
+        (99, 'c b a d'),
+    ],
 )
 def test_rerank_top(n, expected):
     found = rerank_top(ranked('a b c d'), ranked('c b a d'), n)
@@ -92,7 +106,12 @@ def test_rerank_top_without_a_score():
 def test_rerank_at_depths():
     reranked = {'1': ranked('s r b a'), '2': ranked('c b a')}
     found = rerank_at_depths(A, reranked, QRELS, parse_measures(['MRR@10']), [0, 1, 2, 4])
-    assert {depth: values['MRR@10'] for depth, values in found.items()} == {0: 0.25, 1: 0.25, 2: 0.5, 4: 0.5}
+    assert {depth: values['MRR@10'] for depth, values in found.items()} == {
+        0: 0.25,
+        1: 0.25,
+        2: 0.5,
+        4: 0.5,
+    }
     with pytest.raises(InputError, match='at least 0'):
         rerank_at_depths(A, reranked, QRELS, [], [-1])
 

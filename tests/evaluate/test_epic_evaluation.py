@@ -20,14 +20,21 @@ def ranked(docids):
 
 @pytest.fixture
 def bundle(tiny_epic, corpus_file, tmp_path):
-    encode_corpus(open_corpus(corpus_file(30)), EpicEncoder(tiny_epic()), tmp_path / 'index', prune=0, shard_size=8)
+    encode_corpus(
+        open_corpus(corpus_file(30)),
+        EpicEncoder(tiny_epic()),
+        tmp_path / 'index',
+        prune=0,
+        shard_size=8,
+    )
     return EpicBundle(tmp_path / 'index')
 
 
 def test_pruning_a_bundle_keeps_its_largest_weights(bundle, tmp_path):
     pruned = prune_epic_bundle(bundle, tmp_path / 'pruned', 7, 'float16')
     for row in range(30):
-        whole, kept = bundle.vector(row), pruned.vector(row)
+        whole = bundle.vector(row)
+        kept = pruned.vector(row)
         assert kept.weights.min() >= np.sort(whole.weights)[-7]
         np.testing.assert_array_equal(kept.weights, whole.weights_of(kept.terms))
     again = prune_epic_bundle(pruned, tmp_path / 'again', 3, 'uint8')
@@ -53,7 +60,9 @@ def test_a_stopped_pruning_goes_on(bundle, tmp_path):
         prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16')
     assert refused.value.parameters == ('resume', 'overwrite')
     done.clear()
-    again = prune_epic_bundle(bundle, tmp_path / 'stopped', 7, 'float16', done.append, resume=True).folder
+    again = prune_epic_bundle(
+        bundle, tmp_path / 'stopped', 7, 'float16', done.append, resume=True
+    ).folder
     assert sum(done) == 30
     for path in expected.rglob('*.*'):
         assert (again / path.relative_to(expected)).read_bytes() == path.read_bytes()
@@ -66,9 +75,24 @@ def test_pruning_command(tiny_epic, corpus_file, tmp_path, capsys):
     (tmp_path / 'qrels').write_text('1 0 d3 1\n2 0 d4 1\n')
     hits = Ranking([f'd{number}' for number in range(20)], list(range(20, 0, -1)))
     write_run(tmp_path / 'run', {'1': hits, '2': hits})
-    arguments = ['epic-pruning', '--model', str(tiny_epic()), '--corpus', str(corpus_file(30)), '--fp32']
+    arguments = [
+        'epic-pruning',
+        '--model',
+        str(tiny_epic()),
+        '--corpus',
+        str(corpus_file(30)),
+        '--fp32',
+    ]
     arguments += ['--topics', str(tmp_path / 'topics.tsv'), '--qrels', str(tmp_path / 'qrels')]
-    arguments += ['--run', str(tmp_path / 'run'), '--prune', '0', '10', '--folder', str(tmp_path / 'kept')]
+    arguments += [
+        '--run',
+        str(tmp_path / 'run'),
+        '--prune',
+        '0',
+        '10',
+        '--folder',
+        str(tmp_path / 'kept'),
+    ]
     for _ in range(2):  # the second time from the indexes that were kept
         assert command.run(main, [*arguments, '--csv', str(tmp_path / 'table.csv')]) == 0
         lines = capsys.readouterr().out.splitlines()

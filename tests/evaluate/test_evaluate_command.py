@@ -24,7 +24,11 @@ def evaluate(command):
 
 
 def cells(text):
-    return [[cell.strip() for cell in line.strip('|').split('|')] for line in text.splitlines() if line[:1] == '|']
+    return [
+        [cell.strip() for cell in line.strip('|').split('|')]
+        for line in text.splitlines()
+        if line[:1] == '|'
+    ]
 
 
 def test_default_measures(capsys):
@@ -44,7 +48,7 @@ def test_a_run_of_other_topics_is_warned_of(capsys, files):
 
 
 def test_per_query(capsys):
-    expected = 'run\tqid\tmeasure\tvalue\na\t1\tMRR@10\t0.500000\na\t2\tMRR@10\t1.000000\na\t3\tMRR@10\t0.000000\n'
+    expected = 'run\tqid\tmeasure\tvalue\na\t1\tMRR@10\t0.500000\na\t2\tMRR@10\t1.000000\na\t3\tMRR@10\t0.000000\n'  # noqa: E501
     assert evaluate('--qrels qrels a.run --measures MRR@10 --per-query -') == 0
     assert capsys.readouterr().out == expected
     assert evaluate('--qrels qrels a.run --measures MRR@10 --per-query values.tsv') == 0
@@ -54,14 +58,28 @@ def test_per_query(capsys):
 
 def test_compare(capsys):
     assert evaluate('--qrels qrels a.run b.tsv --measures MRR@10 --compare') == 0
-    assert cells(capsys.readouterr().out)[-1] == ['b', 'MRR@10', '+0.0000', '0.000', '1', '1', '1', '1']
+    assert cells(capsys.readouterr().out)[-1] == [
+        'b',
+        'MRR@10',
+        '+0.0000',
+        '0.000',
+        '1',
+        '1',
+        '1',
+        '1',
+    ]
 
 
 def test_json(capsys):
     assert evaluate('--qrels qrels a.run b.tsv --measures MRR@10 --compare --json') == 0
     found = json.loads(capsys.readouterr().out)
     assert found['judged_topics'] == 3
-    assert found['runs'][0] == {'run': 'a', 'path': 'a.run', 'topics_without_hits': 1, 'measures': {'MRR@10': 0.5}}
+    assert found['runs'][0] == {
+        'run': 'a',
+        'path': 'a.run',
+        'topics_without_hits': 1,
+        'measures': {'MRR@10': 0.5},
+    }
     assert found['comparisons'][0]['run'] == 'b'
     assert found['comparisons'][0]['difference'] == 0.0
 
@@ -69,11 +87,20 @@ def test_json(capsys):
 @pytest.mark.parametrize(
     ('command', 'message'),
     [
-        ('--qrels qrels a.run --measures nDGC@10', "measure 'nDGC@10' is unknown (did you mean 'nDCG'"),
+        (
+            '--qrels qrels a.run --measures nDGC@10',
+            "measure 'nDGC@10' is unknown (did you mean 'nDCG'",
+        ),
         ('--qrels qrels a.run x/a.run', "two runs have the name 'a'"),
         ('--qrels qrels none.run', 'none.run does not exist'),
-        ('rerank-depth --qrels qrels --runs a.run b.tsv --reranked a.run', '2 runs and 1 reranked ones'),
-        ('fusion-table --qrels qrels --runs a.run b.tsv --method interpolation', 'b.tsv has no scores to interpolate'),
+        (
+            'rerank-depth --qrels qrels --runs a.run b.tsv --reranked a.run',
+            '2 runs and 1 reranked ones',
+        ),
+        (
+            'fusion-table --qrels qrels --runs a.run b.tsv --method interpolation',
+            'b.tsv has no scores to interpolate',
+        ),
         ('--qrels qrels --measures MRR@10 a.run', 'no run files were given'),
     ],
 )
@@ -85,14 +112,23 @@ def test_errors_are_one_line(capsys, command, message):
 
 
 def test_fusion_table(capsys, figures):
-    command = 'fusion-table --qrels qrels --runs a.run b.tsv --measures MRR@10 --csv t.csv --plot t.png --quiet'
+    command = (
+        'fusion-table --qrels qrels --runs a.run b.tsv --measures MRR@10 --csv t.csv '
+        '--plot t.png --quiet'
+    )
     assert evaluate(command) == 0
     header, _, *rows = cells(capsys.readouterr().out)
     assert header == ['MRR@10', '+a', '+b']
     assert rows == [['a', '**0.500**', '**0.500 (+0%)**'], ['b', '**0.500 (+0%)**', '**0.500**']]
     with open('t.csv', encoding='utf-8') as stream:
         rows = list(csv.DictReader(stream))
-    assert rows[1] == {'measure': 'MRR@10', 'first': 'a', 'second': 'b', 'value': '0.500000', 'change': '0.000000'}
+    assert rows[1] == {
+        'measure': 'MRR@10',
+        'first': 'a',
+        'second': 'b',
+        'value': '0.500000',
+        'change': '0.000000',
+    }
     with open('t.png', 'rb') as stream:
         assert stream.read(4) == b'\x89PNG'
     assert figures[0].axes[0].get_title() == 'MRR@10'
@@ -100,7 +136,12 @@ def test_fusion_table(capsys, figures):
 
 
 def test_consistency(capsys, figures):
-    assert evaluate('consistency --runs a.run --reference b.tsv --depths 1 10 --csv c.csv --plot c.png') == 0
+    assert (
+        evaluate(
+            'consistency --runs a.run --reference b.tsv --depths 1 10 --csv c.csv --plot c.png'
+        )
+        == 0
+    )
     header, _, row = cells(capsys.readouterr().out)
     assert header == ['consistency factor', '@1', '@10']
     assert row == ['a', '0.500', '0.750']
@@ -112,7 +153,9 @@ def test_consistency(capsys, figures):
 
 
 def test_rerank_depth(capsys, figures):
-    command = 'rerank-depth --qrels qrels --runs A=a.run B=b.tsv --reranked b.tsv a.run --measures MRR@10'
+    command = (
+        'rerank-depth --qrels qrels --runs A=a.run B=b.tsv --reranked b.tsv a.run --measures MRR@10'
+    )
     assert evaluate(command + ' --depths 0 2 --csv d.csv --plot d.png') == 0
     printed = capsys.readouterr().out
     table = cells(printed)
@@ -123,4 +166,7 @@ def test_rerank_depth(capsys, figures):
     with open('d.csv', encoding='utf-8') as stream:
         assert stream.readlines()[-1] == 'MRR@10,B,2,0.666667\n'
     shown = {line.get_label(): line.get_xydata().tolist() for line in figures[0].axes[0].lines}
-    assert list(shown) == ['A', 'B'] and shown['A'] == shown['B'] == [[0, 0.5], [2, pytest.approx(2 / 3)]]
+    assert list(shown) == ['A', 'B'] and shown['A'] == shown['B'] == [
+        [0, 0.5],
+        [2, pytest.approx(2 / 3)],
+    ]

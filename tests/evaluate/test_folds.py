@@ -51,9 +51,13 @@ def test_fold_files(tmp_path):
 def test_commands(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'folds.json').write_text(json.dumps(FOLDS))
-    (tmp_path / 'queries.tsv').write_text(''.join(f'query\t{qid}\ttext of {qid}\n' for qid in '7654321'))
+    (tmp_path / 'queries.tsv').write_text(
+        ''.join(f'query\t{qid}\ttext of {qid}\n' for qid in '7654321')
+    )
     (tmp_path / 'bm25.run').write_text(''.join(f'{qid} Q0 d{qid} 1 {qid} t\n' for qid in '123467'))
-    split = 'split-folds --folds folds.json --topics queries.tsv --run bm25.run --output out'.split()
+    split = (
+        'split-folds --folds folds.json --topics queries.tsv --run bm25.run --output out'.split()
+    )
     assert run(main, split) == 0
     assert 'fold 1: 4 train, 1 validation, 2 test' in capsys.readouterr().out
     assert [query.qid for query in read_topics('out/fold-2/train.tsv')] == ['4', '5', '6', '7']
@@ -63,7 +67,14 @@ def test_commands(tmp_path, monkeypatch, capsys):
     assert 'out exists' in capsys.readouterr().err
 
     runs = ' '.join(f'out/fold-{number}/test.run' for number in range(1, 6))
-    assert run(main, f'join-folds --folds folds.json --topics queries.tsv --runs {runs} --output all.run'.split()) == 0
+    assert (
+        run(
+            main,
+            f'join-folds --folds folds.json --topics queries.tsv --runs {runs} --output '
+            f'all.run'.split(),
+        )
+        == 0
+    )
     assert 'all.run: 6 topics of 5 folds; 1 topics have no hits' in capsys.readouterr().out
     assert read_run('all.run') == read_run('bm25.run')
     assert (tmp_path / 'all.run').read_text().splitlines()[0] == '1 Q0 d1 1 1.000000 all'

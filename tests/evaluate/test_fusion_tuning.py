@@ -22,7 +22,9 @@ def ranking(*docids):
 
 @pytest.fixture
 def runs():
-    """'right' has the relevant document first, 'wrong' has it nowhere; interleaved, the leader decides."""
+    """'right' has the relevant document first, 'wrong' has it nowhere; interleaved, the leader
+    decides.
+    """
     return {
         'wrong': {qid: ranking('a', 'b', 'c') for qid in TOPICS},
         'right': {qid: ranking('good', 'a', 'b') for qid in TOPICS},
@@ -31,7 +33,9 @@ def runs():
 
 def test_the_order_that_is_right_is_chosen_in_every_fold(runs):
     found = tune_fusion(runs, QRELS, MRR, folds=5, methods=['interleave'])
-    assert {fold.setting for fold in found.folds} == {FusionSetting('interleave', ('right', 'wrong'))}
+    assert {fold.setting for fold in found.folds} == {
+        FusionSetting('interleave', ('right', 'wrong'))
+    }
     assert found.held_out == 1.0 and found.whole.order == ('right', 'wrong')
     assert sorted(qid for fold in found.folds for qid in fold.topics) == TOPICS
     assert all(len(fold.topics) == 2 and fold.training == 1.0 for fold in found.folds)
@@ -43,7 +47,9 @@ def test_the_order_that_is_right_is_chosen_in_every_fold(runs):
 
 
 def test_held_out_topics_do_not_choose(runs):
-    """One topic prefers the other order; alone in its fold, it is reported under what the others choose."""
+    """One topic prefers the other order; alone in its fold, it is reported under what the others
+    choose.
+    """
     odd = '7'
     runs['right'][odd], runs['wrong'][odd] = ranking('a', 'b'), ranking('good', 'c')
     found = tune_fusion(runs, QRELS, MRR, folds=10, methods=['interleave'])
@@ -59,13 +65,16 @@ def test_interpolation_learns_the_weight(runs):
     runs['right'] = {qid: Ranking(('good', 'a'), [1.0, 0.5]) for qid in TOPICS}
     found = tune_fusion(runs, QRELS, MRR, folds=2, methods=['interpolation'])
     # as they are, .05 * 10 + .95 * .5 = .975 > .95; between 0 and 1, .05 * 1 < .95 * 1
-    assert str(found.whole) == 'interpolation wrong+right alpha=0.05 minmax' and found.held_out == 1.0
+    assert (
+        str(found.whole) == 'interpolation wrong+right alpha=0.05 minmax' and found.held_out == 1.0
+    )
 
 
 def test_what_is_tried():
     names = [str(setting) for setting in settings(['a', 'b'], ['interleave', 'rrf'])]
     assert names[:4] == ['interleave a+b', 'interleave b+a', 'rrf a+b k=1', 'rrf a+b k=5']
-    # Three pairs in two orders and three runs in six; 19 weights for a pair, of scores as they are and normalised, and
+    # Three pairs in two orders and three runs in six; 19 weights for a pair, of scores as they are
+    # and normalised, and
     # 10 sums of three sixths; 7 constants for each of the four sets.
     assert Counter(one.method for one in settings(list('abc'))) == {
         'interleave': 3 * 2 + 6,
@@ -78,28 +87,40 @@ def test_what_is_tried():
 
 
 def test_a_pair_of_three_runs_is_chosen_and_shown_untuned(runs):
-    """'noise' pushes the relevant document down in whatever it is fused with; the scores of the others find it."""
+    """'noise' pushes the relevant document down in whatever it is fused with; the scores of the
+    others find it.
+    """
     runs['wrong'] = {qid: Ranking(('a', 'good'), [5.0, 4.9]) for qid in TOPICS}
     runs['right'] = {qid: Ranking(('b', 'good'), [5.0, 4.9]) for qid in TOPICS}
     runs['noise'] = {qid: Ranking(('a', 'b', 'x', 'y'), [9.0, 8.0, 7.0, 6.0]) for qid in TOPICS}
     found = tune_fusion(runs, QRELS, MRR, folds=2)
     assert str(found.whole) == 'rrf wrong+right k=1' and found.held_out == 1.0
     rivals = list(found.against)
-    assert {'rrf wrong+right k=60 (untuned)', 'interpolation wrong+right alpha=0.5 (untuned)'} == set(rivals[:2])
+    assert {
+        'rrf wrong+right k=60 (untuned)',
+        'interpolation wrong+right alpha=0.5 (untuned)',
+    } == set(rivals[:2])
     assert len(rivals) == 3 + 4 * 2 + 3 and found.against[rivals[0]].difference == 0
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'wrong.txt').write_text(''.join(f'{qid} Q0 a 1 2 t\n{qid} Q0 b 2 1 t\n' for qid in TOPICS))
-    (tmp_path / 'right.txt').write_text(''.join(f'{qid} Q0 good 1 2 t\n{qid} Q0 a 2 1 t\n' for qid in TOPICS))
+    (tmp_path / 'wrong.txt').write_text(
+        ''.join(f'{qid} Q0 a 1 2 t\n{qid} Q0 b 2 1 t\n' for qid in TOPICS)
+    )
+    (tmp_path / 'right.txt').write_text(
+        ''.join(f'{qid} Q0 good 1 2 t\n{qid} Q0 a 2 1 t\n' for qid in TOPICS)
+    )
     (tmp_path / 'qrels.txt').write_text(''.join(f'{qid} 0 good 1\n{qid} 0 b 0\n' for qid in TOPICS))
     return tmp_path
 
 
 def test_the_command(files, capsys):
-    command = 'tune --runs wrong.txt best=right.txt --qrels qrels.txt --measure MRR@10 --folds 2 --output held.txt'
+    command = (
+        'tune --runs wrong.txt best=right.txt --qrels qrels.txt --measure MRR@10 --folds 2 '
+        '--output held.txt'
+    )
     assert run(main, [*command.split(), '--methods', 'interleave']) == 0
     shown = capsys.readouterr().out
     assert 'Held out, MRR@10 1.0000 over 10 judged topics' in shown
@@ -116,11 +137,14 @@ def test_pyserinis_spellings(files):
 
 def test_judged_documents_only(files, capsys):
     found = judged_only(
-        {'1': ranking('x', 'b', 'y', 'good'), 'other': ranking('good')}, QRELS | {'1': {'b': 0, 'good': 1}}
+        {'1': ranking('x', 'b', 'y', 'good'), 'other': ranking('good')},
+        QRELS | {'1': {'b': 0, 'good': 1}},
     )
     assert found['1'].docids == ('b', 'good') and found['other'].docids == ()
     command = '--qrels qrels.txt wrong.txt --measures P@1 Judged@1'.split()
     assert run(evaluate_main, command) == 0
     assert run(evaluate_main, [*command, '--judged-only']) == 0
-    plain, condensed = (line for line in capsys.readouterr().out.splitlines() if line.startswith('| wrong'))
+    plain, condensed = (
+        line for line in capsys.readouterr().out.splitlines() if line.startswith('| wrong')
+    )
     assert plain.split()[-2:] == ['0.0000', '|'] and condensed.split()[-2:] == ['1.0000', '|']

@@ -23,7 +23,9 @@ def test_by_hand():
     found = values(RUN, 'nDCG@10', 'MRR@10', 'R@1000', 'R(rel=2)@1000', 'AP(rel=1)@3', 'P@1')
     ideal = 3 + 1 / math.log2(3)
     ndcg = (1 / math.log2(3) + 3 / math.log2(5)) / ideal
-    assert found.values['nDCG@10'] == pytest.approx({'1': ndcg, '2': 1 / math.log2(3), '3': 0, '4': 0})
+    assert found.values['nDCG@10'] == pytest.approx(
+        {'1': ndcg, '2': 1 / math.log2(3), '3': 0, '4': 0}
+    )
     assert found.values['MRR@10'] == {'1': 0.5, '2': 0.5, '3': 0.0, '4': 0.0}
     assert found.values['R@1000'] == {'1': 1.0, '2': 1.0, '3': 0.0, '4': 0.0}
     assert found.values['R(rel=2)@1000'] == {'1': 1.0, '2': 0.0, '3': 0.0, '4': 0.0}
@@ -48,7 +50,13 @@ def test_a_run_without_any_judged_topic():
 
 def test_names_of_trec_eval():
     names = ['map', 'ndcg_cut_10', 'recip_rank', 'P_5', 'recall_1000']
-    assert [str(named.measure) for named in parse_measures(names)] == ['AP', 'nDCG@10', 'RR', 'P@5', 'R@1000']
+    assert [str(named.measure) for named in parse_measures(names)] == [
+        'AP',
+        'nDCG@10',
+        'RR',
+        'P@5',
+        'R@1000',
+    ]
     assert [named.name for named in parse_measures(names)] == names
 
 
@@ -69,20 +77,32 @@ def test_grades_that_a_measure_cannot_take():
     with pytest.raises(InputError, match=r'grades from 0 to 5 \(ERR@10: expected grades up to 4\)'):
         evaluate({'1': Ranking(['a'], [1.0])}, {'1': {'a': 5, 'b': 0}}, parse_measures(['ERR@10']))
     with pytest.raises(InputError, match=r'grades from 0 to 1000000 \(expected -127 to 127\)'):
-        evaluate({'1': Ranking(['a'], [1.0])}, {'1': {'a': 1_000_000, 'b': 0}}, parse_measures(['nDCG@10']))
+        evaluate(
+            {'1': Ranking(['a'], [1.0])},
+            {'1': {'a': 1_000_000, 'b': 0}},
+            parse_measures(['nDCG@10']),
+        )
 
 
 def test_topics_that_have_only_negative_grades():
-    """trec_eval has no grade to count then: it used those of another topic, or wrote where it must not."""
+    """trec_eval has no grade to count then: it used those of another topic, or wrote where it
+    must not.
+    """
     run = {qid: Ranking(['a', 'b'], [2.0, 1.0]) for qid in '12'}
     for grade in (-1, -2, -100):
-        found = evaluate(run, {'1': {'a': 100}, '2': {'a': grade}}, parse_measures(['nDCG@10', 'Bpref', 'Judged@2']))
+        found = evaluate(
+            run,
+            {'1': {'a': 100}, '2': {'a': grade}},
+            parse_measures(['nDCG@10', 'Bpref', 'Judged@2']),
+        )
         assert found.values['nDCG@10'] == found.values['Bpref'] == {'1': 1.0, '2': 0.0}
         assert found.values['Judged@2'] == {'1': 0.5, '2': 0.5}
 
 
 def test_negative_grades_are_no_judgments_of_bpref_and_infap():
-    """Irrelevant b above relevant a costs Bpref its one preference; b of grade -1 was pooled, and never judged."""
+    """Irrelevant b above relevant a costs Bpref its one preference; b of grade -1 was pooled,
+    and never judged.
+    """
     run = {'1': Ranking(['b', 'a'], [2.0, 1.0])}
     for grade, bpref in ((0, 0.0), (-1, 1.0), (-2, 1.0)):
         found = evaluate(run, {'1': {'a': 1, 'b': grade}}, parse_measures(['Bpref', 'P@2']))
@@ -91,7 +111,9 @@ def test_negative_grades_are_no_judgments_of_bpref_and_infap():
 
 @pytest.mark.parametrize('docid', ['\ud800', 'b\0a'])
 def test_docids_that_code_in_c_cannot_read(docid):
-    with pytest.raises(InputError, match="topic '1' has a docid with a character that no identifier can have"):
+    with pytest.raises(
+        InputError, match="topic '1' has a docid with a character that no identifier can have"
+    ):
         evaluate({'1': Ranking([docid, 'b'], [2.0, 1.0])}, {'1': {'b': 1}}, parse_measures(['P@1']))
 
 
@@ -108,10 +130,39 @@ def test_any_qid_is_a_qid(qid):
 @pytest.mark.parametrize(
     'name',
     [
-        *('P@0', 'P@00', 'nDCG@0', 'R@0', 'AP@0', 'Success@0', 'RR@0', 'Judged@0', 'ERR@0', 'P@True', 'P@2147483648'),
-        *('AP(rel=128)', 'Bpref(rel=100000000)', 'P(rel=True)@1', 'IPrec@0.101', 'IPrec@1.5', 'IPrec@1e999'),
-        *('SetF(beta=1e-5)', 'SetF(beta=1e999)', 'Compat(p=1.5)', 'Compat(p=1e999)', 'Compat(p=1e300)'),
-        *('nDCG(gains={1:99999999999999999999})@5', 'nDCG(gains={1:1.5})@5', 'nDCG(gains={"a":1,2:2})@5'),
+        *(
+            'P@0',
+            'P@00',
+            'nDCG@0',
+            'R@0',
+            'AP@0',
+            'Success@0',
+            'RR@0',
+            'Judged@0',
+            'ERR@0',
+            'P@True',
+            'P@2147483648',
+        ),
+        *(
+            'AP(rel=128)',
+            'Bpref(rel=100000000)',
+            'P(rel=True)@1',
+            'IPrec@0.101',
+            'IPrec@1.5',
+            'IPrec@1e999',
+        ),
+        *(
+            'SetF(beta=1e-5)',
+            'SetF(beta=1e999)',
+            'Compat(p=1.5)',
+            'Compat(p=1e999)',
+            'Compat(p=1e300)',
+        ),
+        *(
+            'nDCG(gains={1:99999999999999999999})@5',
+            'nDCG(gains={1:1.5})@5',
+            'nDCG(gains={"a":1,2:2})@5',
+        ),
         *('nDCG(gains={1:None})@5', 'nDCG(gains={1:True})'),
     ],
 )
@@ -121,8 +172,13 @@ def test_parameters_that_no_measure_takes(name):
 
 
 def test_the_ends_of_what_parameters_may_be():
-    qrels, run = {'1': {'a': 3, 'b': 0}}, {'1': Ranking(['b', 'a'], [2.0, 1.0])}
-    found = evaluate(run, qrels, parse_measures(['P@2147483647', 'P@2', 'IPrec@0.25', 'IPrec@1.0', 'SetF(beta=0.0)']))
+    qrels = {'1': {'a': 3, 'b': 0}}
+    run = {'1': Ranking(['b', 'a'], [2.0, 1.0])}
+    found = evaluate(
+        run,
+        qrels,
+        parse_measures(['P@2147483647', 'P@2', 'IPrec@0.25', 'IPrec@1.0', 'SetF(beta=0.0)']),
+    )
     assert found.means == {
         'P@2147483647': 1 / (2**31 - 1),
         'P@2': 0.5,

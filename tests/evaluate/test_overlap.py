@@ -1,4 +1,6 @@
-"""Overlap and rank-biased overlap, against values worked out by hand from the paper's equation 32."""
+"""Overlap and rank-biased overlap, against values worked out by hand from the paper's equation
+32.
+"""
 
 import pytest
 

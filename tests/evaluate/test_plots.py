@@ -5,7 +5,9 @@ import pytest
 from pyserini_repbert.evaluate.plots import plot_lines
 
 
-@pytest.mark.parametrize(('name', 'start'), [('a.pdf', b'%PDF'), ('a.SVG', b'<?xml'), ('a', b'\x89PNG')])
+@pytest.mark.parametrize(
+    ('name', 'start'), [('a.pdf', b'%PDF'), ('a.SVG', b'<?xml'), ('a', b'\x89PNG')]
+)
 def test_a_plot_has_the_format_of_its_name_and_the_same_bytes_again(tmp_path, name, start):
     contents = []
     for _ in range(2):

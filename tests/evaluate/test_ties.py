@@ -20,7 +20,11 @@ def test_the_interval_of_a_tie_of_three():
 
 def test_without_ties_nothing_moves():
     run = {'1': Ranking(['a', 'b'], [2.0, 1.0])}
-    assert tie_intervals(run, {'1': {'b': 1}, '2': {'b': 1}}, parse_measures(['RR']))['RR'] == (0.25, 0.25, 0.25)
+    assert tie_intervals(run, {'1': {'b': 1}, '2': {'b': 1}}, parse_measures(['RR']))['RR'] == (
+        0.25,
+        0.25,
+        0.25,
+    )
     assert (tied_share(run), tied_share(RUN), tied_share({})) == (0, 0.75, 0)
 
 
@@ -46,7 +50,9 @@ def test_the_record_of_a_run_says_that_it_was_written_here(tmp_path, capsys):
     sources = [str(tmp_path / 'first.txt'), str(tmp_path / 'second.txt')]
     fusion(['--runs', *sources, '--method', 'rrf', '--output', str(run)])
     assert tied_hits(capsys, run) == '100.0%'
-    run.write_bytes(run.read_bytes() + b'q Q0 c 3 0.001 t\n')  # the record is that of another run now
+    run.write_bytes(
+        run.read_bytes() + b'q Q0 c 3 0.001 t\n'
+    )  # the record is that of another run now
     assert tied_hits(capsys, run) == '0.0%'
 
 
@@ -60,6 +66,23 @@ def test_an_order_without_scores_has_no_ties():
 def test_the_command(tmp_path, capsys):
     (tmp_path / 'run.txt').write_text('1 Q0 a 1 2 r\n1 Q0 b 2 2 r\n', encoding='utf-8')
     (tmp_path / 'qrels.txt').write_text('1 0 b 1\n', encoding='utf-8')
-    main(['ties', '--qrels', str(tmp_path / 'qrels.txt'), str(tmp_path / 'run.txt'), '--measures', 'RR', '--quiet'])
+    main(
+        [
+            'ties',
+            '--qrels',
+            str(tmp_path / 'qrels.txt'),
+            str(tmp_path / 'run.txt'),
+            '--measures',
+            'RR',
+            '--quiet',
+        ]
+    )
     row = capsys.readouterr().out.splitlines()[-1]
-    assert [cell.strip() for cell in row.strip('|').split('|')] == ['run', '100.0%', 'RR', '0.5000', '0.5000', '1.0000']
+    assert [cell.strip() for cell in row.strip('|').split('|')] == [
+        'run',
+        '100.0%',
+        'RR',
+        '0.5000',
+        '0.5000',
+        '1.0000',
+    ]

@@ -21,12 +21,21 @@ NAN = float('nan')
 
 
 def one_query(qid='q1'):
-    """Four candidates: the first stage has b first, monoBERT d, duoBERT (sum) a; the pair (b, c) was not compared."""
+    """Four candidates: the first stage has b first, monoBERT d, duoBERT (sum) a; the pair (b, c)
+    was not compared.
+    """
     differences = np.array(  # between d, a, b, c
-        [[NAN, -2.0, 1.0, 2.0], [2.0, NAN, 3.0, 1.0], [-1.0, -3.0, NAN, NAN], [-2.0, -1.0, NAN, NAN]]
+        [
+            [NAN, -2.0, 1.0, 2.0],
+            [2.0, NAN, 3.0, 1.0],
+            [-1.0, -3.0, NAN, NAN],
+            [-2.0, -1.0, NAN, NAN],
+        ]
     )
     scores = np.array([-2.0, -1.0, -3.0, -0.5])
-    return SavedScores(qid, 'text', ('b', 'a', 'c', 'd'), scores, np.array([3, 1, 0, 2]), differences)
+    return SavedScores(
+        qid, 'text', ('b', 'a', 'c', 'd'), scores, np.array([3, 1, 0, 2]), differences
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,7 +95,14 @@ def test_the_front_leaves_out_what_is_no_better():
     def point(cost, value):
         return Point(Setting(int(cost)), cost, None, {'m': value})
 
-    points = [point(5, 0.3), point(1, 0.1), point(2, 0.1), point(3, 0.3), point(3, 0.2), point(9, 0.4)]
+    points = [
+        point(5, 0.3),
+        point(1, 0.1),
+        point(2, 0.1),
+        point(3, 0.3),
+        point(3, 0.2),
+        point(9, 0.4),
+    ]
     assert [p.inferences for p in pareto_front(points, 'm')] == [1, 3, 9]
 
 
@@ -95,22 +111,33 @@ def test_sampling_is_averaged_over_trials():
     n = 8
     differences = rng.normal(size=(n, n)) * 3
     np.fill_diagonal(differences, NAN)
-    kept = SavedScores('q', 't', tuple('abcdefgh'), -np.arange(n, dtype=float), np.arange(n), differences)
+    kept = SavedScores(
+        'q', 't', tuple('abcdefgh'), -np.arange(n, dtype=float), np.arange(n), differences
+    )
     chosen = [Setting(n, n, 'sample', 2)]
     replays = [replay(kept, n, n, 'sample', 2, seed).docids.index('d') for seed in range(10)]
     assert len(set(replays)) > 1
     points, _ = trade_off([kept], {'q': {'d': 1}}, chosen, parse_measures(['MRR@10']))
-    assert points[0].values['MRR@10'] == pytest.approx(np.mean([1 / (1 + place) for place in replays]))
+    assert points[0].values['MRR@10'] == pytest.approx(
+        np.mean([1 / (1 + place) for place in replays])
+    )
 
 
 def test_the_command(tmp_path, capsys, figures):
-    scores, qrels = tmp_path / 'kept.npz', tmp_path / 'qrels.txt'
+    scores = tmp_path / 'kept.npz'
+    qrels = tmp_path / 'qrels.txt'
     costs = [{'seconds': 4.0, 'inferences': 8}, {'seconds': 1.0, 'inferences': 4}]
     assert seconds_an_inference({'costs': costs}) == [0.5, 0.25]
     write_saved_scores(scores, [one_query('q1'), one_query('q2')], {'costs': costs})
     qrels.write_text('q1 0 a 1\nq2 0 d 1\n')
-    table, plot = tmp_path / 'points.csv', tmp_path / 'points.png'
-    given = [str(scores), '--qrels', str(qrels), *'--k0 3 4 9 --k1 0 2 4 --methods sum --quiet'.split()]
+    table = tmp_path / 'points.csv'
+    plot = tmp_path / 'points.png'
+    given = [
+        str(scores),
+        '--qrels',
+        str(qrels),
+        *'--k0 3 4 9 --k1 0 2 4 --methods sum --quiet'.split(),
+    ]
     files = ['--csv', str(table), '--plot', str(plot)]
     main(['tradeoff', *given, *files, '--budget', '5', '--measures', 'MRR@10', 'R@1'])
     lines = capsys.readouterr().out.splitlines()
@@ -128,7 +155,9 @@ def test_the_command(tmp_path, capsys, figures):
     reciprocal, recall = figures[0].axes
     assert [axis.get_ylabel() for axis in (reciprocal, recall)] == ['MRR@10', 'R@1']
     shown = {points.get_label(): points.get_offsets().tolist() for points in reciprocal.collections}
-    values = {row['k0'] + row['k1']: [float(row['inferences']), float(row['MRR@10'])] for row in rows}
+    values = {
+        row['k0'] + row['k1']: [float(row['inferences']), float(row['MRR@10'])] for row in rows
+    }
     assert shown['monoBERT'] == [values['30'], values['40']] == shown['Pareto front']
     assert shown['sum'] == [values['32'], values['42']] == [[5, 0.625], [6, 0.75]]
     with pytest.raises(InputError, match="'much'"):

@@ -11,7 +11,8 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import EpicReranker
 
-QUERY, PASSAGE = 'the old fish in the sea', 'big blue fish ate the small bird , fish'
+QUERY = 'the old fish in the sea'
+PASSAGE = 'big blue fish ate the small bird , fish'
 
 
 @pytest.fixture
@@ -36,7 +37,9 @@ def test_terms_and_expansions(encoder):
     assert [term['term'] for term in found['passage_terms']] == PASSAGE.split()
     assert len({term['weight'] for term in found['passage_terms'] if term['term'] == 'fish'}) == 1
     dense = encoder.encode_dense([PASSAGE])[0]
-    absent = [term for term in range(40) if encoder.tokenizer.tokens([term])[0] not in PASSAGE.split()]
+    absent = [
+        term for term in range(40) if encoder.tokenizer.tokens([term])[0] not in PASSAGE.split()
+    ]
     strongest = sorted(absent, key=lambda term: -dense[term])[:5]
     assert [term['term'] for term in found['expansions']] == encoder.tokenizer.tokens(strongest)
     assert 0 < found['quality'] < 1
@@ -51,7 +54,9 @@ def test_a_stored_vector_is_explained_as_it_is(encoder, corpus_file, tmp_path, t
     (reranked,) = EpicReranker(encoder, index=index).rerank(QUERY, [Candidate('d5')])
     found = explain_indexed(encoder, index, QUERY, 'd5')
     assert found['score'] == pytest.approx(reranked.score, abs=1e-5)
-    assert found['passage_terms'] == [] and found['quality'] is None and len(found['expansions']) == 10
+    assert (
+        found['passage_terms'] == [] and found['quality'] is None and len(found['expansions']) == 10
+    )
     text = list(corpus)[5].text
     known = explain_indexed(encoder, index, QUERY, 'd5', text)
     assert [term['term'] for term in known['passage_terms']] == text.split()

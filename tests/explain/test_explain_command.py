@@ -1,4 +1,6 @@
-"""`explain`: four systems as text, JSON, HTML and PNG; passages by docid or as texts; one line for bad input."""
+"""`explain`: four systems as text, JSON, HTML and PNG; passages by docid or as texts; one line
+for bad input.
+"""
 
 import json
 
@@ -15,7 +17,8 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, MonoBertReranker
 
-QUERY, PASSAGES = 'cat sat', ['the cat sat on the mat', 'a dog ran .', 'big blue fish']
+QUERY = 'cat sat'
+PASSAGES = ['the cat sat on the mat', 'a dog ran .', 'big blue fish']
 
 
 @pytest.fixture
@@ -36,7 +39,9 @@ def test_monoberts_probabilities(explain, cross_encoder_folder, figures, tmp_pat
     explained = json.loads(explain(0, *flags, '--json'))
     passages = [Candidate(docid, text=text) for docid, text in zip('123', PASSAGES, strict=True)]
     scores = {hit.docid: hit.score for hit in MonoBertReranker(folder).rerank(QUERY, passages)}
-    assert dict(zip(explained['docids'], explained['scores'], strict=True)) == pytest.approx(scores, abs=1e-5)
+    assert dict(zip(explained['docids'], explained['scores'], strict=True)) == pytest.approx(
+        scores, abs=1e-5
+    )
     rows = [line.split('|')[1].strip() for line in explain(0, *flags).splitlines()[2:]]
     assert rows == sorted(scores, key=lambda docid: -scores[docid])
     explain(0, *flags, '--output', tmp_path / 'a.png', tmp_path / 'a.html')
@@ -50,7 +55,9 @@ def test_duoberts_matrix(explain, cross_encoder_folder, figures, tmp_path):
     explained = json.loads(explain(0, *flags, '--json'))
     passages = [Candidate(docid, text=text) for docid, text in zip('123', PASSAGES, strict=True)]
     for method, samples in (('sum', None), ('binary', None), ('sample', 1)):
-        reranked = DuoBertReranker(folder, method=method, samples=samples, seed=2).rerank(QUERY, passages)
+        reranked = DuoBertReranker(folder, method=method, samples=samples, seed=2).rerank(
+            QUERY, passages
+        )
         assert explained['methods'][method]['order'] == [hit.docid for hit in reranked]
     assert explained['probabilities'][1][1] is None and explained['inferences'] == 6
     text = explain(0, *flags, '--output', tmp_path / 'a.png', tmp_path / 'a.html')
@@ -73,13 +80,17 @@ def test_cedrs_maps(explain, tiny_cedr, figures, tmp_path):
     assert [label.get_text() for label in axis.get_yticklabels()] == expected.query
     long = 'a dog ran . ' * 30
     files = tmp_path / 'b.html', tmp_path / 'b.png'
-    assert '| 2: embeddings' in explain(0, *flags, PASSAGES[0], long, '--layer', '0', '1', '--output', *files)
+    assert '| 2: embeddings' in explain(
+        0, *flags, PASSAGES[0], long, '--layer', '0', '1', '--output', *files
+    )
     assert files[0].read_text().count('<table>') == 4
     assert len(figures[1].axes[2].get_xticklabels()) == 40  # of a long passage, what matches best
 
 
 def test_epics_stored_vectors(explain, tiny_epic, corpus_file, figures, tmp_path):
-    model, corpus, index = tiny_epic(), corpus_file(12), tmp_path / 'index'
+    model = tiny_epic()
+    corpus = corpus_file(12)
+    index = tmp_path / 'index'
     encode_corpus(open_corpus(corpus), EpicEncoder(model), index, prune=12, weights='uint8')
     flags = ('--index', index, '--docid', 'd3', 'd5')
     explained = json.loads(explain(0, *flags, '--top', '4', '--json'))
@@ -98,14 +109,18 @@ def test_epics_terms_are_shaded_on_a_terminal(explain, tiny_epic, monkeypatch):
 
 
 def test_bad_input_is_one_line(explain, tiny_epic, cross_encoder_folder, corpus_file, tmp_path):
-    mono, corpus = cross_encoder_folder('monobert'), corpus_file(2)
+    mono = cross_encoder_folder('monobert')
+    corpus = corpus_file(2)
     for flags, message in (
         (['--model', mono, '--docid', 'd1'], '--docid needs the --index or the --corpus'),
         (['--passage', 'x'], '--model names the reranker'),
         (['--model', mono, '--passage', 'x', '--corpus', corpus], 'are for --docid'),
         (['--model', mono, '--docid', 'd9', '--corpus', corpus], "has no passage 'd9'"),
         (['--model', mono, '--docid', 'd1', 'd1', '--corpus', corpus], "'d1' comes twice"),
-        (['--model', mono, '--passage', 'x', '--output', tmp_path / 'a.pdf'], 'neither a .html nor a .png file'),
+        (
+            ['--model', mono, '--passage', 'x', '--output', tmp_path / 'a.pdf'],
+            'neither a .html nor a .png file',
+        ),
         (['--model', 'nowhere', '--passage', 'x'], "'nowhere'"),
         (['--model', mono, '--passage', 'a \udcff'], 'argument --passage'),
     ):

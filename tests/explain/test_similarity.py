@@ -22,7 +22,14 @@ def test_maps_of_a_layer_share_a_scale():
         maps = [{'layer': int(name[1:]), 'values': values} for name, values in layers.items()]
         return {'docid': docid, 'query_tokens': ['q'], 'passage_tokens': ['a', 'b'], 'maps': maps}
 
-    found = panels({'passages': [passage('d1', l2=[[0.1, 0.9]], l0=[[0.5, 0.5]]), passage('d2', l2=[[-1.0, 0.2]])]})
+    found = panels(
+        {
+            'passages': [
+                passage('d1', l2=[[0.1, 0.9]], l0=[[0.5, 0.5]]),
+                passage('d2', l2=[[-1.0, 0.2]]),
+            ]
+        }
+    )
     assert [(panel.title, panel.low, panel.high) for panel in found] == [
         ('d1: layer 2', -1.0, 0.9),
         ('d1: embeddings', 0.5, 0.5),
@@ -36,7 +43,14 @@ def test_maps_are_what_a_model_sees(tiny_cedr):
     model = CedrReranker(tiny_cedr('knrm'))
     maps = similarity_maps(model, 'cat sat', 'the cat sat on the mat')
     assert [one.layer for one in maps] == [0, 1, 2]
-    assert maps[0].query == ['cat', 'sat'] and maps[0].passage == ['the', 'cat', 'sat', 'on', 'the', 'mat']
+    assert maps[0].query == ['cat', 'sat'] and maps[0].passage == [
+        'the',
+        'cat',
+        'sat',
+        'on',
+        'the',
+        'mat',
+    ]
     assert maps[1].values.shape == (2, 6)
     assert not np.allclose(maps[1].values, maps[2].values)
     assert np.abs(maps[2].values).max() <= 1.0001

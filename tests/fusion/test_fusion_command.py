@@ -66,7 +66,8 @@ def test_interpolation_of_three_normalised_runs(runs):
     """dense is a 3, b 2, c 1."""
     assert (
         fusion(
-            '--runs dense.run dense.run dense.run --fusion interpolation --weights 1 1 2 --normalize minmax --output o'
+            '--runs dense.run dense.run dense.run --fusion interpolation --weights 1 1 2 '
+            '--normalize minmax --output o'
         )
         == 0
     )
@@ -97,8 +98,14 @@ def test_provenance_jsonl_quotes_names(runs):
 @pytest.mark.parametrize(
     ('command', 'message'),
     [
-        ('--runs dense.run bm25.tsv --method interpolation --output o', 'bm25.tsv has no scores to interpolate'),
-        ('--runs dense.run dense.run --method rrf --alpha 0.5 --output o', "alpha is for 'interpolation'"),
+        (
+            '--runs dense.run bm25.tsv --method interpolation --output o',
+            'bm25.tsv has no scores to interpolate',
+        ),
+        (
+            '--runs dense.run dense.run --method rrf --alpha 0.5 --output o',
+            "alpha is for 'interpolation'",
+        ),
         ('--runs dense.run dense.run --rrf-k 5 --output o', "rrf_k is for 'rrf'"),
         ('--runs dense.run --output o --provenance p.csv', 'ends in .tsv or .jsonl'),
         ('--runs dense.run --output o --hits -1', "'-1' is not a whole number"),
@@ -127,7 +134,14 @@ def test_files_in_step_are_fused_while_reading(runs, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    'lines', ['1 c 1\n', '1 c 1\n2 x 1\n', '3 x 1\n1 c 1\n', '1 c 1\n3 x 1\n4 y 1\n', '1 c 1\n3 x 1\n1 d 2\n3 z 2\n']
+    'lines',
+    [
+        '1 c 1\n',
+        '1 c 1\n2 x 1\n',
+        '3 x 1\n1 c 1\n',
+        '1 c 1\n3 x 1\n4 y 1\n',
+        '1 c 1\n3 x 1\n1 d 2\n3 z 2\n',
+    ],
 )
 def test_files_out_of_step(runs, lines):
     (runs / 'other').write_text(lines)

@@ -7,7 +7,11 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import FusionMethod, fuse
 from pyserini_repbert.ranking import Ranking
 
-A = {'q1': Ranking(['a', 'b', 'c'], [9.0, 5.0, 1.0]), 'q2': Ranking(['x'], [1.0]), 'q4': Ranking([], [])}
+A = {
+    'q1': Ranking(['a', 'b', 'c'], [9.0, 5.0, 1.0]),
+    'q2': Ranking(['x'], [1.0]),
+    'q4': Ranking([], []),
+}
 B = {'q3': Ranking(['y'], [2.0]), 'q1': Ranking(['c', 'd'], [4.0, 3.0])}
 
 
@@ -38,7 +42,10 @@ def test_rrf_without_a_constant():
 def test_rrf_ties_do_not_depend_on_the_order_of_the_runs():
     """1/61 + 1/62 + 1/67 in any order; summed naively from left to right, the last bits differ."""
     lists = ['p q a b c d r', 'r p e f g h q', 'q r i j k l p']
-    assert len({(1 / 61 + 1 / 62) + 1 / 67, (1 / 62 + 1 / 67) + 1 / 61, (1 / 67 + 1 / 61) + 1 / 62}) > 1
+    assert (
+        len({(1 / 61 + 1 / 62) + 1 / 67, (1 / 62 + 1 / 67) + 1 / 61, (1 / 67 + 1 / 61) + 1 / 62})
+        > 1
+    )
     runs = [{'1': Ranking(docids.split(), [float(-i) for i in range(7)])} for docids in lists]
     fused = fuse(runs, 'rrf')['1']
     assert fused.docids[:3] == ('p', 'q', 'r')
@@ -47,13 +54,17 @@ def test_rrf_ties_do_not_depend_on_the_order_of_the_runs():
 
 
 def test_interpolation_of_normalised_scores():
-    """minmax: a 1, b .5, c 0 and c 1, d 0. zscore: the distances 8, 4, 0 and 1, 0 in the deviations 3.266 and 0.5."""
+    """minmax: a 1, b .5, c 0 and c 1, d 0. zscore: the distances 8, 4, 0 and 1, 0 in the
+    deviations 3.266 and 0.5.
+    """
     minmax = fuse([A, B], 'interpolation', alpha=0.4, normalize='minmax')
     assert minmax['q1'] == Ranking(['c', 'a', 'b', 'd'], [0.6, 0.4, 0.2, 0.0])
     assert minmax['q2'] == Ranking(['x'], [0.4])  # the best of a ranking whose scores are all alike
     zscore = fuse([A, B], 'interpolation', alpha=0.4, normalize='zscore')['q1']
     assert zscore.docids == ('c', 'a', 'b', 'd')
-    assert zscore.scores == pytest.approx([0.6 * 2, 0.4 * 8 / 3.26599, 0.4 * 4 / 3.26599, 0], abs=1e-5)
+    assert zscore.scores == pytest.approx(
+        [0.6 * 2, 0.4 * 8 / 3.26599, 0.4 * 4 / 3.26599, 0], abs=1e-5
+    )
 
 
 def test_interpolation_of_any_number_of_runs():
@@ -61,7 +72,9 @@ def test_interpolation_of_any_number_of_runs():
     third = {'q1': Ranking(['c'], [1.0])}
     fused = fuse([A, B, third], 'interpolation', alpha=[1, 2, 0.5])['q1']
     assert fused == Ranking(['c', 'a', 'd', 'b'], [9.5, 9.0, 6.0, 5.0])
-    assert fuse([A, B], 'interpolation', alpha=[0.25, 0.75]) == fuse([A, B], 'interpolation', alpha=0.25)
+    assert fuse([A, B], 'interpolation', alpha=[0.25, 0.75]) == fuse(
+        [A, B], 'interpolation', alpha=0.25
+    )
 
 
 @pytest.mark.parametrize('k', [1, 2, 3, 4, 5, 6, 7, 8, None])
@@ -70,12 +83,17 @@ def test_equal_sums_go_by_docid_also_where_the_list_is_cut(k):
     first = {'q': Ranking(['z', 'd', 'c', 'y'], [8.0, 6.0, 4.0, 2.0])}
     second = {'q': Ranking(['e', 'b', 'a'], [6.0, 6.0, 4.0])}
     fused = fuse([first, second], 'interpolation', k=k)['q']
-    assert fused == Ranking(['z', 'b', 'd', 'e', 'a', 'c', 'y'], [4.0, 3.0, 3.0, 3.0, 2.0, 2.0, 1.0])[:k]
+    assert (
+        fused
+        == Ranking(['z', 'b', 'd', 'e', 'a', 'c', 'y'], [4.0, 3.0, 3.0, 3.0, 2.0, 2.0, 1.0])[:k]
+    )
 
 
 def test_scores_keep_their_sign_at_zero():
     """0 times -3 is -0.0, and stays so where the other run lacks the document."""
-    fused = fuse([{'q': Ranking(['b'], [-3.0])}, {'q': Ranking([], [])}], 'interpolation', alpha=0)['q']
+    fused = fuse([{'q': Ranking(['b'], [-3.0])}, {'q': Ranking([], [])}], 'interpolation', alpha=0)[
+        'q'
+    ]
     assert repr(fused.scores) == '(-0.0,)'
 
 
@@ -130,7 +148,9 @@ def test_refused(runs, options, message):
         fuse(runs, **options)
 
 
-ranked = st.lists(st.tuples(st.sampled_from('abcdefgh'), st.integers(-8, 8)), unique_by=lambda pair: pair[0])
+ranked = st.lists(
+    st.tuples(st.sampled_from('abcdefgh'), st.integers(-8, 8)), unique_by=lambda pair: pair[0]
+)
 run_of = st.dictionaries(st.sampled_from(['1', '2', '3']), ranked.filter(bool), min_size=1)
 
 
@@ -140,7 +160,8 @@ def test_same_as_pyserini(first, second):
     fusion = pytest.importorskip('pyserini.fusion')
     from pyserini.trectools import TrecRun
 
-    runs, theirs = [], []
+    runs = []
+    theirs = []
     for lists in (first, second):
         run = {}
         for qid, pairs in lists.items():

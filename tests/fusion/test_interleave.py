@@ -38,13 +38,17 @@ def test_by_hand(lists, k, expected):
 
 def test_a_thousand_are_kept_by_default():
     a, b = ([f'{name}{i}' for i in range(1000)] for name in 'ab')
-    assert interleave([a, b]) == [docid for pair in zip(a[:500], b[:500], strict=True) for docid in pair]
+    assert interleave([a, b]) == [
+        docid for pair in zip(a[:500], b[:500], strict=True) for docid in pair
+    ]
     assert len(interleave([a, b], k=None)) == 2000
 
 
 @given(rankings)
 def test_positions_are_ordered_by_highest_place(lists):
-    """Each document's place is its least (rank, number of the ranking): the plain definition of eq. (6)."""
+    """Each document's place is its least (rank, number of the ranking): the plain definition of
+    eq. (6).
+    """
     places = {}
     for number, own in enumerate(lists):
         for rank, docid in enumerate(own):

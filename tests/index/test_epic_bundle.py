@@ -17,7 +17,18 @@ ATOL = {'float16': 1e-3, 'uint8': 5e-3}
 def settings(vocabulary, weights='float16', prune=50, texts=False, shard_size=7):
     layout = 'blocks' if prune else 'all'
     return EpicSettings(
-        'tiny', '0' * 64, 'official', vocabulary, '1' * 64, 20, prune, weights, 'float32', shard_size, texts, layout
+        'tiny',
+        '0' * 64,
+        'official',
+        vocabulary,
+        '1' * 64,
+        20,
+        prune,
+        weights,
+        'float32',
+        shard_size,
+        texts,
+        layout,
     )
 
 
@@ -40,25 +51,35 @@ def build(folder, vectors, made):
         some = [vectors[int(passage.docid[1:])] for passage in together]
         if made.layout == 'blocks':
             return TermVectors.of(some)
-        return complete(np.stack([vector.weights_of(np.arange(made.vocabulary)) for vector in some]))
+        return complete(
+            np.stack([vector.weights_of(np.arange(made.vocabulary)) for vector in some])
+        )
 
     build_bundle(passages, folder, Encoding(made, EpicShardWriter, encode, 4))
     return EpicBundle(folder)
 
 
 @pytest.mark.parametrize('weights', ['float16', 'uint8'])
-@pytest.mark.parametrize(('vocabulary', 'prune'), [(40, 50), (300, 50), (30522, 50), (70001, 50), (300, 0)])
+@pytest.mark.parametrize(
+    ('vocabulary', 'prune'), [(40, 50), (300, 50), (30522, 50), (70001, 50), (300, 0)]
+)
 def test_reading_gives_what_was_written(tmp_path, weights, vocabulary, prune):
     vectors = random_vectors(30, vocabulary)
     bundle = build(tmp_path / 'index', vectors, settings(vocabulary, weights, prune))
     assert len(bundle) == 30 and len(bundle.shards) == 5
     random = np.random.default_rng(1)
     rows = random.permutation(30)
-    terms = np.unique(np.concatenate([random.integers(0, vocabulary, 20), vectors[1].terms[:5], vectors[4].terms[-5:]]))
+    terms = np.unique(
+        np.concatenate(
+            [random.integers(0, vocabulary, 20), vectors[1].terms[:5], vectors[4].terms[-5:]]
+        )
+    )
     expected = np.stack([vectors[row].weights_of(terms) for row in rows])
     np.testing.assert_allclose(bundle.weights_of(rows, terms), expected, atol=ATOL[weights])
     query = TermVector(terms, random.random(len(terms)).astype(np.float32))
-    np.testing.assert_allclose(bundle.score(rows, query), expected @ query.weights, atol=30 * ATOL[weights])
+    np.testing.assert_allclose(
+        bundle.score(rows, query), expected @ query.weights, atol=30 * ATOL[weights]
+    )
     for row in (0, 1, 13, 29):
         found = bundle.vector(row)
         if prune:
@@ -73,8 +94,12 @@ def test_reading_gives_what_was_written(tmp_path, weights, vocabulary, prune):
 def test_empty_query_and_terms_outside_every_vector_score_zero(tmp_path):
     bundle = build(tmp_path / 'index', [TermVector.summed([1], [1.0]), NO_TERMS], settings(300))
     assert bundle.score(np.asarray([1, 0]), NO_TERMS).tolist() == [0, 0]
-    assert bundle.score(np.asarray([1, 0]), TermVector.summed([0, 2, 299], [5.0, 1.0, 1.0])).tolist() == [0, 0]
-    assert bundle.score(np.asarray([], dtype=np.int64), TermVector.summed([1], [1.0])).tolist() == []
+    assert bundle.score(
+        np.asarray([1, 0]), TermVector.summed([0, 2, 299], [5.0, 1.0, 1.0])
+    ).tolist() == [0, 0]
+    assert (
+        bundle.score(np.asarray([], dtype=np.int64), TermVector.summed([1], [1.0])).tolist() == []
+    )
     assert bundle.score(np.asarray([0, 0]), TermVector.summed([1], [2.0])).tolist() == [2, 2]
 
 
@@ -109,7 +134,9 @@ def test_a_damaged_shard_is_named(tmp_path):
 
 
 def test_quantised_weights_keep_their_ends_and_are_off_by_half_a_step():
-    vectors = TermVectors.of([TermVector.summed([0, 1, 2], [1.0, 2.0, 1.3]), NO_TERMS, TermVector.summed([9], [0.7])])
+    vectors = TermVectors.of(
+        [TermVector.summed([0, 1, 2], [1.0, 2.0, 1.3]), NO_TERMS, TermVector.summed([9], [0.7])]
+    )
     levels, scales = quantised(vectors)
     assert levels.tolist() == [0, 255, 76, 0]
     np.testing.assert_allclose(scales, [[1, 1 / 255], [0, 0], [0.7, 0]], rtol=1e-6)
@@ -117,16 +144,30 @@ def test_quantised_weights_keep_their_ends_and_are_off_by_half_a_step():
 
 def test_weights_that_float16_cannot_hold_are_refused(tmp_path):
     with pytest.raises(DamagedFileError, match="weight of passage 'd1' is not finite in float16"):
-        build(tmp_path / 'index', [TermVector.summed([1], [1.0]), TermVector.summed([2], [1e6])], settings(300))
+        build(
+            tmp_path / 'index',
+            [TermVector.summed([1], [1.0]), TermVector.summed([2], [1e6])],
+            settings(300),
+        )
     assert not (tmp_path / 'index' / 'manifest.json').exists()
-    assert len(build(tmp_path / 'other', [TermVector.summed([2], [1e6])], settings(300, 'uint8')).vector(0)) == 1
+    assert (
+        len(
+            build(
+                tmp_path / 'other', [TermVector.summed([2], [1e6])], settings(300, 'uint8')
+            ).vector(0)
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize(('weights', 'most'), [('float16', 3994), ('uint8', 3100)])
 def test_bytes_a_passage_at_1000_terms(tmp_path, weights, most):
     random = np.random.default_rng(0)
     vectors = [
-        TermVector(np.sort(random.choice(30522, 1000, replace=False)), random.random(1000).astype(np.float32))
+        TermVector(
+            np.sort(random.choice(30522, 1000, replace=False)),
+            random.random(1000).astype(np.float32),
+        )
         for _ in range(100)
     ]
     build(tmp_path / 'index', vectors, settings(30522, weights, 1000, shard_size=100))

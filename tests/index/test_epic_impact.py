@@ -21,12 +21,21 @@ QUERIES = ['the old fish in the sea', 'moon', 'cat dog ? big ##s', '']
 @pytest.fixture
 def bundle(tiny_epic, corpus_file, tmp_path):
     encoder = EpicEncoder(tiny_epic())
-    encode_corpus(open_corpus(corpus_file(60)), encoder, tmp_path / 'vectors', prune=15, store_text=True)
+    encode_corpus(
+        open_corpus(corpus_file(60)), encoder, tmp_path / 'vectors', prune=15, store_text=True
+    )
     return EpicBundle(tmp_path / 'vectors')
 
 
 def test_impacts_by_hand():
-    assert impacts(np.asarray([1.0, 0.5, 0.26, 0.24, 0.0, -1.0], np.float32), 0.5).tolist() == [2, 1, 1, 0, 0, 0]
+    assert impacts(np.asarray([1.0, 0.5, 0.26, 0.24, 0.0, -1.0], np.float32), 0.5).tolist() == [
+        2,
+        1,
+        1,
+        0,
+        0,
+        0,
+    ]
 
 
 @pytest.mark.jvm
@@ -35,7 +44,15 @@ def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
     from pyserini_repbert.search.sparse import EpicImpactSearcher
 
     index = str(tmp_path / 'index')
-    arguments = ['lucene', '--variant', 'epic-impact', '--vectors', str(bundle.folder), '--output', index]
+    arguments = [
+        'lucene',
+        '--variant',
+        'epic-impact',
+        '--vectors',
+        str(bundle.folder),
+        '--output',
+        index,
+    ]
     assert command.run(main, arguments) == 0
     assert '60 passages (epic-impact)' in capsys.readouterr().out
     searcher = EpicImpactSearcher(index)
@@ -47,10 +64,16 @@ def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
         query = encoder.encode_query(text)
         levels = impacts(bundle.weights_of(np.arange(60), query.terms), step)
         exact = levels @ np.rint(query.weights * QUERY_UNIT) * step / QUERY_UNIT
-        best = sorted((row for row in range(60) if exact[row] > 0), key=lambda row: (-exact[row], docids[row]))
+        best = sorted(
+            (row for row in range(60) if exact[row] > 0), key=lambda row: (-exact[row], docids[row])
+        )
         hits = found[qid]
         np.testing.assert_allclose([hit.score for hit in hits], exact[best[:20]], rtol=1e-5)
-        above = [hit.docid for hit in hits if not np.isclose(hit.score, exact[best[:20]][-1])] if hits else []
+        above = (
+            [hit.docid for hit in hits if not np.isclose(hit.score, exact[best[:20]][-1])]
+            if hits
+            else []
+        )
         assert above == [docids[row] for row in best[: len(above)]]
         plain = np.sort(bundle.score(np.arange(len(bundle)), query))[::-1]
         np.testing.assert_allclose([hit.score for hit in hits], plain[: len(hits)], atol=0.05)
@@ -61,9 +84,14 @@ def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
     for part in ('configuration', 'tokenizer'):
         changed = tiny_epic(part)
         change_model(changed, part)
-        with pytest.raises(MismatchError, match=f'other {part} than encoder .*: pass the encoder it was built with'):
+        with pytest.raises(
+            MismatchError, match=f'other {part} than encoder .*: pass the encoder it was built with'
+        ):
             EpicImpactSearcher(index, changed)
-    assert json.loads((tmp_path / 'index' / 'pyserini_repbert.json').read_text())['variant'] == 'epic-impact'
+    assert (
+        json.loads((tmp_path / 'index' / 'pyserini_repbert.json').read_text())['variant']
+        == 'epic-impact'
+    )
 
 
 @pytest.mark.jvm
@@ -72,11 +100,26 @@ def test_the_search_command_opens_it_by_its_own_record(bundle, tmp_path, capsys)
     from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.search.sparse import EpicImpactSearcher
 
-    index, topics, run = str(tmp_path / 'index'), tmp_path / 'topics.tsv', str(tmp_path / 'run.txt')
-    built = ['lucene', '--variant', 'epic-impact', '--vectors', str(bundle.folder), '--output', index]
+    index = str(tmp_path / 'index')
+    topics = tmp_path / 'topics.tsv'
+    run = str(tmp_path / 'run.txt')
+    built = [
+        'lucene',
+        '--variant',
+        'epic-impact',
+        '--vectors',
+        str(bundle.folder),
+        '--output',
+        index,
+    ]
     assert command.run(main, built) == 0
     topics.write_text(f'1\t{QUERIES[0]}\n2\t{QUERIES[1]}\n')
-    assert command.run(search, ['--sparse', index, '--topics', str(topics), '--output', run, '--hits', '7']) == 0
+    assert (
+        command.run(
+            search, ['--sparse', index, '--topics', str(topics), '--output', run, '--hits', '7']
+        )
+        == 0
+    )
     searcher = EpicImpactSearcher(index)
     expected = searcher.batch_search(QUERIES[:2], ['1', '2'], 7)
     assert {qid: list(found.docids) for qid, found in read_run(run).items()} == {
@@ -89,7 +132,10 @@ def test_the_search_command_opens_it_by_its_own_record(bundle, tmp_path, capsys)
     assert command.run(search, ['--sparse', index, '--query', QUERIES[0]]) == 0
     assert bundle.texts([best])[0] in capsys.readouterr().out
     assert command.run(search, ['--index', index, '--sparse', 'bm25', '--query', 'cat']) == 2
-    assert f"holds EPIC's impacts, which 'bm25' cannot score: name the folder alone, {index}" in capsys.readouterr().err
+    assert (
+        f"holds EPIC's impacts, which 'bm25' cannot score: name the folder alone, {index}"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.jvm
@@ -103,7 +149,9 @@ def test_pyserinis_searcher_finds_the_same(bundle, tmp_path):
     build_impact_index(bundle, vocabulary_of(bundle), index)
     ours = EpicImpactSearcher(index)
     pyserini = import_pyserini('pyserini.search.lucene')
-    theirs = pyserini.LuceneImpactSearcher(str(index), EpicImpactQueryEncoder(ours.query_encoder.encoder), min_idf=-1)
+    theirs = pyserini.LuceneImpactSearcher(
+        str(index), EpicImpactQueryEncoder(ours.query_encoder.encoder), min_idf=-1
+    )
     for query in QUERIES[:3]:
         expected = ours.search(query, 60)
         hits = theirs.search(query, 60)

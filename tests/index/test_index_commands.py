@@ -15,7 +15,15 @@ from pyserini_repbert.index.epic import EpicBundle
 @pytest.fixture
 def dense(tiny_checkpoint, corpus_file, tmp_path):
     index = tmp_path / 'index'
-    arguments = ['--corpus', corpus_file(6), '--encoder', tiny_checkpoint(), '--output', index, '--quiet']
+    arguments = [
+        '--corpus',
+        corpus_file(6),
+        '--encoder',
+        tiny_checkpoint(),
+        '--output',
+        index,
+        '--quiet',
+    ]
     encode([*map(str, arguments), '--store-text', '--fp32', '--shard-size', '4'])
     return index
 
@@ -29,13 +37,21 @@ def check(folder, capsys):
 
 def test_a_flipped_bit_is_found_whatever_the_files_times(dense, capsys):
     """A check believed the checksum that a search had remembered, and said 'whole'."""
-    assert check(dense, capsys) == (0, f"{dense}: whole, 6 passages x 16 float32, encoder '{dense.parent / 'tiny'}'\n")
+    assert check(dense, capsys) == (
+        0,
+        f"{dense}: whole, 6 passages x 16 float32, encoder '{dense.parent / 'tiny'}'\n",
+    )
     path = dense / 'shard-00001' / 'vectors.npy'
-    status, raw = path.stat(), path.read_bytes()
+    status = path.stat()
+    raw = path.read_bytes()
     path.write_bytes(raw[:-2] + bytes([raw[-2] ^ 1]) + raw[-1:])
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     code, text = check(dense, capsys)
-    assert code == 2 and text.startswith(f'error: {path} is damaged: its sha256 is') and text.count('\n') == 1
+    assert (
+        code == 2
+        and text.startswith(f'error: {path} is damaged: its sha256 is')
+        and text.count('\n') == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,8 +59,18 @@ def test_a_flipped_bit_is_found_whatever_the_files_times(dense, capsys):
     [
         ('manifest.json', '"max_length": 16', '"max_length": -7', 'its checksum does not fit'),
         ('manifest.json', '"count": 6', '"count": 7', 'its checksum does not fit'),
-        ('encoding.json', '"max_length": 16', '"max_length": 17', 'encoding.json is not what the manifest says'),
-        ('shard-00000/shard.json', '"count": 4', '"count": 5', 'shard.json is not what the manifest says'),
+        (
+            'encoding.json',
+            '"max_length": 16',
+            '"max_length": 17',
+            'encoding.json is not what the manifest says',
+        ),
+        (
+            'shard-00000/shard.json',
+            '"count": 4',
+            '"count": 5',
+            'shard.json is not what the manifest says',
+        ),
     ],
 )
 def test_altered_records(dense, capsys, name, old, new, expected):
@@ -59,17 +85,35 @@ def test_altered_records(dense, capsys, name, old, new, expected):
 @pytest.mark.parametrize(
     ('old', 'new', 'expected'),
     [
-        ('"max_length": 16', '"max_length": -7', 'settings.max_length is -7: Input should be greater than'),
-        ('"max_length": 16', '"max_length": "16"', 'settings.max_length is 16: Input should be a valid integer'),
+        (
+            '"max_length": 16',
+            '"max_length": -7',
+            'settings.max_length is -7: Input should be greater than',
+        ),
+        (
+            '"max_length": 16',
+            '"max_length": "16"',
+            'settings.max_length is 16: Input should be a valid integer',
+        ),
         ('"max_length": 16,', '', 'settings.max_length is missing'),
-        ('"vectors.npy"', '"vektors.npy"', "shard 0 does not name 'vectors.npy', which the format requires"),
+        (
+            '"vectors.npy"',
+            '"vektors.npy"',
+            "shard 0 does not name 'vectors.npy', which the format requires",
+        ),
         ('"shard-00001"', '"../../else"', 'shards.1.folder is ../../else'),
         ('"count": 6', '"count": 7', 'its shards do not add up to its count, 7'),
-        ('"format_version": 1', '"format_version": 4', 'format version 4, this release reads 1 to 3'),
+        (
+            '"format_version": 1',
+            '"format_version": 4',
+            'format version 4, this release reads 1 to 3',
+        ),
         ('"format_version": 1', '"format_version": 2', 'its checksum does not fit'),
     ],
 )
-def test_manifests_of_earlier_releases_are_read_and_their_values_checked(dense, capsys, caplog, old, new, expected):
+def test_manifests_of_earlier_releases_are_read_and_their_values_checked(
+    dense, capsys, caplog, old, new, expected
+):
     path = dense / 'manifest.json'
     body = path.read_text().partition(',\n "sha256"')[0] + '\n}\n'
     text = body.replace('"format_version": 3', '"format_version": 1')
@@ -85,8 +129,19 @@ def test_manifests_of_earlier_releases_are_read_and_their_values_checked(dense, 
 def test_resuming_gives_an_earlier_manifest_its_checksum(dense, tmp_path):
     path = dense / 'manifest.json'
     whole = path.read_text()
-    path.write_text(whole.partition(',\n "sha256"')[0].replace('"format_version": 3', '"format_version": 1') + '\n}\n')
-    arguments = ['--corpus', tmp_path / 'corpus.jsonl', '--encoder', tmp_path / 'tiny', '--output', dense, '--resume']
+    path.write_text(
+        whole.partition(',\n "sha256"')[0].replace('"format_version": 3', '"format_version": 1')
+        + '\n}\n'
+    )
+    arguments = [
+        '--corpus',
+        tmp_path / 'corpus.jsonl',
+        '--encoder',
+        tmp_path / 'tiny',
+        '--output',
+        dense,
+        '--resume',
+    ]
     encode([*map(str, arguments), '--quiet', '--store-text', '--fp32', '--shard-size', '4'])
     assert path.read_text() == whole
 
@@ -99,7 +154,9 @@ def test_exported_faiss_folders_have_checksums(dense, tmp_path, capsys):
     assert check(folder, capsys)[0] == 2
     (folder / 'sha256sums').unlink()
     code, shown = check(folder, capsys)
-    assert code == 2 and 'has no file sha256sums to compare it with: another program wrote it' in shown
+    assert (
+        code == 2 and 'has no file sha256sums to compare it with: another program wrote it' in shown
+    )
 
 
 @pytest.mark.jvm
@@ -109,16 +166,29 @@ def test_lucene_indexes_have_checksums(variant, corpus_file, tmp_path, capsys):
     predictions = tmp_path / 'predictions.txt'
     predictions.write_text('a query\n' * 6)
     more = ['--predictions', str(predictions)] if variant == 'doc2query' else []
-    given = ['lucene', '--corpus', str(corpus_file(6)), '--variant', variant, '--output', str(folder), '--quiet']
+    given = [
+        'lucene',
+        '--corpus',
+        str(corpus_file(6)),
+        '--variant',
+        variant,
+        '--output',
+        str(folder),
+        '--quiet',
+    ]
     assert command.run(main, [*given, *more]) == 0
     code, shown = check(folder, capsys)
-    files = sorted(path for path in folder.iterdir() if path.name not in ('sha256sums', 'write.lock'))
+    files = sorted(
+        path for path in folder.iterdir() if path.name not in ('sha256sums', 'write.lock')
+    )
     assert (code, shown) == (0, f'{folder}: whole, {len(files)} files\n')
     rng = np.random.default_rng(0)
     for path in [*files, folder / 'sha256sums']:
         raw = path.read_bytes()
         place = int(rng.integers(len(raw)))
-        path.write_bytes(raw[:place] + bytes([raw[place] ^ 1 << int(rng.integers(8))]) + raw[place + 1 :])
+        path.write_bytes(
+            raw[:place] + bytes([raw[place] ^ 1 << int(rng.integers(8))]) + raw[place + 1 :]
+        )
         code, shown = check(folder, capsys)
         assert code == 2 and str(folder) in shown and shown.count('\n') == 1
         path.write_bytes(raw)
@@ -126,12 +196,25 @@ def test_lucene_indexes_have_checksums(variant, corpus_file, tmp_path, capsys):
 
 def test_a_corpus_becomes_a_bundle_that_checks_out(tiny_epic, corpus_file, tmp_path, capsys):
     output = str(tmp_path / 'index')
-    arguments = ['epic', '--corpus', str(corpus_file(20)), '--encoder', str(tiny_epic()), '--output', output]
+    arguments = [
+        'epic',
+        '--corpus',
+        str(corpus_file(20)),
+        '--encoder',
+        str(tiny_epic()),
+        '--output',
+        output,
+    ]
     assert command.run(main, [*arguments, '--prune', '10', '--weights', 'uint8', '--fp32']) == 0
     assert '20 passages x 10 terms' in capsys.readouterr().out
     assert command.run(main, [*arguments, '--prune', '10']) == 2
-    assert 'not empty: resume it, or overwrite it (--resume, --overwrite)' in capsys.readouterr().err
-    assert command.run(main, [*arguments, '--prune', '0', '--overwrite', '--store-text', '--fp32']) == 0
+    assert (
+        'not empty: resume it, or overwrite it (--resume, --overwrite)' in capsys.readouterr().err
+    )
+    assert (
+        command.run(main, [*arguments, '--prune', '0', '--overwrite', '--store-text', '--fp32'])
+        == 0
+    )
     assert '20 passages x all terms' in capsys.readouterr().out
     assert command.run(main, ['check', '--index', output]) == 0
     assert 'whole, 20 passages x 40 float16' in capsys.readouterr().out
@@ -141,11 +224,27 @@ def test_a_corpus_becomes_a_bundle_that_checks_out(tiny_epic, corpus_file, tmp_p
 
 
 def test_a_bundle_becomes_a_smaller_one(tiny_epic, corpus_file, tmp_path, capsys):
-    arguments = ['epic', '--corpus', str(corpus_file(20)), '--encoder', str(tiny_epic()), '--shard-size', '6']
-    assert command.run(main, [*arguments, '--output', str(tmp_path / 'large'), '--prune', '20', '--store-text']) == 0
+    arguments = [
+        'epic',
+        '--corpus',
+        str(corpus_file(20)),
+        '--encoder',
+        str(tiny_epic()),
+        '--shard-size',
+        '6',
+    ]
+    assert (
+        command.run(
+            main, [*arguments, '--output', str(tmp_path / 'large'), '--prune', '20', '--store-text']
+        )
+        == 0
+    )
     prune = ['epic-prune', '--index', str(tmp_path / 'large'), '--output']
     assert command.run(main, [*prune, str(tmp_path / 'whole'), '--shard-size', '100']) == 0
-    assert command.run(main, [*prune, str(tmp_path / 'small'), '--prune', '5', '--weights', 'uint8']) == 0
+    assert (
+        command.run(main, [*prune, str(tmp_path / 'small'), '--prune', '5', '--weights', 'uint8'])
+        == 0
+    )
     assert '20 passages in 4 shards' in capsys.readouterr().out
     large, whole, small = (EpicBundle(tmp_path / name) for name in ('large', 'whole', 'small'))
     assert len(whole.shards) == 1 and len(small.vector(7)) == 5

@@ -1,9 +1,17 @@
-"""Predicted queries and term weights: formats, alignment with the corpus, and errors that say where."""
+"""Predicted queries and term weights: formats, alignment with the corpus, and errors that say
+where.
+"""
 
 import pytest
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.expansions import SAMPLES, predicted_queries, repeated, weighted_texts, word_weights
+from pyserini_repbert.index.expansions import (
+    SAMPLES,
+    predicted_queries,
+    repeated,
+    weighted_texts,
+    word_weights,
+)
 
 
 def three():
@@ -29,7 +37,9 @@ def test_several_lines_a_passage_are_counted(tmp_path):
 
 def test_too_few_lines_are_counted(tmp_path):
     file = written(tmp_path / 'p.txt', 'one', 'two')
-    with pytest.raises(InputError, match=r'p\.txt have 2 lines for 3 passages, expected as many or a multiple'):
+    with pytest.raises(
+        InputError, match=r'p\.txt have 2 lines for 3 passages, expected as many or a multiple'
+    ):
         list(predicted_queries(file, three))
 
 
@@ -60,10 +70,14 @@ def test_a_repeated_word_weighs_its_heaviest_occurrence():
 
 
 def test_terms_repeat_by_weight():
-    # 100 x 0.026 = 2.6 -> 3; 0.025 -> 2.5 -> 2 (to even); 0.0099 is below 1 before rounding; negative never
+    # 100 x 0.026 = 2.6 -> 3; 0.025 -> 2.5 -> 2 (to even); 0.0099 is below 1 before rounding;
+    # negative never
     assert repeated({'a': 0.026, 'b': 0.025, 'c': 0.0099, 'd': 0.01, 'e': -0.3}) == 'a a a b b d'
     # 100 sqrt(0.0004) = 2; 100 sqrt(0.0001) = 1; 100 sqrt(0.00009) = 0.95
-    assert repeated({'a': 0.0004, 'b': 0.0001, 'c': 0.00009, 'd': -0.2, 'e': 0.0}, sqrt=True) == 'a a b'
+    assert (
+        repeated({'a': 0.0004, 'b': 0.0001, 'c': 0.00009, 'd': -0.2, 'e': 0.0}, sqrt=True)
+        == 'a a b'
+    )
 
 
 def test_weights_of_both_formats(tmp_path):
@@ -91,5 +105,7 @@ def test_weights_of_both_formats(tmp_path):
 )
 def test_bad_weights_name_their_line(tmp_path, bad, why):
     file = written(tmp_path / 'w.tsv', 'x 0.1', bad, 'y 0.1')
-    with pytest.raises(InputError, match=rf"w\.tsv:2: expected 'token weight' pairs or JSON .*{why}"):
+    with pytest.raises(
+        InputError, match=rf"w\.tsv:2: expected 'token weight' pairs or JSON .*{why}"
+    ):
         list(weighted_texts(file, three))

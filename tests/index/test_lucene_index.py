@@ -1,4 +1,6 @@
-"""Lucene indexes of every variant, built and searched in one virtual machine; scores computed by hand."""
+"""Lucene indexes of every variant, built and searched in one virtual machine; scores computed by
+hand.
+"""
 
 import json
 import math
@@ -19,7 +21,11 @@ PASSAGES = {
 @pytest.fixture
 def corpus(tmp_path):
     path = tmp_path / 'corpus.jsonl'
-    path.write_text(''.join(json.dumps({'id': docid, 'contents': text}) + '\n' for docid, text in PASSAGES.items()))
+    path.write_text(
+        ''.join(
+            json.dumps({'id': docid, 'contents': text}) + '\n' for docid, text in PASSAGES.items()
+        )
+    )
     return open_corpus(path)
 
 
@@ -40,16 +46,24 @@ def test_plain_index(corpus, tmp_path):
     assert sum(counts) == 3
     index = searcher(tmp_path / 'i')
     assert index.size == 3
-    assert index.texts(['d3', 'none', 'd1', 'd3']) == [PASSAGES['d3'], None, PASSAGES['d1'], PASSAGES['d3']]
+    assert index.texts(['d3', 'none', 'd1', 'd3']) == [
+        PASSAGES['d3'],
+        None,
+        PASSAGES['d1'],
+        PASSAGES['d3'],
+    ]
     assert found(tmp_path / 'i', 'apple') == ['d1'], 'stemmed as Anserini does'
     assert found(tmp_path / 'i', 'the') == []
     assert json.loads((tmp_path / 'i/pyserini_repbert.json').read_text())['passages'] == 3
-    # SDM needs the positions, RM3 the document vectors; in so small a collection RM3 finds every new term too common
+    # SDM needs the positions, RM3 the document vectors; in so small a collection RM3 finds every
+    # new term too common
     from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings
 
     pairs = searcher(tmp_path / 'i', SparseSettings(sdm=True)).search('red pears')
     assert [hit.docid for hit in pairs] == ['d2', 'd1']
-    feedback = searcher(tmp_path / 'i', SparseSettings(rm3=Rm3(fb_terms=5, fb_docs=1))).search('pears')
+    feedback = searcher(tmp_path / 'i', SparseSettings(rm3=Rm3(fb_terms=5, fb_docs=1))).search(
+        'pears'
+    )
     assert [hit.docid for hit in feedback] == ['d2']
 
 
@@ -57,7 +71,8 @@ def test_plain_index(corpus, tmp_path):
 def test_bm25_score_by_hand(corpus, tmp_path):
     build_lucene_index(corpus, tmp_path / 'i')
     (hit,) = searcher(tmp_path / 'i').search('sea')
-    # Lucene: idf = ln(1 + (N - n + 0.5) / (n + 0.5)), N = 3, n = 1; d3 is blue sky over sea 東京->東, 京 also: 7 terms
+    # Lucene: idf = ln(1 + (N - n + 0.5) / (n + 0.5)), N = 3, n = 1; d3 is blue sky over sea 東京->東,  # noqa: E501
+    # 京 also: 7 terms
     lengths = [5, 4, 7]  # d1: red appl grow old tree; d2: green pear red pear
     idf = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
     tf = 1 / (1 + 0.9 * (1 - 0.4 + 0.4 * 7 / (sum(lengths) / 3)))
@@ -68,18 +83,25 @@ def test_bm25_score_by_hand(corpus, tmp_path):
 def test_predicted_queries_are_found_but_not_shown(corpus, tmp_path):
     (tmp_path / 'p.txt').write_text('cider / fruit\nperry / fruit\nheaven / weather\n')
     build_lucene_index(corpus, tmp_path / 'all', 'docTTTTTquery', predictions=tmp_path / 'p.txt')
-    build_lucene_index(corpus, tmp_path / 'one', 'doc2query', predictions=[tmp_path / 'p.txt'], topk=1)
+    build_lucene_index(
+        corpus, tmp_path / 'one', 'doc2query', predictions=[tmp_path / 'p.txt'], topk=1
+    )
     assert sorted(found(tmp_path / 'all', 'fruit')) == ['d1', 'd2']
     assert found(tmp_path / 'one', 'fruit') == []
     assert found(tmp_path / 'one', 'perry') == ['d2']
     assert searcher(tmp_path / 'all').texts(['d2']) == [PASSAGES['d2']]
-    assert json.loads((tmp_path / 'all/pyserini_repbert.json').read_text())['variant'] == 'docTTTTTquery'
+    assert (
+        json.loads((tmp_path / 'all/pyserini_repbert.json').read_text())['variant']
+        == 'docTTTTTquery'
+    )
 
 
 @pytest.mark.jvm
 def test_term_weights_are_term_frequencies(corpus, tmp_path):
     (tmp_path / 'w.tsv').write_text('red 0.9\tapples 0.2\nred 0.04\tpears 0.5\nnothing -0.1\n')
-    assert build_lucene_index(corpus, tmp_path / 'w', 'deepct', weights=tmp_path / 'w.tsv') == 2, 'd3 has no terms left'
+    assert build_lucene_index(corpus, tmp_path / 'w', 'deepct', weights=tmp_path / 'w.tsv') == 2, (
+        'd3 has no terms left'
+    )
     index = searcher(tmp_path / 'w')
     assert (index.settings.k1, index.settings.b) == (10.0, 0.9)
     first, second = index.search('red')
@@ -109,6 +131,9 @@ def test_skipped_lines_would_shift_the_additions(tmp_path):
     (tmp_path / 'p.txt').write_text('one\ntwo\n')
     with pytest.raises(InputError, match=r'1 lines of corpus .* were skipped'):
         build_lucene_index(
-            open_corpus(path, on_error='skip'), tmp_path / 'out', 'doc2query', predictions=tmp_path / 'p.txt'
+            open_corpus(path, on_error='skip'),
+            tmp_path / 'out',
+            'doc2query',
+            predictions=tmp_path / 'p.txt',
         )
     assert not (tmp_path / 'out').exists()

@@ -19,7 +19,12 @@ from pyserini_repbert.index.check import check_index
 class Numbers:
     """An encoder to which a text is a number."""
 
-    name, weights_sha256, dimension, limit, precision, pooling = 'numbers', '0' * 64, 2, 16, 'float32', 'mean'
+    name = 'numbers'
+    weights_sha256 = '0' * 64
+    dimension = 2
+    limit = 16
+    precision = 'float32'
+    pooling = 'mean'
     config_sha256 = tokenizer_sha256 = None
 
     def embed(self, texts, **_):
@@ -38,7 +43,9 @@ def bytes_read():
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='/proc counts the bytes that a process reads')
 def test_opening_reads_and_allocates_no_more_for_more_passages(tmp_path, monkeypatch):
-    monkeypatch.setattr(checksums, '_TICK', 0)  # remembers the checksum of a file that was written just now
+    monkeypatch.setattr(
+        checksums, '_TICK', 0
+    )  # remembers the checksum of a file that was written just now
     costs = []
     for count in (500, 20_000):
         folder = write(tmp_path / str(count), count)

@@ -25,7 +25,13 @@ def bundle(tiny_checkpoint, corpus_file, tmp_path):
 def dense(tiny_checkpoint, corpus_file, tmp_path):
     """A dense bundle of 30 passages in three shards."""
     corpus = open_corpus(corpus_file(30))
-    encode_corpus(corpus, RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'dense', store_text=True, shard_size=13)
+    encode_corpus(
+        corpus,
+        RepBertDocumentEncoder(tiny_checkpoint()),
+        tmp_path / 'dense',
+        store_text=True,
+        shard_size=13,
+    )
     return tmp_path / 'dense'
 
 

@@ -18,7 +18,10 @@ HITS = ['qid', 'query', 'docno', 'score', 'rank']
 def frame_of(hits):
     """{qid: [(docno, score)]} in the order of rank."""
     ordered = hits.sort_values(['qid', 'rank'], kind='stable')
-    return {qid: list(zip(own['docno'], own['score'], strict=True)) for qid, own in ordered.groupby('qid')}
+    return {
+        qid: list(zip(own['docno'], own['score'], strict=True))
+        for qid, own in ordered.groupby('qid')
+    }
 
 
 def pairs(run):

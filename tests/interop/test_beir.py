@@ -21,7 +21,9 @@ def test_scores_and_beirs_measures(tiny_checkpoint):
     checkpoint = tiny_checkpoint()
     evaluation = EvaluateRetrieval(BeirSearch(checkpoint), k_values=[1, 2], score_function='dot')
     found = evaluation.retrieve(CORPUS, QUERIES)
-    vectors = RepBertDocumentEncoder(checkpoint).encode(['the cat sat on the mat', 'red dog ran', 'red dog'])
+    vectors = RepBertDocumentEncoder(checkpoint).encode(
+        ['the cat sat on the mat', 'red dog ran', 'red dog']
+    )
     expected = RepBertQueryEncoder(checkpoint).encode_batch(list(QUERIES.values())) @ vectors.T
     for row, qid in enumerate(QUERIES):
         own = {docid: expected[row, column] for column, docid in enumerate(CORPUS) if docid != qid}

@@ -45,12 +45,18 @@ def test_a_missing_package_is_one_line_with_its_extra(module, monkeypatch):
     with pytest.raises(MissingDependencyError) as caught:
         __import__(name)
     extra = module.replace('_', '-')
-    assert str(caught.value) == f"{name} needs the package '{package}': pip install '.[{extra}]' (in the checkout)"
+    assert (
+        str(caught.value)
+        == f"{name} needs the package '{package}': pip install '.[{extra}]' (in the checkout)"
+    )
 
 
 def test_importing_the_package_imports_none_of_them():
     heavy = [imported for _, imported in PACKAGES.values()]
-    code = f'import sys, pyserini_repbert.interop; print([name for name in {heavy} if name in sys.modules])'
+    code = (
+        f'import sys, pyserini_repbert.interop; print([name for name in {heavy} if name in '
+        f'sys.modules])'
+    )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == '[]'
 
@@ -62,7 +68,9 @@ def test_texts_come_from_who_has_them(searcher, mono):
     assert hits_with_text(Bare(), 'q', 2, Texts()).texts == ('text of x', 'text of y')
     hybrid = hits_with_text(HybridSearcher(searcher, searcher), 'the cat', 3)
     assert list(hybrid.texts) == searcher.texts(hybrid.docids)
-    pipeline = Pipeline([searcher, (mono, 2)])  # two that are reranked, with texts, two that are not
+    pipeline = Pipeline(
+        [searcher, (mono, 2)]
+    )  # two that are reranked, with texts, two that are not
     ranked = hits_with_text(pipeline, 'the cat', 4)
     assert list(ranked.texts) == searcher.texts(ranked.docids)
     assert list(ranked.scores) == [hit.score for hit in pipeline.search('the cat', 4)]
@@ -79,7 +87,9 @@ def test_a_hit_without_text_is_refused(bundle):
 
 def test_reranked_places(mono):
     texts = ['the cat', 'a dog ran', 'the cat']
-    own = mono.rerank('cat', [Candidate(name, text=text) for name, text in zip('abc', texts, strict=True)])
+    own = mono.rerank(
+        'cat', [Candidate(name, text=text) for name, text in zip('abc', texts, strict=True)]
+    )
     expected = [('abc'.index(hit.docid), hit.score) for hit in own]
     assert reranked(mono, 'cat', texts, ['a', 'b', 'c']) == expected
     assert reranked(mono, 'cat', texts, ['a', None, 'a'], k=2) == expected[:2]

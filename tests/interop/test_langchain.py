@@ -17,7 +17,9 @@ def test_documents_are_our_hits(searcher):
     assert isinstance(retriever, BaseRetriever)
     hits = searcher.search('the cat', 4)
     found = retriever.invoke('the cat')
-    assert [(item.metadata['docid'], item.metadata['score']) for item in found] == [(h.docid, h.score) for h in hits]
+    assert [(item.metadata['docid'], item.metadata['score']) for item in found] == [
+        (h.docid, h.score) for h in hits
+    ]
     assert [item.page_content for item in found] == searcher.texts([hit.docid for hit in hits])
     assert [item.id for item in found] == [hit.docid for hit in hits]
     assert asyncio.run(retriever.ainvoke('the cat')) == found
@@ -29,7 +31,8 @@ def test_compressed_as_reranked(system, searcher, request):
     from pyserini_repbert.interop.hits import hits_with_text
 
     reranker = request.getfixturevalue(system)
-    retriever, compressor = DocumentRetriever(searcher=searcher, k=5), RerankerCompressor(reranker=reranker, k=3)
+    retriever = DocumentRetriever(searcher=searcher, k=5)
+    compressor = RerankerCompressor(reranker=reranker, k=3)
     assert isinstance(compressor, BaseDocumentCompressor)
     given = retriever.invoke('the cat')
     copies = [document.model_copy(deep=True) for document in given]
@@ -39,16 +42,24 @@ def test_compressed_as_reranked(system, searcher, request):
         (hit.docid, hit.score) for hit in own
     ]
     first = {document.id: document.metadata['score'] for document in given}
-    assert [item.metadata['score'] for item in found] == [first[hit.docid] for hit in own], "the searcher's stays"
+    assert [item.metadata['score'] for item in found] == [first[hit.docid] for hit in own], (
+        "the searcher's stays"
+    )
     assert given == copies, 'what was given is not changed'
     assert asyncio.run(compressor.acompress_documents(given, 'the cat')) == found
-    chain = retriever | RunnableLambda(lambda documents: compressor.compress_documents(documents, 'the cat'))
+    chain = retriever | RunnableLambda(
+        lambda documents: compressor.compress_documents(documents, 'the cat')
+    )
     assert chain.invoke('the cat') == found
 
 
 def test_documents_of_others(mono):
     compressor = RerankerCompressor(reranker=mono)
-    documents = [Document('the cat'), Document('a dog ran'), Document('the cat', metadata={'source': 's'})]
+    documents = [
+        Document('the cat'),
+        Document('a dog ran'),
+        Document('the cat', metadata={'source': 's'}),
+    ]
     found = compressor.compress_documents(documents, 'cat')
     assert sorted(item.page_content for item in found) == ['a dog ran', 'the cat', 'the cat']
     assert compressor.compress_documents([], 'cat') == []

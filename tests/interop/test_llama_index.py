@@ -31,7 +31,10 @@ def test_nodes_are_our_hits(searcher):
 def test_processed_as_reranked(system, searcher, request):
     reranker = request.getfixturevalue(system)
     processor = RerankerPostprocessor(reranker=reranker, k=3)
-    assert isinstance(processor, BaseNodePostprocessor) and processor.class_name() == 'RerankerPostprocessor'
+    assert (
+        isinstance(processor, BaseNodePostprocessor)
+        and processor.class_name() == 'RerankerPostprocessor'
+    )
     nodes = NodeRetriever(searcher, k=5).retrieve('the cat')
     before = _pairs(nodes)
     own = reranker.rerank('the cat', hits_with_text(searcher, 'the cat', 5), 3)
@@ -39,5 +42,7 @@ def test_processed_as_reranked(system, searcher, request):
     assert _pairs(found) == [(hit.docid, hit.score) for hit in own]
     assert _pairs(nodes) == before, 'what was given is not changed'
     assert _pairs(processor.postprocess_nodes(nodes, QueryBundle('the cat'))) == _pairs(found)
-    assert _pairs(asyncio.run(processor.apostprocess_nodes(nodes, query_str='the cat'))) == _pairs(found)
+    assert _pairs(asyncio.run(processor.apostprocess_nodes(nodes, query_str='the cat'))) == _pairs(
+        found
+    )
     assert 'reranker' not in processor.to_dict()

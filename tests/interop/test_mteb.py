@@ -1,4 +1,6 @@
-"""mteb's own evaluation over a task of a few passages, and its scores against those of our own interface."""
+"""mteb's own evaluation over a task of a few passages, and its scores against those of our own
+interface.
+"""
 
 import json
 
@@ -18,7 +20,12 @@ from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.fusion import interleave
-from pyserini_repbert.interop.mteb import DenseSearch, HybridSearch, RerankerCrossEncoder, SparseSearch
+from pyserini_repbert.interop.mteb import (
+    DenseSearch,
+    HybridSearch,
+    RerankerCrossEncoder,
+    SparseSearch,
+)
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Candidate
@@ -42,13 +49,18 @@ class _Task(AbsTaskRetrieval):
     def load_data(self, *args, **kwargs):
         corpus = Dataset.from_dict({'id': DOCIDS, 'title': TITLES, 'text': TEXTS})
         queries = Dataset.from_dict({'id': list(QUERIES), 'text': list(QUERIES.values())})
-        data = RetrievalSplitData(corpus=corpus, queries=queries, relevant_docs=RELEVANT, top_ranked=self.candidates)
+        data = RetrievalSplitData(
+            corpus=corpus, queries=queries, relevant_docs=RELEVANT, top_ranked=self.candidates
+        )
         self.dataset = {'default': {'test': data}}
         self.data_loaded = True
 
 
 def _metadata(name, kind):
-    unknown = 'domains task_subtypes license annotations_creators dialect sample_creation bibtex_citation reference'
+    unknown = (
+        'domains task_subtypes license annotations_creators dialect sample_creation '
+        'bibtex_citation reference'
+    )
     return TaskMetadata(
         name=name,
         description='Four passages.',
@@ -82,7 +94,12 @@ def _offline(monkeypatch, tmp_path):
 def _evaluated(model, task, folder):
     """mteb's measures, and the rankings that it wrote."""
     result = mteb.evaluate(
-        model, task, cache=None, co2_tracker=False, prediction_folder=folder, show_progress_bar=False
+        model,
+        task,
+        cache=None,
+        co2_tracker=False,
+        prediction_folder=folder,
+        show_progress_bar=False,
     )
     (file,) = folder.rglob('*predictions.json')
     found = json.loads(file.read_text(encoding='utf-8'))
@@ -103,7 +120,9 @@ def test_dense(tiny_checkpoint, tmp_path):
     model = DenseSearch(checkpoint)
     assert isinstance(model, SearchProtocol)
     measures, found = _evaluated(model, TinyRetrieval(), tmp_path / 'predictions')
-    own = _own_searcher(checkpoint, tmp_path / 'own').batch_search(list(QUERIES.values()), list(QUERIES), 1000)
+    own = _own_searcher(checkpoint, tmp_path / 'own').batch_search(
+        list(QUERIES.values()), list(QUERIES), 1000
+    )
     assert found == {qid: _scores(hits) for qid, hits in own.items()}
     first = [RELEVANT[qid].get(hits[0].docid, 0) for qid, hits in own.items()]
     assert measures['ndcg_at_1'] == pytest.approx(np.mean(first), abs=1e-5)
@@ -113,11 +132,16 @@ class WholeDemo(_Task):
     metadata = _metadata('WholeDemo', 'Retrieval')
 
     def load_data(self, *args, **kwargs):
-        passages, topics = list(open_corpus('demo')), load_topics('demo')
+        passages = list(open_corpus('demo'))
+        topics = load_topics('demo')
         texts = {'id': [own.docid for own in passages], 'text': [own.text for own in passages]}
         corpus = Dataset.from_dict({**texts, 'title': [''] * len(passages)})
-        queries = Dataset.from_dict({'id': [own.qid for own in topics], 'text': [own.text for own in topics]})
-        data = RetrievalSplitData(corpus=corpus, queries=queries, relevant_docs=load_qrels('demo'), top_ranked=None)
+        queries = Dataset.from_dict(
+            {'id': [own.qid for own in topics], 'text': [own.text for own in topics]}
+        )
+        data = RetrievalSplitData(
+            corpus=corpus, queries=queries, relevant_docs=load_qrels('demo'), top_ranked=None
+        )
         self.dataset = {'default': {'test': data}}
         self.data_loaded = True
 
@@ -141,7 +165,9 @@ def test_dense_among_candidates(tiny_checkpoint, tmp_path):
     own = _own_searcher(checkpoint, tmp_path / 'own')
     for qid, query in QUERIES.items():
         every = _scores(own.search(query, 4))
-        assert found[qid] == {docid: score for docid, score in every.items() if docid in CANDIDATES[qid]}
+        assert found[qid] == {
+            docid: score for docid, score in every.items() if docid in CANDIDATES[qid]
+        }
 
 
 @pytest.mark.jvm
@@ -158,7 +184,9 @@ def test_sparse_and_hybrid(tiny_checkpoint, tmp_path):
     assert isinstance(sparse, SearchProtocol)
     measures, found = _evaluated(sparse, TinyRetrieval(), tmp_path / 'sparse')
     assert found == {qid: _scores(lucene.search(query, 1000)) for qid, query in QUERIES.items()}
-    assert measures['ndcg_at_10'] == pytest.approx(1.0), 'each query has its words in its passage only'
+    assert measures['ndcg_at_10'] == pytest.approx(1.0), (
+        'each query has its words in its passage only'
+    )
 
     checkpoint = tiny_checkpoint()
     hybrid = HybridSearch(DenseSearch(checkpoint), sparse, sparse_first=True)
@@ -166,9 +194,13 @@ def test_sparse_and_hybrid(tiny_checkpoint, tmp_path):
     dense = _own_searcher(checkpoint, tmp_path / 'own')
     measures, found = _evaluated(hybrid, TinyRetrieval(), tmp_path / 'hybrid')
     _, among = _evaluated(hybrid, TinyReranking(), tmp_path / 'among')
-    assert measures['mrr_at_10'] == pytest.approx(1.0), 'interleaving begins with the sparse ranking'
+    assert measures['mrr_at_10'] == pytest.approx(1.0), (
+        'interleaving begins with the sparse ranking'
+    )
     for qid, query in QUERIES.items():
-        rankings = [[hit.docid for hit in searcher.search(query, 4)] for searcher in (lucene, dense)]
+        rankings = [
+            [hit.docid for hit in searcher.search(query, 4)] for searcher in (lucene, dense)
+        ]
         assert list(found[qid]) == interleave(rankings)
         kept = [[docid for docid in ranking if docid in CANDIDATES[qid]] for ranking in rankings]
         assert list(among[qid]) == interleave(kept)
@@ -183,6 +215,8 @@ def test_reranker(system, request, tmp_path):
     assert isinstance(model, CrossEncoderProtocol) and not isinstance(model, SearchProtocol)
     _, found = _evaluated(model, TinyReranking(), tmp_path / 'predictions')
     texts = dict(zip(DOCIDS, JOINED, strict=True))
-    lists = [[Candidate(docid, text=texts[docid]) for docid in docids] for docids in CANDIDATES.values()]
+    lists = [
+        [Candidate(docid, text=texts[docid]) for docid in docids] for docids in CANDIDATES.values()
+    ]
     own = rerank_many(reranker, list(QUERIES.values()), lists)
     assert found == {qid: _scores(hits) for qid, hits in zip(QUERIES, own, strict=True)}

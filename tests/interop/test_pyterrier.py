@@ -18,7 +18,9 @@ pd = pytest.importorskip('pandas')
 def test_repbert_gives_its_own_searchers_hits(dense):
     found = ours.RepBertRetriever(dense, num_results=5)(TOPICS.assign(user='u'))
     assert list(found.columns) == ['qid', 'query', 'user', 'docno', 'score', 'rank']
-    assert frame_of(found) == pairs(RepBertSearcher(dense).batch_search(list(QUERIES.values()), list(QUERIES), k=5))
+    assert frame_of(found) == pairs(
+        RepBertSearcher(dense).batch_search(list(QUERIES.values()), list(QUERIES), k=5)
+    )
     assert found['qid'].tolist() == [qid for qid in QUERIES for _ in range(5)]
     assert found['rank'].tolist() == list(range(5)) * 3
     assert found['query'].tolist() == [query for query in QUERIES.values() for _ in range(5)]
@@ -62,12 +64,20 @@ def test_an_indexer_writes_what_our_own_encoding_writes(dense, tiny_checkpoint, 
     for shard in sorted((dense).glob('shard-*')):
         for file in ('vectors.npy', 'docids.txt', 'texts.jsonl'):
             assert (index / shard.name / file).read_bytes() == (shard / file).read_bytes()
-    pd.testing.assert_frame_equal(ours.RepBertRetriever(index)(TOPICS), ours.RepBertRetriever(dense)(TOPICS))
+    pd.testing.assert_frame_equal(
+        ours.RepBertRetriever(index)(TOPICS), ours.RepBertRetriever(dense)(TOPICS)
+    )
 
 
 def results(*lists, **columns):
-    rows = [(qid, docno, float(-rank), rank) for qid, docnos in lists for rank, docno in enumerate(docnos)]
-    return pd.DataFrame(rows, columns=['qid', 'docno', 'score', 'rank']).assign(query='cat', **columns)
+    rows = [
+        (qid, docno, float(-rank), rank)
+        for qid, docnos in lists
+        for rank, docno in enumerate(docnos)
+    ]
+    return pd.DataFrame(rows, columns=['qid', 'docno', 'score', 'rank']).assign(
+        query='cat', **columns
+    )
 
 
 def test_interleave_alternates_and_says_where_hits_come_from():
@@ -109,7 +119,8 @@ class Stub(Ranker):
 
 @pytest.mark.parametrize('method', ['interleave', 'rrf', 'interpolation'])
 def test_a_hybrid_retriever_fuses_as_our_own_fusion(dense, method):
-    repbert, sparse = ours.RepBertRetriever(dense), ours.Retriever(Stub([f'd{n}' for n in range(9)]))
+    repbert = ours.RepBertRetriever(dense)
+    sparse = ours.Retriever(Stub([f'd{n}' for n in range(9)]))
     hybrid = ours.HybridRetriever([sparse, repbert], method, num_results=12, provenance=True)
     found = hybrid(TOPICS)
     topics = topics_of(list(QUERIES.values()), list(QUERIES))
@@ -126,7 +137,9 @@ def test_a_hybrid_retriever_fuses_as_our_own_fusion(dense, method):
     assert ours.PassageText(sparse)(found)['text'].iloc[0].startswith('text of d')
 
 
-def test_empty_frames_and_what_inspection_sees(dense, candidates, cross_encoder_folder, tiny_cedr, tiny_epic):
+def test_empty_frames_and_what_inspection_sees(
+    dense, candidates, cross_encoder_folder, tiny_cedr, tiny_epic
+):
     repbert = ours.RepBertRetriever(dense, num_results=3)
     stub = ours.Retriever(Stub(['d1']))
     hybrid = ours.HybridRetriever([repbert, stub], provenance=True)
@@ -135,14 +148,26 @@ def test_empty_frames_and_what_inspection_sees(dense, candidates, cross_encoder_
         (repbert, TOPICS, HITS),
         (stub, TOPICS, HITS),
         (hybrid, TOPICS, ['qid', 'query', 'docno', 'score', *ranks, 'rank']),
-        (ours.Interleave(repbert, stub), TOPICS, ['qid', 'query', 'docno', 'score', *ranks, 'rank']),
-        (ours.Rerank(cross_encoder_folder('monobert')), candidates, ['qid', 'query', 'docno', 'text', 'score', 'rank']),
+        (
+            ours.Interleave(repbert, stub),
+            TOPICS,
+            ['qid', 'query', 'docno', 'score', *ranks, 'rank'],
+        ),
+        (
+            ours.Rerank(cross_encoder_folder('monobert')),
+            candidates,
+            ['qid', 'query', 'docno', 'text', 'score', 'rank'],
+        ),
         (
             ours.Rerank(cross_encoder_folder('duobert'), matrix=True),
             candidates,
             ['qid', 'query', 'docno', 'text', 'score', 'duobert_p', 'rank'],
         ),
-        (ours.Rerank(tiny_cedr('knrm')), candidates, ['qid', 'query', 'docno', 'text', 'score', 'rank']),
+        (
+            ours.Rerank(tiny_cedr('knrm')),
+            candidates,
+            ['qid', 'query', 'docno', 'text', 'score', 'rank'],
+        ),
         (ours.Rerank(tiny_epic()), candidates, ['qid', 'query', 'docno', 'text', 'score', 'rank']),
         (ours.PassageText(dense), candidates.drop(columns='text'), [*HITS, 'text']),
     ]
@@ -159,10 +184,14 @@ def test_empty_frames_and_what_inspection_sees(dense, candidates, cross_encoder_
 
 def test_a_pipeline_in_an_experiment_without_java(dense, cross_encoder_folder):
     repbert = ours.RepBertRetriever(dense, num_results=10)
-    pipeline = repbert % 5 >> ours.PassageText(dense) >> ours.Rerank(cross_encoder_folder('monobert'))
+    pipeline = (
+        repbert % 5 >> ours.PassageText(dense) >> ours.Rerank(cross_encoder_folder('monobert'))
+    )
     best = repbert(TOPICS).query('rank == 0')
     qrels = pd.DataFrame({'qid': best['qid'], 'docno': best['docno'], 'label': 1})
-    table = pt.Experiment([repbert, pipeline], TOPICS, qrels, ['recip_rank'], names=['repbert', 'mono'], batch_size=2)
+    table = pt.Experiment(
+        [repbert, pipeline], TOPICS, qrels, ['recip_rank'], names=['repbert', 'mono'], batch_size=2
+    )
     assert table['recip_rank'].tolist()[0] == 1
     assert not pt.java.started()
 
@@ -176,15 +205,21 @@ def test_lucene_gives_its_own_searchers_hits(dense, tmp_path):
     for spec in (str(tmp_path / 'lucene'), f'bm25+rm3@{tmp_path / "lucene"}'):
         retriever = ours.LuceneRetriever(spec, num_results=6, threads=2)
         own = retriever.ranker.batch_search(list(QUERIES.values()), list(QUERIES), k=6)
-        assert frame_of(retriever(TOPICS)) == {qid: hits for qid, hits in pairs(own).items() if hits}
+        assert frame_of(retriever(TOPICS)) == {
+            qid: hits for qid, hits in pairs(own).items() if hits
+        }
         assert frame_of((retriever % 2).compile()(TOPICS)) == frame_of((retriever % 2)(TOPICS))
     assert retriever.name == 'bm25+rm3'
     bm25 = ours.LuceneRetriever('bm25', tmp_path / 'lucene')
-    expected = LuceneSparseSearcher(tmp_path / 'lucene').batch_search(list(QUERIES.values()), list(QUERIES), k=1000)
+    expected = LuceneSparseSearcher(tmp_path / 'lucene').batch_search(
+        list(QUERIES.values()), list(QUERIES), k=1000
+    )
     assert frame_of(bm25(TOPICS)) == {qid: hits for qid, hits in pairs(expected).items() if hits}
     assert len(bm25(TOPICS.assign(query='zebra'))) == 0
     assert list(ours.PassageText(bm25)(bm25(TOPICS)).columns) == [*HITS, 'text']
-    hybrid = ours.HybridRetriever([ours.RepBertRetriever(dense), bm25], num_results=4, provenance=True)
+    hybrid = ours.HybridRetriever(
+        [ours.RepBertRetriever(dense), bm25], num_results=4, provenance=True
+    )
     assert {'rank_tiny', 'rank_bm25'} < set(hybrid(TOPICS).columns)
 
 
@@ -194,7 +229,11 @@ def test_rows_without_a_query_and_qids_with_two_are_refused(dense):
     retriever = ours.RepBertRetriever(dense, num_results=2)
     for column in ('qid', 'query'):
         with pytest.raises(InputError, match=f"row 1 of the frame has no '{column}'"):
-            retriever(TOPICS.astype(object).assign(**{column: [TOPICS[column][0], None, TOPICS[column][2]]}))
+            retriever(
+                TOPICS.astype(object).assign(
+                    **{column: [TOPICS[column][0], None, TOPICS[column][2]]}
+                )
+            )
     with pytest.raises(InputError, match="qid '1' has two queries"):
         retriever(pd.DataFrame({'qid': ['1', '1'], 'query': ['a', 'b']}))
     hits = retriever(TOPICS)
@@ -204,7 +243,10 @@ def test_rows_without_a_query_and_qids_with_two_are_refused(dense):
 
 
 def test_empty_fields_of_documents_are_no_words(tmp_path, tiny_checkpoint):
-    documents = [{'docno': 'a', 'title': None, 'text': 'slugs'}, {'docno': 'b', 'title': float('nan'), 'text': 'roses'}]
+    documents = [
+        {'docno': 'a', 'title': None, 'text': 'slugs'},
+        {'docno': 'b', 'title': float('nan'), 'text': 'roses'},
+    ]
     checkpoint = tiny_checkpoint('encoder')
     ours.RepBertIndexer(tmp_path / 'index', checkpoint, fields=['title', 'text']).index(documents)
     assert DenseBundle(tmp_path / 'index').texts(['a', 'b']) == ['slugs', 'roses']

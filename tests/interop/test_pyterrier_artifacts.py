@@ -1,4 +1,6 @@
-"""Bundles as artifacts of PyTerrier, FLEX indexes as bundles, and an experiment with a regression's figures."""
+"""Bundles as artifacts of PyTerrier, FLEX indexes as bundles, and an experiment with a
+regression's figures.
+"""
 
 import os
 import time
@@ -36,7 +38,9 @@ def test_a_bundle_is_recognised_and_opened(bundle, tiny_epic, tmp_path):
         (hit.docid, hit.score) for hit in hits
     ]
     assert found['text'].str.len().min() > 0 and sorted(os.listdir(folder)) == before
-    index = ours.EpicIndexer(tmp_path / 'epic-index', tiny_epic()).index([{'docno': 'a', 'text': 'red cat'}])
+    index = ours.EpicIndexer(tmp_path / 'epic-index', tiny_epic()).index(
+        [{'docno': 'a', 'text': 'red cat'}]
+    )
     assert bundle_metadata(str(index), os.listdir(index))['type'] == 'epic_index'
     reranked = ours.EpicArtifact(str(index)).reranker(tmp_path / 'epic')(
         TOPICS[:1].assign(docno='a', rank=0, score=0.0)
@@ -48,8 +52,14 @@ def test_pyterrier_loads_bundles_by_itself(bundle):
     """Through the entry points, which only an installed package has."""
     from importlib.metadata import entry_points
 
-    if not any(own.name == 'dense_index.pyserini_repbert' for own in entry_points(group='pyterrier.artifact')):
-        pytest.skip('!!!! the package is not installed here with its entry points: make test-interop installs it')
+    if not any(
+        own.name == 'dense_index.pyserini_repbert'
+        for own in entry_points(group='pyterrier.artifact')
+    ):
+        pytest.skip(
+            '!!!! the package is not installed here with its entry points: make test-interop '
+            'installs it'
+        )
     artifact = pt.Artifact.load(str(bundle()))
     assert isinstance(artifact, ours.DenseArtifact)
     assert len(artifact.retriever(num_results=2)(TOPICS)) == 4
@@ -60,7 +70,10 @@ def test_pyterrier_loads_bundles_by_itself(bundle):
 def test_an_experiment_on_vaswani_has_the_regressions_figures(tmp_path):
     """regressions/vaswani.yaml, in PyTerrier, and what its frames cost beside our own searches."""
     if not VASWANI.is_dir():
-        pytest.skip(f'!!!! THE EXPERIMENT ON VASWANI WAS NOT RUN: {VASWANI} is not here (DATA=FOLDER names another)')
+        pytest.skip(
+            f'!!!! THE EXPERIMENT ON VASWANI WAS NOT RUN: {VASWANI} is not here (DATA=FOLDER '
+            f'names another)'
+        )
     from pyserini_repbert.index.lucene import build_lucene_index
     from pyserini_repbert.names.corpora import open_corpus
     from pyserini_repbert.names.topics import load_qrels, load_topics
@@ -69,17 +82,24 @@ def test_an_experiment_on_vaswani_has_the_regressions_figures(tmp_path):
     build_lucene_index(open_corpus(corpus), tmp_path / 'sparse')
     encode_corpus(open_corpus(corpus), RepBertDocumentEncoder('repbert-demo'), tmp_path / 'dense')
     topics = pd.DataFrame(
-        [(own.qid, own.text) for own in load_topics(VASWANI / 'query-text.trec')], columns=['qid', 'query']
+        [(own.qid, own.text) for own in load_topics(VASWANI / 'query-text.trec')],
+        columns=['qid', 'query'],
     )
     qrels = pd.DataFrame(
-        [(qid, docno, label) for qid, own in load_qrels(VASWANI / 'qrels').items() for docno, label in own.items()],
+        [
+            (qid, docno, label)
+            for qid, own in load_qrels(VASWANI / 'qrels').items()
+            for docno, label in own.items()
+        ],
         columns=['qid', 'docno', 'label'],
     )
     bm25 = ours.LuceneRetriever('bm25', tmp_path / 'sparse')
     dense = ours.RepBertRetriever(tmp_path / 'dense')
     systems = {'bm25': bm25, 'repbert': dense, 'both': ours.HybridRetriever([dense, bm25])}
     systems['other'] = ours.Interleave(bm25, dense)
-    table = pt.Experiment([*systems.values()], topics, qrels, ['map', 'ndcg_cut_10'], names=[*systems])
+    table = pt.Experiment(
+        [*systems.values()], topics, qrels, ['map', 'ndcg_cut_10'], names=[*systems]
+    )
     found = {row.name: (row.map, row.ndcg_cut_10) for row in table.itertuples(index=False)}
     expected = {
         'bm25': (0.2856, 0.4368),
@@ -90,7 +110,8 @@ def test_an_experiment_on_vaswani_has_the_regressions_figures(tmp_path):
     for name, figures in expected.items():
         assert found[name] == pytest.approx(figures, abs=0.0015), name
     queries = topics['query'].tolist()
-    asked, searcher = topics_of(queries, topics['qid'].tolist()), dense.ranker
+    asked = topics_of(queries, topics['qid'].tolist())
+    searcher = dense.ranker
     alone = min(_seconds(lambda: searcher.rank(asked)) for _ in range(3))
     framed = min(_seconds(lambda: dense(topics)) for _ in range(3))
     print(f'{len(queries)} queries x 1000 hits: {alone:.2f} s alone, {framed:.2f} s in PyTerrier')

@@ -16,8 +16,12 @@ pd = pytest.importorskip('pandas')
 
 
 def together(reranker, frame):
-    """Our own reranker's answer to all queries at once: batches of the model may decide over the last digit."""
-    groups = [(key, rows.sort_values('rank')) for key, rows in frame.groupby(['qid', 'query'], sort=False)]
+    """Our own reranker's answer to all queries at once: batches of the model may decide over the
+    last digit.
+    """
+    groups = [
+        (key, rows.sort_values('rank')) for key, rows in frame.groupby(['qid', 'query'], sort=False)
+    ]
     lists = [list(map(Candidate, rows['docno'], rows['score'], rows['text'])) for _, rows in groups]
     found = rerank_many(reranker, [query for (_, query), _ in groups], lists)
     return pairs({qid: hits for ((qid, _), _), hits in zip(groups, found, strict=True)})
@@ -29,14 +33,23 @@ def test_monobert_gives_its_own_scores_and_keeps_columns(candidates, cross_encod
     before = shuffled.copy()
     found = ours.Rerank(folder, token_budget=64)(shuffled)
     assert frame_of(found) == together(MonoBertReranker(folder, token_budget=64), shuffled)
-    assert frame_of(ours.Rerank(folder)(candidates)) == together(MonoBertReranker(folder), candidates)
+    assert frame_of(ours.Rerank(folder)(candidates)) == together(
+        MonoBertReranker(folder), candidates
+    )
     assert (found['note'] == found['docno']).all()
     pd.testing.assert_frame_equal(shuffled, before)
 
 
 def test_equal_scores_keep_the_order_of_the_stage_before(cross_encoder_folder):
     frame = pd.DataFrame(
-        {'qid': '1', 'query': 'cat', 'docno': ['a', 'b', 'c'], 'text': 'dog ran', 'rank': [2, 0, 1], 'score': 0.0}
+        {
+            'qid': '1',
+            'query': 'cat',
+            'docno': ['a', 'b', 'c'],
+            'text': 'dog ran',
+            'rank': [2, 0, 1],
+            'score': 0.0,
+        }
     )
     monobert = ours.Rerank(cross_encoder_folder('monobert'))
     assert monobert(frame)['docno'].tolist() == ['b', 'c', 'a']
@@ -71,8 +84,11 @@ def test_duobert_by_every_aggregation(candidates, cross_encoder_folder, method):
 
 
 def test_epic_from_an_index_and_on_the_fly(candidates, tiny_epic, tmp_path):
-    folder, documents = tiny_epic(), tmp_path / 'corpus.jsonl'
-    passages = [{'docno': passage.docid, 'text': passage.text} for passage in open_corpus(documents)]
+    folder = tiny_epic()
+    documents = tmp_path / 'corpus.jsonl'
+    passages = [
+        {'docno': passage.docid, 'text': passage.text} for passage in open_corpus(documents)
+    ]
     index = ours.EpicIndexer(tmp_path / 'epic-index', folder, prune=5).index(iter(passages))
     found = ours.Rerank(folder, index=index)(candidates.drop(columns='text'))
     assert frame_of(found) == together(EpicReranker(folder, index=index), candidates)

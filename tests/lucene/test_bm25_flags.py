@@ -29,8 +29,26 @@ def test_k1_and_b_change_the_scores(corpus_file, tmp_path):
         'bm25',
         '--quiet',
     ]
-    assert run(main, [*common, '--output', str(tmp_path / 'a'), '--k1', '2.5', '--b', '0.9', '--runtag', 'mine']) == 0
-    expected = LuceneSparseSearcher(tmp_path / 'lucene', SparseSettings(k1=2.5, b=0.9)).search('the cat sat', 20)
+    assert (
+        run(
+            main,
+            [
+                *common,
+                '--output',
+                str(tmp_path / 'a'),
+                '--k1',
+                '2.5',
+                '--b',
+                '0.9',
+                '--runtag',
+                'mine',
+            ],
+        )
+        == 0
+    )
+    expected = LuceneSparseSearcher(tmp_path / 'lucene', SparseSettings(k1=2.5, b=0.9)).search(
+        'the cat sat', 20
+    )
     found = read_run(tmp_path / 'a')['1']
     assert list(found.docids) == [hit.docid for hit in expected]
     assert found.scores == pytest.approx([hit.score for hit in expected], abs=1e-4)
@@ -50,10 +68,23 @@ def test_they_are_for_sparse_search(tmp_path, capsys):
 def test_a_docid_that_an_index_has_twice(tmp_path):
     (tmp_path / 'lucene').mkdir()
     with LuceneWriter(tmp_path / 'lucene') as writer:
-        for docid, text in (('a', 'cat'), ('b', 'cat dog'), ('a', 'cat dog fish'), ('c', 'cat dog fish bird tree')):
+        for docid, text in (
+            ('a', 'cat'),
+            ('b', 'cat dog'),
+            ('a', 'cat dog fish'),
+            ('c', 'cat dog fish bird tree'),
+        ):
             writer.add([json.dumps({'id': docid, 'contents': text})])
     (tmp_path / 'topics.jsonl').write_text('{"qid": "1", "query": "cat", "text": "tree"}\n')
-    common = ['--topics', str(tmp_path / 'topics.jsonl'), '--topics-format', 'raw_jsonl', '--sparse', 'bm25', '--quiet']
+    common = [
+        '--topics',
+        str(tmp_path / 'topics.jsonl'),
+        '--topics-format',
+        'raw_jsonl',
+        '--sparse',
+        'bm25',
+        '--quiet',
+    ]
     common += ['--index', str(tmp_path / 'lucene'), '--output', str(tmp_path / 'run')]
     assert run(main, [*common, '--remove-duplicates']) == 0
     assert read_run(tmp_path / 'run')['1'].docids == ('a', 'b', 'c')

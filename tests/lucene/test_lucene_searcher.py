@@ -1,4 +1,6 @@
-"""Sparse search on a small index: order, empty answers, settings, stored text, names that are not indexes."""
+"""Sparse search on a small index: order, empty answers, settings, stored text, names that are
+not indexes.
+"""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -80,7 +82,9 @@ def test_threads_share_a_searcher_and_leave_nothing_behind(folder):
 @pytest.mark.jvm
 def test_index_without_positions_vectors_or_text(tmp_path):
     indexer = java_class('io.anserini.index.SimpleIndexer')
-    bare = indexer(['-input', '', '-collection', 'JsonCollection', '-index', str(tmp_path / 'bare')])
+    bare = indexer(
+        ['-input', '', '-collection', 'JsonCollection', '-index', str(tmp_path / 'bare')]
+    )
     bare.addRawDocument('{"id": "1", "contents": "cats sleep"}')
     bare.close()
     searcher = LuceneSparseSearcher(tmp_path / 'bare')
@@ -100,7 +104,9 @@ def test_an_index_of_another_lucene():
     if lucene_major() >= 10:
         assert LuceneSparseSearcher(folder).texts(['1']) == ['cats sleep']
     else:
-        with pytest.raises(MismatchError, match=r'another Lucene than the 9 .* in the future: 10\): build it again'):
+        with pytest.raises(
+            MismatchError, match=r'another Lucene than the 9 .* in the future: 10\): build it again'
+        ):
             LuceneSparseSearcher(folder)
 
 
@@ -127,7 +133,8 @@ def test_a_prebuilt_index_that_is_there_needs_no_download(tmp_path, monkeypatch)
     monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
     entry = prebuilt_tables()['sparse']['cacm']
     with pytest.raises(
-        MissingResourceError, match=r'have it downloaded, or fetch .*cacm.* \(2\.3 MB\) and unpack it'
+        MissingResourceError,
+        match=r'have it downloaded, or fetch .*cacm.* \(2\.3 MB\) and unpack it',
     ) as refused:
         pyserini_names.prebuilt_index('cacm')
     assert refused.value.parameters == ('download',)
@@ -142,7 +149,10 @@ def test_an_index_that_lucene_did_not_finish_is_an_error(tmp_path):
     from pyserini_repbert.errors import JavaError
     from pyserini_repbert.lucene.indexer import LuceneWriter
 
-    with pytest.raises(JavaError, match='could not finish the index'), LuceneWriter(tmp_path / 'index') as writer:
+    with (
+        pytest.raises(JavaError, match='could not finish the index'),
+        LuceneWriter(tmp_path / 'index') as writer,
+    ):
         writer.add(['{"id": "a", "contents": "x"}'])
         close = writer._java.close
 

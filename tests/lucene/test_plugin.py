@@ -1,4 +1,6 @@
-"""RepBERT in Pyserini's tables: its place, its idempotence, and indexes installed in Pyserini's cache."""
+"""RepBERT in Pyserini's tables: its place, its idempotence, and indexes installed in Pyserini's
+cache.
+"""
 
 import json
 
@@ -22,13 +24,17 @@ def maps(tmp_path, monkeypatch):
 
 
 def chosen(table, encoder):
-    """The class that Pyserini's commands choose: the first keyword that is part of the lower-cased name."""
+    """The class that Pyserini's commands choose: the first keyword that is part of the
+    lower-cased name.
+    """
     return next((found for keyword, found in table.items() if keyword in encoder.lower()), None)
 
 
 def checkpoint(folder, ranking):
     folder.mkdir(parents=True)
-    (folder / 'config.json').write_text(json.dumps({'model_type': 'bert'} | ({'ranking': ranking} if ranking else {})))
+    (folder / 'config.json').write_text(
+        json.dumps({'model_type': 'bert'} | ({'ranking': ranking} if ranking else {}))
+    )
     return str(folder)
 
 
@@ -75,7 +81,9 @@ def test_an_installed_index_is_found_by_pyserini_itself(tmp_path, monkeypatch):
     (tmp_path / 'exported' / 'docid').write_text('a\nb\n')
     folder = plugin.install_index(tmp_path / 'exported', 'demo.own-index')
     util = import_pyserini('pyserini.util')
-    assert util.check_downloaded('demo.own-index') and 'demo.own-index' in prebuilt_tables()['dense']
+    assert (
+        util.check_downloaded('demo.own-index') and 'demo.own-index' in prebuilt_tables()['dense']
+    )
     assert util.download_prebuilt_index('demo.own-index', verbose=False) == str(folder)
     assert (folder / 'docid').read_text() == 'a\nb\n'
     for name in ('demo.own-index', 'msmarco-v1-passage', 'a/b', ''):

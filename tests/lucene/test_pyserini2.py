@@ -1,4 +1,6 @@
-"""Pyserini 2.x as it is installed: `make test-pyserini2` runs these, an environment with 1.6 skips them."""
+"""Pyserini 2.x as it is installed: `make test-pyserini2` runs these, an environment with 1.6
+skips them.
+"""
 
 import json
 import os
@@ -25,17 +27,24 @@ from pyserini_repbert.record import versions
 
 pytestmark = [
     pytest.mark.jvm,
-    pytest.mark.skipif(not versions().get('pyserini', '').startswith('2.'), reason='these are about Pyserini 2.x'),
+    pytest.mark.skipif(
+        not versions().get('pyserini', '').startswith('2.'), reason='these are about Pyserini 2.x'
+    ),
 ]
-COMMIT = '367560b4de7d9c3486f666dcc2df7783ca7758f2'  # prebuilt_index_info.PREBUILT_INDEXES_COMMIT of 2.4.0
+# prebuilt_index_info.PREBUILT_INDEXES_COMMIT of 2.4.0
+COMMIT = '367560b4de7d9c3486f666dcc2df7783ca7758f2'
 UP_SECONDS = 150
 
 
 def pyserini(*arguments, **environment):
-    """Our entry point with a module of Pyserini, in a process of its own, without the tests' copy of the tables."""
+    """Our entry point with a module of Pyserini, in a process of its own, without the tests'
+    copy of the tables.
+    """
     inherited = {name: value for name, value in os.environ.items() if name != 'PYSERINI_SEED'}
     command = [sys.executable, '-m', 'pyserini_repbert', *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=inherited | environment, timeout=UP_SECONDS)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=inherited | environment, timeout=UP_SECONDS
+    )
 
 
 @pytest.fixture
@@ -43,7 +52,8 @@ def lucene(tmp_path):
     """A Lucene index of two passages."""
     corpus = tmp_path / 'corpus.jsonl'
     corpus.write_text(
-        '{"id": "1", "contents": "cats sleep all day"}\n{"id": "2", "contents": "a dog barks in Paris"}\n',
+        '{"id": "1", "contents": "cats sleep all day"}\n{"id": "2", "contents": "a dog barks in '
+        'Paris"}\n',
         encoding='utf-8',
     )
     build_lucene_index(open_corpus(corpus), tmp_path / 'lucene')
@@ -52,18 +62,31 @@ def lucene(tmp_path):
 
 def test_offline_without_a_copy_the_missing_table_is_named(lucene, tmp_path):
     done = pyserini(
-        'pyserini.search.lucene', '--index', str(lucene), '--topics', 'x', '--output', str(tmp_path / 'run')
+        'pyserini.search.lucene',
+        '--index',
+        str(lucene),
+        '--topics',
+        'x',
+        '--output',
+        str(tmp_path / 'run'),
     )
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith('error: Pyserini 2.x needs one of its tables, lucene/msmarco-v1-passage-impact.json, ')
+    assert line.startswith(
+        'error: Pyserini 2.x needs one of its tables, lucene/msmarco-v1-passage-impact.json, '
+    )
     assert 'downloads are off' in line and str(tables.tables_folder()) in line
 
 
-def test_offline_with_kept_tables_pyserini_works_and_java_is_silent(lucene, tmp_path, pyserini_tables):
-    """The copy that an earlier fetch left below the cache folder; and no line of Java's own on the terminal."""
+def test_offline_with_kept_tables_pyserini_works_and_java_is_silent(
+    lucene, tmp_path, pyserini_tables
+):
+    """The copy that an earlier fetch left below the cache folder; and no line of Java's own on
+    the terminal.
+    """
     shutil.copytree(pyserini_tables, tables.tables_folder() / 'prebuilt-indexes' / COMMIT)
-    topics, run = tmp_path / 'topics.tsv', tmp_path / 'run.txt'
+    topics = tmp_path / 'topics.tsv'
+    run = tmp_path / 'run.txt'
     topics.write_text('7\tbarking dogs\n', encoding='utf-8')
     arguments = ['--index', str(lucene), '--topics', str(topics), '--output', str(run), '--bm25']
     done = pyserini('pyserini.search.lucene', *arguments)
@@ -75,7 +98,9 @@ def test_offline_with_kept_tables_pyserini_works_and_java_is_silent(lucene, tmp_
 def test_topics_and_judgments_by_pyserinis_names(tmp_path, monkeypatch):
     monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path))
     (tmp_path / 'topics').mkdir()
-    (tmp_path / 'topics/topics.dl19-passage.txt').write_text('19\tsome  question\n2\tfirst one\n', encoding='utf-8')
+    (tmp_path / 'topics/topics.dl19-passage.txt').write_text(
+        '19\tsome  question\n2\tfirst one\n', encoding='utf-8'
+    )
     (tmp_path / 'qrels').mkdir()
     (tmp_path / 'qrels/qrels.dl19-passage.txt').write_text('19 Q0 77 2\n', encoding='utf-8')
     assert load_topics('dl19-passage') == [Query('2', 'first one'), Query('19', 'some question')]
@@ -84,15 +109,26 @@ def test_topics_and_judgments_by_pyserinis_names(tmp_path, monkeypatch):
 
 @contextmanager
 def server(settings, *arguments):
-    """get(index, query) of Pyserini's REST server, started by our entry point on a free port of this machine."""
+    """get(index, query) of Pyserini's REST server, started by our entry point on a free port of
+    this machine.
+    """
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, '-m', 'pyserini_repbert', 'pyserini.server.rest', '--host', '127.0.0.1']
+    command = [
+        sys.executable,
+        '-m',
+        'pyserini_repbert',
+        'pyserini.server.rest',
+        '--host',
+        '127.0.0.1',
+    ]
     log = settings.with_suffix('.log')
     with open(log, 'w', encoding='utf-8') as stream:
         process = subprocess.Popen(
-            [*command, '--port', str(port), '--config', str(settings), *arguments], stdout=stream, stderr=stream
+            [*command, '--port', str(port), '--config', str(settings), *arguments],
+            stdout=stream,
+            stderr=stream,
         )
 
     def get(path, **parameters):
@@ -103,7 +139,9 @@ def server(settings, *arguments):
     try:
         until = time.monotonic() + UP_SECONDS
         while True:
-            assert process.poll() is None and time.monotonic() < until, log.read_text(encoding='utf-8')
+            assert process.poll() is None and time.monotonic() < until, log.read_text(
+                encoding='utf-8'
+            )
             try:
                 get('openapi.yaml')
                 break

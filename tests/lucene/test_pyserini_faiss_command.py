@@ -13,10 +13,15 @@ from pyserini_repbert.names.corpora import open_corpus
 
 @pytest.mark.jvm
 def test_pyserinis_command_gives_the_run_of_ours(tiny_checkpoint, corpus_file, tmp_path):
-    """A checkpoint folder as --encoder, an exported index, no OpenAI key: the same hits, whoever searches."""
-    checkpoint, topics = str(tiny_checkpoint()), tmp_path / 'topics.tsv'
+    """A checkpoint folder as --encoder, an exported index, no OpenAI key: the same hits, whoever
+    searches.
+    """
+    checkpoint = str(tiny_checkpoint())
+    topics = tmp_path / 'topics.tsv'
     topics.write_text('3\tthe red cat\n1\ta dog ran in the sun\n2\tmoon\n')
-    encode_corpus(open_corpus(corpus_file(60)), RepBertDocumentEncoder(checkpoint), tmp_path / 'dense')
+    encode_corpus(
+        open_corpus(corpus_file(60)), RepBertDocumentEncoder(checkpoint), tmp_path / 'dense'
+    )
     export_faiss(DenseBundle(tmp_path / 'dense'), tmp_path / 'faiss')
     arguments = ['--encoder', checkpoint, '--topics', str(topics), '--hits', '20', '--output']
     main(['--index', str(tmp_path / 'dense'), *arguments, str(tmp_path / 'ours.txt')])
@@ -28,7 +33,8 @@ def test_pyserinis_command_gives_the_run_of_ours(tiny_checkpoint, corpus_file, t
         capture_output=True,
         env=environment,
     )
-    ours, found = read_run(tmp_path / 'ours.txt'), read_run(tmp_path / 'theirs.txt')
+    ours = read_run(tmp_path / 'ours.txt')
+    found = read_run(tmp_path / 'theirs.txt')
     assert ours.keys() == found.keys() == {'1', '2', '3'}
     for qid, ranked in ours.items():
         assert ranked.docids == found[qid].docids

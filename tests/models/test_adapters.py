@@ -1,4 +1,6 @@
-"""Adapters over adapters, checkpoints that ship with the package, and what an index knows of them."""
+"""Adapters over adapters, checkpoints that ship with the package, and what an index knows of
+them.
+"""
 
 import json
 
@@ -24,7 +26,9 @@ CEDR = {'system': 'cedr', 'max_query_length': 6}
 
 @pytest.fixture
 def resources(tmp_path, tiny_checkpoint, tiny_cedr, monkeypatch):
-    """Shipped: the checkpoint 'tiny', the adapters 'demo' and 'vanilla' over it, and 'knrm' over 'vanilla'."""
+    """Shipped: the checkpoint 'tiny', the adapters 'demo' and 'vanilla' over it, and 'knrm' over
+    'vanilla'.
+    """
     folder = tmp_path / 'resources'
     (folder / 'checkpoints').mkdir(parents=True)
     tiny_checkpoint().rename(folder / 'checkpoints/tiny')
@@ -34,9 +38,13 @@ def resources(tmp_path, tiny_checkpoint, tiny_cedr, monkeypatch):
         made = folder / 'checkpoints' / name
         made.mkdir()
         config = json.loads((folder / 'checkpoints/tiny/config.json').read_text())
-        (made / 'config.json').write_text(json.dumps(config | {'ranking': ranking, 'adapter_holds_heads': True}))
+        (made / 'config.json').write_text(
+            json.dumps(config | {'ranking': ranking, 'adapter_holds_heads': True})
+        )
         (made / 'adapter_config.json').write_text(
-            json.dumps({'base_model_name_or_path': base, 'r': 2, 'lora_alpha': 6, 'peft_type': 'LORA'})
+            json.dumps(
+                {'base_model_name_or_path': base, 'r': 2, 'lora_alpha': 6, 'peft_type': 'LORA'}
+            )
         )
         torch.manual_seed(seed)
         tensors = {
@@ -45,7 +53,9 @@ def resources(tmp_path, tiny_checkpoint, tiny_cedr, monkeypatch):
         }
         if head is not None:
             own = load_file(head / 'model.safetensors')
-            tensors |= {f'base_model.model.{key}': own[key] for key in own if not key.startswith('bert.')}
+            tensors |= {
+                f'base_model.model.{key}': own[key] for key in own if not key.startswith('bert.')
+            }
         save_file(tensors, made / 'adapter_model.safetensors')
         return {
             'description': name,
@@ -61,7 +71,9 @@ def resources(tmp_path, tiny_checkpoint, tiny_cedr, monkeypatch):
             'demo': adapter('demo', 'tiny', 1, REPBERT),
         },
         'rerankers': {
-            'vanilla': adapter('vanilla', 'tiny', 2, CEDR | {'architecture': 'vanilla'}, heads['vanilla']),
+            'vanilla': adapter(
+                'vanilla', 'tiny', 2, CEDR | {'architecture': 'vanilla'}, heads['vanilla']
+            ),
             'knrm': adapter('knrm', 'vanilla', 3, CEDR | {'architecture': 'knrm'}, heads['knrm']),
         },
     }
@@ -69,7 +81,10 @@ def resources(tmp_path, tiny_checkpoint, tiny_cedr, monkeypatch):
     monkeypatch.setattr(
         catalog,
         'entries',
-        lambda kind: {name: catalog.Entry(kind, name, values) for name, values in shipped.get(kind, {}).items()},
+        lambda kind: {
+            name: catalog.Entry(kind, name, values)
+            for name, values in shipped.get(kind, {}).items()
+        },
     )
     return folder / 'checkpoints'
 
@@ -81,25 +96,37 @@ def update(folder):
 
 
 def test_an_adapter_over_an_adapter_adds_both_updates(resources):
-    """W + 3 B1 A1 + 3 B2 A2, alpha being 6 and r 2; all else is the base's, heads are the last adapter's."""
+    """W + 3 B1 A1 + 3 B2 A2, alpha being 6 and r 2; all else is the base's, heads are the last
+    adapter's.
+    """
     opened = open_checkpoint('knrm', 'rerankers')
     weight = load_file(resources / 'tiny/model.safetensors')[f'{ADAPTED}.weight']
     expected = weight + update(resources / 'vanilla') + update(resources / 'knrm')
     tensors = opened.tensors()
     torch.testing.assert_close(tensors[f'{ADAPTED}.weight'], expected)
     assert 'combine.weight' in tensors and 'cls.weight' not in tensors
-    assert (opened.base.name, opened.base.base.name, opened.base.base.base) == ('vanilla', 'tiny', None)
-    assert opened.tokenizer().ids(['the cat']) == open_checkpoint('tiny').tokenizer().ids(['the cat'])
+    assert (opened.base.name, opened.base.base.name, opened.base.base.base) == (
+        'vanilla',
+        'tiny',
+        None,
+    )
+    assert opened.tokenizer().ids(['the cat']) == open_checkpoint('tiny').tokenizer().ids(
+        ['the cat']
+    )
     candidates = [Candidate('a', 0, 'the cat sat'), Candidate('b', 0, 'a big dog')]
     found = {name: CedrReranker(name).rerank('cat', candidates) for name in ('knrm', 'vanilla')}
-    assert {item.score for item in found['knrm']}.isdisjoint(item.score for item in found['vanilla'])
+    assert {item.score for item in found['knrm']}.isdisjoint(
+        item.score for item in found['vanilla']
+    )
 
 
 def test_the_checksum_covers_every_file_that_the_weights_come_from(resources):
     """And the scale, which stands in adapter_config.json alone."""
     seen = {open_checkpoint('knrm', 'rerankers').weights_sha256}
     tensors = load_file(resources / 'tiny/model.safetensors')
-    save_file({name: value + 1 for name, value in tensors.items()}, resources / 'tiny/model.safetensors')
+    save_file(
+        {name: value + 1 for name, value in tensors.items()}, resources / 'tiny/model.safetensors'
+    )
     seen.add(open_checkpoint('knrm', 'rerankers').weights_sha256)
     path = resources / 'vanilla/adapter_config.json'
     path.write_text(path.read_text().replace('"lora_alpha": 6', '"lora_alpha": 8'))
@@ -114,7 +141,9 @@ def test_an_index_refuses_an_adapter_over_another_base(resources, corpus_file, t
     with pytest.raises(MismatchError, match="other weights or settings than encoder 'tiny'"):
         RepBertSearcher(tmp_path / 'index', 'tiny')
     tensors = load_file(resources / 'tiny/model.safetensors')
-    save_file({name: value + 1 for name, value in tensors.items()}, resources / 'tiny/model.safetensors')
+    save_file(
+        {name: value + 1 for name, value in tensors.items()}, resources / 'tiny/model.safetensors'
+    )
     with pytest.raises(MismatchError, match="other weights or settings than encoder 'demo'"):
         RepBertSearcher(tmp_path / 'index', 'demo')
 
@@ -122,7 +151,9 @@ def test_an_index_refuses_an_adapter_over_another_base(resources, corpus_file, t
 def test_a_shipped_checkpoint_is_the_pinned_one(resources):
     assert RepBertQueryEncoder('demo').dimension == 16
     (resources / 'demo/adapter_model.safetensors').write_bytes(b'others')
-    with pytest.raises(DamagedFileError, match="not the file that 'demo' was measured with .* install"):
+    with pytest.raises(
+        DamagedFileError, match="not the file that 'demo' was measured with .* install"
+    ):
         open_checkpoint('demo')
     (resources / 'demo').rename(resources / 'elsewhere')
     with pytest.raises(MissingResourceError, match="'demo' should be at .*checkpoints/demo"):

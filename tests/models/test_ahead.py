@@ -6,7 +6,8 @@ from pyserini_repbert.models.batching import ahead, in_batches
 
 
 def test_items_come_in_order_and_one_is_made_ahead():
-    numbers, ready = [], threading.Semaphore(0)
+    numbers = []
+    ready = threading.Semaphore(0)
 
     def items():
         for number in range(20):
@@ -36,7 +37,9 @@ def test_an_error_comes_where_its_item_would():
 
 def test_closing_ends_the_work_after_a_batch():
     """As Ctrl-C does, while a thread runs a model over many batches."""
-    begun, go_on, done = threading.Event(), threading.Event(), []
+    begun = threading.Event()
+    go_on = threading.Event()
+    done = []
 
     def work(batch):
         done.append(batch)

@@ -17,7 +17,12 @@ from pyserini_repbert.models.cross_encoder import MonoBert
 from pyserini_repbert.models.epic import Epic
 from pyserini_repbert.models.repbert import RepBert
 
-SIZES = {'hidden_size': 24, 'num_hidden_layers': 3, 'num_attention_heads': 4, 'intermediate_size': 40}
+SIZES = {
+    'hidden_size': 24,
+    'num_hidden_layers': 3,
+    'num_attention_heads': 4,
+    'intermediate_size': 40,
+}
 CONFIG = BertConfig(vocab_size=50, max_position_embeddings=32, initializer_range=0.1, **SIZES)
 MASK = torch.arange(9)[None, :] < torch.tensor([[9], [4], [7], [1]])
 HOLES = MASK.clone()
@@ -39,7 +44,9 @@ def attended(queries, keys, values, query_bounds, bounds, longest_query, longest
 @pytest.fixture
 def both_ways(monkeypatch):
     """Calls a function twice, padded and packed."""
-    monkeypatch.setitem(sys.modules, 'torch.nn.attention.varlen', SimpleNamespace(varlen_attn=attended))
+    monkeypatch.setitem(
+        sys.modules, 'torch.nn.attention.varlen', SimpleNamespace(varlen_attn=attended)
+    )
 
     def results(work):
         values = []
@@ -65,7 +72,9 @@ def inputs():
 def test_packed_layers_are_those_of_padding(both_ways, mask):
     ids, types = inputs()
     bert = Bert(CONFIG).eval()
-    for padded, packed in zip(*both_ways(lambda: list(bert.each_layer(ids, types, mask))), strict=True):
+    for padded, packed in zip(
+        *both_ways(lambda: list(bert.each_layer(ids, types, mask))), strict=True
+    ):
         assert packed.shape == padded.shape == (4, 9, 24)
         same(padded[MASK if mask is None else mask], packed[MASK if mask is None else mask])
     same(*both_ways(lambda: bert.first_token(ids, types, mask)))
@@ -100,7 +109,10 @@ def test_similarities_of_every_layer(both_ways):
     layout = CedrLayout(CONFIG, settings, SimpleNamespace(cls=1, sep=2, pad=0))
     ranker = CedrKnrm(CONFIG, settings).eval()
     random = np.random.default_rng(0)
-    pairs = [Pair(*(random.integers(3, 50, n).tolist() for n in lengths)) for lengths in ((3, 60), (5, 2), (1, 0))]
+    pairs = [
+        Pair(*(random.integers(3, 50, n).tolist() for n in lengths))
+        for lengths in ((3, 60), (5, 2), (1, 0))
+    ]
     padded, packed = both_ways(lambda: ranker.evidence(layout.collate(pairs)))
     for expected, value in zip(padded, packed, strict=True):
         same(expected, value)
@@ -109,7 +121,9 @@ def test_similarities_of_every_layer(both_ways):
 def test_gradients(both_ways):
     ids, types = inputs()
     model = RepBert(
-        BertConfig.from_dict(vars(CONFIG) | {'attention_probs_dropout_prob': 0.0, 'hidden_dropout_prob': 0.0})
+        BertConfig.from_dict(
+            vars(CONFIG) | {'attention_probs_dropout_prob': 0.0, 'hidden_dropout_prob': 0.0}
+        )
     )
 
     def gradient():
@@ -134,8 +148,13 @@ def test_attention_with_dropout_is_padded(both_ways, monkeypatch):
 
 def test_a_gpu_never_takes_cudnns_attention():
     with attention._kernels(torch.device('cuda', 0), torch.float32):
-        assert torch.backends.cuda.flash_sdp_enabled() and torch.backends.cuda.mem_efficient_sdp_enabled()
-        assert torch.backends.cuda.math_sdp_enabled() and not torch.backends.cuda.cudnn_sdp_enabled()
+        assert (
+            torch.backends.cuda.flash_sdp_enabled()
+            and torch.backends.cuda.mem_efficient_sdp_enabled()
+        )
+        assert (
+            torch.backends.cuda.math_sdp_enabled() and not torch.backends.cuda.cudnn_sdp_enabled()
+        )
 
 
 @pytest.mark.parametrize(

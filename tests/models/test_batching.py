@@ -11,11 +11,14 @@ def test_every_position_is_in_one_batch_within_the_budget(lengths, budget):
     batches = length_batches(lengths, budget)
     assert sorted(position for batch in batches for position in batch) == list(range(len(lengths)))
     for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(lengths[position] for position in batch) <= budget
+        assert (
+            len(batch) == 1 or len(batch) * max(lengths[position] for position in batch) <= budget
+        )
 
 
 def test_collate_pads_and_masks_only_where_needed():
-    long, short = TokenSequence([5, 6, 7], [1, 1, 1]), TokenSequence([8], [1])
+    long = TokenSequence([5, 6, 7], [1, 1, 1])
+    short = TokenSequence([8], [1])
     ids, types, mask = collate([long, short], 9, 'cpu')
     assert ids.tolist() == [[5, 6, 7], [8, 9, 9]]
     assert types.tolist() == [[1, 1, 1], [1, 0, 0]]
@@ -24,9 +27,13 @@ def test_collate_pads_and_masks_only_where_needed():
 
 
 def test_results_come_back_in_order_with_progress():
-    sequences = [TokenSequence([number] * (number % 4 + 1), [0] * (number % 4 + 1)) for number in range(10)]
+    sequences = [
+        TokenSequence([number] * (number % 4 + 1), [0] * (number % 4 + 1)) for number in range(10)
+    ]
     done = []
-    result = run_batched(lambda ids, types, mask=None: ids[:, :1], sequences, 0, 'cpu', 6, done.append)
+    result = run_batched(
+        lambda ids, types, mask=None: ids[:, :1], sequences, 0, 'cpu', 6, done.append
+    )
     assert result[:, 0].tolist() == list(range(10)) and result.dtype == np.float32
     assert sum(done) == 10
     assert run_batched(lambda ids, types, mask=None: ids, [], 0, 'cpu').shape == (0,)

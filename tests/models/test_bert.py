@@ -27,18 +27,23 @@ def test_equals_hugging_faces_bert(activation):
     types = torch.randint(0, 2, (3, 10))
     mask = torch.arange(10)[None, :] < torch.tensor([[10], [4], [7]])
     with torch.inference_mode():
-        expected = theirs(ids, attention_mask=mask.long(), token_type_ids=types, output_hidden_states=True)
+        expected = theirs(
+            ids, attention_mask=mask.long(), token_type_ids=types, output_hidden_states=True
+        )
         layers = list(ours.each_layer(ids, types, mask))
         assert len(layers) == 4
         for layer, reference in zip(layers, expected.hidden_states, strict=True):
             torch.testing.assert_close(layer[mask], reference[mask], atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(ours.pooler(layers[-1]), expected.pooler_output, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(
+            ours.pooler(layers[-1]), expected.pooler_output, atol=1e-5, rtol=1e-5
+        )
 
 
 def test_the_first_token_alone_is_the_same():
     torch.manual_seed(3)
     bert = Bert(BertConfig.from_dict(CONFIG)).eval()
-    ids, types = torch.randint(1, 50, (3, 9)), torch.randint(0, 2, (3, 9))
+    ids = torch.randint(1, 50, (3, 9))
+    types = torch.randint(0, 2, (3, 9))
     mask = torch.arange(9)[None, :] < torch.tensor([[9], [4], [7]])
     with torch.inference_mode():
         for chosen in (mask, None):
@@ -49,7 +54,9 @@ def test_the_first_token_alone_is_the_same():
 
 @pytest.mark.parametrize('padded', [False, True])
 def test_training_in_bfloat16_has_the_gradient_of_float32(padded):
-    """On a CPU, attention is then made of matrix products; outputs and gradients differ by rounding only."""
+    """On a CPU, attention is then made of matrix products; outputs and gradients differ by
+    rounding only.
+    """
     torch.manual_seed(0)
     dropout = {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
     bert = Bert(BertConfig.from_dict(CONFIG | dropout)).train()

@@ -5,11 +5,14 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
 from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
 
-CLS, SEP, PAD = 101, 102, 0
+CLS = 101
+SEP = 102
+PAD = 0
 
 
 def layout(positions=512, **settings):
-    config, tokenizer = BertConfig(max_position_embeddings=positions), SimpleNamespace(cls=CLS, sep=SEP, pad=PAD)
+    config = BertConfig(max_position_embeddings=positions)
+    tokenizer = SimpleNamespace(cls=CLS, sep=SEP, pad=PAD)
     return CedrLayout(config, CedrSettings(**settings), tokenizer)
 
 
@@ -29,7 +32,9 @@ def test_a_long_document_is_split_evenly_and_its_last_part_keeps_the_place_of_it
     pair = Pair([7], list(range(20, 35)))  # 15 tokens: 3 parts of 5
     assert small.n_parts(pair) == 3
     batch = small.collate([pair])
-    assert batch.input_ids[:, 3:].tolist() == [[*range(start, start + 5), SEP] for start in (20, 25, 30)]
+    assert batch.input_ids[:, 3:].tolist() == [
+        [*range(start, start + 5), SEP] for start in (20, 25, 30)
+    ]
     uneven = small.collate([Pair([7], list(range(20, 28)))])  # 8 tokens: 4 and 4
     assert uneven.attention_mask is None
     pair = Pair([7], list(range(20, 33)))  # 13 tokens: 7 and 6

@@ -24,7 +24,9 @@ MATCHING = [Architecture.KNRM, Architecture.PACRR, Architecture.DRMM]
 def model(architecture, seed=0, config=CONFIG, **settings):
     torch.manual_seed(seed)
     chosen = CedrSettings(Architecture(architecture), **{'max_query_length': 6, **settings})
-    return new_ranker(config, chosen).eval(), CedrLayout(config, chosen, SimpleNamespace(cls=101, sep=102, pad=0))
+    return new_ranker(config, chosen).eval(), CedrLayout(
+        config, chosen, SimpleNamespace(cls=101, sep=102, pad=0)
+    )
 
 
 def tokens(n, seed):
@@ -49,7 +51,10 @@ def test_without_cls_only_similarities_count(architecture):
     other = evidence._replace(cls=evidence.cls + 1)
     assert torch.equal(ranker.features(evidence), ranker.features(other))
     joint, _ = model(architecture)
-    assert joint.features(evidence).shape[-1] == ranker.features(evidence).shape[-1] + CONFIG.hidden_size
+    assert (
+        joint.features(evidence).shape[-1]
+        == ranker.features(evidence).shape[-1] + CONFIG.hidden_size
+    )
 
 
 @pytest.mark.parametrize('architecture', MATCHING)

@@ -32,10 +32,16 @@ def test_a_missing_tensor_is_an_error(tiny_checkpoint):
 
 def test_an_unused_pooler_may_be_there_in_its_shape(tiny_checkpoint):
     folder = tiny_checkpoint()
-    _change(folder, bert__pooler__dense__weight=torch.zeros(16, 16), bert__pooler__dense__bias=torch.zeros(16))
+    _change(
+        folder,
+        bert__pooler__dense__weight=torch.zeros(16, 16),
+        bert__pooler__dense__bias=torch.zeros(16),
+    )
     assert RepBertQueryEncoder(folder).dimension == 16
     _change(folder, bert__pooler__dense__weight=torch.zeros(16, 17))
-    with pytest.raises(DamagedFileError, match=r'bert.pooler.dense.weight \(16, 17\) instead of \(16, 16\)'):
+    with pytest.raises(
+        DamagedFileError, match=r'bert.pooler.dense.weight \(16, 17\) instead of \(16, 16\)'
+    ):
         RepBertQueryEncoder(folder)
 
 
@@ -43,7 +49,10 @@ def test_weights_without_the_prefix_are_the_body(tiny_checkpoint):
     folder = tiny_checkpoint()
     expected = RepBertQueryEncoder(folder).encode('the cat sat')
     tensors = load_file(folder / 'model.safetensors')
-    save_file({name.removeprefix('bert.'): value for name, value in tensors.items()}, folder / 'model.safetensors')
+    save_file(
+        {name.removeprefix('bert.'): value for name, value in tensors.items()},
+        folder / 'model.safetensors',
+    )
     assert (RepBertQueryEncoder(folder).encode('the cat sat') == expected).all()
 
 
@@ -52,13 +61,25 @@ def test_weights_in_several_files_of_several_types_are_one_model(tiny_checkpoint
     expected = RepBertQueryEncoder(folder).encode('cat')
     tensors = load_file(folder / 'model.safetensors')
     (folder / 'model.safetensors').unlink()
-    files = {name: f'model-{n % 2 + 1:05d}-of-00002.safetensors' for n, name in enumerate(sorted(tensors))}
-    for file, dtype in zip(sorted(set(files.values())), (torch.float64, torch.float32), strict=True):
-        save_file({name: tensors[name].to(dtype) for name in tensors if files[name] == file}, folder / file)
+    files = {
+        name: f'model-{n % 2 + 1:05d}-of-00002.safetensors'
+        for n, name in enumerate(sorted(tensors))
+    }
+    for file, dtype in zip(
+        sorted(set(files.values())), (torch.float64, torch.float32), strict=True
+    ):
+        save_file(
+            {name: tensors[name].to(dtype) for name in tensors if files[name] == file},
+            folder / file,
+        )
     (folder / 'model.safetensors.index.json').write_text(json.dumps({'weight_map': files}))
     assert (RepBertQueryEncoder(folder).encode('cat') == expected).all()
     before = open_checkpoint(folder).weights_sha256
-    save_file({name: tensors[name] for name in tensors if files[name] == file}, folder / file, {'format': 'pt'})
+    save_file(
+        {name: tensors[name] for name in tensors if files[name] == file},
+        folder / file,
+        {'format': 'pt'},
+    )
     assert open_checkpoint(folder).weights_sha256 != before
     (folder / file).unlink()
     with pytest.raises(InputError, match=f'has no {file}'):
@@ -112,17 +133,23 @@ def test_a_lora_adapter_is_merged_as_peft_merges_it(tiny_checkpoint, tmp_path):
 def test_converting_a_published_archive_gives_the_same_vectors(tiny_checkpoint, tmp_path):
     folder = tiny_checkpoint()
     state = load_file(folder / 'model.safetensors')
-    state |= {'bert.embeddings.position_ids': torch.arange(64)[None], 'bert.pooler.dense.weight': torch.zeros(16, 16)}
+    state |= {
+        'bert.embeddings.position_ids': torch.arange(64)[None],
+        'bert.pooler.dense.weight': torch.zeros(16, 16),
+    }
     state |= {'bert.pooler.dense.bias': torch.zeros(16)}
     torch.save(state, tmp_path / 'pytorch_model.bin')
     with zipfile.ZipFile(tmp_path / 'published.zip', 'w') as archive:
         archive.write(tmp_path / 'pytorch_model.bin', 'ckpt-350000/pytorch_model.bin')
         archive.write(folder / 'config.json', 'ckpt-350000/config.json')
     ranking = {'system': 'repbert', 'max_query_length': 8, 'max_doc_length': 16}
-    convert_repbert(tmp_path / 'published.zip', tmp_path / 'made', ranking, vocabulary=folder / 'vocab.txt')
+    convert_repbert(
+        tmp_path / 'published.zip', tmp_path / 'made', ranking, vocabulary=folder / 'vocab.txt'
+    )
     texts = ['the cat sat on the mat', '']
     assert (
-        RepBertDocumentEncoder(tmp_path / 'made').encode(texts) == RepBertDocumentEncoder(folder).encode(texts)
+        RepBertDocumentEncoder(tmp_path / 'made').encode(texts)
+        == RepBertDocumentEncoder(folder).encode(texts)
     ).all()
     assert Checkpoint.open(tmp_path / 'made').system('repbert') == ranking
     with pytest.raises(InputError, match='exists'):

@@ -1,4 +1,6 @@
-"""Checkpoints with a flipped bit or an altered config.json: refused in one line, before anything large is made."""
+"""Checkpoints with a flipped bit or an altered config.json: refused in one line, before anything
+large is made.
+"""
 
 import json
 import os
@@ -17,7 +19,9 @@ NOT_LOADED = ('README.md', 'log.csv', 'recipe.yaml')
 
 
 def make_folder(kind, tiny_checkpoint, tmp_path):
-    """A checkpoint with what `train` puts into its folder; 'adapter' is one over a base with checksums."""
+    """A checkpoint with what `train` puts into its folder; 'adapter' is one over a base with
+    checksums.
+    """
     base = tiny_checkpoint('base')
     (base / 'tokenizer_config.json').write_text('{"do_lower_case": true}\n')
     write_checksums(base)
@@ -27,7 +31,10 @@ def make_folder(kind, tiny_checkpoint, tmp_path):
         folder = tmp_path / 'adapter'
         folder.mkdir()
         stem = 'base_model.model.bert.encoder.layer.1.attention.self.query'
-        tensors = {f'{stem}.lora_A.weight': torch.ones(2, 16), f'{stem}.lora_B.weight': torch.ones(16, 2)}
+        tensors = {
+            f'{stem}.lora_A.weight': torch.ones(2, 16),
+            f'{stem}.lora_B.weight': torch.ones(16, 2),
+        }
         save_file(tensors, folder / 'adapter_model.safetensors')
         settings = {'r': 2, 'lora_alpha': 4, 'base_model_name_or_path': str(base)}
         (folder / 'adapter_config.json').write_text(json.dumps(settings))
@@ -49,7 +56,9 @@ def test_a_flip_behind_the_back_of_what_is_remembered(tiny_checkpoint, tmp_path)
     raw[-1] ^= 1
     path.write_bytes(raw)
     os.utime(path, ns=(long_ago, long_ago))
-    with pytest.raises(DamagedFileError, match=r'model.safetensors is damaged: .*If you changed it on purpose'):
+    with pytest.raises(
+        DamagedFileError, match=r'model.safetensors is damaged: .*If you changed it on purpose'
+    ):
         open_checkpoint(folder)
     (folder / CHECKSUMS).unlink()
     assert open_checkpoint(folder).config['hidden_size'] == 16
@@ -80,7 +89,8 @@ def test_half_an_update_of_an_adapter_is_refused(tiny_checkpoint, tmp_path):
     tensors = load_file(folder / 'adapter_model.safetensors')
     for lost in list(tensors):
         save_file(
-            {name: value for name, value in tensors.items() if name != lost}, folder / 'adapter_model.safetensors'
+            {name: value for name, value in tensors.items() if name != lost},
+            folder / 'adapter_model.safetensors',
         )
         with pytest.raises(DamagedFileError, match='does not fit its base|has no lora_A beside it'):
             RepBertQueryEncoder(folder)
@@ -105,9 +115,16 @@ def test_a_flipped_bit_in_any_file_is_refused(kind, tiny_checkpoint, tmp_path):
 
 @pytest.mark.parametrize(
     ('name', 'value'),
-    [('vocab_size', '16'), ('hidden_size', 0), ('num_hidden_layers', 10**12), ('num_attention_heads', 3),
-     ('intermediate_size', 0.5), ('max_position_embeddings', [16]), ('type_vocab_size', True)],
-)  # fmt: skip
+    [
+        ('vocab_size', '16'),
+        ('hidden_size', 0),
+        ('num_hidden_layers', 10**12),
+        ('num_attention_heads', 3),
+        ('intermediate_size', 0.5),
+        ('max_position_embeddings', [16]),
+        ('type_vocab_size', True),
+    ],
+)
 def test_an_altered_size_is_refused(tiny_checkpoint, name, value):
     folder = tiny_checkpoint()
     config = json.loads((folder / 'config.json').read_text())

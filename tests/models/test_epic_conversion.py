@@ -28,8 +28,13 @@ def published(tiny_epic, tmp_path, monkeypatch):
     for name, value in state.items():
         head, _, rest = name.partition('.')
         theirs[f'{heads[head]}.{rest}' if head in heads else f'encoder.bert.{name}'] = value
-    theirs['encoder.bert.cls.predictions.decoder.weight'] = state['bert.embeddings.word_embeddings.weight']
-    theirs |= {'_nil': torch.zeros(1), 'encoder.bert.cls.seq_relationship.weight': torch.zeros(2, 16)}
+    theirs['encoder.bert.cls.predictions.decoder.weight'] = state[
+        'bert.embeddings.word_embeddings.weight'
+    ]
+    theirs |= {
+        '_nil': torch.zeros(1),
+        'encoder.bert.cls.seq_relationship.weight': torch.zeros(2, 16),
+    }
     theirs['encoder.bert.bert.pooler.dense.weight'] = torch.zeros(16, 16)
     theirs['encoder.bert.bert.pooler.dense.bias'] = torch.zeros(16)
     torch.save(theirs, tmp_path / 'epic.p')
@@ -39,8 +44,11 @@ def published(tiny_epic, tmp_path, monkeypatch):
 def test_converted_weights_give_the_same_vectors(published, tmp_path):
     folder, source = published
     convert_epic(source, tmp_path / 'made', RANKING, folder / 'vocab.txt')
-    ours, theirs = EpicEncoder(folder), EpicEncoder(tmp_path / 'made')
-    np.testing.assert_array_equal(ours.encode_dense(['the cat sat']), theirs.encode_dense(['the cat sat']))
+    ours = EpicEncoder(folder)
+    theirs = EpicEncoder(tmp_path / 'made')
+    np.testing.assert_array_equal(
+        ours.encode_dense(['the cat sat']), theirs.encode_dense(['the cat sat'])
+    )
     assert ours.encode_query('red moon').as_dict() == theirs.encode_query('red moon').as_dict()
     with pytest.raises(InputError, match='exists'):
         convert_epic(source, tmp_path / 'made', RANKING, folder / 'vocab.txt')
@@ -53,7 +61,9 @@ def test_what_does_not_fit_is_refused(published, tmp_path):
     with pytest.raises(DamagedFileError, match=r'vocabulary of 40, .*short.txt has 2 wordpieces'):
         convert_epic(source, tmp_path / 'made', RANKING, short)
     torch.save({'weight': torch.zeros(2)}, tmp_path / 'other.p')
-    with pytest.raises(DamagedFileError, match='other.p is not of a BERT: it lacks bert.embeddings'):
+    with pytest.raises(
+        DamagedFileError, match='other.p is not of a BERT: it lacks bert.embeddings'
+    ):
         convert_epic(tmp_path / 'other.p', tmp_path / 'made', RANKING, folder / 'vocab.txt')
     state = torch.load(source, weights_only=True)
     del state['doc_quality.weight']
@@ -67,7 +77,9 @@ def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     folder, source = published
     given = [str(source), str(tmp_path / 'made'), '--vocabulary', str(folder / 'vocab.txt')]
     assert run(convert_checkpoint.main, ['epic', *given]) == 0
-    made, expected = (EpicEncoder(place).encode_query('moon') for place in (tmp_path / 'made', folder))
+    made, expected = (
+        EpicEncoder(place).encode_query('moon') for place in (tmp_path / 'made', folder)
+    )
     assert made.as_dict() == expected.as_dict()
     entry = catalog.get('rerankers', 'epic')
     md5 = hashlib.md5(source.read_bytes()).hexdigest()
@@ -75,5 +87,7 @@ def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     downloads = cache_folder() / 'downloads'
     downloads.mkdir()
     (downloads / 'epic.p').write_bytes(source.read_bytes())
-    monkeypatch.setattr('pyserini_repbert.models.convert.pytorch.uncased_vocabulary', lambda: folder / 'vocab.txt')
+    monkeypatch.setattr(
+        'pyserini_repbert.models.convert.pytorch.uncased_vocabulary', lambda: folder / 'vocab.txt'
+    )
     assert EpicEncoder('epic').name == 'epic'

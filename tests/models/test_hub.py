@@ -14,11 +14,16 @@ from pyserini_repbert.models.checkpoints.hub import upload_checkpoint
 def test_offline_the_address_and_size_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path))
     address = 'https://huggingface.co/castorini/monobert-large-msmarco'
-    with pytest.raises(MissingResourceError, match=rf"'monobert-large' \(1.3 GB\) .* {address} \(downloads are off\)"):
+    with pytest.raises(
+        MissingResourceError,
+        match=rf"'monobert-large' \(1.3 GB\) .* {address} \(downloads are off\)",
+    ):
         open_checkpoint('monobert-large', 'rerankers')
 
 
-def test_the_hubs_folder_is_used_and_older_weights_become_safetensors(tmp_path, monkeypatch, tiny_checkpoint):
+def test_the_hubs_folder_is_used_and_older_weights_become_safetensors(
+    tmp_path, monkeypatch, tiny_checkpoint
+):
     folder = tiny_checkpoint('snapshot')
     asked = []
 
@@ -29,7 +34,9 @@ def test_the_hubs_folder_is_used_and_older_weights_become_safetensors(tmp_path, 
     monkeypatch.setattr('huggingface_hub.snapshot_download', snapshot_download)
     assert open_checkpoint('monobert-large', 'rerankers').folder == folder
     tensors = load_file(folder / 'model.safetensors')
-    torch.save({**tensors, 'bert.embeddings.position_ids': torch.arange(3)}, folder / 'pytorch_model.bin')
+    torch.save(
+        {**tensors, 'bert.embeddings.position_ids': torch.arange(3)}, folder / 'pytorch_model.bin'
+    )
     (folder / 'model.safetensors').unlink()
     config = json.loads((folder / 'config.json').read_text())
     del config['ranking']
@@ -50,7 +57,9 @@ def test_the_hubs_folder_is_used_and_older_weights_become_safetensors(tmp_path, 
 def test_a_checkpoint_folder_is_uploaded_as_it_is(tiny_checkpoint, monkeypatch):
     calls = []
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
-    monkeypatch.setattr(HfApi, 'create_repo', lambda self, name, **given: calls.append((name, given)) or 'address')
+    monkeypatch.setattr(
+        HfApi, 'create_repo', lambda self, name, **given: calls.append((name, given)) or 'address'
+    )
     monkeypatch.setattr(HfApi, 'upload_folder', lambda self, **given: calls.append(given))
     folder = tiny_checkpoint()
     assert upload_checkpoint(open_checkpoint(folder), 'me/tiny', private=True) == 'address'

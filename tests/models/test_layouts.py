@@ -4,20 +4,24 @@ from hypothesis import given, settings, strategies as st
 from pyserini_repbert.models.pair_inputs import PairInputs, PairLayout, TripleInputs
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
-CLS, SEP = 2, 3
+CLS = 2
+SEP = 3
 LENGTHS = st.integers(0, 700)
 
 
 @pytest.fixture(scope='module')
 def tokenizer(tmp_path_factory):
     path = tmp_path_factory.mktemp('vocabulary') / 'vocab.txt'
-    path.write_text('\n'.join(['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *map(chr, range(97, 123))]) + '\n')
+    path.write_text(
+        '\n'.join(['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *map(chr, range(97, 123))]) + '\n'
+    )
     return WordPieceTokenizer.from_vocabulary(path)
 
 
 def parts(sequence):
     """Lengths of what stands between the special tokens."""
-    lengths, count = [], 0
+    lengths = []
+    count = 0
     for token in sequence.input_ids[1:]:
         if token == SEP:
             lengths.append(count)
@@ -64,7 +68,11 @@ def test_the_fast_layout_is_that_of_the_tokenizers_library(query, text, tokenize
     theirs.post_processor = processors.BertProcessing(('[SEP]', SEP), ('[CLS]', CLS))
     theirs.enable_truncation(512, strategy='longest_first')
     encoding = theirs.encode('a ' * query, 'b ' * text)
-    built = PairInputs(tokenizer, PairLayout.PYGAGGLE_FAST).build(*tokenizer.ids(['a ' * query, 'b ' * text])).sequence
+    built = (
+        PairInputs(tokenizer, PairLayout.PYGAGGLE_FAST)
+        .build(*tokenizer.ids(['a ' * query, 'b ' * text]))
+        .sequence
+    )
     assert parts(built)[:1] == [encoding.ids.index(SEP) - 1]
     if text:  # Hugging Face's wrapper, not this library, drops the [SEP] of an empty second text
         assert built.input_ids == encoding.ids

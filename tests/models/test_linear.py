@@ -19,16 +19,22 @@ def _by_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize('shape', [(1, 48), (7, 48), (3, 5, 48), (0, 48)])
 @pytest.mark.parametrize('biased', [True, False])
 def test_values(shape: tuple[int, ...], biased: bool) -> None:
-    x, weight = torch.randn(shape), torch.randn(32, 48)
+    x = torch.randn(shape)
+    weight = torch.randn(32, 48)
     bias = torch.randn(32) if biased else None
     with torch.inference_mode():
-        torch.testing.assert_close(module.linear(x, weight, bias), functional.linear(x, weight, bias))
+        torch.testing.assert_close(
+            module.linear(x, weight, bias), functional.linear(x, weight, bias)
+        )
 
 
 def test_strided_inputs() -> None:
-    hidden, layer = torch.randn(4, 9, 48), module.Linear(48, 32)
+    hidden = torch.randn(4, 9, 48)
+    layer = module.Linear(48, 32)
     with torch.no_grad():
-        torch.testing.assert_close(layer(hidden[:, :1]), functional.linear(hidden, layer.weight, layer.bias)[:, :1])
+        torch.testing.assert_close(
+            layer(hidden[:, :1]), functional.linear(hidden, layer.weight, layer.bias)[:, :1]
+        )
 
 
 def test_gradients() -> None:

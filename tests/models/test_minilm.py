@@ -20,12 +20,15 @@ TEXTS = [
 def theirs():
     sentence_transformers = pytest.importorskip('sentence_transformers')
     folder = catalog.package_folder(catalog.get('encoders', 'minilm'))
-    return sentence_transformers.SentenceTransformer(str(folder), device='cpu', local_files_only=True)
+    return sentence_transformers.SentenceTransformer(
+        str(folder), device='cpu', local_files_only=True
+    )
 
 
 def test_vectors_are_those_of_sentence_transformers(theirs):
     expected = theirs.encode(TEXTS)
-    queries, passages = RepBertQueryEncoder('minilm'), RepBertDocumentEncoder('minilm')
+    queries = RepBertQueryEncoder('minilm')
+    passages = RepBertDocumentEncoder('minilm')
     np.testing.assert_allclose(passages.encode(TEXTS), expected, atol=1e-5)
     np.testing.assert_allclose(queries.encode_batch(TEXTS), expected, atol=1e-5)
     assert queries.limit + 2 == passages.limit + 2 == theirs.max_seq_length
@@ -40,5 +43,9 @@ def test_minilm_dot_is_another_encoder_and_warns_once(caplog):
     assert caplog.text.count('minilm is the model as published') == 1
     minilm = RepBertQueryEncoder('minilm')
     assert (dot.limit, dot.pooling, minilm.pooling) == (20, 'mean', 'mean+normalised')
-    assert dot.weights_sha256 != minilm.weights_sha256 == RepBertDocumentEncoder('minilm').weights_sha256
+    assert (
+        dot.weights_sha256
+        != minilm.weights_sha256
+        == RepBertDocumentEncoder('minilm').weights_sha256
+    )
     assert np.linalg.norm(dot.encode('why do tomatoes split')) > 2

@@ -30,7 +30,9 @@ def test_automodel_gives_repberts_vectors(tiny_checkpoint):
     with torch.inference_mode():
         hidden = model(**inputs).last_hidden_state
     mask = inputs['attention_mask'][..., None]
-    np.testing.assert_allclose(encoder.encode(TEXTS), (hidden * mask).sum(1) / mask.sum(1), atol=1e-5)
+    np.testing.assert_allclose(
+        encoder.encode(TEXTS), (hidden * mask).sum(1) / mask.sum(1), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize('system', ['monobert', 'duobert'])
@@ -43,7 +45,10 @@ def test_sequence_classification_gives_the_logits(cross_encoder_folder, system):
     if system == 'duobert':
         duo = DuoBertReranker(folder)
         query, first, second = duo.tokenizer.ids(TEXTS[:3])
-        sequences = [duo.inputs.build(query, first, second).sequence, duo.inputs.build(query, second, first).sequence]
+        sequences = [
+            duo.inputs.build(query, first, second).sequence,
+            duo.inputs.build(query, second, first).sequence,
+        ]
         assert max(sequences[0].token_type_ids) == 2
         reranker: Any = duo
     else:
@@ -73,7 +78,9 @@ def test_peft_opens_our_adapters():
     plain.load_state_dict(base, strict=False)
     theirs = PeftModel.from_pretrained(plain, str(checkpoint.folder)).eval()
     query, *texts = ours.tokenizer.ids(TEXTS)
-    sequences = [ours.inputs.build(query, first, second).sequence for first in texts for second in texts]
+    sequences = [
+        ours.inputs.build(query, first, second).sequence for first in texts for second in texts
+    ]
     with torch.inference_mode():
         expected = theirs(**_inputs(sequences)).logits
         found = ours._forward(*collate(sequences, 0, 'cpu'))

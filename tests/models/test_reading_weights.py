@@ -29,7 +29,11 @@ def test_tensors_are_those_that_were_written(file):
     for name, value in TENSORS.items():
         assert found[name].dtype is value.dtype
         assert found[name].shape == value.shape
-        assert found[name].view(torch.uint8).equal(value.view(torch.uint8)) if value.dim() else found[name] == value
+        assert (
+            found[name].view(torch.uint8).equal(value.view(torch.uint8))
+            if value.dim()
+            else found[name] == value
+        )
 
 
 def test_what_is_mapped_is_the_same_and_leaves_the_file_alone(file):
@@ -38,7 +42,9 @@ def test_what_is_mapped_is_the_same_and_leaves_the_file_alone(file):
         found = read_weights(file, ending)
         for name, value in TENSORS.items():
             assert found[name].dtype is value.dtype and found[name].shape == value.shape
-            assert bytes(found[name].reshape(-1).view(torch.uint8)) == bytes(value.reshape(-1).view(torch.uint8))
+            assert bytes(found[name].reshape(-1).view(torch.uint8)) == bytes(
+                value.reshape(-1).view(torch.uint8)
+            )
             found[name].zero_()
     assert file.read_bytes() == before
 

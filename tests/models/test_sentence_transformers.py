@@ -22,9 +22,20 @@ from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.rerank.sentence import SentenceCrossEncoderReranker
 from pyserini_repbert.search import RepBertSearcher
 
-TEXTS = ['The cat sat on the mat.', 'dog', '', 'a big red fish ran on the old blue sea ' * 3, 'Sün ☃ trees, leafs?']
+TEXTS = [
+    'The cat sat on the mat.',
+    'dog',
+    '',
+    'a big red fish ran on the old blue sea ' * 3,
+    'Sün ☃ trees, leafs?',
+]
 COMMON: dict[str, Any] = {'vocab_size': 40, 'initializer_range': 0.3}
-SMALL = COMMON | {'hidden_size': 16, 'num_attention_heads': 2, 'num_hidden_layers': 2, 'intermediate_size': 32}
+SMALL = COMMON | {
+    'hidden_size': 16,
+    'num_attention_heads': 2,
+    'num_hidden_layers': 2,
+    'intermediate_size': 32,
+}
 SIZES: dict[str, dict[str, Any]] = {
     'bert': {**SMALL, 'max_position_embeddings': 40},
     'roberta': {**SMALL, 'max_position_embeddings': 42, 'pad_token_id': 0, 'type_vocab_size': 1},
@@ -35,7 +46,9 @@ SIZES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def plain(tmp_path, tiny_checkpoint):
-    """make(kind='bert', head='Model', **config) -> a folder of transformers: random weights, a tokenizer of its own."""
+    """make(kind='bert', head='Model', **config) -> a folder of transformers: random weights, a
+    tokenizer of its own.
+    """
 
     def make(kind='bert', head='Model', **config):
         import transformers
@@ -44,15 +57,21 @@ def plain(tmp_path, tiny_checkpoint):
         from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
         folder = tmp_path / f'plain-{kind}'
-        name = {'bert': 'Bert', 'roberta': 'Roberta', 'mpnet': 'MPNet', 'distilbert': 'DistilBert'}[kind]
+        name = {'bert': 'Bert', 'roberta': 'Roberta', 'mpnet': 'MPNet', 'distilbert': 'DistilBert'}[
+            kind
+        ]
         torch.manual_seed(1)
         settings = getattr(transformers, f'{name}Config')(**{**SIZES[kind], **config})
         getattr(transformers, f'{name}{head}')(settings).save_pretrained(folder)
         words = tiny_checkpoint(f'words-{len(list(tmp_path.iterdir()))}')
         tokenizer = WordPieceTokenizer.from_folder(words).backend
         tokenizer.post_processor = processors.BertProcessing(('[SEP]', 3), ('[CLS]', 2))
-        special = {f'{own}_token': f'[{own.upper()}]' for own in ('unk', 'pad', 'cls', 'sep', 'mask')}
-        made = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=36, **special)
+        special = {
+            f'{own}_token': f'[{own.upper()}]' for own in ('unk', 'pad', 'cls', 'sep', 'mask')
+        }
+        made = transformers.PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer, model_max_length=36, **special
+        )
         if kind == 'bert':
             made.model_input_names = ['input_ids', 'token_type_ids', 'attention_mask']
             made.init_kwargs['model_input_names'] = made.model_input_names
@@ -64,7 +83,9 @@ def plain(tmp_path, tiny_checkpoint):
 
 @pytest.fixture
 def bi_encoder(tmp_path, plain):
-    """make(*modules, kind='bert', pooling='mean', similarity=None, length=None, **settings) -> a saved bi-encoder."""
+    """make(*modules, kind='bert', pooling='mean', similarity=None, length=None, **settings) -> a
+    saved bi-encoder.
+    """
 
     def make(*modules, kind='bert', pooling='mean', similarity=None, **settings):
         from sentence_transformers import SentenceTransformer
@@ -73,7 +94,10 @@ def bi_encoder(tmp_path, plain):
         length = settings.pop('length', None)
         body = Transformer(str(plain(kind)), max_seq_length=length)
         model = SentenceTransformer(
-            modules=[body, Pooling(16, pooling), *modules], device='cpu', similarity_fn_name=similarity, **settings
+            modules=[body, Pooling(16, pooling), *modules],
+            device='cpu',
+            similarity_fn_name=similarity,
+            **settings,
         )
         folder = tmp_path / 'sentence'
         model.save_pretrained(str(folder), create_model_card=False)
@@ -104,8 +128,12 @@ def _theirs(folder):
 
 
 def _same_scores(folder):
-    """Inner products of our vectors are their similarity, for queries and passages of many lengths."""
-    theirs, queries, passages = _theirs(folder), query_encoder(folder), document_encoder(folder)
+    """Inner products of our vectors are their similarity, for queries and passages of many
+    lengths.
+    """
+    theirs = _theirs(folder)
+    queries = query_encoder(folder)
+    passages = document_encoder(folder)
     ours = queries.encode_batch(TEXTS) @ passages.encode(TEXTS).T
     expected = theirs.similarity(theirs.encode_query(TEXTS), theirs.encode_document(TEXTS)).numpy()
     assert np.ptp(expected) > 1e-3
@@ -115,9 +143,12 @@ def _same_scores(folder):
 @pytest.mark.parametrize('pooling', ['cls', 'lasttoken', ('cls', 'mean')])
 def test_vectors_equal_theirs(bi_encoder, pooling):
     folder = bi_encoder(pooling=pooling, similarity='dot')
-    theirs, passages = _theirs(folder), document_encoder(folder)
+    theirs = _theirs(folder)
+    passages = document_encoder(folder)
     np.testing.assert_allclose(passages.encode(TEXTS), theirs.encode_document(TEXTS), atol=1e-5)
-    np.testing.assert_allclose(query_encoder(folder).encode_batch(TEXTS), theirs.encode_query(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(
+        query_encoder(folder).encode_batch(TEXTS), theirs.encode_query(TEXTS), atol=1e-5
+    )
     assert passages.encode([]).shape == (0, passages.dimension)
 
 
@@ -142,7 +173,11 @@ def test_prompts_length_layers_and_similarity_come_from_the_files(bi_encoder, si
     ('file', 'values', 'message'),
     [
         ('modules.json', 7, 'sentence-transformers cannot open'),
-        ('config_sentence_transformers.json', {'similarity_fn_name': 'manhattan'}, "similarity 'manhattan'"),
+        (
+            'config_sentence_transformers.json',
+            {'similarity_fn_name': 'manhattan'},
+            "similarity 'manhattan'",
+        ),
     ],
 )
 def test_what_cannot_be_opened_is_one_line(bi_encoder, file, values, message):
@@ -165,10 +200,19 @@ def test_foreign_code_is_not_run(bi_encoder, module):
 
 
 def test_commands_take_the_folders(bi_encoder, cross_encoder, corpus_file, tmp_path, monkeypatch):
-    bi, cross, bundle = bi_encoder(similarity='dot'), cross_encoder(), tmp_path / 'bundle'
+    bi = bi_encoder(similarity='dot')
+    cross = cross_encoder()
+    bundle = tmp_path / 'bundle'
     common = ['--encoder', str(bi), '--quiet']
-    assert run(encode, ['--corpus', str(corpus_file(9)), '--output', str(bundle), '--store-text', *common]) == 0
-    topics, output = tmp_path / 'topics.tsv', tmp_path / 'run.txt'
+    assert (
+        run(
+            encode,
+            ['--corpus', str(corpus_file(9)), '--output', str(bundle), '--store-text', *common],
+        )
+        == 0
+    )
+    topics = tmp_path / 'topics.tsv'
+    output = tmp_path / 'run.txt'
     topics.write_text('1\tred cat\n2\tthe sea\n')
     arguments = ['--topics', str(topics), '--index', str(bundle), '--output', str(output), *common]
     assert run(search, [*arguments, '--rerank', f'{cross}@9']) == 0
@@ -180,12 +224,16 @@ def test_commands_take_the_folders(bi_encoder, cross_encoder, corpus_file, tmp_p
     scores = CrossEncoder(str(cross), device='cpu').predict([('red cat', text) for text in texts])
     order = [f'd{number}' for number in np.argsort(-scores, kind='stable')]
     assert list(reranked['1'].docids) == order
-    assert json.loads((bundle / 'manifest.json').read_text())['settings']['weights_sha256'] == folder_digest(bi)
+    assert json.loads((bundle / 'manifest.json').read_text())['settings'][
+        'weights_sha256'
+    ] == folder_digest(bi)
 
 
 def _pairs():
     texts = [*TEXTS, 'cat ' * 60]
-    return [('the red cat', text) for text in texts], Ranking(map(str, range(len(texts))), [0.0] * len(texts), texts)
+    return [('the red cat', text) for text in texts], Ranking(
+        map(str, range(len(texts))), [0.0] * len(texts), texts
+    )
 
 
 def _logits(folder, pairs):
@@ -202,7 +250,9 @@ def test_cross_encoders_equal_theirs(cross_encoder, kind):
     reranker = open_reranker(folder)
     assert isinstance(reranker, SentenceCrossEncoderReranker)
     expected = _logits(folder, pairs)
-    np.testing.assert_allclose(reranker.score_lists(['the red cat'], [ranking])[0], expected, atol=1e-5)
+    np.testing.assert_allclose(
+        reranker.score_lists(['the red cat'], [ranking])[0], expected, atol=1e-5
+    )
     assert np.ptp(expected) > 1e-4
 
 
@@ -219,11 +269,13 @@ def test_a_repository_in_the_hubs_cache(bi_encoder, tmp_path, monkeypatch, capsy
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_CACHE', str(tmp_path / 'hub'))
-    repository, folder = tmp_path / 'hub/models--org--small', bi_encoder()
+    repository = tmp_path / 'hub/models--org--small'
+    folder = bi_encoder()
     (repository / 'refs').mkdir(parents=True)
     (repository / 'refs/main').write_text('abc')
     shutil.copytree(folder, repository / 'snapshots/abc')
-    here, there = query_encoder(folder), query_encoder('org/small')
+    here = query_encoder(folder)
+    there = query_encoder('org/small')
     assert there.name == 'org/small' and there.weights_sha256 == here.weights_sha256
     assert np.array_equal(there.encode('the cat'), here.encode('the cat'))
     command = ['--corpus', 'demo', '--encoder', 'org/other', '--output', str(tmp_path / 'index')]

@@ -45,7 +45,9 @@ def test_what_the_catalog_says_is_what_the_folder_holds(kind, name):
     assert opened.config['ranking'] == entry.values['ranking']
     assert entry.values['sha256'].keys() == {'adapter_model.safetensors'}
     assert entry.values['licence'].startswith('Apache-2.0')
-    assert entry.values.get('dimension') == (opened.config['hidden_size'] if kind == 'encoders' else None)
+    assert entry.values.get('dimension') == (
+        opened.config['hidden_size'] if kind == 'encoders' else None
+    )
     assert opened.base.name == catalog.base(entry).name
 
 
@@ -53,7 +55,11 @@ def test_what_the_catalog_says_is_what_the_folder_holds(kind, name):
 def test_card_recipe_and_log_say_how_it_was_made(kind, name):
     entry = catalog.get(kind, name)
     folder = catalog.resource(entry)
-    texts = {path.name: path.read_text(encoding='utf-8') for path in folder.iterdir() if path.suffix != '.safetensors'}
+    texts = {
+        path.name: path.read_text(encoding='utf-8')
+        for path in folder.iterdir()
+        if path.suffix != '.safetensors'
+    }
     covered = [line.split('  ')[1] for line in texts[CHECKSUMS].splitlines()]
     assert covered == ['adapter_config.json', 'adapter_model.safetensors', 'config.json']
     assert verify_checksums(folder, covered) == 3
@@ -76,7 +82,9 @@ def test_card_recipe_and_log_say_how_it_was_made(kind, name):
 @pytest.mark.parametrize(('kind', 'name'), SHIPPED)
 def test_it_puts_an_answer_above_another_text(kind, name):
     if kind == 'encoders':
-        scores = RepBertDocumentEncoder(name).encode(TEXTS) @ RepBertQueryEncoder(name).encode(QUESTION)
+        scores = RepBertDocumentEncoder(name).encode(TEXTS) @ RepBertQueryEncoder(name).encode(
+            QUESTION
+        )
         assert np.isfinite(scores).all() and scores.argmax() == 0
         return
     candidates = [Candidate(str(number), 0.0, text) for number, text in enumerate(TEXTS)]

@@ -13,14 +13,17 @@ def test_repeated_terms_are_summed():
 
 
 def test_inner_product_is_over_the_terms_of_both():
-    query, passage = TermVector.summed([1, 5, 9], [2.0, 1.0, 4.0]), TermVector.summed([0, 5, 9], [7.0, 3.0, 0.5])
+    query = TermVector.summed([1, 5, 9], [2.0, 1.0, 4.0])
+    passage = TermVector.summed([0, 5, 9], [7.0, 3.0, 0.5])
     assert query.dot(passage) == passage.dot(query) == 5.0
     assert query.dot(NO_TERMS) == NO_TERMS.dot(query) == 0
     assert passage.weights_of(np.asarray([9, 10, 0])).tolist() == [0.5, 0.0, 7.0]
 
 
 def test_vectors_one_after_the_other():
-    vectors = TermVectors.of([TermVector.summed([1], [1.0]), NO_TERMS, TermVector.summed([0, 4], [2.0, 3.0])])
+    vectors = TermVectors.of(
+        [TermVector.summed([1], [1.0]), NO_TERMS, TermVector.summed([0, 4], [2.0, 3.0])]
+    )
     assert vectors.offsets.tolist() == [0, 1, 1, 3]
     assert [vector.as_dict() for vector in vectors] == [{1: 1.0}, {}, {0: 2.0, 4: 3.0}]
     assert len(TermVectors.of([])) == 0

@@ -34,8 +34,14 @@ def test_a_checkpoint_that_tensorflow_wrote():
 @pytest.mark.parametrize(('per_block', 'shards'), [(1, 1), (7, 3), (1000, 2)])
 def test_tables_of_several_blocks_and_files(per_block, shards, tmp_path):
     rng = np.random.default_rng(0)
-    tensors = {f'layer_{n}/kernel': rng.normal(size=(n + 1, 300)).astype('float32') for n in range(40)}
-    tensors |= {'half': np.ones(3, dtype='float16'), 'step': np.array(5), 'empty': np.empty((0, 4), dtype='float32')}
+    tensors = {
+        f'layer_{n}/kernel': rng.normal(size=(n + 1, 300)).astype('float32') for n in range(40)
+    }
+    tensors |= {
+        'half': np.ones(3, dtype='float16'),
+        'step': np.array(5),
+        'empty': np.empty((0, 4), dtype='float32'),
+    }
     write_bundle(tmp_path / 'model.ckpt', tensors, per_block, shards)
     bundle = TensorBundle(tmp_path / 'model.ckpt')
     assert bundle.shapes() == {name: tensors[name].shape for name in sorted(tensors)}
@@ -59,7 +65,9 @@ def test_a_checkpoint_becomes_a_folder(tmp_path):
     with zipfile.ZipFile(archive, 'w') as packed:
         for file in WRITTEN.glob('model.ckpt-7.*'):
             packed.write(file, f'published/{file.name}')
-        packed.writestr('published/bert_config.json', '{"hidden_act": "relu", "num_attention_heads": 2}')
+        packed.writestr(
+            'published/bert_config.json', '{"hidden_act": "relu", "num_attention_heads": 2}'
+        )
         packed.writestr('published/vocab.txt', '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n')
         packed.writestr('published/model.ckpt-7.meta', 'not needed')
     target = tmp_path / 'made'
@@ -73,15 +81,35 @@ def test_a_checkpoint_becomes_a_folder(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ['made', 'published.zip']
     config = json.loads((target / 'config.json').read_text())
     assert config['ranking'] == RANKING
-    assert (config['num_hidden_layers'], config['type_vocab_size'], config['hidden_act']) == (2, 3, 'relu')
-    assert (config['intermediate_size'], config['max_position_embeddings'], config['vocab_size']) == (12, 16, 20)
+    assert (config['num_hidden_layers'], config['type_vocab_size'], config['hidden_act']) == (
+        2,
+        3,
+        'relu',
+    )
+    assert (
+        config['intermediate_size'],
+        config['max_position_embeddings'],
+        config['vocab_size'],
+    ) == (12, 16, 20)
     tensors = Checkpoint.open(target).tensors()
     bundle = TensorBundle(PREFIX)
     for name, theirs, transposed in (
         ('bert.embeddings.word_embeddings.weight', 'bert/embeddings/word_embeddings', False),
-        ('bert.encoder.layer.1.intermediate.dense.weight', 'bert/encoder/layer_1/intermediate/dense/kernel', True),
-        ('bert.encoder.layer.0.attention.self.query.bias', 'bert/encoder/layer_0/attention/self/query/bias', False),
-        ('bert.encoder.layer.0.output.LayerNorm.weight', 'bert/encoder/layer_0/output/LayerNorm/gamma', False),
+        (
+            'bert.encoder.layer.1.intermediate.dense.weight',
+            'bert/encoder/layer_1/intermediate/dense/kernel',
+            True,
+        ),
+        (
+            'bert.encoder.layer.0.attention.self.query.bias',
+            'bert/encoder/layer_0/attention/self/query/bias',
+            False,
+        ),
+        (
+            'bert.encoder.layer.0.output.LayerNorm.weight',
+            'bert/encoder/layer_0/output/LayerNorm/gamma',
+            False,
+        ),
         ('bert.embeddings.LayerNorm.bias', 'bert/embeddings/LayerNorm/beta', False),
         ('bert.pooler.dense.weight', 'bert/pooler/dense/kernel', True),
         ('classifier.weight', 'output_weights', False),
@@ -103,10 +131,14 @@ def test_the_catalogs_entries_are_converted_on_first_use(tmp_path, monkeypatch):
             packed.write(file, file.name)
     values['download'] = values['download'] | {'md5': digest(archive, 'md5')}
     entry = catalog.Entry('rerankers', 'duobert-large', values)
-    monkeypatch.setattr(catalog, 'find', lambda kind, name: entry if name == 'duobert-large' else None)
+    monkeypatch.setattr(
+        catalog, 'find', lambda kind, name: entry if name == 'duobert-large' else None
+    )
     vocabulary = tmp_path / 'vocab.txt'
     vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n')
-    monkeypatch.setattr('pyserini_repbert.models.convert.pytorch.uncased_vocabulary', lambda: vocabulary)
+    monkeypatch.setattr(
+        'pyserini_repbert.models.convert.pytorch.uncased_vocabulary', lambda: vocabulary
+    )
     checkpoint = open_checkpoint('duobert-large', 'rerankers')
     assert checkpoint.system('duobert')['max_query_length'] == 62
     assert checkpoint.folder == cache_folder() / 'checkpoints' / 'duobert-large'
@@ -115,6 +147,8 @@ def test_the_catalogs_entries_are_converted_on_first_use(tmp_path, monkeypatch):
 def test_the_script(tmp_path, capsys):
     vocabulary = tmp_path / 'vocab.txt'
     vocabulary.write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n')
-    convert_checkpoint.main(['monobert', str(PREFIX), str(tmp_path / 'made'), '--vocabulary', str(vocabulary)])
+    convert_checkpoint.main(
+        ['monobert', str(PREFIX), str(tmp_path / 'made'), '--vocabulary', str(vocabulary)]
+    )
     assert Checkpoint.open(tmp_path / 'made').system('monobert')['max_query_length'] == 64
     assert 'monobert' in capsys.readouterr().out

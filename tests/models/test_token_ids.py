@@ -1,4 +1,6 @@
-"""Worker processes that tokenise give what this process gives, a few groups ahead, and end with what started them."""
+"""Worker processes that tokenise give what this process gives, a few groups ahead, and end with
+what started them.
+"""
 
 import os
 import signal
@@ -21,7 +23,10 @@ TEXTS = [f'{"cat sat " * (number % 7)}mat' for number in range(300)]
 def tokenizers(tiny_checkpoint):
     """Two that share two workers, which cut words differently."""
     folder = tiny_checkpoint()
-    pair = [WordPieceTokenizer.from_folder(folder), WordPieceTokenizer.from_vocabulary(folder / 'vocab.txt', False)]
+    pair = [
+        WordPieceTokenizer.from_folder(folder),
+        WordPieceTokenizer.from_vocabulary(folder / 'vocab.txt', False),
+    ]
     share_workers(pair, 2)
     return pair
 
@@ -46,15 +51,22 @@ def gone(pid):
 
 def test_workers_give_flat_arrays_of_the_same_ids(tokenizers):
     for tokenizer, texts in zip(tokenizers, (TEXTS, [text.upper() for text in TEXTS]), strict=True):
-        here, there = token_ids.tokenised(tokenizer.backend, texts), tokenizer.flat_ids(texts)
+        here = token_ids.tokenised(tokenizer.backend, texts)
+        there = tokenizer.flat_ids(texts)
         assert (there.ids.dtype, there.lengths.dtype) == (np.int32, np.int64)
         np.testing.assert_array_equal(there.ids, here.ids)
         np.testing.assert_array_equal(there.lengths, here.lengths)
         assert tokenizer.ids(texts) == tokenizer.ids(here) and len(here) == 300
         assert tokenizer.ids([]) == []
     first = tokenizers[0].single(TEXTS, 2, 1)
-    cls, cat, sat, mat, sep = tokenizers[0].cls, *tokenizers[0].ids(['cat sat mat'])[0], tokenizers[0].sep
-    assert first.input_ids[:7].tolist() == [cls, mat, sep, cls, cat, sat, sep] and first.lengths[:2].tolist() == [3, 4]
+    cls, cat, sat, mat, sep = (
+        tokenizers[0].cls,
+        *tokenizers[0].ids(['cat sat mat'])[0],
+        tokenizers[0].sep,
+    )
+    assert first.input_ids[:7].tolist() == [cls, mat, sep, cls, cat, sat, sep] and first.lengths[
+        :2
+    ].tolist() == [3, 4]
     assert set(first.token_type_ids) == {1}
     assert tokenizers[0].n_cut == sum(number % 7 > 0 for number in range(300))
     with pytest.raises(InputError, match=r"'\\ud800' is no text"):
@@ -63,9 +75,13 @@ def test_workers_give_flat_arrays_of_the_same_ids(tokenizers):
 
 def test_only_a_few_groups_are_in_flight(tokenizers, monkeypatch):
     """However many texts come: the group that is used, and `GROUPS_AHEAD` more."""
-    workers, taken, parts = tokenizers[0].workers, [], []
+    workers = tokenizers[0].workers
+    taken = []
+    parts = []
     submit = workers._pool.submit
-    monkeypatch.setattr(workers._pool, 'submit', lambda *given: parts.append(submit(*given)) or parts[-1])
+    monkeypatch.setattr(
+        workers._pool, 'submit', lambda *given: parts.append(submit(*given)) or parts[-1]
+    )
     groups = (taken.append(number) or TEXTS[:100] for number in range(40))
     for number, (group, ids) in enumerate(workers.stream(0, groups, lambda group: group)):
         assert len(taken) <= number + 1 + token_ids.GROUPS_AHEAD and len(ids) == len(group)
@@ -100,6 +116,8 @@ def test_workers_end_with_the_process_that_started_them(how, tiny_checkpoint):
         if {how == 'is killed'}:
             os.kill(os.getpid(), signal.SIGKILL)
     """
-    ended = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, timeout=60, check=False
+    )
     pids = list(map(int, ended.stdout.split()))
     assert len(pids) == 2 and all(map(gone, pids)) and (how == 'is killed' or not ended.stderr)

@@ -8,7 +8,13 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER, with_unit_layer
 from pyserini_repbert.models.repbert import RepBert
 
-SIZES = {'vocab_size': 60, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4, 'intermediate_size': 48}
+SIZES = {
+    'vocab_size': 60,
+    'hidden_size': 32,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 4,
+    'intermediate_size': 48,
+}
 WITH = {**SIZES, 'num_hidden_layers': 3, UNIT_LAYER: True}
 
 
@@ -39,9 +45,16 @@ def with_layer(base):
 
 def test_vectors_become_equally_long_and_keep_their_directions(base, texts):
     with torch.no_grad():
-        before, after = base(*texts), with_layer(base)(*texts)
-    spread = [float(lengths.std() / lengths.mean()) for lengths in (before.norm(dim=1), after.norm(dim=1))]
+        before = base(*texts)
+        after = with_layer(base)(*texts)
+    spread = [
+        float(lengths.std() / lengths.mean()) for lengths in (before.norm(dim=1), after.norm(dim=1))
+    ]
     assert 20 * spread[1] < spread[0]
     torch.testing.assert_close(after.norm(dim=1), torch.full((40,), 32.0).sqrt(), atol=0, rtol=0.02)
-    centred = before - before.mean(dim=1, keepdim=True)  # layer normalisation takes away the mean over dimensions
-    torch.testing.assert_close(normalize(after, dim=1), normalize(centred, dim=1), atol=0.02, rtol=0)
+    centred = before - before.mean(
+        dim=1, keepdim=True
+    )  # layer normalisation takes away the mean over dimensions
+    torch.testing.assert_close(
+        normalize(after, dim=1), normalize(centred, dim=1), atol=0.02, rtol=0
+    )

@@ -8,7 +8,12 @@ from pyserini_repbert import catalog
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.search import main
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError, MissingResourceError
+from pyserini_repbert.errors import (
+    DamagedFileError,
+    InputError,
+    MismatchError,
+    MissingResourceError,
+)
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.names.corpora import collection_file, open_corpus
@@ -16,7 +21,10 @@ from pyserini_repbert.names.indexes import locate, ready_folder
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.search import RepBertSearcher
 
-COLLECTION = '0\tThe cat sat.\n1\tA dog ran in the sun.\n2\tThe moon and the sea.\n3\tSmall red birds ate seeds.\n'
+COLLECTION = (
+    '0\tThe cat sat.\n1\tA dog ran in the sun.\n2\tThe moon and the sea.\n3\tSmall red '
+    'birds ate seeds.\n'
+)
 
 
 def test_a_missing_index_says_what_building_it_takes(capsys):
@@ -47,30 +55,48 @@ def test_a_catalog_index_is_built_from_nothing_else(tiny_checkpoint, tmp_path, c
     arguments = ['--index', 'msmarco', '--encoder', checkpoint, '--query', 'the cat']
     assert command.run(main, [*arguments, '--build', '--corpus', str(corpus)]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
-    for part in ('has 4 passages', 'has 8,841,823', f'corpus {corpus} ', f"with '{checkpoint}'", '(--index)'):
+    for part in (
+        'has 4 passages',
+        'has 8,841,823',
+        f'corpus {corpus} ',
+        f"with '{checkpoint}'",
+        '(--index)',
+    ):
         assert part in error
     assert not locate('msmarco', checkpoint).folder.exists()
     other = tmp_path / 'other.jsonl'
-    other.write_text(''.join(f'{{"id": "{number}", "contents": "text"}}\n' for number in range(1583)))
+    other.write_text(
+        ''.join(f'{{"id": "{number}", "contents": "text"}}\n' for number in range(1583))
+    )
     with pytest.raises(MismatchError, match="has other passages than collection 'demo'"):
         ready_folder('demo', checkpoint, asked_to_build=True, corpus=str(other))
 
 
-def test_what_an_earlier_release_built_from_another_corpus_is_refused(tiny_checkpoint, tmp_path, capsys):
+def test_what_an_earlier_release_built_from_another_corpus_is_refused(
+    tiny_checkpoint, tmp_path, capsys
+):
     """Such an index stayed under the catalog's name for ever."""
     corpus = tmp_path / 'collection.tsv'
     corpus.write_text(COLLECTION)
     checkpoint = str(tiny_checkpoint())
     folder = locate('msmarco', checkpoint).folder
     encode_corpus(open_corpus(corpus), RepBertDocumentEncoder(checkpoint), folder)
-    assert command.run(main, ['--index', 'msmarco', '--encoder', checkpoint, '--query', 'the cat']) == 2
+    assert (
+        command.run(main, ['--index', 'msmarco', '--encoder', checkpoint, '--query', 'the cat'])
+        == 2
+    )
     error = capsys.readouterr().err
-    assert f"{folder} has 4 passages, collection 'msmarco-v1-passage' has 8,841,823, so it is not" in error
+    assert (
+        f"{folder} has 4 passages, collection 'msmarco-v1-passage' has 8,841,823, so it is not"
+        in error
+    )
     with pytest.raises(MismatchError, match='not the catalog'):
         ready_folder('msmarco', checkpoint)
 
 
-def test_msmarco_is_built_from_a_collection_and_searched(tiny_checkpoint, tmp_path, capsys, four_passages):
+def test_msmarco_is_built_from_a_collection_and_searched(
+    tiny_checkpoint, tmp_path, capsys, four_passages
+):
     """The whole path of --index msmarco, on a small file in MS MARCO's format."""
     corpus = tmp_path / 'collection.tsv'
     corpus.write_text(COLLECTION)
@@ -112,7 +138,16 @@ def test_the_demo_from_nothing(tmp_path):
     from pyserini_repbert.commands.evaluate import main as evaluate
 
     run = tmp_path / 'run.txt'
-    arguments = ['--encoder', 'repbert-demo', '--index', 'demo', '--topics', 'demo', '--output', str(run)]
+    arguments = [
+        '--encoder',
+        'repbert-demo',
+        '--index',
+        'demo',
+        '--topics',
+        'demo',
+        '--output',
+        str(run),
+    ]
     assert command.run(main, arguments) == 0
     scores = tmp_path / 'scores.txt'
     assert evaluate(['--qrels', 'demo', str(run), '--per-query', str(scores)]) in (0, None)

@@ -13,9 +13,11 @@ GOLDEN = Path(__file__).parent
 
 @pytest.fixture
 def checkpoint_folder(tmp_path):
-    """make(system, head=None, config_updates={}, rename={}) -> a checkpoint folder of base weights and a head file.
+    """make(system, head=None, config_updates={}, rename={}) -> a checkpoint folder of base weights
+    and a head file.
 
-    `config_updates` change config.json; `rename` maps names in the head file to names in the checkpoint, None drops.
+    `config_updates` change config.json; `rename` maps names in the head file to names in the
+    checkpoint, None drops.
     """
 
     def make(system, head=None, config_updates=None, rename=None):
@@ -27,7 +29,8 @@ def checkpoint_folder(tmp_path):
         config |= {'ranking': {'system': system}} | dict(config_updates or {})
         (folder / 'config.json').write_text(json.dumps(config), encoding='utf-8')
         tensors = {
-            f'bert.{name}': value.float() for name, value in load_file(GOLDEN / 'base/weights.safetensors').items()
+            f'bert.{name}': value.float()
+            for name, value in load_file(GOLDEN / 'base/weights.safetensors').items()
         }
         if head is not None:
             for name, value in load_file(head).items():

@@ -1,4 +1,6 @@
-"""CEDR's models against the released code (batches of one, but for the query's padding as recorded)."""
+"""CEDR's models against the released code (batches of one, but for the query's padding as
+recorded).
+"""
 
 import json
 from pathlib import Path
@@ -45,7 +47,9 @@ def model(checkpoint_folder):
 
     def make(name, **settings):
         ranking = {'system': 'cedr', **MODELS[name], **settings}
-        folder = checkpoint_folder('cedr', HERE / f'weights.{name}.safetensors', {'ranking': ranking})
+        folder = checkpoint_folder(
+            'cedr', HERE / f'weights.{name}.safetensors', {'ranking': ranking}
+        )
         checkpoint = open_checkpoint(folder, 'rerankers')
         ranker = load_ranker(checkpoint)
         config = BertConfig.from_dict(checkpoint.config)
@@ -69,14 +73,22 @@ def test_scores_and_features_equal_the_originals(name, golden, features, pairs, 
         found = ranker.features(evidence)
         expected = features[f'{name}/{pair_id}']
         atol = 2e-3 if name == 'cedr_knrm' else 1e-4  # the logarithm of nearly empty kernels
-        np.testing.assert_allclose(found.reshape(expected.shape), expected, atol=atol, rtol=1e-4, err_msg=pair_id)
-        np.testing.assert_allclose(ranker(batch).item(), score, atol=1e-4, rtol=1e-4, err_msg=pair_id)
+        np.testing.assert_allclose(
+            found.reshape(expected.shape), expected, atol=atol, rtol=1e-4, err_msg=pair_id
+        )
+        np.testing.assert_allclose(
+            ranker(batch).item(), score, atol=1e-4, rtol=1e-4, err_msg=pair_id
+        )
 
 
 @torch.inference_mode()
 def test_similarities_equal_the_originals(features, pairs, model):
     ranker, layout, _ = model('cedr_knrm')
-    recorded = {name.partition('/')[2]: value for name, value in features.items() if name.startswith('simmat/')}
+    recorded = {
+        name.partition('/')[2]: value
+        for name, value in features.items()
+        if name.startswith('simmat/')
+    }
     assert len(recorded) == 5
     for pair_id, expected in recorded.items():
         evidence = ranker.evidence(layout.collate([laid_out(layout, pairs[pair_id])]))
@@ -97,7 +109,9 @@ def test_scores_without_padded_queries_equal_the_originals(name, golden, pairs, 
 @pytest.mark.parametrize('name', MODELS)
 @torch.inference_mode()
 def test_scores_do_not_depend_on_the_batch(name, golden, pairs, model):
-    """All pairs at once, short beside long and split documents: what the released code gives for each alone."""
+    """All pairs at once, short beside long and split documents: what the released code gives for
+    each alone.
+    """
     ranker, layout, _ = model(name)
     recorded = golden[name]['single']
     batch = layout.collate([laid_out(layout, pairs[pair_id]) for pair_id in recorded])
@@ -116,5 +130,7 @@ def test_wordpieces_equal_the_originals(pairs, model):
 
 def test_pacrr_tells_its_k_max_by_its_weights(checkpoint_folder):
     ranking = {'system': 'cedr', 'architecture': 'pacrr'}
-    folder = checkpoint_folder('cedr', HERE / 'weights.cedr_pacrr_kmax30.safetensors', {'ranking': ranking})
+    folder = checkpoint_folder(
+        'cedr', HERE / 'weights.cedr_pacrr_kmax30.safetensors', {'ranking': ranking}
+    )
     assert load_ranker(open_checkpoint(folder, 'rerankers')).settings.k_max == 30

@@ -39,7 +39,9 @@ def golden():
 def encoder(checkpoint_folder):
     def make(variant):
         updates = {'ranking': {'system': 'epic', 'variant': variant}}
-        return EpicEncoder(checkpoint_folder('epic', HERE / 'weights.safetensors', updates, RENAMED))
+        return EpicEncoder(
+            checkpoint_folder('epic', HERE / 'weights.safetensors', updates, RENAMED)
+        )
 
     return make
 
@@ -86,7 +88,12 @@ def test_pruned_scores_equal_the_originals(inputs, golden, encoder):
         np.testing.assert_allclose(scores, golden[f'scores_official_top{r}'], **close)
         if r == 1000:
             for vector, ids in zip(pruned, golden['top1000_ids'], strict=True):
-                assert len(np.intersect1d(vector.terms, ids)) >= 998  # weights at the cut differ by rounding only
-            halved = [TermVector(own.terms, own.weights.astype(np.float16).astype(np.float32)) for own in pruned]
+                assert (
+                    len(np.intersect1d(vector.terms, ids)) >= 998
+                )  # weights at the cut differ by rounding only
+            halved = [
+                TermVector(own.terms, own.weights.astype(np.float16).astype(np.float32))
+                for own in pruned
+            ]
             scores = [[query.dot(vector) for vector in halved] for query in queries]
             np.testing.assert_allclose(scores, golden['scores_official_top1000_fp16'], atol=2e-3)

@@ -28,7 +28,9 @@ def golden():
 
 @pytest.mark.parametrize('layout', list(PairLayout))
 def test_inputs_logits_and_scores_equal_the_originals(layout, pairs, golden, checkpoint_folder):
-    reranker = MonoBertReranker(checkpoint_folder('monobert', HERE / 'weights.safetensors'), layout=layout)
+    reranker = MonoBertReranker(
+        checkpoint_folder('monobert', HERE / 'weights.safetensors'), layout=layout
+    )
     built = []
     for pair in pairs:
         query, text = reranker.tokenizer.ids([pair['query'], pair['text']])
@@ -37,18 +39,28 @@ def test_inputs_logits_and_scores_equal_the_originals(layout, pairs, golden, che
         assert built[-1].input_ids == expected['input_ids'], pair['id']
         assert built[-1].token_type_ids == expected['token_type_ids'], pair['id']
     logits = run_batched(reranker._forward, built, reranker.tokenizer.pad, 'cpu')
-    np.testing.assert_allclose(logits, [pair[layout]['logits'] for pair in golden['pairs']], atol=1e-4, rtol=1e-4)
-    scores = reranker.score_lists([p['query'] for p in pairs], [[Candidate(p['id'], 0, p['text'])] for p in pairs])
+    np.testing.assert_allclose(
+        logits, [pair[layout]['logits'] for pair in golden['pairs']], atol=1e-4, rtol=1e-4
+    )
+    scores = reranker.score_lists(
+        [p['query'] for p in pairs], [[Candidate(p['id'], 0, p['text'])] for p in pairs]
+    )
     expected_scores = [pair[layout]['log_softmax_pos'] for pair in golden['pairs']]
     np.testing.assert_allclose(np.concatenate(scores), expected_scores, atol=1e-4, rtol=1e-4)
     expected_probabilities = [pair[layout]['prob_pos'] for pair in golden['pairs']]
-    np.testing.assert_allclose(np.exp(np.concatenate(scores)), expected_probabilities, atol=1e-4, rtol=1e-4)
+    np.testing.assert_allclose(
+        np.exp(np.concatenate(scores)), expected_probabilities, atol=1e-4, rtol=1e-4
+    )
 
 
 def test_the_order_equals_pygaggles(golden, checkpoint_folder):
-    reranker = MonoBertReranker(checkpoint_folder('monobert', HERE / 'weights.safetensors'), layout='pygaggle')
+    reranker = MonoBertReranker(
+        checkpoint_folder('monobert', HERE / 'weights.safetensors'), layout='pygaggle'
+    )
     case = golden['rerank']
-    found = reranker.rerank(case['query'], [Candidate(docid, 0.0, text) for docid, text in case['texts'].items()])
+    found = reranker.rerank(
+        case['query'], [Candidate(docid, 0.0, text) for docid, text in case['texts'].items()]
+    )
     assert [candidate.docid for candidate in found] == [docid for docid, _ in case['order']]
     expected = [score for _, score in case['order']]
     np.testing.assert_allclose([candidate.score for candidate in found], expected, atol=1e-4)

@@ -8,7 +8,9 @@ import torch
 
 from pyserini_repbert.train.losses import multi_label_margin
 
-GOLDEN = json.loads((Path(__file__).parent / 'repbert' / 'golden_loss.json').read_text(encoding='utf-8'))
+GOLDEN = json.loads(
+    (Path(__file__).parent / 'repbert' / 'golden_loss.json').read_text(encoding='utf-8')
+)
 pytestmark = pytest.mark.parity
 
 
@@ -29,8 +31,13 @@ def test_loss_and_gradients_equal_the_originals(name):
     loss = multi_label_margin(similarities, labels)
     loss.backward()
     assert loss.item() == pytest.approx(case['loss'], abs=1e-5)
-    torch.testing.assert_close(similarities.grad, torch.tensor(case['grad_similarities']), atol=1e-6, rtol=1e-5)
-    rows = [multi_label_margin(similarities[row : row + 1], labels[row : row + 1]).item() for row in range(len(labels))]
+    torch.testing.assert_close(
+        similarities.grad, torch.tensor(case['grad_similarities']), atol=1e-6, rtol=1e-5
+    )
+    rows = [
+        multi_label_margin(similarities[row : row + 1], labels[row : row + 1]).item()
+        for row in range(len(labels))
+    ]
     assert rows == pytest.approx(case['per_row_loss'], abs=1e-5)
 
 

@@ -21,9 +21,13 @@ def inputs():
 @pytest.mark.parametrize('weights', ['tiny', 'minilm-dot'])
 def test_embeddings_and_scores_equal_the_originals(weights, inputs, checkpoint_folder):
     name = checkpoint_folder('repbert') if weights == 'tiny' else 'minilm-dot'
-    golden = np.load(HERE / 'repbert' / ('golden.npz' if weights == 'tiny' else 'golden_minilm.npz'))
+    golden = np.load(
+        HERE / 'repbert' / ('golden.npz' if weights == 'tiny' else 'golden_minilm.npz')
+    )
     queries = RepBertQueryEncoder(name).encode_batch([query['text'] for query in inputs['queries']])
-    passages = RepBertDocumentEncoder(name).encode([passage['text'] for passage in inputs['passages']])
+    passages = RepBertDocumentEncoder(name).encode(
+        [passage['text'] for passage in inputs['passages']]
+    )
     assert queries.dtype == passages.dtype == np.float32
     np.testing.assert_allclose(queries, golden['query_embeddings'], atol=1e-4)
     np.testing.assert_allclose(passages, golden['doc_embeddings'], atol=1e-4)
@@ -34,7 +38,9 @@ def test_token_ids_equal_the_originals(inputs, checkpoint_folder):
     tokenizer = WordPieceTokenizer.from_folder(checkpoint_folder('repbert'))
     for texts, limit, token_type in ((inputs['queries'], 20, 0), (inputs['passages'], 256, 1)):
         sequences = tokenizer.single([text['text'] for text in texts], limit, token_type)
-        for ids, text in zip(np.split(sequences.input_ids, sequences.starts[1:]), texts, strict=True):
+        for ids, text in zip(
+            np.split(sequences.input_ids, sequences.starts[1:]), texts, strict=True
+        ):
             assert ids.tolist() == text['input_ids'], text['id']
             assert text['token_type'] == token_type
         assert set(sequences.token_type_ids) == {token_type}

@@ -26,7 +26,9 @@ class World(NamedTuple):
 
 
 class Reranked(NamedTuple):
-    """A new run, the costs of the stages, the saved scores, and the calls of the progress callback."""
+    """A new run, the costs of the stages, the saved scores, and the calls of the progress
+    callback.
+    """
 
     run: Run
     costs: list[StageCost]
@@ -54,10 +56,14 @@ class Progress(Trace):
 def run_stages(world, stages, queries=None, run=None, machine=None, **given):
     """Rerank the world's run; `given` are fields of the spec and arguments of `run_pipeline`."""
     spec = {name: given.pop(name) for name in list(given) if name in PipelineSpec.model_fields}
-    opened = open_pipeline(PipelineSpec.of({'stages': stages, 'corpus': str(world.corpus), **spec}), machine)
+    opened = open_pipeline(
+        PipelineSpec.of({'stages': stages, 'corpus': str(world.corpus), **spec}), machine
+    )
     progress = Progress(given.pop('on_progress', int))
     notes = Notes(progress)
-    new = run_pipeline(opened.pipeline, queries or world.queries, run or world.run, None, notes, **given)
+    new = run_pipeline(
+        opened.pipeline, queries or world.queries, run or world.run, None, notes, **given
+    )
     opened.pipeline.close()
     saved = [own for part in notes.walk() for own in part.kept.get('scores', {}).values()]
     return Reranked(new, [part.cost for part in notes.walk() if part.cost], saved, progress.done)
@@ -78,7 +84,9 @@ def world(tmp_path, tiny_checkpoint, corpus_file):
         folder = tiny_checkpoint(f'{system}-tiny', seed, ranking=ranking, **config)
         torch.manual_seed(seed)
         values = json.loads((folder / 'config.json').read_text())
-        save_file(CrossEncoder(BertConfig.from_dict(values)).state_dict(), folder / 'model.safetensors')
+        save_file(
+            CrossEncoder(BertConfig.from_dict(values)).state_dict(), folder / 'model.safetensors'
+        )
         return folder
 
     queries = [Query('q1', 'red cat'), Query('q2', 'the big sea'), Query('q3', 'moon')]
@@ -86,8 +94,11 @@ def world(tmp_path, tiny_checkpoint, corpus_file):
     for number, (query, n) in enumerate(zip(queries, (12, 12, 4), strict=True)):
         docids = [f'd{(place * 7 + number * 3) % 20}' for place in range(n)]
         run[query.qid] = Ranking(docids, [float(20 - place) for place in range(n)])
-    topics, run_file = tmp_path / 'topics.tsv', tmp_path / 'bm25.txt'
-    topics.write_text(''.join(f'{query.qid}\t{query.text}\n' for query in queries), encoding='utf-8')
+    topics = tmp_path / 'topics.tsv'
+    run_file = tmp_path / 'bm25.txt'
+    topics.write_text(
+        ''.join(f'{query.qid}\t{query.text}\n' for query in queries), encoding='utf-8'
+    )
     write_run(run_file, run)
     duo = checkpoint('duobert', 2, type_vocab_size=3)
     return World(corpus_file(20), topics, run_file, checkpoint('monobert', 1), duo, queries, run)

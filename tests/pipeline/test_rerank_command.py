@@ -7,13 +7,34 @@ from pyserini_repbert.pipeline.part_file import open_part_file
 
 
 def arguments(world, output, *more):
-    given = ['--run', world.run_file, '--topics', world.topics, '--corpus', world.corpus, '--output', output, '--quiet']
+    given = [
+        '--run',
+        world.run_file,
+        '--topics',
+        world.topics,
+        '--corpus',
+        world.corpus,
+        '--output',
+        output,
+        '--quiet',
+    ]
     return [*map(str, given), '--reranker', f'{world.mono}@10', *more]
 
 
 def test_mono_and_duo_with_pairs_and_costs(world, tmp_path, capsys):
-    output, pairs, cost = tmp_path / 'out.txt', tmp_path / 'pairs.npz', tmp_path / 'cost.json'
-    duo = ['--reranker', f'{world.duo}@4:binary', '--pairs', str(pairs), '--cost', str(cost), '--replay-k0', '6']
+    output = tmp_path / 'out.txt'
+    pairs = tmp_path / 'pairs.npz'
+    cost = tmp_path / 'cost.json'
+    duo = [
+        '--reranker',
+        f'{world.duo}@4:binary',
+        '--pairs',
+        str(pairs),
+        '--cost',
+        str(cost),
+        '--replay-k0',
+        '6',
+    ]
     main(arguments(world, output, *duo))
     run = read_run(output)
     assert {qid: len(ranked.docids) for qid, ranked in run.items()} == {'q1': 12, 'q2': 12, 'q3': 4}
@@ -54,7 +75,10 @@ def test_a_refused_reranking_leaves_nothing_and_can_be_said_again(world, tmp_pat
     assert "'d0'" in capsys.readouterr().err
     assert not output.parent.exists()
     assert command.run(main, given) == 0
-    assert sorted(path.name for path in output.parent.iterdir()) == ['out.txt', 'out.txt.record.json']
+    assert sorted(path.name for path in output.parent.iterdir()) == [
+        'out.txt',
+        'out.txt.record.json',
+    ]
 
 
 def test_two_rerankings_of_one_output(world, tmp_path, capsys):
@@ -64,7 +88,10 @@ def test_two_rerankings_of_one_output(world, tmp_path, capsys):
     with open_part_file(output, {}):
         for more in ([], ['--resume'], ['--overwrite']):
             assert command.run(main, arguments(world, output, *more)) == 2
-            assert f'out.txt.part is being written by process {os.getpid()} on host' in capsys.readouterr().err
+            assert (
+                f'out.txt.part is being written by process {os.getpid()} on host'
+                in capsys.readouterr().err
+            )
     assert not list(tmp_path.glob('*out.txt*'))
 
 
@@ -82,7 +109,15 @@ def test_a_damaged_part_file_is_refused_in_one_line(world, tmp_path, capsys):
 def test_a_run_without_hits_stays_one(world, tmp_path, caplog):
     """A search of topics that match nothing writes such a run."""
     (tmp_path / 'empty.txt').touch()
-    given = ['--topics', str(world.topics), '--corpus', str(world.corpus), '--reranker', f'{world.mono}@10', '--quiet']
+    given = [
+        '--topics',
+        str(world.topics),
+        '--corpus',
+        str(world.corpus),
+        '--reranker',
+        f'{world.mono}@10',
+        '--quiet',
+    ]
     main(['--run', str(tmp_path / 'empty.txt'), *given, '--output', str(tmp_path / 'out.txt')])
     assert (tmp_path / 'out.txt').read_bytes() == b''
     assert 'counts as a run without hits' in caplog.text

@@ -9,7 +9,12 @@ from pyserini_repbert.pipeline.part_file import finished
 from pyserini_repbert.pipeline.pipeline import cut_batches
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker
-from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, replay, write_saved_scores
+from pyserini_repbert.rerank.saved_scores import (
+    SavedScores,
+    read_saved_scores,
+    replay,
+    write_saved_scores,
+)
 from tests.pipeline.conftest import run_stages
 
 NAN = float('nan')
@@ -26,10 +31,12 @@ def test_batches_end_with_the_query_that_fills_them():
 
 
 def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypatch):
-    output, settings = tmp_path / 'out.txt', {'batch_inputs': 1, 'save_scores': True}
+    output = tmp_path / 'out.txt'
+    settings = {'batch_inputs': 1, 'save_scores': True}
     whole = run_stages(world, stages_of(world), **settings)
     assert list(whole.run) == ['q1', 'q2', 'q3']
-    original, calls = DuoBertReranker.pair_differences, []
+    original = DuoBertReranker.pair_differences
+    calls = []
 
     def die_second(self, *arguments, **options):
         calls.append(1)
@@ -50,7 +57,11 @@ def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypa
     resumed = run_stages(world, stages_of(world), output=output, resume=True, **settings)
     assert len(calls) == 4  # one before the kill, and not again
     assert resumed.run == whole.run
-    assert [cost.inferences for cost in resumed.costs] == [cost.inferences for cost in whole.costs] == [24, 36]
+    assert (
+        [cost.inferences for cost in resumed.costs]
+        == [cost.inferences for cost in whole.costs]
+        == [24, 36]
+    )
     for one, other in zip(resumed.saved, whole.saved, strict=True):
         np.testing.assert_array_equal(one.differences, other.differences)
         np.testing.assert_array_equal(one.scores, other.scores)
@@ -62,13 +73,20 @@ def test_a_killed_reranking_goes_on_to_the_same_result(world, tmp_path, monkeypa
 
 
 def test_resuming_refuses_another_run_model_or_setting(world, tmp_path):
-    output, settings = tmp_path / 'out.txt', {'batch_inputs': 1}
+    output = tmp_path / 'out.txt'
+    settings = {'batch_inputs': 1}
     run_stages(world, stages_of(world), output=output, **settings)
     other_run = world.run | {'q1': Ranking(world.run['q1'].docids[::-1], world.run['q1'].scores)}
     mono_only = stages_of(world)[:1]
     for queries, run, stages, more, what in (
         (world.queries, other_run, stages_of(world), {}, 'run was'),
-        ([Query('q1', 'other words'), *world.queries[1:]], world.run, stages_of(world), {}, 'run was'),
+        (
+            [Query('q1', 'other words'), *world.queries[1:]],
+            world.run,
+            stages_of(world),
+            {},
+            'run was',
+        ),
         (world.queries, world.run, mono_only, {}, 'pipeline was'),
         (world.queries, world.run, stages_of(world, method='min'), {}, 'pipeline was'),
         (world.queries, world.run, stages_of(world, k1=3), {}, 'pipeline was'),
@@ -82,7 +100,9 @@ def test_resuming_refuses_another_run_model_or_setting(world, tmp_path):
 @pytest.mark.slow
 def test_queries_are_split_between_processes(world):
     alone = run_stages(world, stages_of(world), batch_inputs=1)
-    split = run_stages(world, stages_of(world), machine=Machine(devices=('cpu', 'cpu')), batch_inputs=1)
+    split = run_stages(
+        world, stages_of(world), machine=Machine(devices=('cpu', 'cpu')), batch_inputs=1
+    )
     assert sum(split.done) == 60
     assert list(split.run) == list(alone.run)
     for qid, ranked in alone.run.items():
@@ -91,17 +111,23 @@ def test_queries_are_split_between_processes(world):
     with pytest.raises(MismatchError, match='a reranker was expected|has no classifier'):
         broken = [f'{world.mono.parent / "encoder"}@5']
         (world.mono.parent / 'encoder').mkdir()
-        (world.mono.parent / 'encoder' / 'config.json').write_text('{"ranking": {"system": "repbert"}}')
+        (world.mono.parent / 'encoder' / 'config.json').write_text(
+            '{"ranking": {"system": "repbert"}}'
+        )
         run_stages(world, broken, machine=Machine(devices=('cpu', 'cpu')))
 
 
 @pytest.mark.parametrize('method', ['sum', 'binary', 'min', 'max'])
 @pytest.mark.parametrize('drop_rest', [False, True])
-def test_shallower_settings_are_replayed_as_if_they_had_been_run(method, drop_rest, world, tmp_path):
+def test_shallower_settings_are_replayed_as_if_they_had_been_run(
+    method, drop_rest, world, tmp_path
+):
     settings = {'save_scores': True, 'replay_k0': (6, 2), 'drop_rest': drop_rest}
     deep = run_stages(world, stages_of(world), **settings)
     plain = run_stages(world, stages_of(world), drop_rest=drop_rest)
-    assert {qid: ranked.docids for qid, ranked in deep.run.items()} == {q: r.docids for q, r in plain.run.items()}
+    assert {qid: ranked.docids for qid, ranked in deep.run.items()} == {
+        q: r.docids for q, r in plain.run.items()
+    }
     write_saved_scores(tmp_path / 'saved.npz', deep.saved, {'made': 'here'})
     saved, about = read_saved_scores(tmp_path / 'saved.npz')
     assert about == {'made': 'here'}
@@ -121,7 +147,12 @@ def test_shallower_settings_are_replayed_as_if_they_had_been_run(method, drop_re
 
 def saved_scores():
     return SavedScores(
-        'q', 'text', ('d', 'c', 'b', 'a'), np.array([-3.0, -1.0, -1.0, -0.5]), np.empty(0, int), np.empty((0, 0))
+        'q',
+        'text',
+        ('d', 'c', 'b', 'a'),
+        np.array([-3.0, -1.0, -1.0, -0.5]),
+        np.empty(0, int),
+        np.empty((0, 0)),
     )
 
 
@@ -135,12 +166,16 @@ def test_replayed_ties_keep_the_order_of_the_stage_before():
 
 @pytest.mark.parametrize('keep', [None, (6,)])
 def test_ties_of_a_stage_keep_the_order_of_the_stage_before(keep, world, monkeypatch):
-    monkeypatch.setattr(DuoBertReranker, 'aggregated', lambda self, query, differences: np.zeros(len(differences)))
+    monkeypatch.setattr(
+        DuoBertReranker, 'aggregated', lambda self, query, differences: np.zeros(len(differences))
+    )
     saving = {} if keep is None else {'save_scores': True, 'replay_k0': keep}
     mono = run_stages(world, stages_of(world)[:1]).run
     both = run_stages(world, stages_of(world), **saving).run
     assert any(ranked.docids[:4] != sorted(ranked.docids[:4]) for ranked in mono.values())
-    assert {qid: ranked.docids for qid, ranked in both.items()} == {qid: list.docids for qid, list in mono.items()}
+    assert {qid: ranked.docids for qid, ranked in both.items()} == {
+        qid: list.docids for qid, list in mono.items()
+    }
 
 
 def test_only_mono_and_duo_scores_are_kept(world):

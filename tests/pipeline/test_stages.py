@@ -8,7 +8,14 @@ from pyserini_repbert.commands.terminal import costs_text
 from pyserini_repbert.data.passages import CorpusTexts
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline import Pipeline, StageCost, StageSpec, open_reranker, open_texts, parse_stage
+from pyserini_repbert.pipeline import (
+    Pipeline,
+    StageCost,
+    StageSpec,
+    open_reranker,
+    open_texts,
+    parse_stage,
+)
 from pyserini_repbert.ranking import NO_HITS, Candidate, Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker, Reranker
 from pyserini_repbert.trace import Notes
@@ -55,13 +62,21 @@ def test_each_stage_reranks_its_best_and_leaves_the_rest_below():
 
 
 def test_a_run_is_given_to_rerankers(world):
-    mono, duo = MonoBertReranker(world.mono), DuoBertReranker(world.duo)
+    mono = MonoBertReranker(world.mono)
+    duo = DuoBertReranker(world.duo)
     texts = CorpusTexts(open_corpus(world.corpus), (f'd{number}' for number in range(20)))
-    pipeline, notes = Pipeline([(mono, 10), (duo, 3)], texts), Notes()
+    pipeline = Pipeline([(mono, 10), (duo, 3)], texts)
+    notes = Notes()
     run = pipeline.rank(world.queries, world.run, None, notes)
-    with_text = [Candidate(docid, 0.0, texts.texts([docid])[0]) for docid in world.run['q1'].docids[:10]]
+    with_text = [
+        Candidate(docid, 0.0, texts.texts([docid])[0]) for docid in world.run['q1'].docids[:10]
+    ]
     first = mono.rerank('red cat', with_text)
-    expected = docids(duo.rerank('red cat', first[:3])) + docids(first[3:]) + list(world.run['q1'].docids[10:])
+    expected = (
+        docids(duo.rerank('red cat', first[:3]))
+        + docids(first[3:])
+        + list(world.run['q1'].docids[10:])
+    )
     assert docids(run['q1']) == expected
     assert len(run['q3']) == 4
     assert [cost.inferences for cost in costs_of(notes)] == [10 + 10 + 4, 3 * 6]
@@ -71,8 +86,11 @@ def test_a_run_is_given_to_rerankers(world):
 
 
 def test_a_passage_that_is_not_there_is_named(world):
-    texts, moon = CorpusTexts(open_corpus(world.corpus), ['d0']), [Query('q2', 'moon')]
-    with pytest.raises(InputError, match="5 candidates have no text, 'd3' among them: give the corpus"):
+    texts = CorpusTexts(open_corpus(world.corpus), ['d0'])
+    moon = [Query('q2', 'moon')]
+    with pytest.raises(
+        InputError, match="5 candidates have no text, 'd3' among them: give the corpus"
+    ):
         Pipeline([(MonoBertReranker(world.mono), 5)], texts).rank(moon, world.run)
     with pytest.raises(InputError, match='has no text: name the corpus'):
         Pipeline([(MonoBertReranker(world.mono), 5)]).rank(moon, world.run)
@@ -88,7 +106,8 @@ def test_depths_must_not_grow():
 
 
 def test_the_rest_gets_lower_scores():
-    head, rest = Ranking(['a', 'b'], [-7.5, -9.0]), Ranking(['c', 'd'], [30.0, 20.0])
+    head = Ranking(['a', 'b'], [-7.5, -9.0])
+    rest = Ranking(['c', 'd'], [30.0, 20.0])
     assert head.above(rest) == Ranking(['a', 'b', 'c', 'd'], [-7.5, -9.0, -10.0, -11.0])
     assert NO_HITS.above(rest) == rest
     assert head.above(NO_HITS) == head
@@ -102,8 +121,14 @@ def test_the_rest_gets_lower_scores():
         ('monobert-large@1000', StageSpec('monobert-large', 1000)),
         ('a@b/c@5', StageSpec('a@b/c', 5)),
         ('duo@50:binary', StageSpec('duo', 50, (('method', 'binary'),))),
-        ('duo@50:sample=10,seed=3', StageSpec('duo', 50, (('method', 'sample'), ('samples', 10), ('seed', 3)))),
-        ('m@9:layout=pygaggle,max-length=256', StageSpec('m', 9, (('layout', 'pygaggle'), ('max_length', 256)))),
+        (
+            'duo@50:sample=10,seed=3',
+            StageSpec('duo', 50, (('method', 'sample'), ('samples', 10), ('seed', 3))),
+        ),
+        (
+            'm@9:layout=pygaggle,max-length=256',
+            StageSpec('m', 9, (('layout', 'pygaggle'), ('max_length', 256))),
+        ),
     ],
 )
 def test_stages_are_parsed(text, expected):
@@ -112,7 +137,19 @@ def test_stages_are_parsed(text, expected):
 
 
 @pytest.mark.parametrize(
-    'text', ['mono', 'mono@', '@5', 'mono@0', 'mono@x', 'mono@5:', 'm@5:a=b', 'm@5:seed=x', 'm@5:min,max', 'm@²']
+    'text',
+    [
+        'mono',
+        'mono@',
+        '@5',
+        'mono@0',
+        'mono@x',
+        'mono@5:',
+        'm@5:a=b',
+        'm@5:seed=x',
+        'm@5:min,max',
+        'm@²',
+    ],
 )
 def test_other_texts_are_no_stages(text):
     with pytest.raises(InputError, match=r"stage '.*'"):
@@ -121,7 +158,9 @@ def test_other_texts_are_no_stages(text):
 
 def test_rerankers_are_opened_by_their_checkpoints(world, tiny_checkpoint):
     assert isinstance(open_reranker(world.mono), MonoBertReranker)
-    duo = open_reranker(world.duo, options={'method': 'min'}, precision='float32', token_budget=None)
+    duo = open_reranker(
+        world.duo, options={'method': 'min'}, precision='float32', token_budget=None
+    )
     assert isinstance(duo, DuoBertReranker)
     assert duo.method == 'min'
     with pytest.raises(MismatchError, match="'repbert', expected a reranker: monobert, duobert"):
@@ -139,11 +178,17 @@ def test_costs_add_up():
     assert total.truncated_share == pytest.approx(1 / 9)
     whole = StageCost('e@9', 2, 0, 1.0, 0, 18, 0, 18, 'float32')
     some = whole + StageCost('e@9', 1, 3, 0.5, 30, 9, 1, 5, 'float32')
-    assert some == StageCost('e@9', 3, 3, 1.5, 30, 27, 1, 23, 'float32') and some.truncated_share == 1 / 4
+    assert (
+        some == StageCost('e@9', 3, 3, 1.5, 30, 27, 1, 23, 'float32')
+        and some.truncated_share == 1 / 4
+    )
     assert json.loads(json.dumps(some.as_json()))['stored'] == 23
     silent = StageCost('x@5', 1, 5, 1.0, None, 5, None)
     assert (silent + silent).tokens is None
-    assert costs_text([total, silent]).splitlines()[-1] == 'all stages: 14.0 inferences, 1.500 s a query'
+    assert (
+        costs_text([total, silent]).splitlines()[-1]
+        == 'all stages: 14.0 inferences, 1.500 s a query'
+    )
 
 
 @pytest.mark.parametrize('stored', [True, False])
@@ -151,12 +196,19 @@ def test_texts_of_a_dense_bundle(stored, world, tiny_checkpoint, tmp_path):
     from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 
     bundle = tmp_path / 'bundle'
-    encode_corpus(open_corpus(world.corpus), RepBertDocumentEncoder(tiny_checkpoint()), bundle, store_text=stored)
+    encode_corpus(
+        open_corpus(world.corpus),
+        RepBertDocumentEncoder(tiny_checkpoint()),
+        bundle,
+        store_text=stored,
+    )
     if stored:
         found = open_texts(None, str(bundle), []).texts(['d3', 'nobody'])
         assert found == [*CorpusTexts(open_corpus(world.corpus), ['d3']).texts(['d3']), None]
     else:
-        with pytest.raises(InputError, match='stores no passages: build it with texts, or give the corpus'):
+        with pytest.raises(
+            InputError, match='stores no passages: build it with texts, or give the corpus'
+        ):
             open_texts(None, str(bundle), [])
 
 
@@ -169,4 +221,8 @@ def test_texts_of_a_lucene_index(tmp_path):
     with LuceneWriter(folder) as writer:
         writer.add(['{"id": "a", "contents": "red cat"}', '{"id": "b", "contents": "old dog"}'])
     for corpus, index in ((None, str(folder)), (str(folder), None)):
-        assert open_texts(corpus, index, ['a', 'b', 'c']).texts(['b', 'c', 'a']) == ['old dog', None, 'red cat']
+        assert open_texts(corpus, index, ['a', 'b', 'c']).texts(['b', 'c', 'a']) == [
+            'old dog',
+            None,
+            'red cat',
+        ]

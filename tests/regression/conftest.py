@@ -31,12 +31,14 @@ conditions:
         source: here
         tolerance: none
         values: {a: {b: 0.3333}, b: {a: 0.25}}
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
 def data(tmp_path):
-    """Run a ranks x, y; run b ranks w, z; y is relevant: third in a+b (x, w, y, z), fourth in b+a."""
+    """Run a ranks x, y; run b ranks w, z; y is relevant: third in a+b (x, w, y, z), fourth in
+    b+a.
+    """
     folder = tmp_path / 'data'
     folder.mkdir()
     (folder / 'a.txt').write_text('1 Q0 x 1 9 a\n1 Q0 y 2 8 a\n', encoding='utf-8')

@@ -43,7 +43,7 @@ conditions:
   - {name: zipped, run: '{zipped}', qrels: '{qrels}', expected: *e}
   - {name: discs, run: '{discs}', qrels: '{qrels}', expected: *e}
   - {name: never, run: '{never}', qrels: '{qrels}', expected: *e}
-"""
+"""  # noqa: E501
 
 
 def zipped(**members):
@@ -62,7 +62,9 @@ def web(monkeypatch, tmp_path):
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(tmp_path / 'cache'))
     for name in ('http_proxy', 'HTTP_PROXY'):
         monkeypatch.delenv(name, raising=False)
-    (tmp_path / 'far.yaml').write_text(YAML.replace('MD5', hashlib.md5(RUN).hexdigest()), encoding='utf-8')
+    (tmp_path / 'far.yaml').write_text(
+        YAML.replace('MD5', hashlib.md5(RUN).hexdigest()), encoding='utf-8'
+    )
     (tmp_path / 'data').mkdir()
     with running(Web()) as started:
         started.add('https://a.example/plain?dl=1', RUN)
@@ -73,7 +75,14 @@ def web(monkeypatch, tmp_path):
 
 
 def fetch(folder, *flags):
-    command = ['fetch', str(folder / 'far.yaml'), '--data', str(folder / 'data'), '--work', str(folder / 'work')]
+    command = [
+        'fetch',
+        str(folder / 'far.yaml'),
+        '--data',
+        str(folder / 'data'),
+        '--work',
+        str(folder / 'work'),
+    ]
     return run(main, [*command, *flags])
 
 
@@ -85,8 +94,14 @@ def test_everything_is_fetched_once_and_then_runs(web, tmp_path, capsys):
     assert fetch(tmp_path, '--dry-run') == 0
     printed = capsys.readouterr().out
     assert printed.splitlines()[0] == 'to fetch: 3, 2.0 GB'
-    assert 'zipped: a run in an archive; 2 GB packed; https://a.example/zipped.zip; licence: CC0' in printed
-    assert 'not to be fetched here: 2\n' in printed and '\n  discs: two disks: by agreement: NIST' in printed
+    assert (
+        'zipped: a run in an archive; 2 GB packed; https://a.example/zipped.zip; licence: CC0'
+        in printed
+    )
+    assert (
+        'not to be fetched here: 2\n' in printed
+        and '\n  discs: two disks: by agreement: NIST' in printed
+    )
     assert '\n  never: a run of somebody: not published; it was lost' in printed
     assert '3 conditions can be run then, 1 never' in printed
     assert web.asked == []
@@ -100,7 +115,14 @@ def test_everything_is_fetched_once_and_then_runs(web, tmp_path, capsys):
     assert fetch(tmp_path) == 0
     assert len(web.asked) == 3
     report = tmp_path / 'report.json'
-    flags = ['--data', str(tmp_path / 'data'), '--work', str(tmp_path / 'work'), '--report', str(report)]
+    flags = [
+        '--data',
+        str(tmp_path / 'data'),
+        '--work',
+        str(tmp_path / 'work'),
+        '--report',
+        str(report),
+    ]
     assert run(main, [str(tmp_path / 'far.yaml'), *flags]) == 0
     statuses = [one['status'] for one in json.loads(report.read_text())['files'][0]['conditions']]
     assert statuses == ['PASS', 'PASS', 'NOT RUN', 'NOT RUN']
@@ -113,17 +135,31 @@ def test_the_cheapest_within_the_budget(web, tmp_path, capsys):
     assert fetch(tmp_path, '--budget', 'much') == 2
     assert "'much' is not a size: expected a number with B, kB, MB" in capsys.readouterr().err
     assert fetch(tmp_path, '--condition', 'plane') == 2
-    assert "'plane' is no condition of these files (did you mean 'plain'?)" in capsys.readouterr().err
+    assert (
+        "'plane' is no condition of these files (did you mean 'plain'?)" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
     ('answer', 'message'),
     [
-        ({'content': b'', 'status': 404}, "'zipped' could not be fetched (status 404, Not Found): try again, or fetch"),
+        (
+            {'content': b'', 'status': 404},
+            "'zipped' could not be fetched (status 404, Not Found): try again, or fetch",
+        ),
         ({'content': b'', 'status': 503}, 'status 503, Service Unavailable): try again'),
-        ({'content': b'<html>', 'content_type': 'text/html; charset=utf-8'}, 'a web page came instead of the file'),
-        ({'content': zipped(other=RUN)}, 'holds folder/other.tsv, expected run*.tsv: its layout has changed'),
-        ({'content': zipped(run=RUN).replace(RUN, RUN[::-1])}, 'is not a whole archive (Bad CRC-32'),
+        (
+            {'content': b'<html>', 'content_type': 'text/html; charset=utf-8'},
+            'a web page came instead of the file',
+        ),
+        (
+            {'content': zipped(other=RUN)},
+            'holds folder/other.tsv, expected run*.tsv: its layout has changed',
+        ),
+        (
+            {'content': zipped(run=RUN).replace(RUN, RUN[::-1])},
+            'is not a whole archive (Bad CRC-32',
+        ),
         ({'content': b'x' * 90, 'cut': 40}, 'the connection ended 50 bytes early): try again'),
     ],
 )
@@ -131,7 +167,9 @@ def test_one_line_for_what_fails_and_the_others_go_on(web, tmp_path, capsys, ans
     web.add('https://a.example/zipped.zip', **answer)  # type: ignore[arg-type]
     assert fetch(tmp_path) == 1
     printed = capsys.readouterr().out
-    (line,) = [line for line in printed.splitlines() if line.startswith('zipped (a run in an archive): ')]
+    (line,) = [
+        line for line in printed.splitlines() if line.startswith('zipped (a run in an archive): ')
+    ]
     assert message in line
     assert '2 of 3 resources are here now' in printed
     assert not (downloads(tmp_path) / 'zipped.tsv').exists()
@@ -159,7 +197,10 @@ def test_what_is_left_of_a_longer_file_is_not_taken_for_the_whole(web, tmp_path)
 def test_another_file_than_published_or_than_fetched_before(web, tmp_path, capsys):
     web.add('https://a.example/plain?dl=1', RUN + b'1\tz\t3\n')
     assert fetch(tmp_path) == 1
-    assert f'expected {hashlib.md5(RUN).hexdigest()}: fetch plain.tsv (14 B)' in capsys.readouterr().out
+    assert (
+        f'expected {hashlib.md5(RUN).hexdigest()}: fetch plain.tsv (14 B)'
+        in capsys.readouterr().out
+    )
     assert not list(downloads(tmp_path).glob('plain*'))
     web.add('https://a.example/plain?dl=1', RUN)
     assert fetch(tmp_path) == 0
@@ -222,5 +263,10 @@ def test_quick_fetches_and_checks_what_published_runs_tell(web, tmp_path, monkey
     printed = capsys.readouterr().out
     assert 'zipped (a run in an archive): ' in printed and 'status 404' in printed
     assert 'conditions: 1 PASS, 1 NOT RUN' in printed
-    names = [one['name'] for one in json.loads(Path('report.json').read_text())['files'][0]['conditions']]
-    assert names == ['plain', 'zipped']  # neither what has to be asked for nor what was never published
+    names = [
+        one['name'] for one in json.loads(Path('report.json').read_text())['files'][0]['conditions']
+    ]
+    assert names == [
+        'plain',
+        'zipped',
+    ]  # neither what has to be asked for nor what was never published

@@ -21,7 +21,10 @@ def encoded(tiny_checkpoint, corpus_file, tmp_path):
     """encode(flags) -> the words of the command that was run; `checkpoint` is its model."""
 
     def run(flags=''):
-        given = f'--corpus {corpus_file(3)} --encoder {checkpoint} --output {tmp_path / "out"} --overwrite {flags}'
+        given = (
+            f'--corpus {corpus_file(3)} --encoder {checkpoint} --output {tmp_path / "out"} '
+            f'--overwrite {flags}'
+        )
         assert command.run(encode, [*shlex.split(given), '--quiet']) == 0
         return words(f'encode {given}')
 
@@ -48,7 +51,8 @@ def test_the_fingerprint_changes_with_the_files(encoded):
 
 
 @pytest.mark.parametrize(
-    ('flags', 'expected'), [('', 'float32'), ('--bf16', 'bfloat16'), ('--precision auto', 'bfloat16')]
+    ('flags', 'expected'),
+    [('', 'float32'), ('--bf16', 'bfloat16'), ('--precision auto', 'bfloat16')],
 )
 def test_the_fingerprint_says_what_was_used(flags, expected, encoded, native_bfloat16):
     native_bfloat16(True)
@@ -61,4 +65,6 @@ def test_the_record_of_another_command_or_output_is_not_taken(encoded, tmp_path)
     assert not condition_fingerprint([[*ran, '--bf16']])
     manifest = tmp_path / 'out' / 'manifest.json'
     manifest.write_text(manifest.read_text() + ' ')
-    assert not condition_fingerprint([ran, shlex.split('python -m pyserini.search.faiss --encoder a')])
+    assert not condition_fingerprint(
+        [ran, shlex.split('python -m pyserini.search.faiss --encoder a')]
+    )

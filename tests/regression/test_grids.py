@@ -15,18 +15,46 @@ TABLE3 = 'repbert/table3_interleave_mrr10_dev'
 
 def condition(name, status, cell, measured=None, **more):
     score = {
-        'measure': 'RR@10', 'expected': '0.245', 'measured': measured, 'status': status, 'source': 'a table',
-        'cell': cell, 'tolerance': None, 'reason': '',
-    }  # fmt: skip
-    own = {'name': name, 'status': status, 'why': '', 'seconds': 1.0, 'remembered': False, 'missing': []}
+        'measure': 'RR@10',
+        'expected': '0.245',
+        'measured': measured,
+        'status': status,
+        'source': 'a table',
+        'cell': cell,
+        'tolerance': None,
+        'reason': '',
+    }
+    own = {
+        'name': name,
+        'status': status,
+        'why': '',
+        'seconds': 1.0,
+        'remembered': False,
+        'missing': [],
+    }
     return {**own, 'commands': ['python -m one'], 'scores': [score], 'fingerprint': {}, **more}
 
 
 def report(*conditions):
-    return merged([{'environment': {}, 'files': [{'file': 'a.yaml', 'title': 'A', 'conditions': list(conditions)}]}])
+    return merged(
+        [
+            {
+                'environment': {},
+                'files': [{'file': 'a.yaml', 'title': 'A', 'conditions': list(conditions)}],
+            }
+        ]
+    )
 
 
-UNPUBLISHED = [{'name': 'r', 'what': 'eval runs', 'size': '', 'get': 'not published; secret', 'origin': 'unpublished'}]
+UNPUBLISHED = [
+    {
+        'name': 'r',
+        'what': 'eval runs',
+        'size': '',
+        'get': 'not published; secret',
+        'origin': 'unpublished',
+    }
+]
 DATA = report(
     condition('published', 'NOT RUN', f'{TABLE3}/BM25/RepBERT'),
     condition('made', 'PASS', f'{TABLE3}/BM25/RepBERT', 0.24512),
@@ -42,14 +70,18 @@ def test_a_grid_has_the_best_of_each_cell(tmp_path):
     for suffix in ('md', 'html', 'json'):
         assert run(main, ['report', str(path), '--output', str(tmp_path / f'b.{suffix}')]) == 0
     page = (tmp_path / 'b.md').read_text(encoding='utf-8')
-    assert page.index("## The papers' tables") < page.index('## All scores') < page.index('## a.yaml')
+    assert (
+        page.index("## The papers' tables") < page.index('## All scores') < page.index('## a.yaml')
+    )
     assert '### RepBERT, Table 3: MRR@10, row and column interleaved' in page
     assert '|  | BM25 | doc2query | DeepCT | docTTTTTquery | RepBERT |' in page
     assert '| BM25 |  | 0.245 ✗ 0.1000 | 0.245 ○ |  | 0.245 ✓ 0.2451 |' in page
     assert '| doc2query | 0.245 — |  |  |  |  |' in page
     assert '— doc2query: eval runs, not published; secret.' in page
     html = (tmp_path / 'b.html').read_text(encoding='utf-8')
-    assert '<td class="measured" title="measured"><details><summary>0.245 ✓ 0.2451</summary>' in html
+    assert (
+        '<td class="measured" title="measured"><details><summary>0.245 ✓ 0.2451</summary>' in html
+    )
     assert '<pre>python -m one</pre><button type="button">copy</button>' in html
     assert 'title="failed: &lt;b&gt;broke&lt;/b&gt;"' in html
     assert '<td class="cannot"' in html and '<tr class="rehearsed">' in html
@@ -57,7 +89,8 @@ def test_a_grid_has_the_best_of_each_cell(tmp_path):
 
 
 def test_what_ran_last_counts():
-    ran, absent = condition('x', 'PASS', 'c', 0.2), condition('x', 'NOT RUN', 'c')
+    ran = condition('x', 'PASS', 'c', 0.2)
+    absent = condition('x', 'NOT RUN', 'c')
     for reports in ([ran, absent], [absent, ran]):
         assert report(*reports)['files'][0]['conditions'] == [ran]
     assert report(ran, condition('x', 'FAIL', 'c', 0.1))['totals']['FAIL'] == 1
@@ -72,8 +105,16 @@ def test_every_cell_of_a_papers_table_is_in_a_regression():
     }
     for table in tables():
         for row in table.rows:
-            found = [column for column in table.columns if '/'.join(filter(None, (table.cells, row, column))) in cells]
+            found = [
+                column
+                for column in table.columns
+                if '/'.join(filter(None, (table.cells, row, column))) in cells
+            ]
             assert found, f'{table.cells}/{row}'
         whole = {cell for cell in cells if cell.startswith(f'{table.cells}/')}
-        named = {'/'.join(filter(None, (table.cells, row, column))) for row in table.rows for column in table.columns}
+        named = {
+            '/'.join(filter(None, (table.cells, row, column)))
+            for row in table.rows
+            for column in table.columns
+        }
         assert whole <= named

@@ -1,4 +1,6 @@
-"""Every published figure has its entry in regressions/, with its value, and no entry has one of its own invention."""
+"""Every published figure has its entry in regressions/, with its value, and no entry has one of
+its own invention.
+"""
 
 import subprocess
 from pathlib import Path
@@ -29,7 +31,9 @@ def figures(value, path=(), columns=None):
         yield '/'.join(path), float(value)
 
 
-PUBLISHED = dict(figures(yaml.safe_load((Path(__file__).parent / 'published.yaml').read_text(encoding='utf-8'))))
+PUBLISHED = dict(
+    figures(yaml.safe_load((Path(__file__).parent / 'published.yaml').read_text(encoding='utf-8')))
+)
 REGRESSIONS = [read_regression(path) for path in FILES]
 
 
@@ -59,16 +63,35 @@ def test_a_figure_of_this_project_names_a_commit():
     assert commits and all(commits)
     if not (ROOT / '.git').exists():
         pytest.skip('no history here')
-    shallow = subprocess.run(['git', 'rev-parse', '--is-shallow-repository'], cwd=ROOT, capture_output=True, text=True)
+    shallow = subprocess.run(
+        ['git', 'rev-parse', '--is-shallow-repository'], cwd=ROOT, capture_output=True, text=True
+    )
     if shallow.stdout == 'false\n':
         for commit in commits:
             subprocess.run(['git', 'cat-file', '-e', f'{commit}^{{commit}}'], cwd=ROOT, check=True)
 
 
 def test_every_measure_is_known_and_says_what_the_cell_says():
-    signs = {'mrr10': 'RR@10', 'r1000': 'R@1000', 'MAP': 'AP', 'P30': 'P@30', 'MRR': 'RR', 'latency': 'latency'}
-    signs |= {'robust04_p20': 'P@20', 'robust04_ndcg20': 'nDCG@20', 'webtrack_err20': 'ERR@20', '1': 'nDCG@10'}
-    signs |= {'webtrack_ndcg20': 'nDCG@20', 'mrr10_dev': 'RR@10', 'mrr10_test': 'RR@10', 'r1000_dev': 'R@1000'}
+    signs = {
+        'mrr10': 'RR@10',
+        'r1000': 'R@1000',
+        'MAP': 'AP',
+        'P30': 'P@30',
+        'MRR': 'RR',
+        'latency': 'latency',
+    }
+    signs |= {
+        'robust04_p20': 'P@20',
+        'robust04_ndcg20': 'nDCG@20',
+        'webtrack_err20': 'ERR@20',
+        '1': 'nDCG@10',
+    }
+    signs |= {
+        'webtrack_ndcg20': 'nDCG@20',
+        'mrr10_dev': 'RR@10',
+        'mrr10_test': 'RR@10',
+        'r1000_dev': 'R@1000',
+    }
     for _, _, expected in entries():
         if not expected.unit:
             ir_measures.parse_measure(expected.measure)

@@ -44,9 +44,13 @@ def test_status_and_reports(regression_file, data, tmp_path, capsys):
         'RECORDED': 0,
     }
     assert found['environment']['pyserini']
-    assert str(tmp_path) not in found['files'][0]['conditions'][0]['commands'][-1].replace(str(data / 'work'), '')
+    assert str(tmp_path) not in found['files'][0]['conditions'][0]['commands'][-1].replace(
+        str(data / 'work'), ''
+    )
     source = 'this project, commit 0123456'
-    assert f'| a+b | RR@10 | 0.3333 | 0.3333 | PASS | {source} |' in reports[1].read_text(encoding='utf-8')
+    assert f'| a+b | RR@10 | 0.3333 | 0.3333 | PASS | {source} |' in reports[1].read_text(
+        encoding='utf-8'
+    )
     assert '<tr class="pass">' in reports[2].read_text(encoding='utf-8')
 
 
@@ -68,7 +72,10 @@ def test_list_and_dry_run_run_nothing(regression_file, data, capsys):
     assert command(regression_file(), data, '--dry-run') == 0
     printed = capsys.readouterr().out
     assert '  a+b: RR@10 0.3333' in printed
-    assert f'python -m pyserini_repbert.fusion --runs {data / "a.txt"} {data / "b.txt"} --output' in printed
+    assert (
+        f'python -m pyserini_repbert.fusion --runs {data / "a.txt"} {data / "b.txt"} --output'
+        in printed
+    )
     assert not (data / 'work').exists()
     for flag in ('--list', '--dry-run'):
         assert command(regression_file(), data, flag, '--report', str(data / 'r.md')) == 2
@@ -86,10 +93,17 @@ def test_list_and_dry_run_run_nothing(regression_file, data, capsys):
         ('b: {a: 0.25}', 'b: {a: high}', 24, "'high' is not a number"),
         ("    qrels: '{qrels}'\n", '', 13, 'expected run and qrels, or table'),
         ('grid: {', 'grid: [', 14, 'not YAML'),
-        ('second: [a, b]}\n    only: different', 'second: [c]}\n    only: equal', 14, 'the grid has no cells'),
+        (
+            'second: [a, b]}\n    only: different',
+            'second: [c]}\n    only: equal',
+            14,
+            'the grid has no cells',
+        ),
     ],
 )
-def test_a_wrong_file_is_refused_with_file_and_line(regression_file, data, capsys, old, new, line, message):
+def test_a_wrong_file_is_refused_with_file_and_line(
+    regression_file, data, capsys, old, new, line, message
+):
     path = regression_file(old, new)
     assert command(path, data) == 2
     error = capsys.readouterr().err
@@ -102,7 +116,8 @@ def test_the_committed_report_has_the_entries_of_the_files():
     expected = []
     for path in sorted((ROOT / 'regressions').glob('*.yaml')):
         expected += [(path.name, *row) for row in entry_rows(read_regression(path))]
-    found, name = [], ''
+    found = []
+    name = ''
     for line in report.splitlines():
         if line.startswith('## '):
             name = line.removeprefix('## ')
@@ -112,4 +127,6 @@ def test_the_committed_report_has_the_entries_of_the_files():
                 found.append((name, cells[0], cells[1], cells[2], cells[5]))
     assert found == expected
     assert '| FAIL |' not in report
-    assert not re.search(r'(?<![^\s`|\'"=(])/\w+/', report), 'a path from the root, of the machine that made it'
+    assert not re.search(r'(?<![^\s`|\'"=(])/\w+/', report), (
+        'a path from the root, of the machine that made it'
+    )

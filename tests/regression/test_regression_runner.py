@@ -19,7 +19,10 @@ def run(workspace, number=0, heavy_too=False):
 
 def expected(text, tolerance=0.0):
     return Expected(
-        'AP', text, ScoreSource(text='this project', commit='1'), Tolerance(value=str(tolerance), reason='for the test')
+        'AP',
+        text,
+        ScoreSource(text='this project', commit='1'),
+        Tolerance(value=str(tolerance), reason='for the test'),
     )
 
 
@@ -54,13 +57,16 @@ def test_a_missing_score_is_red(regression_file, workspace):
     path = regression_file()
     head = path.read_text(encoding='utf-8').partition('conditions:')[0]
     command = (
-        'python -m pyserini_repbert.evaluate fusion-table --runs A={a} B={b} --qrels {qrels} --measures RR@10 '
+        'python -m pyserini_repbert.evaluate fusion-table --runs A={a} B={b} --qrels {qrels} '
+        '--measures RR@10 '
         '--csv {out}/table.csv'
     )
     where = '{measure: RR@10, first: A, second: SECOND}'
     body = (
-        f'conditions:\n  - name: pair\n    commands: ["{command}"]\n    table: "{{out}}/table.csv"\n    expected:\n'
-        f'      - {{measure: RR@10, where: {where}, value: 0.3333, source: here, tolerance: none}}\n'
+        f'conditions:\n  - name: pair\n    commands: ["{command}"]\n    table: '
+        f'"{{out}}/table.csv"\n    expected:\n'
+        f'      - {{measure: RR@10, where: {where}, value: 0.3333, source: here, tolerance: '
+        f'none}}\n'
     )
     path.write_text(head + body.replace('SECOND', 'B'), encoding='utf-8')
     assert run(workspace(path)).status is Status.PASS
@@ -83,7 +89,10 @@ def test_what_is_missing_is_named_with_size_and_command(regression_file, workspa
     outcome = run(workspace(regression_file()))
     assert outcome.status is Status.NOT_RUN
     assert [(one.resource.name, one.size) for one in outcome.missing] == [('a', '60 B')]
-    assert outcome.missing[0].get == f"curl -L --create-dirs -o {data / 'a.txt'} 'https://example.org/a.txt'"
+    assert (
+        outcome.missing[0].get
+        == f"curl -L --create-dirs -o {data / 'a.txt'} 'https://example.org/a.txt'"
+    )
 
 
 @pytest.mark.usefixtures('commands_here')
@@ -95,7 +104,9 @@ def test_a_damaged_resource_is_red(regression_file, workspace, data):
 
 
 @pytest.mark.usefixtures('commands_here')
-def test_results_are_remembered_for_the_same_commands_code_and_resources(regression_file, workspace, data):
+def test_results_are_remembered_for_the_same_commands_code_and_resources(
+    regression_file, workspace, data
+):
     path = regression_file()
     assert not run(workspace(path)).remembered
     assert run(workspace(path)).remembered
@@ -103,13 +114,17 @@ def test_results_are_remembered_for_the_same_commands_code_and_resources(regress
     (data / 'b.txt').write_text('1 Q0 w 1 9 b\n1 Q0 y 2 8 b\n', encoding='utf-8')
     outcome = run(workspace(path, version='2'))
     assert not outcome.remembered and outcome.status is Status.PASS
-    path.write_text(path.read_text(encoding='utf-8').replace('--output', '--depth 1 --output'), encoding='utf-8')
+    path.write_text(
+        path.read_text(encoding='utf-8').replace('--output', '--depth 1 --output'), encoding='utf-8'
+    )
     assert run(workspace(path, version='2')).status is Status.FAIL
 
 
 @pytest.mark.usefixtures('commands_here')
 def test_heavy_conditions_wait_until_asked_for(regression_file, workspace):
-    place = workspace(regression_file('    only: different\n', '    only: different\n    heavy: an hour of CPU\n'))
+    place = workspace(
+        regression_file('    only: different\n', '    only: different\n    heavy: an hour of CPU\n')
+    )
     outcome = run(place)
     assert (outcome.status, outcome.why) == (Status.NOT_RUN, 'takes an hour of CPU: --all runs it')
     assert run(place, heavy_too=True).status is Status.PASS

@@ -1,4 +1,6 @@
-"""Stand-ins for collections and their topics, expansions and folds, packed and named as the real ones."""
+"""Stand-ins for collections and their topics, expansions and folds, packed and named as the real
+ones.
+"""
 
 import io
 import tarfile
@@ -14,12 +16,16 @@ from warcio.warcwriter import WARCWriter
 
 from rehearsal.texts import World
 
-PARTS, SAMPLES = 18, 80  # of docTTTTTquery's predictions: a file for each part of each sample
+# of docTTTTTquery's predictions: a file for each part of each sample
+PARTS = 18
+SAMPLES = 80
 LONG = 1200  # words of one document, so that CEDR splits it
 
 
 def _compressed(content: bytes) -> bytes:
-    """As `compress` packs it; in a thread, for ncompress needs more stack than Java leaves the main thread."""
+    """As `compress` packs it; in a thread, for ncompress needs more stack than Java leaves the
+    main thread.
+    """
     with ThreadPoolExecutor(1) as thread:
         return bytes(thread.submit(ncompress.compress, content).result())
 
@@ -43,7 +49,10 @@ def collection(world: World) -> bytes:
 
 def doc2query(world: World) -> bytes:
     """doc2query's predictions: ten queries of a passage on one line."""
-    lines = [' / '.join(f'what is {text.split()[0]} {n}' for n in range(10)) for text in world.passages.values()]
+    lines = [
+        ' / '.join(f'what is {text.split()[0]} {n}' for n in range(10))
+        for text in world.passages.values()
+    ]
     return tar({'pred-test_topk10.txt': ('\n'.join(lines) + '\n').encode()})
 
 
@@ -56,17 +65,27 @@ def docttttquery(world: World) -> bytes:
         for sample in range(SAMPLES):
             for part in range(PARTS):
                 lines = [
-                    f'why {text.split()[sample % 5]} {sample}\n' for text in texts[part * size : (part + 1) * size]
+                    f'why {text.split()[sample % 5]} {sample}\n'
+                    for text in texts[part * size : (part + 1) * size]
                 ]
-                archive.writestr(f'predicted_queries_topk_sample{sample:03d}.txt{part:03d}-1004000', ''.join(lines))
+                archive.writestr(
+                    f'predicted_queries_topk_sample{sample:03d}.txt{part:03d}-1004000',
+                    ''.join(lines),
+                )
     return made.getvalue()
 
 
 def deepct(world: World) -> bytes:
-    """DeepCT's test_results.tsv: a line of wordpieces and weights, some negative, for each passage."""
+    """DeepCT's test_results.tsv: a line of wordpieces and weights, some negative, for each
+    passage.
+    """
     lines = []
     for text in world.passages.values():
-        pairs = ['[CLS] 0.0', *(f'{word.lower()} {(n % 7 - 1) / 10}' for n, word in enumerate(text.split())), '##s 0.2']
+        pairs = [
+            '[CLS] 0.0',
+            *(f'{word.lower()} {(n % 7 - 1) / 10}' for n, word in enumerate(text.split())),
+            '##s 0.2',
+        ]
         lines.append('\t'.join([*pairs, '[SEP] -0.0', '[PAD] -0.0']))
     return ('\n'.join(lines) + '\n').encode()
 
@@ -82,7 +101,9 @@ def top1000(world: World) -> bytes:
 
 
 def car_paragraphs(world: World) -> bytes:
-    """TREC CAR's paragraphCorpus.v2.0.tar.xz: CBOR, with a link in each text, and one paragraph without text."""
+    """TREC CAR's paragraphCorpus.v2.0.tar.xz: CBOR, with a link in each text, and one paragraph
+    without text.
+    """
     items = []
     for docid, text in world.passages.items():
         first, _, rest = text.partition(' ')
@@ -91,11 +112,19 @@ def car_paragraphs(world: World) -> bytes:
     items.append(cbor.dumps([0, b'0' * 40, [[0, '']]]))
     header = cbor.dumps(['CAR', [2], [], []])
     content = header + b'\x9f' + b''.join(items) + b'\xff'
-    return tar({'paragraphCorpus/README': b'v2.0', 'paragraphCorpus/dedup.articles-paragraphs.cbor': content}, 'w:xz')
+    return tar(
+        {
+            'paragraphCorpus/README': b'v2.0',
+            'paragraphCorpus/dedup.articles-paragraphs.cbor': content,
+        },
+        'w:xz',
+    )
 
 
 def disks(folder: Path, world: World) -> None:
-    """TREC disks 4 and 5 as NIST delivers them: in Latin-1, packed by `compress`; one document has no text."""
+    """TREC disks 4 and 5 as NIST delivers them: in Latin-1, packed by `compress`; one document
+    has no text.
+    """
     folders = {
         'FT': 'ft/ft911/ft911_{}.z',
         'FB': 'fbis/fb396{:03d}.z',
@@ -106,14 +135,21 @@ def disks(folder: Path, world: World) -> None:
         if number == 1:
             text = f'{text} {" ".join(f"word{n}" for n in range(LONG))}'
         headline = f'<HEADLINE>\nCafé {number}\n</HEADLINE>\n'
-        document = f'<DOC>\n<DOCNO> {docid} </DOCNO>\n{headline}<TEXT>\n{text.replace("—", "-")}\n</TEXT>\n</DOC>\n'
+        document = (
+            f'<DOC>\n<DOCNO> {docid} '
+            f'</DOCNO>\n{headline}<TEXT>\n{text.replace("—", "-")}\n</TEXT>\n</DOC>\n'
+        )
         path = folder / folders[docid[:2]].format(number)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(_compressed(document.encode('latin-1')))
-    (folder / 'ft' / 'ft911' / 'ft911_999').write_text('<DOC>\n<DOCNO>FT911-999</DOCNO>\n<TEXT>\n</TEXT>\n</DOC>\n')
+    (folder / 'ft' / 'ft911' / 'ft911_999').write_text(
+        '<DOC>\n<DOCNO>FT911-999</DOCNO>\n<TEXT>\n</TEXT>\n</DOC>\n'
+    )
     (folder / 'ft' / 'readmeft').write_text('About the Financial Times.\n')
     (folder / 'cr').mkdir()
-    (folder / 'cr' / 'cr93e1').write_text('<DOC>\n<DOCNO>CR93E-1</DOCNO>\n<TEXT>\nno part of it\n</TEXT>\n</DOC>\n')
+    (folder / 'cr' / 'cr93e1').write_text(
+        '<DOC>\n<DOCNO>CR93E-1</DOCNO>\n<TEXT>\nno part of it\n</TEXT>\n</DOC>\n'
+    )
 
 
 def clueweb(folder: Path, world: World) -> None:
@@ -127,20 +163,28 @@ def clueweb(folder: Path, world: World) -> None:
         path.parent.mkdir(parents=True)
         with open(path, 'wb') as stream:
             writer = WARCWriter(stream, gzip=True, warc_version=version)
-            writer.write_record(writer.create_warcinfo_record(path.name, {'software': 'Nutch 1.0-dev'}))
+            writer.write_record(
+                writer.create_warcinfo_record(path.name, {'software': 'Nutch 1.0-dev'})
+            )
             for docid, text in world.passages.items():
                 if not docid.startswith(kind):
                     continue
                 page = (
-                    f'<html><head><title>{docid}</title><script>x = 1</script></head><body><p>{text}</p></body></html>'
+                    f'<html><head><title>{docid}</title><script>x = '
+                    f'1</script></head><body><p>{text}</p></body></html>'
                 )
-                headers = StatusAndHeaders('200 OK', [('Content-Type', 'text/html')], protocol='HTTP/1.1')
+                headers = StatusAndHeaders(
+                    '200 OK', [('Content-Type', 'text/html')], protocol='HTTP/1.1'
+                )
                 writer.write_record(
                     writer.create_warc_record(
-                        f'http://example.org/{docid}', 'response', payload=io.BytesIO(page.encode()),
-                        http_headers=headers, warc_headers_dict={'WARC-TREC-ID': docid},
+                        f'http://example.org/{docid}',
+                        'response',
+                        payload=io.BytesIO(page.encode()),
+                        http_headers=headers,
+                        warc_headers_dict={'WARC-TREC-ID': docid},
                     )
-                )  # fmt: skip
+                )
 
 
 def web_topics(world: World) -> bytes:
@@ -155,5 +199,8 @@ def web_topics(world: World) -> bytes:
 def robust_topics(world: World) -> bytes:
     """Robust04's topics.robust04.txt."""
     rest = '<desc> Description:\nWhat?\n\n<narr> Narrative:\nAll.\n\n</top>\n\n'
-    topics = [f'<top>\n\n<num> Number: {qid}\n<title> {text}\n\n{rest}' for qid, text in world.topics.items()]
+    topics = [
+        f'<top>\n\n<num> Number: {qid}\n<title> {text}\n\n{rest}'
+        for qid, text in world.topics.items()
+    ]
     return ''.join(topics).encode()

@@ -1,4 +1,6 @@
-"""The rehearsal: makes and serves stand-ins, fetches them by the command, and runs every condition on them."""
+"""The rehearsal: makes and serves stand-ins, fetches them by the command, and runs every
+condition on them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,7 +24,9 @@ VERSION = 'rehearsal'
 
 @dataclass
 class Rehearsal:
-    """The conditions by outcome, each named 'FILE CONDITION'; `failed` and `not_run` also say why."""
+    """The conditions by outcome, each named 'FILE CONDITION'; `failed` and `not_run` also say
+    why.
+    """
 
     rehearsed: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
@@ -30,11 +34,14 @@ class Rehearsal:
 
 
 def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Path) -> Rehearsal:
-    """Run, on stand-ins in `folder`, the conditions that could not be run with the `real` data and an empty cache.
+    """Run, on stand-ins in `folder`, the conditions that could not be run with the `real` data and
+    an empty cache.
 
-    `chosen` names conditions; all if empty. One process runs all, so that Java and PyTorch start once.
+    `chosen` names conditions; all if empty. One process runs all, so that Java and PyTorch start
+    once.
     """
-    data, work = folder / 'data', folder / 'work'
+    data = folder / 'data'
+    work = folder / 'work'
     data.mkdir(parents=True, exist_ok=True)
 
     def workspaces(kind: type[Workspace], data: Path) -> dict[str, Workspace]:
@@ -43,11 +50,22 @@ def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Pa
     regressions: dict[str, Regression] = {file: read_regression(file) for file in files}
     absent: list[tuple[str, Pair]] = []
     for path, before in workspaces(Workspace, real).items():
-        wanted = [own for own in regressions[path].conditions if own.expected and (not chosen or own.name in chosen)]
+        wanted = [
+            own
+            for own in regressions[path].conditions
+            if own.expected and (not chosen or own.name in chosen)
+        ]
         absent += [(path, (own, before)) for own in wanted if missing_of(own, before)]
     regressions = {path: regressions[path] for path, _ in absent}
-    bare = workspaces(Workspace, data)  # the user's folder has none of the real data: topics are fetched too
-    needs = [need for path, (own, before) in absent for pair in (before, bare[path]) for need in missing_of(own, pair)]
+    bare = workspaces(
+        Workspace, data
+    )  # the user's folder has none of the real data: topics are fetched too
+    needs = [
+        need
+        for path, (own, before) in absent
+        for pair in (before, bare[path])
+        for need in missing_of(own, pair)
+    ]
     site = stand_ins(needs, real, folder / 'site', data)
     found = Rehearsal()
     with serving(site.files, site.hub) as address, redirected(address, verified=False):
@@ -70,9 +88,13 @@ def _sort(name: str, outcome: Outcome, never: bool, found: Rehearsal) -> None:
     if scores and all(score.measured is not None for score in scores):
         found.rehearsed.append(name)
     elif never:
-        found.not_run[name] = '; '.join(f'{one.resource.name}: {one.get}' for one in outcome.missing)
+        found.not_run[name] = '; '.join(
+            f'{one.resource.name}: {one.get}' for one in outcome.missing
+        )
     else:
-        lacking = '; '.join(f'{one.resource.name} is not here: {one.get}' for one in outcome.missing)
+        lacking = '; '.join(
+            f'{one.resource.name} is not here: {one.get}' for one in outcome.missing
+        )
         found.failed[name] = outcome.why or lacking or 'no score'
 
 

@@ -1,4 +1,6 @@
-"""Serves the stand-ins from 127.0.0.1 as their real hosts would: files by address, and part of the hub's API."""
+"""Serves the stand-ins from 127.0.0.1 as their real hosts would: files by address, and part of
+the hub's API.
+"""
 
 import hashlib
 import json
@@ -22,10 +24,16 @@ class Site(Web):
         """What the hub gives, or a file."""
         path = urllib.parse.unquote(path)
         for repository, folder in self.hub.items():
-            model, files = f'{HUB}api/models/{repository}', sorted(folder.iterdir())
+            model = f'{HUB}api/models/{repository}'
+            files = sorted(folder.iterdir())
             if path.startswith(f'{model}/tree/'):
                 sizes = {own.name: own.stat().st_size for own in files}
-                return as_json([{'type': 'file', 'path': name, 'size': sizes[name], 'oid': COMMIT} for name in sizes])
+                return as_json(
+                    [
+                        {'type': 'file', 'path': name, 'size': sizes[name], 'oid': COMMIT}
+                        for name in sizes
+                    ]
+                )
             if path == model or path.startswith(f'{model}/'):
                 siblings = [{'rfilename': own.name} for own in files]
                 return as_json({'id': repository, 'sha': COMMIT, 'siblings': siblings})
@@ -40,12 +48,17 @@ def as_json(value: object) -> Answer:
 
 
 def of_hub(content: bytes) -> Answer:
-    return Answer(content, headers={'ETag': f'"{hashlib.sha256(content).hexdigest()}"', 'X-Repo-Commit': COMMIT})
+    return Answer(
+        content,
+        headers={'ETag': f'"{hashlib.sha256(content).hexdigest()}"', 'X-Repo-Commit': COMMIT},
+    )
 
 
 @contextmanager
 def serving(files: Mapping[str, Path], hub: Mapping[str, Path]) -> Iterator[str]:
-    """Yields the address of a server of files, `address/HOST/PATH`, and of the hub's repositories."""
+    """Yields the address of a server of files, `address/HOST/PATH`, and of the hub's
+    repositories.
+    """
     site = Site()
     site.hub = hub
     for address, path in files.items():

@@ -21,7 +21,9 @@ DUOBERT = {'system': 'duobert', 'layout': 'paper', 'max_query_length': 62, 'max_
 
 @dataclass
 class Site:
-    """What is served from `folder`, by address and by the hub's repositories, and `data`, what a user brought."""
+    """What is served from `folder`, by address and by the hub's repositories, and `data`, what a
+    user brought.
+    """
 
     folder: Path
     data: Path
@@ -43,7 +45,9 @@ class Worlds:
         self.msmarco = msmarco(real)
         self.folds = [[str(301 + 5 * n + fold) for n in range(10)] for fold in range(FOLDS)]
         disks = [f'FT911-{n}' for n in range(1, 9)] + [f'FBIS3-{n}' for n in range(1, 9)]
-        disks += [f'FR940101-0-{n:05d}' for n in range(1, 9)] + [f'LA010189-{n:04d}' for n in range(1, 9)]
+        disks += [f'FR940101-0-{n:05d}' for n in range(1, 9)] + [
+            f'LA010189-{n:04d}' for n in range(1, 9)
+        ]
         self.robust = numbered([qid for fold in self.folds for qid in fold], disks)
         years = [str(qid) for first, last in WEB_YEARS for qid in range(first, last + 1)]
         pages = [f'clueweb09-en0000-00-{n:05d}' for n in range(15)] + [
@@ -51,13 +55,19 @@ class Worlds:
         ]
         self.web = numbered(years, pages)
         paragraphs = [hashlib.sha1(str(n).encode()).hexdigest() for n in range(60)]
-        headings = {f'enwiki:Aftertaste/Cooking%20{word}': f'Aftertaste/Cooking {word}' for word in FILLERS[:20]}
+        headings = {
+            f'enwiki:Aftertaste/Cooking%20{word}': f'Aftertaste/Cooking {word}'
+            for word in FILLERS[:20]
+        }
         self.car = numbered(list(headings), paragraphs, texts=headings)
 
 
 def stand_ins(needs: Iterable[NeededResource], real: Path, folder: Path, data: Path) -> Site:
-    """The stand-ins for all `needs` but those that were never published; a KeyError for a need without one."""
-    site, worlds = Site(folder, data), Worlds(real)
+    """The stand-ins for all `needs` but those that were never published; a KeyError for a need
+    without one.
+    """
+    site = Site(folder, data)
+    worlds = Worlds(real)
     for need in {need.key: need for need in needs}.values():
         resource = need.resource
         if resource.catalog:
@@ -84,9 +94,15 @@ def _catalog(entry: catalog.Entry, site: Site, worlds: Worlds) -> None:
     made: dict[str, Callable[[], bytes]] = {
         'repbert': weights.repbert_zip,
         'epic': weights.epic_p,
-        'monobert-large-2019': lambda: weights.tensorflow_zip('BERT_Large_trained_on_MSMARCO', 100000),
-        'monobert-large-tcp': lambda: weights.tensorflow_zip('monobert-large-msmarco-pretrained-and-finetuned', 100001),
-        'duobert-large': lambda: weights.tensorflow_zip('duobert-large-msmarco-pretrained-and-finetuned', 100002, 3),
+        'monobert-large-2019': lambda: weights.tensorflow_zip(
+            'BERT_Large_trained_on_MSMARCO', 100000
+        ),
+        'monobert-large-tcp': lambda: weights.tensorflow_zip(
+            'monobert-large-msmarco-pretrained-and-finetuned', 100001
+        ),
+        'duobert-large': lambda: weights.tensorflow_zip(
+            'duobert-large-msmarco-pretrained-and-finetuned', 100002, 3
+        ),
         'msmarco-v1-passage': lambda: corpora.collection(worlds.msmarco),
     }
     site.serve(source['address'], made[entry.name]())
@@ -95,7 +111,10 @@ def _catalog(entry: catalog.Entry, site: Site, worlds: Worlds) -> None:
 def _served(name: str, worlds: Worlds) -> bytes:
     """The content of a downloaded file by its name."""
     world = worlds.msmarco
-    runs = 'run.bm25 run.doc2query run.dev.small repbert.dev BERT_Large_dev repbert.eval run.duobert run.monobert'
+    runs = (
+        'run.bm25 run.doc2query run.dev.small repbert.dev BERT_Large_dev repbert.eval '
+        'run.duobert run.monobert'
+    )
     for seed, start in enumerate(runs.split()):
         if name.startswith(start):
             run = world.run_msmarco(seed)
@@ -107,7 +126,9 @@ def _served(name: str, worlds: Worlds) -> bytes:
         'predicted_queries_topk_sampling.zip': lambda: corpora.docttttquery(world),
         'top1000.dev.tar.gz': lambda: corpora.top1000(world),
         'paragraphCorpus.v2.0.tar.xz': lambda: corpora.car_paragraphs(worlds.car),
-        'topics.car17v2.0.benchmarkY1test.txt': lambda: ''.join(f'{qid}\n' for qid in worlds.car.topics).encode(),
+        'topics.car17v2.0.benchmarkY1test.txt': lambda: ''.join(
+            f'{qid}\n' for qid in worlds.car.topics
+        ).encode(),
         'qrels.car17v2.0.benchmarkY1test.txt': worlds.car.qrels_trec,
         'topics.robust04.txt': lambda: corpora.robust_topics(worlds.robust),
         'qrels.robust04.txt': worlds.robust.qrels_trec,
@@ -115,7 +136,9 @@ def _served(name: str, worlds: Worlds) -> bytes:
     }
     for first, last in WEB_YEARS:
         qids = [qid for qid in worlds.web.topics if first <= int(qid) <= last]
-        topics, qrels = ({qid: all_of[qid] for qid in qids} for all_of in (worlds.web.topics, worlds.web.qrels))
+        topics, qrels = (
+            {qid: all_of[qid] for qid in qids} for all_of in (worlds.web.topics, worlds.web.qrels)
+        )
         own = World(topics, qrels, {})
         made[f'topics.web.{first}-{last}.txt'] = partial(corpora.web_topics, own)
         made[f'qrels.web.{first}-{last}.txt'] = own.qrels_trec
@@ -123,7 +146,9 @@ def _served(name: str, worlds: Worlds) -> bytes:
 
 
 def _brought(name: str, path: Path, worlds: Worlds) -> None:
-    """Write what a user would bring below their folder: data by agreement or by hand, or trained checkpoints."""
+    """Write what a user would bring below their folder: data by agreement or by hand, or trained
+    checkpoints.
+    """
     if name == 'robust04/disk45':
         corpora.disks(path, worlds.robust)
     elif name == 'webtrack/clueweb':

@@ -1,4 +1,6 @@
-"""The rehearsal on a part of the regressions: stand-ins fetched from a server here, commands run to their scores."""
+"""The rehearsal on a part of the regressions: stand-ins fetched from a server here, commands run
+to their scores.
+"""
 
 import os
 from pathlib import Path
@@ -10,7 +12,9 @@ from rehearsal.running import rehearse
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get('PYSERINI_REPBERT_DATA', ROOT.parent / 'shared' / 'data'))
 
-pytestmark = pytest.mark.skipif(not (DATA / 'msmarco').is_dir(), reason='the real topics and judgments are not here')
+pytestmark = pytest.mark.skipif(
+    not (DATA / 'msmarco').is_dir(), reason='the real topics and judgments are not here'
+)
 
 
 @pytest.fixture
@@ -24,7 +28,9 @@ def rehearsal(monkeypatch, tmp_path):
     monkeypatch.setattr('huggingface_hub.constants.HF_HUB_CACHE', str(tmp_path / 'hub'))
 
     def run(file, *conditions):
-        return rehearse([str(ROOT / 'regressions' / f'{file}.yaml')], conditions, DATA, tmp_path / 'rehearsal')
+        return rehearse(
+            [str(ROOT / 'regressions' / f'{file}.yaml')], conditions, DATA, tmp_path / 'rehearsal'
+        )
 
     yield run
 
@@ -33,8 +39,13 @@ def test_published_runs_from_download_to_score(rehearsal):
     names = ['published.RepBERT', 'published.doc2query', 'eval.RepBERT']
     found = rehearsal('msmarco-v1-passage.repbert', *names)
     assert found.failed == {}
-    assert found.rehearsed == [f'msmarco-v1-passage.repbert {name}' for name in ('published.doc2query', names[0])]
-    assert 'the leaderboard evaluates submitted runs' in found.not_run['msmarco-v1-passage.repbert eval.RepBERT']
+    assert found.rehearsed == [
+        f'msmarco-v1-passage.repbert {name}' for name in ('published.doc2query', names[0])
+    ]
+    assert (
+        'the leaderboard evaluates submitted runs'
+        in found.not_run['msmarco-v1-passage.repbert eval.RepBERT']
+    )
 
 
 @pytest.mark.slow

@@ -10,9 +10,12 @@ from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.data.topics import read_qrels, read_topics
 
 FILLERS = [
-    f'{first}{second}' for first in 'ba de fi go lu ma ne pi ro su ta ve'.split() for second in 'ran tel mok'.split()
+    f'{first}{second}'
+    for first in 'ba de fi go lu ma ne pi ro su ta ve'.split()
+    for second in 'ran tel mok'.split()
 ]
-TOPICS, PASSAGES = 100, 1000
+TOPICS = 100
+PASSAGES = 1000
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,11 @@ class World:
 
     def qrels_trec(self) -> bytes:
         """Judgments in TREC's format."""
-        lines = [f'{qid} 0 {docid} {grade}\n' for qid, own in self.qrels.items() for docid, grade in own.items()]
+        lines = [
+            f'{qid} 0 {docid} {grade}\n'
+            for qid, own in self.qrels.items()
+            for docid, grade in own.items()
+        ]
         return ''.join(lines).encode()
 
     def run_msmarco(self, seed: int, depth: int = 20) -> bytes:
@@ -47,8 +54,12 @@ class World:
                 yield qid.encode(), docid.encode(), rank
 
 
-def made_world(topics: Mapping[str, str], qrels: Mapping[str, Mapping[str, int]], docids: Sequence[str]) -> World:
-    """A world whose passages have the words of the topics that they are judged for, of a random one, and fillers."""
+def made_world(
+    topics: Mapping[str, str], qrels: Mapping[str, Mapping[str, int]], docids: Sequence[str]
+) -> World:
+    """A world whose passages have the words of the topics that they are judged for, of a random
+    one, and fillers.
+    """
     chance = random.Random(0)
     texts = list(topics.values())
     of: dict[str, list[str]] = {}
@@ -65,10 +76,13 @@ def made_world(topics: Mapping[str, str], qrels: Mapping[str, Mapping[str, int]]
 
 
 def msmarco(data: Path) -> World:
-    """A world of MS MARCO: the first topics of dev.small with their judgments; docids of these and of a real run."""
+    """A world of MS MARCO: the first topics of dev.small with their judgments; docids of these
+    and of a real run.
+    """
     judged = read_qrels(data / 'msmarco' / 'qrels.msmarco-passage.dev-subset.txt.gz')
     topics = {
-        query.qid: query.text for query in read_topics(data / 'msmarco' / 'topics.msmarco-passage.dev-subset.txt.gz')
+        query.qid: query.text
+        for query in read_topics(data / 'msmarco' / 'topics.msmarco-passage.dev-subset.txt.gz')
     }
     topics = dict(list(topics.items())[:TOPICS])
     qrels = {qid: judged[qid] for qid in topics}
@@ -79,12 +93,20 @@ def msmarco(data: Path) -> World:
 
 
 def numbered(
-    qids: Sequence[str], docids: Sequence[str], relevant: int = 3, texts: Mapping[str, str] | None = None
+    qids: Sequence[str],
+    docids: Sequence[str],
+    relevant: int = 3,
+    texts: Mapping[str, str] | None = None,
 ) -> World:
-    """A world with these qids and docids: made-up topics unless `texts` are given, and `relevant` judgments of each."""
+    """A world with these qids and docids: made-up topics unless `texts` are given, and
+    `relevant` judgments of each.
+    """
     chance = random.Random(1)
     topics = texts or {qid: ' '.join(chance.sample(FILLERS, 3)) for qid in qids}
-    qrels = {qid: {docid: chance.choice((1, 2)) for docid in chance.sample(docids, relevant)} for qid in qids}
+    qrels = {
+        qid: {docid: chance.choice((1, 2)) for docid in chance.sample(docids, relevant)}
+        for qid in qids
+    }
     return made_world(topics, qrels, docids)
 
 

@@ -43,15 +43,23 @@ def repbert_zip() -> bytes:
     torch.manual_seed(1)
     state = dict(RepBert(BertConfig.from_dict(CONFIG)).state_dict())
     state['bert.embeddings.position_ids'] = torch.arange(512)[None]
-    state |= {'bert.pooler.dense.weight': torch.zeros(16, 16), 'bert.pooler.dense.bias': torch.zeros(16)}
+    state |= {
+        'bert.pooler.dense.weight': torch.zeros(16, 16),
+        'bert.pooler.dense.bias': torch.zeros(16),
+    }
     config = CONFIG | {'architectures': ['RepBERT_Train'], 'encode_type': 'doc'}
     return _zipped(
-        {'ckpt-350000/config.json': json.dumps(config).encode(), 'ckpt-350000/pytorch_model.bin': _saved(state)}
+        {
+            'ckpt-350000/config.json': json.dumps(config).encode(),
+            'ckpt-350000/pytorch_model.bin': _saved(state),
+        }
     )
 
 
 def tensorflow_zip(name: str, step: int, segments: int = 2) -> bytes:
-    """An archive of a fine-tuned TensorFlow 1 checkpoint: weights, Adam's moments, heads, its graph and vocabulary."""
+    """An archive of a fine-tuned TensorFlow 1 checkpoint: weights, Adam's moments, heads, its
+    graph and vocabulary.
+    """
     torch.manual_seed(step)
     config = CONFIG | {'type_vocab_size': segments}
     model = CrossEncoder(BertConfig.from_dict(config), 2)
@@ -70,14 +78,18 @@ def tensorflow_zip(name: str, step: int, segments: int = 2) -> bytes:
         write_bundle(prefix, variables)
         members = {f'{name}/{path.name}': path.read_bytes() for path in Path(folder).iterdir()}
     members[f'{name}/model.ckpt-{step}.meta'] = b'a graph'
-    own = {key: value for key, value in config.items() if key != 'model_type'} | {'hidden_act': 'gelu'}
+    own = {key: value for key, value in config.items() if key != 'model_type'} | {
+        'hidden_act': 'gelu'
+    }
     members[f'{name}/bert_config.json'] = json.dumps(own).encode()
     members[f'{name}/vocab.txt'] = uncased_vocabulary().read_bytes()
     return _zipped(members)
 
 
 def epic_p() -> bytes:
-    """EPIC's `epic.p`: an OpenNIR state, with the tied decoder and the unused next-sentence head."""
+    """EPIC's `epic.p`: an OpenNIR state, with the tied decoder and the unused next-sentence
+    head.
+    """
     torch.manual_seed(3)
     heads = {ours: theirs for theirs, ours in _EPIC_HEADS.items()}
     state = Epic(BertConfig.from_dict(CONFIG)).state_dict()
@@ -86,7 +98,9 @@ def epic_p() -> bytes:
         head, _, rest = name.partition('.')
         theirs[f'{heads[head]}.{rest}' if head in heads else f'encoder.bert.{name}'] = value
     theirs['encoder.bert.bert.embeddings.position_ids'] = torch.arange(512)[None]
-    theirs['encoder.bert.cls.predictions.decoder.weight'] = state['bert.embeddings.word_embeddings.weight']
+    theirs['encoder.bert.cls.predictions.decoder.weight'] = state[
+        'bert.embeddings.word_embeddings.weight'
+    ]
     theirs['encoder.bert.cls.seq_relationship.weight'] = torch.zeros(2, 16)
     theirs['encoder.bert.cls.seq_relationship.bias'] = torch.zeros(2)
     return _saved(theirs)
@@ -97,7 +111,10 @@ def hub_folder(folder: Path, labels: int = 2) -> None:
     folder.mkdir(parents=True)
     torch.manual_seed(4)
     config = CONFIG | {'architectures': ['BertForSequenceClassification']}
-    save_file(CrossEncoder(BertConfig.from_dict(CONFIG), labels).state_dict(), folder / 'model.safetensors')
+    save_file(
+        CrossEncoder(BertConfig.from_dict(CONFIG), labels).state_dict(),
+        folder / 'model.safetensors',
+    )
     (folder / 'config.json').write_text(json.dumps(config), encoding='utf-8')
     (folder / 'vocab.txt').write_bytes(uncased_vocabulary().read_bytes())
 
@@ -105,13 +122,20 @@ def hub_folder(folder: Path, labels: int = 2) -> None:
 def cross_encoder_folder(folder: Path, ranking: dict[str, Any]) -> None:
     """A monoBERT or duoBERT that a user would have trained, as this package's checkpoint folder."""
     folder.mkdir(parents=True)
-    config = CONFIG | {'type_vocab_size': 3 if ranking['system'] == 'duobert' else 2, 'ranking': ranking}
+    config = CONFIG | {
+        'type_vocab_size': 3 if ranking['system'] == 'duobert' else 2,
+        'ranking': ranking,
+    }
     (folder / 'vocab.txt').write_bytes(uncased_vocabulary().read_bytes())
-    Checkpoint.write(folder, config, CrossEncoder(BertConfig.from_dict(config), 2).state_dict(), 'a stand-in')
+    Checkpoint.write(
+        folder, config, CrossEncoder(BertConfig.from_dict(config), 2).state_dict(), 'a stand-in'
+    )
 
 
 def cedr_folds(folder: Path, model: str, folds: int) -> None:
-    """`fold-N` checkpoints of a CEDR model; the joint ones come from a `weights.p` as the authors' code saves it."""
+    """`fold-N` checkpoints of a CEDR model; the joint ones come from a `weights.p` as the
+    authors' code saves it.
+    """
     torch.manual_seed(5)
     architecture = model.removeprefix('cedr-').removesuffix('-bert')
     settings = CedrSettings.from_ranking(
@@ -125,7 +149,9 @@ def cedr_folds(folder: Path, model: str, folds: int) -> None:
         else:
             made.mkdir(parents=True)
             (made / 'vocab.txt').write_bytes(uncased_vocabulary().read_bytes())
-            Checkpoint.write(made, CONFIG | {'ranking': settings.ranking()}, ranker.state_dict(), 'a stand-in')
+            Checkpoint.write(
+                made, CONFIG | {'ranking': settings.ranking()}, ranker.state_dict(), 'a stand-in'
+            )
 
 
 def _converted(ranker: torch.nn.Module, target: Path) -> None:

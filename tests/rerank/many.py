@@ -23,12 +23,23 @@ def rerank_many(
     """The lists reranked, in their order."""
     topics = [Query(str(number), query) for number, query in enumerate(queries)]
     run = {topic.qid: Ranking.of(own) for topic, own in zip(topics, lists, strict=True)}
-    return [list(ranking) for ranking in reranker.rank(topics, run, None, Counting(on_progress)).values()]
+    return [
+        list(ranking)
+        for ranking in reranker.rank(topics, run, None, Counting(on_progress)).values()
+    ]
 
 
-def cost_of(reranker: Reranker, queries: Sequence[str], lists: Sequence[Sequence[Candidate]]) -> StageCost:
+def cost_of(
+    reranker: Reranker, queries: Sequence[str], lists: Sequence[Sequence[Candidate]]
+) -> StageCost:
     """What it takes to rerank the lists."""
-    topics, notes = [Query(str(number), query) for number, query in enumerate(queries)], Notes()
-    reranker.rank(topics, {topic.qid: Ranking.of(own) for topic, own in zip(topics, lists, strict=True)}, None, notes)
+    topics = [Query(str(number), query) for number, query in enumerate(queries)]
+    notes = Notes()
+    reranker.rank(
+        topics,
+        {topic.qid: Ranking.of(own) for topic, own in zip(topics, lists, strict=True)},
+        None,
+        notes,
+    )
     assert notes.cost is not None
     return notes.cost

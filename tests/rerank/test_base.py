@@ -14,7 +14,10 @@ class Given(Reranker):
         self.scores = scores
 
     def score_lists(self, queries, lists, on_progress=None):
-        return [np.array([self.scores[item.docid] for item in items], dtype=np.float32) for items in lists]
+        return [
+            np.array([self.scores[item.docid] for item in items], dtype=np.float32)
+            for items in lists
+        ]
 
 
 def candidates(docids):
@@ -22,12 +25,15 @@ def candidates(docids):
 
 
 @pytest.mark.parametrize(
-    ('given', 'expected'), [('dcba', 'bdca'), ('abcd', 'bacd'), ('cadb', 'bcad'), ('ca', 'ca'), ('ac', 'ac')]
+    ('given', 'expected'),
+    [('dcba', 'bdca'), ('abcd', 'bacd'), ('cadb', 'bcad'), ('ca', 'ca'), ('ac', 'ac')],
 )
 def test_equal_scores_keep_the_order_of_the_stage_before(given, expected):
     ranked = Given(a=1.0, b=2.0, c=1.0, d=1.0).rerank('q', candidates(given))
     assert ''.join(item.docid for item in ranked) == expected
-    assert [item.score for item in ranked] == [2.0] * given.count('b') + [1.0] * (len(given) - given.count('b'))
+    assert [item.score for item in ranked] == [2.0] * given.count('b') + [1.0] * (
+        len(given) - given.count('b')
+    )
     assert [item.text for item in ranked] == [f'text of {docid}' for docid in expected]
 
 

@@ -49,14 +49,21 @@ def test_a_head_of_one_label_equals_sentence_transformers(cross_encoder_folder):
     from sentence_transformers import CrossEncoder
 
     folder = cross_encoder_folder(
-        labels=1, architectures=['BertForSequenceClassification'], id2label={'0': 'LABEL_0'}, label2id={'LABEL_0': 0}
+        labels=1,
+        architectures=['BertForSequenceClassification'],
+        id2label={'0': 'LABEL_0'},
+        label2id={'LABEL_0': 0},
     )
     (folder / 'tokenizer_config.json').write_text(
-        json.dumps({'tokenizer_class': 'BertTokenizer', 'do_lower_case': True, 'model_max_length': 48})
+        json.dumps(
+            {'tokenizer_class': 'BertTokenizer', 'do_lower_case': True, 'model_max_length': 48}
+        )
     )
     items = candidates(6)
     theirs = CrossEncoder(str(folder), device='cpu', max_length=48)
-    expected = theirs.predict([('red cat', item.text) for item in items], activation_fn=torch.nn.LogSigmoid())
+    expected = theirs.predict(
+        [('red cat', item.text) for item in items], activation_fn=torch.nn.LogSigmoid()
+    )
     reranker = MonoBertReranker(folder, layout='pygaggle_fast_tokenizer')
     np.testing.assert_allclose(scores(reranker, 'red cat', items), expected, atol=1e-5)
 
@@ -86,7 +93,10 @@ def test_each_query_has_a_sample_of_its_own(cross_encoder_folder):
     np.testing.assert_array_equal(drawn[0], drawn[2])
     other = DuoBertReranker(reranker.checkpoint, method='sample', samples=2, seed=5)
     assert not np.array_equal(drawn[0], ~np.isnan(other.pair_differences(queries[:1], [items])[0]))
-    assert sample_seed(4, 'red cat') == (4, 322790556)  # CRC-32: the same on every machine and in every process
+    assert sample_seed(4, 'red cat') == (
+        4,
+        322790556,
+    )  # CRC-32: the same on every machine and in every process
 
 
 @pytest.mark.parametrize('kind', [MonoBertReranker, DuoBertReranker])
@@ -156,20 +166,27 @@ def test_half_precision_keeps_the_head_in_float32(cross_encoder_folder):
 
 def test_copies_that_work_at_the_same_time_have_costs_of_their_own(cross_encoder_folder):
     reranker = MonoBertReranker(cross_encoder_folder('monobert'))
-    few, many = reranker.with_settings(reads=2), reranker.with_settings(reads=5)
-    topics, run = [Query('1', 'red cat')], {'1': Ranking.of(candidates(5))}
-    inner, outer = Notes(), Notes()
+    few = reranker.with_settings(reads=2)
+    many = reranker.with_settings(reads=5)
+    topics = [Query('1', 'red cat')]
+    run = {'1': Ranking.of(candidates(5))}
+    inner = Notes()
+    outer = Notes()
     outer.advance = lambda n: inner.cost or many.rank(topics, run, None, inner)
     few.rank(topics, run, None, outer)
     assert (outer.cost.inferences, inner.cost.inferences) == (2, 5)
     assert (outer.cost.candidates, inner.cost.candidates) == (2, 5)
 
 
-@pytest.mark.parametrize('kind', [MonoBertReranker, pytest.param(DuoBertReranker, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    'kind', [MonoBertReranker, pytest.param(DuoBertReranker, marks=pytest.mark.slow)]
+)
 def test_onnx_gives_the_same_scores(kind, cross_encoder_folder):
     folder = cross_encoder_folder(kind.system)
     items = candidates(6)
     expected = scores(kind(folder), 'red cat', items)
-    np.testing.assert_allclose(scores(kind(folder, backend='onnx'), 'red cat', items), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        scores(kind(folder, backend='onnx'), 'red cat', items), expected, atol=1e-5
+    )
     int8 = scores(kind(folder, backend='onnx-int8'), 'red cat', items)
     assert 0 < np.abs(int8 - expected).max() < 0.5

@@ -41,19 +41,25 @@ def test_on_the_fly_scores_are_inner_products(encoder, passages):
     query = encoder.encode_query(QUERIES[0])
     expected = dense[:, query.terms] @ query.weights
     np.testing.assert_allclose([scores(found)[p.docid] for p in passages], expected, atol=1e-5)
-    assert [c.docid for c in found] == sorted(scores(found), key=lambda docid: (-scores(found)[docid], docid))
+    assert [c.docid for c in found] == sorted(
+        scores(found), key=lambda docid: (-scores(found)[docid], docid)
+    )
     assert given == candidates(passages)
 
 
 @pytest.mark.parametrize(('weights', 'atol'), [('float16', 2e-3), ('uint8', 2e-2)])
 @pytest.mark.parametrize('prune', [0, 15])
 def test_an_index_gives_the_scores_of_the_fly(prune, weights, atol, encoder, passages, tmp_path):
-    encode_corpus(passages, encoder, tmp_path / 'index', prune=prune, weights=weights, shard_size=10)
+    encode_corpus(
+        passages, encoder, tmp_path / 'index', prune=prune, weights=weights, shard_size=10
+    )
     indexed = EpicReranker(encoder, index=tmp_path / 'index')
     fly = EpicReranker(encoder, prune=prune)
     without_text = [candidates(passages, text=False)] * 3
     for one, other in zip(
-        rerank_many(indexed, QUERIES, without_text), rerank_many(fly, QUERIES, [candidates(passages)] * 3), strict=True
+        rerank_many(indexed, QUERIES, without_text),
+        rerank_many(fly, QUERIES, [candidates(passages)] * 3),
+        strict=True,
     ):
         assert set(scores(one)) == set(scores(other))
         for docid, score in scores(one).items():
@@ -90,12 +96,16 @@ def test_missing_candidates_are_encoded_or_refused(encoder, passages, tmp_path):
         EpicReranker(encoder, missing='skip')
 
 
-def test_an_empty_query_scores_zero_and_keeps_the_order_of_the_candidates(encoder, passages, tmp_path):
+def test_an_empty_query_scores_zero_and_keeps_the_order_of_the_candidates(
+    encoder, passages, tmp_path
+):
     encode_corpus(passages, encoder, tmp_path / 'index', prune=15)
     for reranker in (EpicReranker(encoder), EpicReranker(encoder, index=tmp_path / 'index')):
         found = reranker.rerank('', candidates(passages)[::-1])
         assert {candidate.score for candidate in found} == {0.0}
-        assert [candidate.docid for candidate in found] == [passage.docid for passage in passages][::-1]
+        assert [candidate.docid for candidate in found] == [passage.docid for passage in passages][
+            ::-1
+        ]
         assert reranker.rerank(QUERIES[0], []) == []
 
 
@@ -106,7 +116,9 @@ def test_an_index_of_another_model_is_refused(encoder, passages, tiny_epic, tmp_
     for part in ('configuration', 'tokenizer'):
         changed = tiny_epic(part)
         change_model(changed, part)
-        with pytest.raises(MismatchError, match=f'other {part} than encoder .*: pass the encoder it was built with'):
+        with pytest.raises(
+            MismatchError, match=f'other {part} than encoder .*: pass the encoder it was built with'
+        ):
             EpicReranker(changed, index=tmp_path / 'index')
     with pytest.raises(MismatchError, match=r'another vocabulary \(40 terms\).*\(41 terms\)'):
         EpicReranker(tiny_epic('larger', vocab_size=41), index=tmp_path / 'index')
@@ -120,20 +132,38 @@ def test_an_index_of_another_model_is_refused(encoder, passages, tiny_epic, tmp_
 
 
 def test_work_counts_what_was_read(tiny_epic, tmp_path):
-    """Chunks of 10 wordpieces, passages cut to 15; d0 to d3 have 3, 12, 15 and 40 wordpieces, d4 has none."""
-    folder = tiny_epic(max_position_embeddings=12, ranking={'system': 'epic', 'variant': 'official'})
+    """Chunks of 10 wordpieces, passages cut to 15; d0 to d3 have 3, 12, 15 and 40 wordpieces, d4
+    has none.
+    """
+    folder = tiny_epic(
+        max_position_embeddings=12, ranking={'system': 'epic', 'variant': 'official'}
+    )
     short = EpicEncoder(folder, max_length=15)
     lengths = (3, 12, 15, 40, 0)
-    passages = [Passage(f'd{number}', ' '.join(['cat'] * length)) for number, length in enumerate(lengths)]
+    passages = [
+        Passage(f'd{number}', ' '.join(['cat'] * length)) for number, length in enumerate(lengths)
+    ]
     for prune in (0, 9):
         fly = EpicReranker(short, prune=prune)
         cost = cost_of(fly, ['cat', 'dog'], [candidates(passages), candidates(passages[3:])])
-        # 3 + 2 in one chunk; 12 + 4, 15 + 4 and 15 + 4 in two; nothing; d3 counts once as read, twice as cut
-        assert (cost.inferences, cost.tokens, cost.candidates, cost.truncated) == (5, 5 + 16 + 19 + 19, 7, 2)
+        # 3 + 2 in one chunk; 12 + 4, 15 + 4 and 15 + 4 in two; nothing; d3 counts once as read,
+        # twice as cut
+        assert (cost.inferences, cost.tokens, cost.candidates, cost.truncated) == (
+            5,
+            5 + 16 + 19 + 19,
+            7,
+            2,
+        )
     encode_corpus(passages[2:], short, tmp_path / 'index', prune=9)
     mixed = EpicReranker(short, index=tmp_path / 'index')
     cost = cost_of(mixed, ['cat'], [candidates(passages)])
-    assert (cost.inferences, cost.tokens, cost.candidates, cost.truncated, cost.stored) == (2, 5 + 16, 5, 0, 3)
+    assert (cost.inferences, cost.tokens, cost.candidates, cost.truncated, cost.stored) == (
+        2,
+        5 + 16,
+        5,
+        0,
+        3,
+    )
 
 
 def test_a_stage_names_its_index(encoder, passages, tmp_path):

@@ -14,7 +14,9 @@ def clustered(count: int, seed: int = 5, same: Sequence[int] = ()) -> np.ndarray
     """float32 (count, 16): twenty Gaussian clusters; the rows `same` are as the first of them."""
     random = np.random.default_rng(seed)
     centres = random.standard_normal((20, DIMENSION))
-    found = (centres[random.integers(20, size=count)] + 0.5 * random.standard_normal((count, DIMENSION))).astype('f4')
+    found = (
+        centres[random.integers(20, size=count)] + 0.5 * random.standard_normal((count, DIMENSION))
+    ).astype('f4')
     found[same[1:]] = found[same[:1]]
     return found
 
@@ -22,7 +24,11 @@ def clustered(count: int, seed: int = 5, same: Sequence[int] = ()) -> np.ndarray
 class RowEncoder:
     """A text is the number of a row of a matrix."""
 
-    name, weights_sha256, dimension, limit, precision = 'rows', '0' * 64, DIMENSION, 16, 'float32'
+    name = 'rows'
+    weights_sha256 = '0' * 64
+    dimension = DIMENSION
+    limit = 16
+    precision = 'float32'
     config_sha256 = tokenizer_sha256 = None
     pooling = 'mean'
 

@@ -52,14 +52,21 @@ def test_hits_are_those_of_exact_search_to_the_stated_recall(kind, built, vector
     assert searcher.ann.record.recall >= 0.9 and searcher.ann.record.ann == kind
     queries = vectors[::15] + 0.2 * clustered(60, seed=9)
     qids = [str(number) for number in range(60)]
-    truth, found = (one.batch_search(queries, qids, 20, threads=2) for one in (exact_hits, searcher))
-    shares = [len({hit.docid for hit in truth[qid]} & {hit.docid for hit in found[qid]}) / 20 for qid in qids]
+    truth, found = (
+        one.batch_search(queries, qids, 20, threads=2) for one in (exact_hits, searcher)
+    )
+    shares = [
+        len({hit.docid for hit in truth[qid]} & {hit.docid for hit in found[qid]}) / 20
+        for qid in qids
+    ]
     assert np.mean(shares) > 0.8
     for qid, query in zip(qids, queries, strict=True):
         assert len(found[qid]) == 20
         own = [float(vectors[int(hit.docid[1:])] @ query) for hit in found[qid]]
         np.testing.assert_allclose([hit.score for hit in found[qid]], own, rtol=1e-5, atol=1e-5)
-        assert [hit.score for hit in found[qid]] == sorted((hit.score for hit in found[qid]), reverse=True)
+        assert [hit.score for hit in found[qid]] == sorted(
+            (hit.score for hit in found[qid]), reverse=True
+        )
     assert searcher.search(queries[0], 20) == found['0']
 
 
@@ -67,7 +74,9 @@ def test_hits_are_those_of_exact_search_to_the_stated_recall(kind, built, vector
 def test_ties_go_by_docid_and_k_may_exceed_what_was_measured(kind, built, vectors):
     searcher = RepBertSearcher(built / kind, RowEncoder(vectors), ann=True)
     query = vectors[450] * 10
-    ranked = [hit.docid for hit in searcher.search(query, 30) if hit.docid in ('d11', 'd300', 'd450')]
+    ranked = [
+        hit.docid for hit in searcher.search(query, 30) if hit.docid in ('d11', 'd300', 'd450')
+    ]
     assert ranked == sorted(ranked) and len(ranked) >= (1 if kind == 'hnsw' else 3)
     assert 20 < len(searcher.search(query, 100)) <= 100
     assert len(searcher.search(query, COUNT + 100)) <= COUNT
@@ -79,7 +88,9 @@ def test_ties_go_by_docid_and_k_may_exceed_what_was_measured(kind, built, vector
 def test_all_candidates_give_exact_search(vectors, tmp_path):
     bundle = DenseBundle(write_bundle(tmp_path / 'b', vectors))
     assert build_ann(bundle, 'pq', 1.0, COUNT).candidates == COUNT
-    searchers = [RepBertSearcher(tmp_path / 'b', RowEncoder(vectors), ann=ann) for ann in (False, True)]
+    searchers = [
+        RepBertSearcher(tmp_path / 'b', RowEncoder(vectors), ann=ann) for ann in (False, True)
+    ]
     for query in clustered(5, seed=2):
         one, other = (searcher.search(query, 50) for searcher in searchers)
         assert [(hit.docid, hit.score) for hit in one] == [(hit.docid, hit.score) for hit in other]
@@ -97,9 +108,19 @@ def test_the_same_bundle_gives_the_same_bytes(kind, built, tmp_path):
 @pytest.mark.parametrize(
     ('name', 'change', 'error', 'message'),
     [
-        ('index.faiss', lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]), DamagedFileError, 'index.faiss is damaged'),
+        (
+            'index.faiss',
+            lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]),
+            DamagedFileError,
+            'index.faiss is damaged',
+        ),
         ('index.faiss', None, DamagedFileError, 'index.faiss is missing'),
-        ('ann.json', lambda raw: raw.replace(b'"hits": 20', b'"hits": 10'), DamagedFileError, 'does not fit'),
+        (
+            'ann.json',
+            lambda raw: raw.replace(b'"hits": 20', b'"hits": 10'),
+            DamagedFileError,
+            'does not fit',
+        ),
         ('ann.json', lambda raw: b'[]', DamagedFileError, 'does not fit'),
         ('ann.json', None, DamagedFileError, 'ann.json is missing'),
     ],
@@ -112,7 +133,9 @@ def test_damage_is_one_error_that_says_what_to_do(name, change, error, message, 
     assert 'with `index ann`' in str(raised.value)
     assert command.run(index_command, ['check', '--index', str(bundle)]) == 2
     assert capsys.readouterr().err.count('\n') == 1
-    RepBertSearcher(bundle, RowEncoder(clustered(COUNT))).search('1')  # exact search has no need of it
+    RepBertSearcher(bundle, RowEncoder(clustered(COUNT))).search(
+        '1'
+    )  # exact search has no need of it
 
 
 def test_none_or_that_of_another_bundle_is_refused(bundle, vectors, tmp_path):
@@ -120,7 +143,9 @@ def test_none_or_that_of_another_bundle_is_refused(bundle, vectors, tmp_path):
     with pytest.raises(InputError, match='no approximate index: build it with `index ann`'):
         RepBertSearcher(other, RowEncoder(vectors), ann=True)
     shutil.copytree(bundle / 'ann', other / 'ann')
-    with pytest.raises(MismatchError, match='another index, or to what this one was before: build it again'):
+    with pytest.raises(
+        MismatchError, match='another index, or to what this one was before: build it again'
+    ):
         RepBertSearcher(other, RowEncoder(vectors), ann=True)
     export_faiss(DenseBundle(other), tmp_path / 'faiss')
     with pytest.raises(InputError, match='FAISS folder'):
@@ -140,7 +165,8 @@ def test_a_bundle_that_is_encoded_anew_loses_it(bundle, vectors):
 def test_what_is_refused_leaves_nothing(vectors, tmp_path, monkeypatch):
     monkeypatch.setattr('pyserini_repbert.search.ann.efforts', lambda *_: [Effort(100, 1)])
     folder = write_bundle(tmp_path / 'b', vectors)
-    bundle, before = DenseBundle(folder), sorted(folder.iterdir())
+    bundle = DenseBundle(folder)
+    before = sorted(folder.iterdir())
     for settings, message in [
         ({'kind': 'flat'}, "'flat' is unknown: expected one of pq, hnsw, ivf"),
         ({'recall': 1.5}, 'recall 1.5'),
@@ -152,7 +178,9 @@ def test_what_is_refused_leaves_nothing(vectors, tmp_path, monkeypatch):
             build_ann(bundle, **settings)
         assert sorted(folder.iterdir()) == before
     small = DenseBundle(write_bundle(tmp_path / 'small', vectors[:623]))
-    with pytest.raises(InputError, match='623 vectors, .* at least 624: exact search is the better choice'):
+    with pytest.raises(
+        InputError, match='623 vectors, .* at least 624: exact search is the better choice'
+    ):
         build_ann(small)
     with locked(folder / '.ann.lock', 'it'), pytest.raises(BusyError):
         build_ann(bundle)
@@ -163,14 +191,28 @@ def test_a_killed_build_is_no_obstacle(bundle):
     (bundle / 'ann').rename(bundle / '.ann-cleared')
     build_ann(DenseBundle(bundle), recall=0.9, hits=20)
     assert sorted(path.name for path in bundle.iterdir()) == [
-        'ann', 'encoding.json', 'manifest.json', 'shard-00000', 'shard-00001', 'shard-00002',
-    ]  # fmt: skip
+        'ann',
+        'encoding.json',
+        'manifest.json',
+        'shard-00000',
+        'shard-00001',
+        'shard-00002',
+    ]
 
 
 def test_the_commands_agree_with_exact_search(tiny_checkpoint, corpus_file, tmp_path, capsys):
-    index, topics = tmp_path / 'index', tmp_path / 'topics.tsv'
+    index = tmp_path / 'index'
+    topics = tmp_path / 'topics.tsv'
     topics.write_text('1\tthe red cat\n2\ta dog ran\n')
-    arguments = ['--corpus', corpus_file(700), '--encoder', tiny_checkpoint(), '--output', index, '--quiet']
+    arguments = [
+        '--corpus',
+        corpus_file(700),
+        '--encoder',
+        tiny_checkpoint(),
+        '--output',
+        index,
+        '--quiet',
+    ]
     assert command.run(encode_command, [*map(str, arguments)]) == 0
     search = ['--index', str(index), '--topics', str(topics), '--hits', '20', '--output']
     assert command.run(search_command, [*search, str(tmp_path / 'a.txt'), '--ann']) == 2
@@ -183,7 +225,9 @@ def test_the_commands_agree_with_exact_search(tiny_checkpoint, corpus_file, tmp_
     assert 'without --ann' not in capsys.readouterr().err
     topics.write_text(''.join(f'{qid}\ta dog ran\n' for qid in range(8)))
     for more, times in (([], 1), (['--batch-size', '7'], 0), (['--quiet'], 0)):
-        assert command.run(search_command, [*search, str(tmp_path / 'many.txt'), '--ann', *more]) == 0
+        assert (
+            command.run(search_command, [*search, str(tmp_path / 'many.txt'), '--ann', *more]) == 0
+        )
         expected = '8 topics together: exact search is faster, and misses nothing: without --ann\n'
         assert capsys.readouterr().err.count(expected) == times
     one, other = ((tmp_path / name).read_text().split() for name in ('a.txt', 'exact.txt'))
@@ -192,5 +236,8 @@ def test_the_commands_agree_with_exact_search(tiny_checkpoint, corpus_file, tmp_
     np.testing.assert_allclose(
         [float(score) for score in one[4::6]], [float(score) for score in other[4::6]], rtol=1e-4
     )
-    assert command.run(search_command, [*search, str(tmp_path / 'b.txt'), '--ann', '--sparse', 'bm25']) == 2
+    assert (
+        command.run(search_command, [*search, str(tmp_path / 'b.txt'), '--ann', '--sparse', 'bm25'])
+        == 2
+    )
     assert '--ann is for dense search' in capsys.readouterr().err

@@ -22,7 +22,11 @@ def checkpoint(tiny_checkpoint):
 def index(checkpoint, corpus_file, tmp_path):
     folder = tmp_path / 'index'
     encode_corpus(
-        open_corpus(corpus_file(40)), RepBertDocumentEncoder(checkpoint), folder, shard_size=16, store_text=True
+        open_corpus(corpus_file(40)),
+        RepBertDocumentEncoder(checkpoint),
+        folder,
+        shard_size=16,
+        store_text=True,
     )
     return folder
 
@@ -48,7 +52,9 @@ def test_batches_give_what_single_queries_give(index):
     for query, hits in zip(queries, found.values(), strict=True):
         alone = searcher.search(query, 5)
         assert [hit.docid for hit in hits] == [hit.docid for hit in alone]
-        np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in alone], rtol=1e-5)
+        np.testing.assert_allclose(
+            [hit.score for hit in hits], [hit.score for hit in alone], rtol=1e-5
+        )
     vectors = searcher.encode(queries)
     assert searcher.batch_search(vectors, list('abcd'), 5)['b'][0].docid == found['q2'][0].docid
     assert searcher.search(vectors[1], 5)[0].docid == found['q2'][0].docid
@@ -61,7 +67,10 @@ def test_ties_go_by_docid_also_at_the_cut(checkpoint, tmp_path):
     encode_corpus(passages, RepBertDocumentEncoder(checkpoint), tmp_path / 'index')
     export_faiss(DenseBundle(tmp_path / 'index'), tmp_path / 'faiss')
     query = DenseBundle(tmp_path / 'index').shards[0].vectors[1].copy()
-    for searcher in (RepBertSearcher(tmp_path / 'index'), RepBertSearcher(tmp_path / 'faiss', checkpoint)):
+    for searcher in (
+        RepBertSearcher(tmp_path / 'index'),
+        RepBertSearcher(tmp_path / 'faiss', checkpoint),
+    ):
         for k in (1, 2, 3, 5, 6):
             assert [hit.docid for hit in searcher.search(query, k)] == [*sorted(names), 'z'][:k]
 
@@ -69,8 +78,13 @@ def test_ties_go_by_docid_also_at_the_cut(checkpoint, tmp_path):
 @pytest.mark.parametrize('docids', [['b', 'a'], ['a', 'b'], ['z', 'b', 'a', 'y'], ['c', 'b', 'a']])
 def test_small_ties_go_by_docid(docids, checkpoint, tmp_path):
     """Two tie, at the end of the list and within it."""
-    passages = [Passage(docid, 'the cat sat' if docid in 'ab' else f'the {docid} sun moon') for docid in docids]
-    encode_corpus(passages, RepBertDocumentEncoder(checkpoint), tmp_path / 'index', token_budget=1)  # equal texts tie
+    passages = [
+        Passage(docid, 'the cat sat' if docid in 'ab' else f'the {docid} sun moon')
+        for docid in docids
+    ]
+    encode_corpus(
+        passages, RepBertDocumentEncoder(checkpoint), tmp_path / 'index', token_budget=1
+    )  # equal texts tie
     vectors = DenseBundle(tmp_path / 'index').shards[0].vectors
     searcher = RepBertSearcher(tmp_path / 'index')
     for query in (vectors[docids.index('a')].copy(), -vectors[docids.index('a')]):
@@ -85,13 +99,17 @@ def test_faiss_gives_the_same_answers(index, checkpoint, tmp_path):
     done = []
     export_faiss(DenseBundle(index), tmp_path / 'faiss', done.append)
     assert sum(done) == 40
-    ours, theirs = RepBertSearcher(index), RepBertSearcher(tmp_path / 'faiss', checkpoint)
+    ours = RepBertSearcher(index)
+    theirs = RepBertSearcher(tmp_path / 'faiss', checkpoint)
     assert len(theirs) == 40 and theirs.texts(['d1']) == [None]
     for k in (1, 10, 100):
         for query in ('the cat sat', '', 'moon'):
-            left, right = ours.search(query, k), theirs.search(query, k)
+            left = ours.search(query, k)
+            right = theirs.search(query, k)
             assert [hit.docid for hit in left] == [hit.docid for hit in right]
-            np.testing.assert_allclose([hit.score for hit in left], [hit.score for hit in right], rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(
+                [hit.score for hit in left], [hit.score for hit in right], rtol=1e-5, atol=1e-5
+            )
     with pytest.raises(InputError, match='exists'):
         export_faiss(DenseBundle(index), tmp_path / 'faiss')
 
@@ -114,24 +132,34 @@ def test_faiss_folders_are_checked(index, checkpoint, tmp_path):
 def test_another_encoder_is_refused(index, tiny_checkpoint):
     with pytest.raises(MismatchError, match='other weights'):
         RepBertSearcher(index, tiny_checkpoint('other', seed=5))
-    with pytest.raises(MismatchError, match='index has dimension 16, encoder .* gives 8: pass the encoder'):
+    with pytest.raises(
+        MismatchError, match='index has dimension 16, encoder .* gives 8: pass the encoder'
+    ):
         RepBertSearcher(index, tiny_checkpoint('small', hidden_size=8))
 
 
 @pytest.mark.parametrize('part', ['configuration', 'tokenizer'])
 def test_a_checkpoint_that_changed_under_the_same_weights_is_refused(index, checkpoint, part):
     change_model(checkpoint, part)
-    with pytest.raises(MismatchError, match=f'was built with other {part} than encoder .*: restore its files'):
+    with pytest.raises(
+        MismatchError, match=f'was built with other {part} than encoder .*: restore its files'
+    ):
         RepBertSearcher(index)
 
 
 def test_names_and_versions_in_a_config_may_change(index, checkpoint):
     path = checkpoint / 'config.json'
-    path.write_text(json.dumps(json.loads(path.read_text()) | {'transformers_version': '9', '_name_or_path': 'x'}))
+    path.write_text(
+        json.dumps(
+            json.loads(path.read_text()) | {'transformers_version': '9', '_name_or_path': 'x'}
+        )
+    )
     assert len(RepBertSearcher(index).search('cat', 3)) == 3
 
 
-@pytest.mark.parametrize('damage', ['byte', 'missing', 'shape', 'lines', 'manifest', 'version', 'count'])
+@pytest.mark.parametrize(
+    'damage', ['byte', 'missing', 'shape', 'lines', 'manifest', 'version', 'count']
+)
 def test_a_damaged_index_is_an_error(index, damage):
     shard = index / 'shard-00001'
     manifest = json.loads((index / 'manifest.json').read_text())

@@ -41,7 +41,13 @@ def _expected(vectors, query, k):
 
 
 @settings(deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 5), st.integers(1, 70), st.integers(1, 17))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 60),
+    st.integers(1, 5),
+    st.integers(1, 70),
+    st.integers(1, 17),
+)
 def test_equals_sorting_all_scores(seed, n, n_queries, k, block):
     """Small whole numbers: sums are exact, ties are many."""
     random = np.random.default_rng(seed)
@@ -56,7 +62,9 @@ def test_equals_sorting_all_scores(seed, n, n_queries, k, block):
 
 @pytest.mark.parametrize('order', ['rising', 'falling', 'random'])
 def test_the_order_of_the_vectors_does_not_matter(order):
-    """Rising scores defeat the first block's thresholds, falling ones make them too high for what follows."""
+    """Rising scores defeat the first block's thresholds, falling ones make them too high for
+    what follows.
+    """
     random = np.random.default_rng(0)
     vectors = random.standard_normal((5000, 8)).astype(np.float32)
     query = random.standard_normal(8).astype(np.float32)
@@ -74,10 +82,17 @@ def test_a_score_depends_on_its_pair_alone():
     many = _search(vectors, queries, 50, 170)
     for query, top in zip(queries, many, strict=True):
         one = _search(vectors, query[None], 50)[0]
-        assert (one.scores.tobytes(), one.rows.tolist()) == (top.scores.tobytes(), top.rows.tolist())
+        assert (one.scores.tobytes(), one.rows.tolist()) == (
+            top.scores.tobytes(),
+            top.rows.tolist(),
+        )
         few = _search(vectors[top.rows[:7]], query[None], 7)[0]
-        assert few.scores.tobytes() == top.scores[:7].tobytes() and few.rows.tolist() == list(range(7))
-    np.testing.assert_allclose(many[0].scores, vectors[many[0].rows].astype(float) @ queries[0], rtol=1e-4)
+        assert few.scores.tobytes() == top.scores[:7].tobytes() and few.rows.tolist() == list(
+            range(7)
+        )
+    np.testing.assert_allclose(
+        many[0].scores, vectors[many[0].rows].astype(float) @ queries[0], rtol=1e-4
+    )
 
 
 def test_more_hits_than_vectors_and_no_vectors():
@@ -89,14 +104,18 @@ def test_more_hits_than_vectors_and_no_vectors():
 
 
 def _adversarial(random, count, dimension):
-    """Vectors of which each row may be a copy, nearly a copy, huge, tiny, subnormal, zero, or cancel in its sums."""
+    """Vectors of which each row may be a copy, nearly a copy, huge, tiny, subnormal, zero, or
+    cancel in its sums.
+    """
     vectors = random.standard_normal((count, dimension))
     for row in range(count):
         kind = random.integers(12)
         if kind < 3 and row:
             vectors[row] = vectors[random.integers(row)]
             vectors[row] *= 1 + (kind == 1) * 2.0 ** -random.integers(7, 26)
-            vectors[row] += (kind == 2) * random.standard_normal(dimension) * 2.0 ** -random.integers(7, 26)
+            vectors[row] += (
+                (kind == 2) * random.standard_normal(dimension) * 2.0 ** -random.integers(7, 26)
+            )
         elif kind == 3:
             vectors[row] *= 10.0 ** random.integers(-46, 39)
         elif kind == 4:
@@ -105,7 +124,9 @@ def _adversarial(random, count, dimension):
             vectors[row, random.integers(dimension) :] *= 10.0 ** random.integers(-46, 30)
         elif kind == 6:
             half = dimension // 2
-            vectors[row, half : 2 * half] = -vectors[row, :half] * (1 + 2.0 ** -random.integers(8, 25))
+            vectors[row, half : 2 * half] = -vectors[row, :half] * (
+                1 + 2.0 ** -random.integers(8, 25)
+            )
     return np.clip(vectors, -3.4e38, 3.4e38)
 
 
@@ -122,7 +143,8 @@ def _hard(draw):
         queries[:, dimension // 2 :] = queries[:, : dimension - dimension // 2]
     if kind == 'mild':
         vectors[np.abs(vectors).max(axis=1) > 1e6] = 1
-    vectors, queries = vectors.astype(draw(st.sampled_from([np.float32, np.float16]))), queries.astype(np.float32)
+    vectors = vectors.astype(draw(st.sampled_from([np.float32, np.float16])))
+    queries = queries.astype(np.float32)
     vectors[~np.isfinite(vectors)] = 6e4
     return vectors, queries, random
 
@@ -138,7 +160,9 @@ def _all_scores(vectors, queries):
 def test_no_pair_that_reaches_a_threshold_is_missed(hard):
     """The thresholds are scores of pairs, thus as high as they may be."""
     vectors, queries, random = hard
-    index, scores, numbers = Vectors(vectors), _all_scores(vectors, queries), np.arange(len(queries))
+    index = Vectors(vectors)
+    scores = _all_scores(vectors, queries)
+    numbers = np.arange(len(queries))
     ways = [Float32Products(index, queries, torch.device('cpu'), {})]
     copy = rounded.RoundedVectors(index, vectors.shape[1])
     for amx in (False, True):
@@ -147,21 +171,31 @@ def test_no_pair_that_reaches_a_threshold_is_missed(hard):
             if copy.usable and (way := rounded.RoundedProducts(copy, queries)).usable:
                 ways.append(way)
     in_bytes = rounded.ByteVectors(index, vectors.shape[1])
-    singles = [rounded.ByteProducts(in_bytes, query[None]) for query in queries] if in_bytes.usable and BYTES else []
+    singles = (
+        [rounded.ByteProducts(in_bytes, query[None]) for query in queries]
+        if in_bytes.usable and BYTES
+        else []
+    )
     for _ in range(30):
         thresholds = scores[random.integers(len(vectors), size=len(queries)), numbers]
         expected = set(zip(*np.nonzero(scores >= thresholds), strict=True))
         for way in ways:
-            assert expected <= set(zip(*way.reaching(0, vectors, torch.from_numpy(thresholds)), strict=True))
+            assert expected <= set(
+                zip(*way.reaching(0, vectors, torch.from_numpy(thresholds)), strict=True)
+            )
         for number, single in enumerate(singles):
             if single.usable:
-                reach, _ = single.reaching(0, vectors, torch.from_numpy(thresholds[number : number + 1]))
+                reach, _ = single.reaching(
+                    0, vectors, torch.from_numpy(thresholds[number : number + 1])
+                )
                 assert {row for row, owner in expected if owner == number} <= set(reach)
 
 
 @settings(deadline=None)
 @given(_hard())
-@pytest.mark.filterwarnings('ignore:overflow encountered in cast', 'ignore:invalid value encountered in subtract')
+@pytest.mark.filterwarnings(
+    'ignore:overflow encountered in cast', 'ignore:invalid value encountered in subtract'
+)
 def test_rounded_vectors_change_no_hit_and_no_digit(hard):
     """Against the scores of all pairs."""
     vectors, queries, random = hard
@@ -196,8 +230,11 @@ def test_threads_that_search_blocks_compute_alone():
 def test_scores_are_those_of_float64_within_rounding():
     random = np.random.default_rng(5)
     vectors, queries = (random.standard_normal((n, 77)).astype(np.float32) for n in (50, 4))
-    rows, owners = np.repeat(np.arange(50), 4), np.tile(np.arange(4), 50)
+    rows = np.repeat(np.arange(50), 4)
+    owners = np.tile(np.arange(4), 50)
     for dtype in (np.float32, np.float16):
         stored = vectors.astype(dtype)
         expected = (stored.astype(float) @ queries.T.astype(float)).reshape(-1)
-        np.testing.assert_allclose(products.scores(queries, stored, rows, owners), expected, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(
+            products.scores(queries, stored, rows, owners), expected, rtol=0, atol=1e-5
+        )

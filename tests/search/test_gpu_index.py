@@ -1,4 +1,6 @@
-"""Search on GPUs, without one: a device that counts what is copied to it, and copies as late as it may."""
+"""Search on GPUs, without one: a device that counts what is copied to it, and copies as late as
+it may.
+"""
 
 import contextlib
 
@@ -21,7 +23,8 @@ class Event:
         self.work = work
 
     def synchronize(self):
-        work, self.work = self.work, lambda: None
+        work = self.work
+        self.work = lambda: None
         work()
 
 
@@ -29,7 +32,8 @@ class FakeGpu(gpu.Gpu):
     """Copies when their end is waited for, and not before; until then the target holds NaN."""
 
     def __init__(self, free=1 << 30):
-        self.device, self.free = torch.device('cpu'), free
+        self.device = torch.device('cpu')
+        self.free = free
         self.rows_copied = self.passes = self.under_way = self.most_under_way = 0
 
     def free_memory(self):
@@ -88,7 +92,9 @@ def check(found, vectors, queries, k):
     for top, query in zip(found, queries, strict=True):
         scores = vectors @ query
         order = np.lexsort((np.arange(len(scores)), -scores))
-        np.testing.assert_allclose(top.scores, scores[order][: len(top.scores)], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            top.scores, scores[order][: len(top.scores)], rtol=1e-5, atol=1e-5
+        )
         assert len(top.rows) >= k and set(top.rows[: k - 1]) <= set(order[: k + 2])
         np.testing.assert_allclose(vectors[top.rows] @ query, top.scores, rtol=1e-5, atol=1e-5)
 
@@ -146,7 +152,9 @@ def test_ties_all_come_lower_rows_first(tmp_path):
 @pytest.mark.parametrize('k', [1, 7, 300])
 def test_every_tie_with_the_last_hit_comes(tmp_path, monkeypatch, few, free, k):
     """Small whole numbers: nearly every score is that of many rows."""
-    monkeypatch.setattr(gpu_index, '_FEW_SCORES', few)  # 0: the greatest scores are looked for in tiles
+    monkeypatch.setattr(
+        gpu_index, '_FEW_SCORES', few
+    )  # 0: the greatest scores are looked for in tiles
     random = np.random.default_rng(0)
     vectors, queries = (random.integers(-2, 3, (n, 16)).astype(np.float32) for n in (1000, 5))
     index = opened(DenseBundle(write_bundle(tmp_path / 'ties', vectors)), FakeGpu(free))
@@ -154,29 +162,40 @@ def test_every_tie_with_the_last_hit_comes(tmp_path, monkeypatch, few, free, k):
         scores = vectors @ query
         order = np.lexsort((np.arange(1000), -scores))
         expected = order[: int((scores >= scores[order[k - 1]]).sum())]
-        assert top.rows.tolist() == expected.tolist() and top.scores.tolist() == scores[expected].tolist()
+        assert (
+            top.rows.tolist() == expected.tolist()
+            and top.scores.tolist() == scores[expected].tolist()
+        )
 
 
 def test_one_query_is_one_product(bundle, vectors, monkeypatch):
-    device, products = FakeGpu(), []
+    device = FakeGpu()
+    products = []
     index = opened(bundle, device)
     index.search(vectors[:1], 5)
-    monkeypatch.setattr(device, 'products', lambda *pair: products.append(pair) or FakeGpu.products(device, *pair))
+    monkeypatch.setattr(
+        device, 'products', lambda *pair: products.append(pair) or FakeGpu.products(device, *pair)
+    )
     monkeypatch.setattr(device, 'free_memory', None)  # is not asked for: that takes time
     check(index.search(vectors[:1], 5), vectors, vectors[:1], 5)
     assert len(products) == 1
 
 
-@pytest.mark.parametrize(('width', 'count'), [(1000, 5), (1003, 40), (999, 62), (100, 90), (10, 20)])
+@pytest.mark.parametrize(
+    ('width', 'count'), [(1000, 5), (1003, 40), (999, 62), (100, 90), (10, 20)]
+)
 def test_the_greatest_scores(monkeypatch, width, count):
     monkeypatch.setattr(gpu_index, '_FEW_SCORES', 0)
     scores = torch.from_numpy(
-        np.random.default_rng(1).permuted(np.arange(3 * width, dtype=np.float32).reshape(3, -1), axis=1)
+        np.random.default_rng(1).permuted(
+            np.arange(3 * width, dtype=np.float32).reshape(3, -1), axis=1
+        )
     )
     values, places = gpu_index.greatest(scores, count)
     assert torch.equal(scores.gather(1, places), values)
     assert torch.equal(
-        values.sort(dim=1, descending=True).values, scores.sort(dim=1, descending=True).values[:, :count]
+        values.sort(dim=1, descending=True).values,
+        scores.sort(dim=1, descending=True).values[:, :count],
     )
 
 
@@ -189,7 +208,9 @@ def test_float32_gives_the_scores_of_the_cpu(bundle, vectors):
 
 def test_queries_that_float16_cannot_hold_are_refused(bundle):
     query = np.full((1, bundle.settings.dimension), 1e5, np.float32)
-    with pytest.raises(InputError, match='query vector is not finite in float16: search in float32'):
+    with pytest.raises(
+        InputError, match='query vector is not finite in float16: search in float32'
+    ):
         opened(bundle, FakeGpu()).search(query, 3)
     assert len(opened(bundle, FakeGpu(), dtype='float32').search(query, 3)[0].rows) >= 3
 
@@ -201,11 +222,15 @@ def test_vectors_that_float16_cannot_hold_are_refused(tmp_path, vectors):
     for free in (1 << 30, 20_000):
         with pytest.raises(InputError, match='not finite in float16: search it in float32'):
             opened(bundle, FakeGpu(free)).search(vectors[:1], 5)
-    assert opened(bundle, FakeGpu(), dtype='float32').search(large[700:701], 1)[0].rows.tolist() == [700]
+    assert opened(bundle, FakeGpu(), dtype='float32').search(large[700:701], 1)[
+        0
+    ].rows.tolist() == [700]
 
 
 def test_no_vectors_and_more_hits_than_vectors(bundle, vectors):
-    check(opened(bundle, FakeGpu(), FakeGpu()).search(vectors[:1], 5000), vectors, vectors[:1], 1000)
+    check(
+        opened(bundle, FakeGpu(), FakeGpu()).search(vectors[:1], 5000), vectors, vectors[:1], 1000
+    )
     assert opened(bundle, FakeGpu()).search(np.empty((0, 16), np.float32), 5) == []
 
 
@@ -216,5 +241,7 @@ def test_a_searcher_keeps_them_between_calls(bundle, vectors, monkeypatch):
     searcher = RepBertSearcher(bundle.folder, RowEncoder(vectors), 'cuda:0', device_dtype='float32')
     expected = RepBertSearcher(bundle.folder, RowEncoder(vectors))
     for text in ('5', '800'):
-        assert [hit.docid for hit in searcher.search(text, 5)] == [hit.docid for hit in expected.search(text, 5)]
+        assert [hit.docid for hit in searcher.search(text, 5)] == [
+            hit.docid for hit in expected.search(text, 5)
+        ]
     assert device.rows_copied == 1000

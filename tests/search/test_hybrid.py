@@ -26,7 +26,10 @@ class Fixed:
 
     def batch_search(self, queries, qids, k=10, threads=1):
         self.asked = k
-        scored = [Candidate(docid, float(len(self.docids) - rank)) for rank, docid in enumerate(self.docids)]
+        scored = [
+            Candidate(docid, float(len(self.docids) - rank))
+            for rank, docid in enumerate(self.docids)
+        ]
         return dict.fromkeys(qids, scored[:k])
 
 
@@ -34,7 +37,10 @@ class Scored:
     """A searcher that gives these (docid, score) for every query, best first."""
 
     def __init__(self, hits):
-        self.hits = [Candidate(docid, float(score)) for docid, score in sorted(hits, key=lambda hit: (-hit[1], hit[0]))]
+        self.hits = [
+            Candidate(docid, float(score))
+            for docid, score in sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+        ]
 
     def search(self, query, k=10):
         return self.hits[:k]
@@ -49,12 +55,15 @@ def _docids(hits):
 
 def test_interleaving_as_in_the_paper():
     assert _docids(HybridSearcher(Fixed('acd'), Fixed('bac')).search('q')) == 'abcd'
-    assert _docids(HybridSearcher(Fixed('acd'), Fixed('bac'), sparse_first=True).search('q')) == 'bacd'
+    assert (
+        _docids(HybridSearcher(Fixed('acd'), Fixed('bac'), sparse_first=True).search('q')) == 'bacd'
+    )
     assert _docids(HybridSearcher(Fixed('ab'), [Fixed('xy'), Fixed('a1')]).search('q')) == 'axby1'
 
 
 def test_a_depth_is_what_is_asked_and_fused():
-    dense, sparse = Fixed('abcd'), Fixed('dcba')
+    dense = Fixed('abcd')
+    sparse = Fixed('dcba')
     hybrid = HybridSearcher(dense, sparse, depth=2)
     assert _docids(hybrid.search('q', k=9)) == 'adbc'
     assert dense.asked == sparse.asked == 2
@@ -62,12 +71,29 @@ def test_a_depth_is_what_is_asked_and_fused():
     assert dense.asked == sparse.asked == 1200
 
 
-@given(*[st.lists(st.tuples(st.sampled_from('abcdef'), st.integers(-9, 9)), unique_by=lambda hit: hit[0])] * 2)
+@given(
+    *[
+        st.lists(
+            st.tuples(st.sampled_from('abcdef'), st.integers(-9, 9)), unique_by=lambda hit: hit[0]
+        )
+    ]
+    * 2
+)
 def test_one_formula_wherever_it_is_asked_for(dense, sparse):
-    """HybridSearcher, the searchers of the search command, and `fuse`, which the fusion command applies."""
-    first, second = Scored(dense), Scored(sparse)
-    runs = [{'0': Ranking([hit.docid for hit in own.hits], [hit.score for hit in own.hits])} for own in (first, second)]
-    for method, settings in (('interleave', {}), ('rrf', {'rrf_k': 7.0}), ('interpolation', {'alpha': 0.3})):
+    """HybridSearcher, the searchers of the search command, and `fuse`, which the fusion command
+    applies.
+    """
+    first = Scored(dense)
+    second = Scored(sparse)
+    runs = [
+        {'0': Ranking([hit.docid for hit in own.hits], [hit.score for hit in own.hits])}
+        for own in (first, second)
+    ]
+    for method, settings in (
+        ('interleave', {}),
+        ('rrf', {'rrf_k': 7.0}),
+        ('interpolation', {'alpha': 0.3}),
+    ):
         expected = fuse(runs, method, 4, **settings)['0']
         searched = HybridSearcher(first, second, method, **settings).search('q', k=4)
         assert searched == list(expected)
@@ -77,7 +103,9 @@ def test_one_formula_wherever_it_is_asked_for(dense, sparse):
 
 @pytest.fixture
 def theirs(monkeypatch):
-    """The HybridSearcher of the installed Pyserini, run from its file; what it imports would start a JVM."""
+    """The HybridSearcher of the installed Pyserini, run from its file; what it imports would
+    start a JVM.
+    """
     for name, kinds in (
         ('faiss', {'FaissSearcher': object, 'DenseSearchResult': Candidate}),
         ('lucene', {'LuceneSearcher': object}),
@@ -86,27 +114,39 @@ def theirs(monkeypatch):
         vars(module).update(kinds)
         monkeypatch.setitem(sys.modules, module.__name__, module)
     (folder,) = importlib.util.find_spec('pyserini').submodule_search_locations
-    return runpy.run_path(str(Path(folder) / 'search' / 'hybrid' / '_searcher.py'))['HybridSearcher']
+    return runpy.run_path(str(Path(folder) / 'search' / 'hybrid' / '_searcher.py'))[
+        'HybridSearcher'
+    ]
 
 
 @pytest.mark.jvm
 def test_pyserinis_formula_is_that_of_pyserinis_searcher(theirs):
     """On rankings with several different scores each: it divides by their range."""
-    first, second = Scored([('a', 3), ('b', 2.5), ('c', -1)]), Scored([('b', 13), ('d', 9.5), ('c', 9)])
+    first = Scored([('a', 3), ('b', 2.5), ('c', -1)])
+    second = Scored([('b', 13), ('d', 9.5), ('c', 9)])
     ours = HybridSearcher(first, second, PYSERINI, sparse_first=True)
     for settings in itertools.product((5,), (3, 9), (0.1, 1.7), (False, True), (False, True)):
         expected = theirs(first, second).search('q', *settings)
         hits = ours.search('q', *settings)
         assert [hit.docid for hit in hits] == [hit.docid for hit in expected]
-        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected], abs=1e-12)
+        assert [hit.score for hit in hits] == pytest.approx(
+            [hit.score for hit in expected], abs=1e-12
+        )
     assert ours.batch_search(['q'], ['7'])['7'] == ours.search('q', alpha=0.1)
 
 
 def test_pyserinis_formula_by_hand():
     """a 3 + .1, b 2 + .3, c 1 + .2, d 1 + .1: what a ranking lacks has its lowest score."""
     hits = HybridSearcher(Fixed('abc'), Fixed('bcd'), PYSERINI).search('q', 10, 10)
-    assert [(hit.docid, pytest.approx(hit.score)) for hit in hits] == [('a', 3.1), ('b', 2.3), ('c', 1.2), ('d', 1.1)]
-    one = HybridSearcher(Fixed('a'), Fixed(''), PYSERINI).search('q', normalization=True)  # Pyserini divides by zero
+    assert [(hit.docid, pytest.approx(hit.score)) for hit in hits] == [
+        ('a', 3.1),
+        ('b', 2.3),
+        ('c', 1.2),
+        ('d', 1.1),
+    ]
+    one = HybridSearcher(Fixed('a'), Fixed(''), PYSERINI).search(
+        'q', normalization=True
+    )  # Pyserini divides by zero
     assert [(hit.docid, hit.score) for hit in one] == [('a', pytest.approx(-0.05))]
     with pytest.raises(InputError, match='2 sparse searchers were given'):
         HybridSearcher(Fixed('a'), [Fixed('b'), Fixed('c')], PYSERINI)
@@ -115,10 +155,16 @@ def test_pyserinis_formula_by_hand():
 def test_batches_keep_the_order_of_qids_and_missing_queries():
     class Forgetful(Fixed):
         def batch_search(self, queries, qids, k=10, threads=1):
-            return {qid: hits for qid, hits in super().batch_search(queries, qids, k).items() if qid != '1'}
+            return {
+                qid: hits
+                for qid, hits in super().batch_search(queries, qids, k).items()
+                if qid != '1'
+            }
 
     found = HybridSearcher(Fixed('ab'), Forgetful('cd')).batch_search(['x', 'y'], ['2', '1'])
-    assert list(found) == ['2', '1'] and _docids(found['2']) == 'acbd' and _docids(found['1']) == 'ab'
+    assert (
+        list(found) == ['2', '1'] and _docids(found['2']) == 'acbd' and _docids(found['1']) == 'ab'
+    )
 
 
 def test_searchers_work_at_the_same_time():

@@ -18,7 +18,10 @@ from pyserini_repbert.ranking import Candidate, Ranking
 @pytest.fixture
 def bundle(tiny_checkpoint, corpus_file, tmp_path):
     encode_corpus(
-        open_corpus(corpus_file(9)), RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'b', store_text=True
+        open_corpus(corpus_file(9)),
+        RepBertDocumentEncoder(tiny_checkpoint()),
+        tmp_path / 'b',
+        store_text=True,
     )
     return tmp_path / 'b'
 
@@ -34,15 +37,23 @@ def test_ranks_in_each_input():
 
 def test_epics_reason_is_its_greatest_contributions(tiny_epic):
     folder = tiny_epic()
-    said = reason_of(open_reranker(folder), 'red cat', Candidate('d', 1.0, 'the cat sat on the red mat'))
-    parts = explain_text(EpicEncoder(folder), 'red cat', 'the cat sat on the red mat')['contributions']
-    said_parts = [f'{own["term"]} {own["contribution"]:.2f}' for own in parts[:5] if own['contribution'] > 0]
+    said = reason_of(
+        open_reranker(folder), 'red cat', Candidate('d', 1.0, 'the cat sat on the red mat')
+    )
+    parts = explain_text(EpicEncoder(folder), 'red cat', 'the cat sat on the red mat')[
+        'contributions'
+    ]
+    said_parts = [
+        f'{own["term"]} {own["contribution"]:.2f}' for own in parts[:5] if own['contribution'] > 0
+    ]
     assert said == ' + '.join(said_parts)
     assert 'cat ' in said
 
 
 def test_cedrs_reason_is_its_best_matches(tiny_cedr):
-    said = reason_of(open_reranker(tiny_cedr('knrm')), 'red cat', Candidate('d', 1.0, 'the cat sat'))
+    said = reason_of(
+        open_reranker(tiny_cedr('knrm')), 'red cat', Candidate('d', 1.0, 'the cat sat')
+    )
     words = [pair.partition('~')[0] for pair in said.split(', ')]
     assert sorted(words) == ['cat', 'red']
     values = [float(pair.rpartition(' ')[2]) for pair in said.split(', ')]
@@ -51,7 +62,9 @@ def test_cedrs_reason_is_its_best_matches(tiny_cedr):
 
 def test_tokenised_passages_are_shown_as_prose():
     hits = Ranking(['d'], [1.0], ["`` Time flies , '' he said ; \x07 ( listen ) ."])
-    assert shown_hits('q', hits).splitlines()[-1].strip() == '"Time flies," he said; \ufffd (listen).'
+    assert (
+        shown_hits('q', hits).splitlines()[-1].strip() == '"Time flies," he said; \ufffd (listen).'
+    )
 
 
 def test_the_command_explains(bundle, cross_encoder_folder, capsys):
@@ -83,7 +96,10 @@ def test_texts_that_were_cut_are_counted(tiny_checkpoint, corpus_file, tmp_path,
     assert ' cut to ' not in capsys.readouterr().out
     assert run(encode, f'{given} --max-length 1 --output {tmp_path / "c"}'.split()) == 0
     assert ', 9 cut to 1 wordpieces\n' in capsys.readouterr().out
-    flags = f'--index {tmp_path / "b"} --topics {tmp_path / "t.tsv"} --output {tmp_path / "run"} --quiet'
+    flags = (
+        f'--index {tmp_path / "b"} --topics {tmp_path / "t.tsv"} --output {tmp_path / "run"} '
+        f'--quiet'
+    )
     assert run(main, f'{flags} --max-length 1'.split()) == 0
     assert '2 topics, 1 cut to 1 wordpieces, ' in capsys.readouterr().out
 

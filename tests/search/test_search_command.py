@@ -18,8 +18,18 @@ from pyserini_repbert.search import RepBertSearcher
 @pytest.fixture
 def setting(tiny_checkpoint, corpus_file, tmp_path):
     """(index, checkpoint, topics) made by the commands."""
-    checkpoint, index, topics = tiny_checkpoint(), tmp_path / 'index', tmp_path / 'topics.tsv'
-    arguments = ['--corpus', str(corpus_file(30)), '--encoder', str(checkpoint), '--output', str(index), '--store-text']
+    checkpoint = tiny_checkpoint()
+    index = tmp_path / 'index'
+    topics = tmp_path / 'topics.tsv'
+    arguments = [
+        '--corpus',
+        str(corpus_file(30)),
+        '--encoder',
+        str(checkpoint),
+        '--output',
+        str(index),
+        '--store-text',
+    ]
     encode(arguments)
     topics.write_text('q2\tthe cat\nq1\ta dog ran\nq0\t\n')
     return index, checkpoint, topics
@@ -27,7 +37,16 @@ def setting(tiny_checkpoint, corpus_file, tmp_path):
 
 def _arguments(setting, output, *more):
     index, checkpoint, topics = setting
-    given = ['--index', str(index), '--encoder', str(checkpoint), '--topics', str(topics), '--output', str(output)]
+    given = [
+        '--index',
+        str(index),
+        '--encoder',
+        str(checkpoint),
+        '--topics',
+        str(topics),
+        '--output',
+        str(output),
+    ]
     return [*given, *more]
 
 
@@ -63,8 +82,11 @@ def test_export_gives_the_same_run(setting, tmp_path):
     index_command(['check', '--index', str(setting[0])])
     main(_arguments(setting, tmp_path / 'ours.txt'))
     main(_arguments((tmp_path / 'faiss', *setting[1:]), tmp_path / 'theirs.txt'))
-    ours, theirs = read_run(tmp_path / 'ours.txt'), read_run(tmp_path / 'theirs.txt')
-    assert {qid: ranked.docids for qid, ranked in ours.items()} == {qid: list.docids for qid, list in theirs.items()}
+    ours = read_run(tmp_path / 'ours.txt')
+    theirs = read_run(tmp_path / 'theirs.txt')
+    assert {qid: ranked.docids for qid, ranked in ours.items()} == {
+        qid: list.docids for qid, list in theirs.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -76,15 +98,23 @@ def test_export_gives_the_same_run(setting, tmp_path):
         ({'--device': 'cuda:77'}, 'cuda:77'),
         ({'--sparse': 'bm25'}, 'bm25@FOLDER'),
         ({'--fusion': 'rrf'}, 'two rankings'),
-        ({'--alpha': '0.3'}, "alpha is for 'interpolation', fusion here is by 'interleave' (--alpha)"),
+        (
+            {'--alpha': '0.3'},
+            "alpha is for 'interpolation', fusion here is by 'interleave' (--alpha)",
+        ),
         ({'--sparse': 'bm25@x', '--fusion': 'rrf', '--rrf-k': '-1'}, 'rrf_k is -1.0'),
-        ({'--topics': None, '--output': None, '--query': 'a \udcff b'}, "'a \\udcff b' is not valid UTF-8"),
+        (
+            {'--topics': None, '--output': None, '--query': 'a \udcff b'},
+            "'a \\udcff b' is not valid UTF-8",
+        ),
     ],
 )
 def test_wrong_input_is_one_line_and_leaves_nothing(setting, tmp_path, capsys, change, message):
     given = _arguments(setting, tmp_path / 'out' / 'run.txt')
     flags = dict(zip(given[::2], given[1::2], strict=True)) | change
-    status = command.run(main, [part for flag, value in flags.items() if value is not None for part in (flag, value)])
+    status = command.run(
+        main, [part for flag, value in flags.items() if value is not None for part in (flag, value)]
+    )
     captured = capsys.readouterr()
     assert status == 2 and captured.out == ''
     assert captured.err.startswith('error: ') and captured.err.count('\n') == 1
@@ -93,7 +123,9 @@ def test_wrong_input_is_one_line_and_leaves_nothing(setting, tmp_path, capsys, c
 
 
 class Other(Ranker):
-    """A sparse searcher: d0, d1, … d29 with the scores 30, 29, …, for every query; notes how many were asked for."""
+    """A sparse searcher: d0, d1, … d29 with the scores 30, 29, …, for every query; notes how
+    many were asked for.
+    """
 
     index = ''
 
@@ -121,18 +153,31 @@ def other(monkeypatch):
         ('--fusion rrf', 'rrf', {}, 1000),
         ('--fusion rrf --rrf-k 1 --depth 7', 'rrf', {'rrf_k': 1}, 7),
         ('--fusion interpolation --alpha 0.2 --depth 9', 'interpolation', {'alpha': 0.2}, 9),
-        ('--fusion interpolation --alpha 0.2 --sparse-first', 'interpolation', {'alpha': 0.2}, 1000),
+        (
+            '--fusion interpolation --alpha 0.2 --sparse-first',
+            'interpolation',
+            {'alpha': 0.2},
+            1000,
+        ),
     ],
 )
-def test_search_fuses_as_the_fusion_command_does(setting, other, tmp_path, flags, method, settings, asked):
-    output, expected = tmp_path / 'run.txt', tmp_path / 'expected.txt'
+def test_search_fuses_as_the_fusion_command_does(
+    setting, other, tmp_path, flags, method, settings, asked
+):
+    output = tmp_path / 'run.txt'
+    expected = tmp_path / 'expected.txt'
     given = ['--hits', '6', *flags.split(), '--tag', 't']
     main(_arguments(setting, output, '--sparse', 'any@where', *given))
     assert other.asked == {asked}
 
-    dense = RepBertSearcher(*setting[:2]).batch_search(['the cat', 'a dog ran', ''], ['q2', 'q1', 'q0'], asked)
+    dense = RepBertSearcher(*setting[:2]).batch_search(
+        ['the cat', 'a dog ran', ''], ['q2', 'q1', 'q0'], asked
+    )
     runs = [
-        {qid: Ranking([hit.docid for hit in own], [hit.score for hit in own]) for qid, own in found.items()}
+        {
+            qid: Ranking([hit.docid for hit in own], [hit.score for hit in own])
+            for qid, own in found.items()
+        }
         for found in (dense, other.batch_search(list(dense), list(dense), asked))
     ]
     fused = fuse(runs[::-1] if '--sparse-first' in given else runs, method, 6, **settings)
@@ -155,7 +200,17 @@ def test_the_length_of_queries_holds_for_the_encoder_that_the_index_names(settin
     runs = []
     for encoder in ([], ['--encoder', str(checkpoint)]):
         output = tmp_path / f'{len(runs)}.txt'
-        flags = ['--index', str(index), '--topics', str(topics), '--max-length', '5', '--tag', 't', *encoder]
+        flags = [
+            '--index',
+            str(index),
+            '--topics',
+            str(topics),
+            '--max-length',
+            '5',
+            '--tag',
+            't',
+            *encoder,
+        ]
         main([*flags, '--output', str(output), '--quiet'])
         runs.append(output.read_text())
     assert runs[0] == runs[1]
@@ -164,10 +219,19 @@ def test_the_length_of_queries_holds_for_the_encoder_that_the_index_names(settin
 def test_no_traceback_from_the_real_command(setting, tmp_path):
     (setting[0] / 'shard-00000' / 'docids.txt').write_text('d0\n')
     done = subprocess.run(
-        [sys.executable, '-m', 'pyserini_repbert.search', *_arguments(setting, tmp_path / 'run.txt')],
+        [
+            sys.executable,
+            '-m',
+            'pyserini_repbert.search',
+            *_arguments(setting, tmp_path / 'run.txt'),
+        ],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 2 and done.stdout == ''
-    assert done.stderr.startswith('error: ') and 'damaged' in done.stderr and done.stderr.count('\n') == 1
+    assert (
+        done.stderr.startswith('error: ')
+        and 'damaged' in done.stderr
+        and done.stderr.count('\n') == 1
+    )

@@ -1,4 +1,6 @@
-"""The way of a query through the floors: a lower floor calls a higher one only as `Ranker` and `Trace` declare."""
+"""The way of a query through the floors: a lower floor calls a higher one only as `Ranker` and
+`Trace` declare.
+"""
 
 import configparser
 import re
@@ -23,7 +25,11 @@ def floor_of():
     contracts = configparser.ConfigParser()
     contracts.read(PACKAGE.parent / '.importlinter')
     layers = contracts['importlinter:contract:floors']['layers'].split('\n')
-    floors = {name.strip(): number for number, row in enumerate(reversed(layers)) for name in re.split('[|:]', row)}
+    floors = {
+        name.strip(): number
+        for number, row in enumerate(reversed(layers))
+        for name in re.split('[|:]', row)
+    }
     floors['__init__'] = 0  # of the package: its attributes are imported when they are used
     return lambda file: floors[Path(file).relative_to(PACKAGE).parts[0].removesuffix('.py')]
 
@@ -35,7 +41,9 @@ def room_of(file):
 
 @pytest.fixture
 def way():
-    """way(function): the calls from one room to another while it runs, also through other packages."""
+    """way(function): the calls from one room to another while it runs, also through other
+    packages.
+    """
 
     def ours(frame):
         while frame is not None and not frame.f_code.co_filename.startswith(f'{PACKAGE}/'):
@@ -68,28 +76,47 @@ def way():
 def climbs(way, floor_of):
     """climbs(function): (caller, called) of the calls from a lower floor to a higher one."""
     return lambda function: [
-        (caller, called) for below, above, caller, called in way(function) if floor_of(above) > floor_of(below)
+        (caller, called)
+        for below, above, caller, called in way(function)
+        if floor_of(above) > floor_of(below)
     ]
 
 
 @pytest.fixture
 def index(corpus_file, tiny_checkpoint, tmp_path):
     encode_corpus(
-        open_corpus(corpus_file(9)), RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'b', store_text=True
+        open_corpus(corpus_file(9)),
+        RepBertDocumentEncoder(tiny_checkpoint()),
+        tmp_path / 'b',
+        store_text=True,
     )
     return str(tmp_path / 'b')
 
 
 def test_a_dense_query_takes_eight_rooms_and_four_climbs(way, climbs, index):
     asked = ['--index', index, '--query', 'red cat']
-    rooms = {room_of(file) for call in way(lambda: search.main(asked)) for file in call[:2]} - {'ground'}
+    rooms = {room_of(file) for call in way(lambda: search.main(asked)) for file in call[:2]} - {
+        'ground'
+    }
     assert rooms == {'commands', 'data', 'encode', 'index', 'models', 'names', 'pipeline', 'search'}
-    of_contract = [('rank', '_rank'), ('run_pipeline', 'begins'), ('rank', '_rank'), ('run_pipeline', 'advance')]
+    of_contract = [
+        ('rank', '_rank'),
+        ('run_pipeline', 'begins'),
+        ('rank', '_rank'),
+        ('run_pipeline', 'advance'),
+    ]
     assert climbs(lambda: search.main(asked)) == of_contract
 
 
 def test_only_declared_methods_climb(climbs, index, cross_encoder_folder):
-    asked = ['--index', index, '--query', 'red cat', '--rerank', f'{cross_encoder_folder("monobert")}@2']
+    asked = [
+        '--index',
+        index,
+        '--query',
+        'red cat',
+        '--rerank',
+        f'{cross_encoder_folder("monobert")}@2',
+    ]
     declared = {*vars(Ranker), *vars(Trace)}
     others = {
         (caller, called)

@@ -1,4 +1,6 @@
-"""A service over a tiny index, with tiny rerankers of all systems, behind a client in this process."""
+"""A service over a tiny index, with tiny rerankers of all systems, behind a client in this
+process.
+"""
 
 import time
 from contextlib import ExitStack
@@ -34,7 +36,10 @@ def bundle(tiny_checkpoint, corpus_file, tmp_path):
     """A dense bundle of 12 passages with their texts."""
     folder = tmp_path / 'bundle'
     encode_corpus(
-        open_corpus(corpus_file(12)), RepBertDocumentEncoder(tiny_checkpoint('encoder')), folder, store_text=True
+        open_corpus(corpus_file(12)),
+        RepBertDocumentEncoder(tiny_checkpoint('encoder')),
+        folder,
+        store_text=True,
     )
     return folder
 
@@ -62,8 +67,12 @@ def serving(index_settings, rerankers):
 
         def make(limits=None, **settings):
             indexes = {'tiny': index_settings}
-            own = ServeSettings(indexes=indexes, rerankers=[*rerankers], limits=limits or Limits(), **settings)
-            return ready(held.enter_context(TestClient(create_app(own), raise_server_exceptions=False)))
+            own = ServeSettings(
+                indexes=indexes, rerankers=[*rerankers], limits=limits or Limits(), **settings
+            )
+            return ready(
+                held.enter_context(TestClient(create_app(own), raise_server_exceptions=False))
+            )
 
         yield make
 

@@ -31,7 +31,7 @@ indexes:
 api_keys: [secret]
 rerankers: []
 limits: {hits: 50, search_seconds: 2}
-""",
+""",  # noqa: E501
     )
     file = read_settings(path)
     assert file.indexes == {
@@ -48,7 +48,11 @@ limits: {hits: 50, search_seconds: 2}
         'spread': IndexSettings(path=str(tmp_path / 'bundle'), ray='10.0.0.1:6379'),
     }
     assert file.api_keys == ['secret'] and file.rerankers == []
-    assert (file.limits.hits, file.limits.search_seconds, file.limits.rerank_depth) == (50, 2.0, 200)
+    assert (file.limits.hits, file.limits.search_seconds, file.limits.rerank_depth) == (
+        50,
+        2.0,
+        200,
+    )
     empty = read_settings(_written(tmp_path, ''))
     assert empty.indexes == {} and empty.rerankers is None
 
@@ -119,7 +123,9 @@ def test_a_dense_and_a_lucene_index_behind_one_name():
     given = ['--index', 'mine=dense+lucene', '--topics', 'topics.tsv', '--qrels', 'qrels.txt']
     assert _settings(make_parser().parse_args(given)).indexes == {
         'mine-lucene': IndexSettings(path='lucene'),
-        'mine': IndexSettings(path='dense', base_index='mine-lucene', topics='topics.tsv', qrels='qrels.txt'),
+        'mine': IndexSettings(
+            path='dense', base_index='mine-lucene', topics='topics.tsv', qrels='qrels.txt'
+        ),
     }
     assert command.run(main, ['--index', 'a', '--index', 'b', '--qrels', 'qrels.txt']) == 2
 

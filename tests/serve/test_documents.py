@@ -21,8 +21,14 @@ def test_words_of_the_query_are_marked():
 def test_stored_documents_as_pyserinis_server_gives_them():
     assert document(None) is None
     assert document('{"id": "1", "contents": "text"}') == 'text'
-    assert document('{"id": "1", "title": "t", "text": "long text"}', most=4) == {'title': 't', 'text': 'long'}
-    assert document('{"id": "1", "contents": "text"}', parse=False) == '{"id": "1", "contents": "text"}'
+    assert document('{"id": "1", "title": "t", "text": "long text"}', most=4) == {
+        'title': 't',
+        'text': 'long',
+    }
+    assert (
+        document('{"id": "1", "contents": "text"}', parse=False)
+        == '{"id": "1", "contents": "text"}'
+    )
     assert document('no JSON', most=2) == 'no'
     assert document('[1, 2]') == [1, 2]
     assert document('{"id": "1", "n": 3, "more": {"x": 1}}') == {'n': '3', 'more': {'x': 1}}
@@ -31,7 +37,10 @@ def test_stored_documents_as_pyserinis_server_gives_them():
 
 def test_a_long_passage_is_shown_as_far_as_it_is_read():
     parts = shown_parts('cat', 'cat ' * SHOWN_CHARACTERS)
-    assert parts[0] == {'text': 'cat', 'match': True} and parts[-1] == {'text': ' …', 'match': False}
+    assert parts[0] == {'text': 'cat', 'match': True} and parts[-1] == {
+        'text': ' …',
+        'match': False,
+    }
     assert sum(len(part['text']) for part in parts) <= SHOWN_CHARACTERS + 2
 
 

@@ -1,4 +1,6 @@
-"""Requests made from the OpenAPI document by schemathesis, valid and invalid: documented statuses and forms only."""
+"""Requests made from the OpenAPI document by schemathesis, valid and invalid: documented
+statuses and forms only.
+"""
 
 import zlib
 
@@ -29,12 +31,18 @@ CHECKS = [
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_every_operation(case, client):
     given = (case.path_parameters or {}).get('index')
-    if given is not None and zlib.crc32(str(given).encode('utf-8', 'replace')) % 4:  # the others are unknown indexes
+    if (
+        given is not None and zlib.crc32(str(given).encode('utf-8', 'replace')) % 4
+    ):  # the others are unknown indexes
         case.path_parameters['index'] = 'tiny'
     sent = case.as_transport_kwargs(base_url='http://testserver')
     body = {'json': sent['json']} if 'json' in sent else {'content': sent.get('data')}
-    headers = {key: value for key, value in sent['headers'].items() if key.lower() != 'transfer-encoding'}
-    answer = client.request(sent['method'], sent['url'], params=sent.get('params'), headers=headers, **body)
+    headers = {
+        key: value for key, value in sent['headers'].items() if key.lower() != 'transfer-encoding'
+    }
+    answer = client.request(
+        sent['method'], sent['url'], params=sent.get('params'), headers=headers, **body
+    )
     case.validate_response(answer, checks=CHECKS)
     if answer.status_code >= 400:
         assert list(answer.json()) == ['error']

@@ -1,4 +1,6 @@
-"""Every type of index that a settings file may name, opened and searched over HTTP; and what cannot be opened."""
+"""Every type of index that a settings file may name, opened and searched over HTTP; and what
+cannot be opened.
+"""
 
 import asyncio
 
@@ -33,7 +35,9 @@ SPARSE = ['bm25', 'bm25-tuned', 'bm25+rm3', 'ql', 'sdm']  # the catalog's that s
 
 @pytest.fixture
 def folder(tiny_checkpoint, tiny_epic, corpus_file, tmp_path):
-    """A bundle without texts, with an approximate index; Pyserini's layout of it; Lucene's of text and of impacts."""
+    """A bundle without texts, with an approximate index; Pyserini's layout of it; Lucene's of
+    text and of impacts.
+    """
     corpus = open_corpus(corpus_file(N))
     encode_corpus(corpus, RepBertDocumentEncoder(tiny_checkpoint('encoder')), tmp_path / 'bundle')
     build_ann(DenseBundle(tmp_path / 'bundle'), 'hnsw', 0.5, 10)
@@ -70,7 +74,10 @@ def test_all_of_them(folder):
             assert client.app.state.service.failure is None
         offered = {own['name']: own for own in client.get('/v1/indexes').json()['indexes']}
         assert list(offered) == ['dense', 'theirs', 'epic', 'text']
-        assert {name: (own['index_type'], own['systems'], own['passages']) for name, own in offered.items()} == {
+        assert {
+            name: (own['index_type'], own['systems'], own['passages'])
+            for name, own in offered.items()
+        } == {
             'dense': ('dense', ['dense', 'ann', *SPARSE], N),
             'theirs': ('faiss', ['dense', *SPARSE], N),
             'epic': ('impact', ['epic'], N),
@@ -86,24 +93,45 @@ def test_all_of_them(folder):
         assert set(hits('dense', system='ann')) <= {f'd{n}' for n in range(N)}
         assert hits('dense', system='bm25') == hits('text') and len(hits('epic')) == 5
         assert set(hits('dense', system='hybrid')) <= set(hits('dense')) | set(hits('text'))
-        weighted = hits('text', k1=0, b=0)  # BM25 with k1 = 0 does not count how often a word is there
-        spread = max(weighted.values()) - min(weighted.values())  # Anserini tells ties apart by a millionth
+        weighted = hits(
+            'text', k1=0, b=0
+        )  # BM25 with k1 = 0 does not count how often a word is there
+        spread = max(weighted.values()) - min(
+            weighted.values()
+        )  # Anserini tells ties apart by a millionth
         assert spread < 1e-4 < max(hits('text').values()) - min(hits('text').values())
-        assert client.get('/v1/dense/search', params={'query': TEXT, 'k1': 1, 'b': 1}).status_code == 400
+        assert (
+            client.get('/v1/dense/search', params={'query': TEXT, 'k1': 1, 'b': 1}).status_code
+            == 400
+        )
         raw = client.get('/v1/dense/doc/d3').json()['doc']  # the passage is the base index's
-        assert raw == client.get('/v1/epic/doc/d3').json()['doc'] == client.get('/v1/text/doc/d3').json()['doc']
+        assert (
+            raw
+            == client.get('/v1/epic/doc/d3').json()['doc']
+            == client.get('/v1/text/doc/d3').json()['doc']
+        )
 
     def changed(name, **values):
         return indexes[name].model_copy(update=values)
 
-    dense, text = indexes['dense'], indexes['text']
+    dense = indexes['dense']
+    text = indexes['text']
     for settings, says in (
         ({'dense': dense}, "its base_index 'text' has to be a Lucene index"),
-        ({'dense': changed('dense', base_index='epic'), 'epic': indexes['epic']}, 'has to be a Lucene index'),
-        ({'dense': changed('dense', base_index=None)}, 'name the Lucene index that does as its base_index'),
+        (
+            {'dense': changed('dense', base_index='epic'), 'epic': indexes['epic']},
+            'has to be a Lucene index',
+        ),
+        (
+            {'dense': changed('dense', base_index=None)},
+            'name the Lucene index that does as its base_index',
+        ),
         ({'text': changed('text', ray='auto')}, 'Ray searches dense bundles only'),
         ({name: changed('dense', ray='auto') for name in 'ab'}, "'a' and 'b' name a Ray cluster"),
-        ({'dense': changed('dense', ray='127.0.0.1:1'), 'text': text}, 'nothing answers at Ray address 127.0.0.1:1'),
+        (
+            {'dense': changed('dense', ray='127.0.0.1:1'), 'text': text},
+            'nothing answers at Ray address 127.0.0.1:1',
+        ),
         ({'text': changed('text', path=str(folder / 'nowhere'))}, 'neither a folder nor an index'),
     ):
         message = _failure(settings)

@@ -27,10 +27,16 @@ def process(index_settings, rerankers, tmp_path):
         port = free.getsockname()[1]
     index = ['--index', f'tiny={index_settings.place}', '--rerankers', *rerankers]
     command = [sys.executable, '-m', 'pyserini_repbert.serve', *index, '--port', str(port)]
-    command += ['--log-file', str(tmp_path / 'requests.jsonl')]  # a pipe that nobody reads would fill, and stop it
+    command += [
+        '--log-file',
+        str(tmp_path / 'requests.jsonl'),
+    ]  # a pipe that nobody reads would fill, and stop it
     environment = {**os.environ, 'PYTHONPATH': str(Path(__file__).parents[2])}
     said = tmp_path / 'stderr.txt'
-    with said.open('wb') as stderr, subprocess.Popen(command, stderr=stderr, env=environment) as started:
+    with (
+        said.open('wb') as stderr,
+        subprocess.Popen(command, stderr=stderr, env=environment) as started,
+    ):
         try:
             for _ in range(600):
                 with contextlib.suppress(OSError):
@@ -72,7 +78,10 @@ def test_what_no_client_library_sends(process):
     _, port = process
     host = b' HTTP/1.1\r\nHost: x\r\n\r\n'
     status, body = _sent(port, b'GET /v1/tiny/search?query=' + b'x' * 100_000 + host)
-    assert status == 400 and list(body) == ['error'] and 'at most 2,000' in body['error'], (status, body)
+    assert status == 400 and list(body) == ['error'] and 'at most 2,000' in body['error'], (
+        status,
+        body,
+    )
     assert _get(port, SEARCH)[0] == 200
     for raw in (
         b'GET /v1/tiny/search?query=' + b'x' * 300_000 + host,
@@ -89,7 +98,9 @@ def test_what_no_client_library_sends(process):
 
 def test_it_answers_what_it_took_and_ends(process):
     started, port = process
-    body = json.dumps({'queries': [{'text': f'cat {n}'} for n in range(10)], 'rerank': ['duobert@6']}).encode()
+    body = json.dumps(
+        {'queries': [{'text': f'cat {n}'} for n in range(10)], 'rerank': ['duobert@6']}
+    ).encode()
     raw = b'POST /v1/tiny/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
     raw += f'Content-Length: {len(body)}\r\n\r\n'.encode() + body
     with concurrent.futures.ThreadPoolExecutor(4) as pool:

@@ -1,4 +1,6 @@
-"""The MCP tools, by a client in this process and over stdio: Pyserini's names, and rerank and explain."""
+"""The MCP tools, by a client in this process and over stdio: Pyserini's names, and rerank and
+explain.
+"""
 
 import asyncio
 import os
@@ -16,8 +18,14 @@ from pyserini_repbert.serve.mcp import make_mcp
 from pyserini_repbert.serve.settings import ServeSettings
 
 PYSERINIS = {
-    'search', 'get_document', 'list_indexes', 'get_index', 'fuse_search_results', 'get_qrels', 'eval_hits'
-}  # fmt: skip
+    'search',
+    'get_document',
+    'list_indexes',
+    'get_index',
+    'fuse_search_results',
+    'get_qrels',
+    'eval_hits',
+}
 
 
 @pytest.fixture
@@ -66,7 +74,11 @@ def test_searching(call):
 def test_settings_of_a_search_are_given_one_by_one_or_as_a_pipeline(call):
     asked = {'query': 'cat sat', 'hits': 3}
     single, whole = call(
-        ('search', asked | {'rerank': ['monobert@3'], 'pipeline': {'rerank': ['epic@2'], 'system': ['dense']}}),
+        (
+            'search',
+            asked
+            | {'rerank': ['monobert@3'], 'pipeline': {'rerank': ['epic@2'], 'system': ['dense']}},
+        ),
         ('search', asked | {'pipeline': {'rerank': ['monobert@3']}}),
     )
     assert single['candidates'] == whole['candidates'] and single['rerank'] == ['monobert@3']
@@ -74,13 +86,28 @@ def test_settings_of_a_search_are_given_one_by_one_or_as_a_pipeline(call):
 
 def test_fusing_and_evaluating(call):
     fused, grades, ndcg, recall, rank = call(
-        ('fuse_search_results', {'results1': {'a': 2, 'b': 1}, 'results2': {'c': 9, 'a': 8}, 'hits': 2}),
+        (
+            'fuse_search_results',
+            {'results1': {'a': 2, 'b': 1}, 'results2': {'c': 9, 'a': 8}, 'hits': 2},
+        ),
         ('get_qrels', {'index_name': 'tiny', 'query_id': 'q1'}),
-        ('eval_hits', {'index_name': 'tiny', 'metric': 'ndcg', 'query_id': 'q1', 'hits': {'d1': 2, 'd9': 1}}),
-        ('eval_hits', {'index_name': 'tiny', 'metric': 'recall', 'query_id': 'q1', 'hits': {'d9': 1}}),
         (
             'eval_hits',
-            {'index_name': 'tiny', 'metric': 'recip_rank', 'query_id': 'q1', 'hits': {'d9': 2, 'd1': 1}, 'cutoff': 5},
+            {'index_name': 'tiny', 'metric': 'ndcg', 'query_id': 'q1', 'hits': {'d1': 2, 'd9': 1}},
+        ),
+        (
+            'eval_hits',
+            {'index_name': 'tiny', 'metric': 'recall', 'query_id': 'q1', 'hits': {'d9': 1}},
+        ),
+        (
+            'eval_hits',
+            {
+                'index_name': 'tiny',
+                'metric': 'recip_rank',
+                'query_id': 'q1',
+                'hits': {'d9': 2, 'd1': 1},
+                'cutoff': 5,
+            },
         ),
     )
     assert fused == {'a': 1.0, 'c': 0.5}
@@ -105,7 +132,14 @@ def test_reranking_and_explaining(call):
 @pytest.mark.slow
 def test_over_stdio(index_settings, tmp_path):
     root = Path(__file__).parents[2]
-    arguments = ['-m', 'pyserini_repbert.serve', '--index', f'tiny={index_settings.place}', '--rerankers', '--mcp']
+    arguments = [
+        '-m',
+        'pyserini_repbert.serve',
+        '--index',
+        f'tiny={index_settings.place}',
+        '--rerankers',
+        '--mcp',
+    ]
     environment = {**os.environ, 'PYTHONPATH': str(root)}
 
     async def work():
@@ -121,8 +155,16 @@ def test_over_http(serving_with_mcp):
         'jsonrpc': '2.0',
         'id': 1,
         'method': 'initialize',
-        'params': {'protocolVersion': '2025-06-18', 'capabilities': {}, 'clientInfo': {'name': 't', 'version': '1'}},
+        'params': {
+            'protocolVersion': '2025-06-18',
+            'capabilities': {},
+            'clientInfo': {'name': 't', 'version': '1'},
+        },
     }
     accepted = {'accept': 'application/json, text/event-stream'}
     answer = serving_with_mcp.post('/mcp', json=message, headers=accepted)
-    assert answer.status_code == 200 and '"serverInfo"' in answer.text and 'pyserini_repbert' in answer.text
+    assert (
+        answer.status_code == 200
+        and '"serverInfo"' in answer.text
+        and 'pyserini_repbert' in answer.text
+    )

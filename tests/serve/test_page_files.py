@@ -9,7 +9,12 @@ PAGE = Path(pyserini_repbert.serve.__file__).parent / 'page'
 
 
 def test_the_files(client):
-    kinds = {'.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.html': 'text/html'}
+    kinds = {
+        '.js': 'text/javascript',
+        '.css': 'text/css',
+        '.svg': 'image/svg+xml',
+        '.html': 'text/html',
+    }
     files = [path for path in PAGE.rglob('*') if path.is_file()]
     assert len(files) > 20
     for path in files:
@@ -27,15 +32,19 @@ def test_the_files(client):
 def test_the_policy(client):
     policy = client.get('/').headers['content-security-policy']
     assert 'unsafe' not in policy and '*' not in policy
-    assert {"default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'"} <= set(policy.split('; '))
+    assert {"default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'"} <= set(
+        policy.split('; ')
+    )
 
 
 def test_nothing_comes_from_elsewhere_or_goes_around_the_policy():
     for path in PAGE.rglob('*.*'):
         text = path.read_text(encoding='utf-8')
-        assert set(re.findall(r'https?://[\w.]+', text)) <= {'http://www.w3.org'}, path  # SVG's namespace
-        assert not re.search(r'innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function', text), (
+        assert set(re.findall(r'https?://[\w.]+', text)) <= {'http://www.w3.org'}, (
             path
-        )
+        )  # SVG's namespace
+        assert not re.search(
+            r'innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function', text
+        ), path
     html = (PAGE / 'index.html').read_text(encoding='utf-8')
     assert not re.search(r'\son\w+=|\sstyle=|<style|<script>', html)

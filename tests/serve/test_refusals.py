@@ -57,7 +57,9 @@ def test_bad_addresses(client):
     """One service answers all of them."""
     answers = [(client.get(address), status, says) for address, status, says in BAD_ADDRESSES]
     assert [
-        (str(own.url)[:100], own.status_code, own.text[:300]) for own, *true in answers if not _right(own, *true)
+        (str(own.url)[:100], own.status_code, own.text[:300])
+        for own, *true in answers
+        if not _right(own, *true)
     ] == []
     assert client.get(SEARCH).status_code == 200
 
@@ -69,12 +71,42 @@ BAD_BODIES = [
     ('/v1/tiny/batch', b'{}', 'application/json', 422, 'queries'),
     ('/v1/tiny/batch', b'query=cat', 'application/x-www-form-urlencoded', 422, 'Content-Type'),
     ('/v1/tiny/batch', b'{"queries": [{"text": "\\ud800"}]}', 'application/json', 400, 'surrogate'),
-    ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "hits": 1e400}', 'application/json', 422, 'hits'),
-    ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "alpha": NaN}', 'application/json', 422, 'alpha'),
-    ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}], "hits": 5000}', 'application/json', 400, 'at most 1000'),
+    (
+        '/v1/tiny/batch',
+        b'{"queries": [{"text": "cat"}], "hits": 1e400}',
+        'application/json',
+        422,
+        'hits',
+    ),
+    (
+        '/v1/tiny/batch',
+        b'{"queries": [{"text": "cat"}], "alpha": NaN}',
+        'application/json',
+        422,
+        'alpha',
+    ),
+    (
+        '/v1/tiny/batch',
+        b'{"queries": [{"text": "cat"}], "hits": 5000}',
+        'application/json',
+        400,
+        'at most 1000',
+    ),
     ('/v1/tiny/compare', b'{"query": "cat", "a": {"systm": []}}', 'application/json', 422, 'systm'),
-    ('/v1/tiny/batch', b'{"hits": 1, "hits": 1}', 'Application/Json; q=1', 400, "the body: the key 'hits' is there"),
-    ('/v1/tiny/compare', b'{"query": "a", "b": {"k1": 1, "k1": 1}}', 'application/a+json', 400, "'k1' is there twice"),
+    (
+        '/v1/tiny/batch',
+        b'{"hits": 1, "hits": 1}',
+        'Application/Json; q=1',
+        400,
+        "the body: the key 'hits' is there",
+    ),
+    (
+        '/v1/tiny/compare',
+        b'{"query": "a", "b": {"k1": 1, "k1": 1}}',
+        'application/a+json',
+        400,
+        "'k1' is there twice",
+    ),
     ('/v1/tiny/batch', b'{"hits": 1, "hits": 2}', 'text/json', 422, 'Input should be a valid'),
     ('/v1/tiny/batch', b'', 'application/json', 422, 'the body: Field required'),
     ('/v1/tiny/search', b'', 'application/json', 405, 'POST'),
@@ -87,7 +119,11 @@ def test_bad_bodies(client):
         (client.post(address, content=content, headers={'content-type': kind}), *true)
         for address, content, kind, *true in BAD_BODIES
     ]
-    assert [(str(own.url), own.status_code, own.text[:300]) for own, *true in answers if not _right(own, *true)] == []
+    assert [
+        (str(own.url), own.status_code, own.text[:300])
+        for own, *true in answers
+        if not _right(own, *true)
+    ] == []
     assert client.get(SEARCH).status_code == 200
 
 
@@ -103,7 +139,9 @@ def test_too_many_queries_and_too_long_bodies(serving):
         for _ in range(50):
             yield b'x' * 50
 
-    answer = client.post('/v1/tiny/batch', content=chunks(), headers={'content-type': 'application/json'})
+    answer = client.post(
+        '/v1/tiny/batch', content=chunks(), headers={'content-type': 'application/json'}
+    )
     assert answer.status_code == 413 and 'too long' in answer.json()['error']
 
 
@@ -111,7 +149,9 @@ def test_a_low_limit_of_hits_refuses_nobody_who_did_not_ask(serving):
     client = serving(limits=Limits(hits=3))
     assert client.get(SEARCH).status_code == 200
     assert client.post('/v1/tiny/batch', json={'queries': [{'text': 'cat'}]}).status_code == 200
-    assert client.post('/v1/tiny/compare', json={'query': 'cat', 'a': {}, 'b': {}}).status_code == 200
+    assert (
+        client.post('/v1/tiny/compare', json={'query': 'cat', 'a': {}, 'b': {}}).status_code == 200
+    )
 
 
 def test_beyond_the_queue_the_answer_is_429(serving):
@@ -151,7 +191,12 @@ def test_keys(serving, tmp_path):
         ServeSettings.of(api_keys=read_keys(keys))
     keys.write_text('first-key\n# two of them\n\nsecond-key\n', encoding='utf-8-sig')
     client = serving(api_keys=[*read_keys(keys)])
-    for headers in ({}, {'x-api-key': 'wrong'}, {'authorization': 'Bearer first-kez'}, {'authorization': 'first-key'}):
+    for headers in (
+        {},
+        {'x-api-key': 'wrong'},
+        {'authorization': 'Bearer first-kez'},
+        {'authorization': 'first-key'},
+    ):
         answer = client.get(SEARCH, headers=headers)
         assert answer.status_code == 401 and list(answer.json()) == ['error'], headers
     for headers in ({'x-api-key': 'first-key'}, {'authorization': 'Bearer second-key'}):
@@ -162,7 +207,9 @@ def test_keys(serving, tmp_path):
 
 
 def test_until_the_indexes_are_open_the_service_is_not_ready(index_settings):
-    client = TestClient(create_app(ServeSettings(indexes={'tiny': index_settings})))  # never started
+    client = TestClient(
+        create_app(ServeSettings(indexes={'tiny': index_settings}))
+    )  # never started
     for address in ('/readyz', SEARCH, '/v1/indexes', '/v1/tiny'):
         answer = client.get(address)
         assert answer.status_code == 503 and 'being opened' in answer.json()['error'], address
@@ -189,9 +236,17 @@ def test_the_log_has_no_query_unless_asked(serving, caplog):
         client = serving(log_queries=log_queries)
         caplog.clear()
         client.get('/v1/tiny/search?query=sunny', headers={'x-api-key': 'a-key'})
-        (entry,) = [json.loads(record.message) for record in caplog.records if record.name.endswith('requests')]
+        (entry,) = [
+            json.loads(record.message)
+            for record in caplog.records
+            if record.name.endswith('requests')
+        ]
         assert (entry['path'], entry['status'], entry['method']) == ('/v1/tiny/search', 200, 'GET')
-        assert entry['latency_ms'] > 0 and 'a-key' not in json.dumps(entry) and len(entry['key_id']) == 12
+        assert (
+            entry['latency_ms'] > 0
+            and 'a-key' not in json.dumps(entry)
+            and len(entry['key_id']) == 12
+        )
         assert ('sunny' in json.dumps(entry)) == log_queries
 
 
@@ -200,7 +255,13 @@ def test_metrics_count(client):
     client.get(f'{SEARCH}&rerank=monobert@3')
     client.get('/v1/tinny/search?query=cat')
     text = client.get('/metrics').text
-    assert 'pyserini_repbert_requests_total{method="GET",route="/v1/{index}/search",status="200"} 2.0' in text
-    assert 'pyserini_repbert_requests_total{method="GET",route="/v1/{index}/search",status="404"} 1.0' in text
+    assert (
+        'pyserini_repbert_requests_total{method="GET",route="/v1/{index}/search",status="200"} 2.0'
+        in text
+    )
+    assert (
+        'pyserini_repbert_requests_total{method="GET",route="/v1/{index}/search",status="404"} 1.0'
+        in text
+    )
     assert 'pyserini_repbert_inferences_total{step="monobert"} 3.0' in text
     assert 'pyserini_repbert_waiting{lane="rerank"} 0.0' in text

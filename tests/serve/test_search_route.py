@@ -1,4 +1,6 @@
-"""/v1/{index}/search, /doc, /batch and /compare: the shape of Pyserini's server, and what is added."""
+"""/v1/{index}/search, /doc, /batch and /compare: the shape of Pyserini's server, and what is
+added.
+"""
 
 from pathlib import Path
 
@@ -31,16 +33,26 @@ def test_documents(client, corpus_file):
     assert whole['docid'] == 'd3' and whole['api'] == 'v1' and whole['index'] == 'tiny'
     raw = client.get('/v1/tiny/doc/d3', params={'parse': 'false'}).json()['doc']
     assert raw == f'{{"id": "d3", "contents": "{whole["doc"]}"}}'
-    assert client.get('/v1/tiny/doc/d3', params={'max_doc_length': 4}).json()['doc'] == whole['doc'][:4]
+    assert (
+        client.get('/v1/tiny/doc/d3', params={'max_doc_length': 4}).json()['doc']
+        == whole['doc'][:4]
+    )
     asked = {'display': 'true', 'query': whole['doc'].split()[0]}
     shown = client.get('/v1/tiny/doc/d3', params=asked).json()['display']
-    assert ''.join(part['text'] for part in shown) == whole['doc'] and any(part['match'] for part in shown)
+    assert ''.join(part['text'] for part in shown) == whole['doc'] and any(
+        part['match'] for part in shown
+    )
     refused = client.get('/v1/tiny/doc/d3', params={'max_doc_length': 4, 'parse': 'false'})
     assert refused.status_code == 400 and 'parse=true' in refused.json()['error']
 
 
 def test_stages_and_provenance(client, bundle, rerankers):
-    asked = {'query': QUERY, 'hits': 5, 'rerank': ['monobert@4', 'duobert@2:binary'], 'provenance': 'true'}
+    asked = {
+        'query': QUERY,
+        'hits': 5,
+        'rerank': ['monobert@4', 'duobert@2:binary'],
+        'provenance': 'true',
+    }
     found = client.get('/v1/tiny/search', params=asked).json()
     assert found['rankings'] == ['dense', 'monobert@4', 'duobert@2:method=binary']
     assert [(step['step'], step['inferences']) for step in found['steps']] == [
@@ -51,27 +63,42 @@ def test_stages_and_provenance(client, bundle, rerankers):
     searcher = RepBertSearcher(bundle)
     dense = searcher.search(QUERY, 5)
     texts = searcher.texts([hit.docid for hit in dense])
-    with_text = [type(hit)(hit.docid, hit.score, text) for hit, text in zip(dense, texts, strict=True)]
+    with_text = [
+        type(hit)(hit.docid, hit.score, text) for hit, text in zip(dense, texts, strict=True)
+    ]
     mono = MonoBertReranker(rerankers[0]).rerank(QUERY, with_text[:4])
-    got = {hit['docid']: {own['ranking']: own for own in hit['provenance']} for hit in found['candidates']}
-    for docids, name in (([hit.docid for hit in dense], 'dense'), ([hit.docid for hit in mono], 'monobert@4')):
+    got = {
+        hit['docid']: {own['ranking']: own for own in hit['provenance']}
+        for hit in found['candidates']
+    }
+    for docids, name in (
+        ([hit.docid for hit in dense], 'dense'),
+        ([hit.docid for hit in mono], 'monobert@4'),
+    ):
         assert [(got[docid][name]['rank'],) for docid in docids] == provenance([docids], docids)
     assert got[mono[0].docid]['monobert@4']['score'] == pytest.approx(mono[0].score, abs=1e-5)
     outside = next(docid for docid in got if docid not in {hit.docid for hit in mono[:2]})
     assert got[outside]['duobert@2:method=binary'] == {
-        'ranking': 'duobert@2:method=binary', 'rank': None, 'score': None, 'below': None
-    }  # fmt: skip
+        'ranking': 'duobert@2:method=binary',
+        'rank': None,
+        'score': None,
+        'below': None,
+    }
     assert found['judged']['qid'] == 'q1' and found['judged']['relevant'] == {'d1': 1}
     assert {hit['docid']: hit['grade'] for hit in found['candidates']}.items() <= {
-        **dict.fromkeys((f'd{number}' for number in range(12)), None), 'd1': 1, 'd2': 0
-    }.items()  # fmt: skip
+        **dict.fromkeys((f'd{number}' for number in range(12)), None),
+        'd1': 1,
+        'd2': 0,
+    }.items()
 
 
 def test_another_aggregation_takes_no_inference(client):
     asked = {'query': QUERY, 'rerank': 'duobert@4'}
     assert client.get('/v1/tiny/search', params=asked).json()['steps'][-1]['inferences'] == 12
     for method in ('binary', 'min', 'max', 'sample=2'):
-        again = client.get('/v1/tiny/search', params=asked | {'rerank': f'duobert@4:{method}'}).json()
+        again = client.get(
+            '/v1/tiny/search', params=asked | {'rerank': f'duobert@4:{method}'}
+        ).json()
         assert again['steps'][-1]['inferences'] == 0, method
 
 
@@ -88,7 +115,9 @@ def test_a_batch_answers_as_single_searches_do(client):
     assert [result['qid'] for result in found['results']] == ['a', '1', '2']
     for query, result in zip(queries, found['results'], strict=True):
         alone = client.get('/v1/tiny/search', params={'query': query['text'], 'hits': 4}).json()
-        assert [hit['docid'] for hit in result['candidates']] == [hit['docid'] for hit in alone['candidates']]
+        assert [hit['docid'] for hit in result['candidates']] == [
+            hit['docid'] for hit in alone['candidates']
+        ]
         for one, other in zip(result['candidates'], alone['candidates'], strict=True):
             assert one['score'] == pytest.approx(other['score'], abs=1e-5)
 
@@ -104,7 +133,9 @@ def test_a_comparison(client):
     ]
     assert found['judged']['qid'] == 'q1'
     measures = found['judged']['measures']
-    assert measures['b']['MRR@10'] == pytest.approx(1 / (docids['b'].index('d1') + 1) if 'd1' in docids['b'] else 0)
+    assert measures['b']['MRR@10'] == pytest.approx(
+        1 / (docids['b'].index('d1') + 1) if 'd1' in docids['b'] else 0
+    )
     assert set(measures['a']) == {'nDCG@10', 'MRR@10', 'R@100'}
 
 
@@ -130,11 +161,17 @@ def test_measures_of_a_judged_topic_do_not_depend_on_the_hits_shown(index_settin
     Path(index_settings.qrels).write_text(DEPTH_QRELS, encoding='utf-8')
     client = serving()
     for hits in (1, 12):
-        found = client.get('/v1/tiny/search', params={'query': QUERY, 'hits': hits, 'provenance': 'true'}).json()
+        found = client.get(
+            '/v1/tiny/search', params={'query': QUERY, 'hits': hits, 'provenance': 'true'}
+        ).json()
         assert len(found['candidates']) == hits
         assert found['judged']['measures'] == {'nDCG@10': 1.0, 'MRR@10': 1.0, 'R@100': 1.0}
     both = client.post('/v1/tiny/compare', json={'query': QUERY, 'hits': 1}).json()
-    assert both['judged']['measures']['a'] == both['judged']['measures']['b'] == found['judged']['measures']
+    assert (
+        both['judged']['measures']['a']
+        == both['judged']['measures']['b']
+        == found['judged']['measures']
+    )
 
 
 def test_provenance_has_ranks_below_the_hits_shown(client):
@@ -145,8 +182,12 @@ def test_provenance_has_ranks_below_the_hits_shown(client):
     for hit in shown['candidates']:
         assert hit['provenance'][0]['rank'] == ranks[hit['docid']]
     sides = {'a': {}, 'b': {'rerank': ['monobert@12']}}
-    moves = client.post('/v1/tiny/compare', json={'query': QUERY, 'hits': 2, **sides}).json()['moves']
-    assert {move['docid']: move['a'] for move in moves} == {move['docid']: ranks[move['docid']] for move in moves}
+    moves = client.post('/v1/tiny/compare', json={'query': QUERY, 'hits': 2, **sides}).json()[
+        'moves'
+    ]
+    assert {move['docid']: move['a'] for move in moves} == {
+        move['docid']: ranks[move['docid']] for move in moves
+    }
 
 
 def test_a_rank_below_the_depth_is_told_apart_from_an_absent_hit(client, monkeypatch):
@@ -154,23 +195,43 @@ def test_a_rank_below_the_depth_is_told_apart_from_an_absent_hit(client, monkeyp
     sides = {'a': {}, 'b': {'rerank': ['monobert@12']}}
     found = client.post('/v1/tiny/compare', json={'query': QUERY, 'hits': 3, **sides}).json()
     assert found['depths'] == {'a': 3, 'b': None}  # b has ranked all 12 passages
-    assert any(move['a'] is None for move in found['moves']) and all(move['b'] for move in found['moves'])
+    assert any(move['a'] is None for move in found['moves']) and all(
+        move['b'] for move in found['moves']
+    )
     asked = {'query': QUERY, 'hits': 3, 'rerank': 'monobert@2', 'provenance': 'true'}
     (last,) = client.get('/v1/tiny/search', params=asked).json()['candidates'][2:]
-    assert last['provenance'][1] == {'ranking': 'monobert@2', 'rank': None, 'score': None, 'below': None}  # not read
+    assert last['provenance'][1] == {
+        'ranking': 'monobert@2',
+        'rank': None,
+        'score': None,
+        'below': None,
+    }  # not read
 
 
 def test_interpolation_of_normalized_rankings(client, monkeypatch):
-    """A client says how rankings are fused, in an address, a body, and with a weight for each of them."""
+    """A client says how rankings are fused, in an address, a body, and with a weight for each of
+    them.
+    """
     opened = ServedIndex.ranker
     monkeypatch.setattr(ServedIndex, 'chosen', lambda self, names: tuple(names) or ('dense',))
-    monkeypatch.setattr(ServedIndex, 'ranker', lambda self, name, k1, b: opened(self, 'dense').with_settings(name=name))
+    monkeypatch.setattr(
+        ServedIndex,
+        'ranker',
+        lambda self, name, k1, b: opened(self, 'dense').with_settings(name=name),
+    )
     side = {'system': ['one', 'two'], 'fusion': 'interpolation', 'normalize': 'minmax'}
     asked = side | {'query': QUERY, 'hits': 12}
     for settings in ({}, {'weights': [0.25, 0.75]}):
         found = client.get('/v1/tiny/search', params=asked | settings).json()['candidates']
         assert [hit['score'] for hit in (found[0], found[-1])] == [1.0, 0.0]
-    both = client.post('/v1/tiny/compare', json={'query': QUERY, 'hits': 12, 'a': side, 'b': {}}).json()
+    both = client.post(
+        '/v1/tiny/compare', json={'query': QUERY, 'hits': 12, 'a': side, 'b': {}}
+    ).json()
     assert both['a']['candidates'][0]['score'] == 1.0
-    for wrong in ({'weights': [1]}, {'weights': [1, 2], 'alpha': 0.5}, {'fusion': 'rrf'}, {'weights': ['nan', 1]}):
+    for wrong in (
+        {'weights': [1]},
+        {'weights': [1, 2], 'alpha': 0.5},
+        {'fusion': 'rrf'},
+        {'weights': ['nan', 1]},
+    ):
         assert client.get('/v1/tiny/search', params=asked | wrong).status_code == 400, wrong

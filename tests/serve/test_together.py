@@ -32,7 +32,8 @@ def _running(queue):
 @contextmanager
 def _busy(queue, threads):
     """The queue's thread is busy until the end of the context."""
-    free, begun = threading.Event(), threading.Event()
+    free = threading.Event()
+    begun = threading.Event()
     first = threads.submit(queue.call, lambda: begun.set() or free.wait(30))
     assert begun.wait(30)
     yield first
@@ -56,19 +57,24 @@ class _Lengths(Ranker):
     def _rank(self, topics, run, k, trace):
         self.asked.append((len(topics), k))
         return {
-            topic.qid: Ranking([f'd{len(topic.text) // len(topic.text) * n}' for n in range(k)], [0.0] * k)
+            topic.qid: Ranking(
+                [f'd{len(topic.text) // len(topic.text) * n}' for n in range(k)], [0.0] * k
+            )
             for topic in topics
         }
 
 
 def test_requests_that_wait_are_searched_together_and_each_gets_its_own_hits():
     sizes: list[int] = []
-    queue, ranker = Queue('test', 100, 8, on_batch=lambda _, size: sizes.append(size)), _Lengths()
+    queue = Queue('test', 100, 8, on_batch=lambda _, size: sizes.append(size))
+    ranker = _Lengths()
     together = Together(ranker, queue, 'lengths')
     with _running(queue) as threads, _busy(queue, threads):
         asked = [threads.submit(together.search, 'x' * (n + 1), n + 1) for n in range(10)]
         _until_waiting(queue, 10)
-    assert [[hit.docid for hit in own.result()] for own in asked] == [[f'd{n}' for n in range(k)] for k in range(1, 11)]
+    assert [[hit.docid for hit in own.result()] for own in asked] == [
+        [f'd{n}' for n in range(k)] for k in range(1, 11)
+    ]
     assert sizes == [1, 8, 2] and [n for n, _ in ranker.asked] == [8, 2]
 
 
@@ -83,7 +89,8 @@ def test_an_error_is_its_own_requests():
 
 def test_a_job_that_comes_alone_does_not_wait():
     queue = Queue('test', 100, together=8, window=5.0)
-    together, start = Together(_Lengths(), queue, 'lengths'), time.monotonic()
+    together = Together(_Lengths(), queue, 'lengths')
+    start = time.monotonic()
     with _running(queue):
         for _ in range(3):
             together.rank([Query('a', 'x')], None, 1)
@@ -91,7 +98,9 @@ def test_a_job_that_comes_alone_does_not_wait():
 
 
 def test_a_reranking_job_leaves_no_thread_behind():
-    """A thread that has computed keeps threads of OpenMP, which make those of the dense queue wait slowly."""
+    """A thread that has computed keeps threads of OpenMP, which make those of the dense queue
+    wait slowly.
+    """
     queue = Queue('rerank', 10)
     with _running(queue):
         thread = queue.call(threading.current_thread)
@@ -111,7 +120,9 @@ def test_beyond_the_queue_jobs_are_refused_and_the_others_answered():
 
 
 def test_a_request_that_nobody_waits_for_leaves_its_place():
-    queue, trace, answered = Queue('test', 2), RequestTrace(), []
+    queue = Queue('test', 2)
+    trace = RequestTrace()
+    answered = []
     with _running(queue) as threads:
         with _busy(queue, threads):
             gone = threads.submit(queue.call, lambda: answered.append('gone'), trace)
@@ -123,7 +134,8 @@ def test_a_request_that_nobody_waits_for_leaves_its_place():
 
 
 def test_a_queue_that_stops_finishes_what_waits():
-    queue, answered = Queue('test', 10), []
+    queue = Queue('test', 10)
+    answered = []
     queue.start()
     with ThreadPoolExecutor(8) as threads:
         with _busy(queue, threads):
@@ -148,7 +160,9 @@ def test_a_job_that_would_wait_longer_than_it_is_given_is_refused_at_once():
 
 
 def test_it_is_tcps_so_that_answers_leave_at_once():
-    """asyncio leaves Nagle's algorithm on for a socket whose protocol is not named: 40 ms an answer."""
+    """asyncio leaves Nagle's algorithm on for a socket whose protocol is not named: 40 ms an
+    answer.
+    """
     with listening('127.0.0.1', 0)[0] as listener:
         assert listener.proto == socket.IPPROTO_TCP
 
@@ -177,7 +191,10 @@ RERANKED = '/v1/tiny/search?query=cat&rerank=duobert@12'
 ABANDONED = [
     (RERANKED, b''),
     ('/v1/tiny/explain?query=cat&model=duobert&docid=d0&docid=d1', b''),
-    ('/v1/tiny/batch', b'{"queries": [{"text": "cat"}, {"text": "old dog"}], "rerank": ["duobert@6"]}'),
+    (
+        '/v1/tiny/batch',
+        b'{"queries": [{"text": "cat"}, {"text": "old dog"}], "rerank": ["duobert@6"]}',
+    ),
     ('/v1/tiny/compare', b'{"query": "cat", "a": {"rerank": ["monobert@6"]}}'),
 ]
 
@@ -215,7 +232,8 @@ async def _gone(app, target, body):
 @pytest.fixture
 def busy(client):
     """A client of a service whose queue that reranks is busy until the test ends."""
-    free, begun = threading.Event(), threading.Event()
+    free = threading.Event()
+    begun = threading.Event()
     rerank = client.app.state.service.queues['rerank']
     thread = threading.Thread(target=rerank.call, args=(lambda: begun.set() or free.wait(60),))
     thread.start()
@@ -242,7 +260,9 @@ def test_work_of_clients_that_have_gone_is_given_up(busy, caplog):
         caplog.clear()
         assert busy.portal.call(_gone, busy.app, target, body) == [], target
         logged = [record for record in caplog.records if not record.name.startswith('httpx')]
-        assert [record.levelname for record in logged] == ['INFO'], caplog.text  # no traceback: it is no fault
+        assert [record.levelname for record in logged] == ['INFO'], (
+            caplog.text
+        )  # no traceback: it is no fault
         assert json.loads(logged[0].message)['status'] == 499
         assert _emptied(service.queues['rerank']), target
     assert busy.get('/v1/tiny/search?query=cat').status_code == 200

@@ -20,7 +20,8 @@ def cedr(weights, base, output):
 
 @pytest.fixture
 def published(tmp_path, tiny_cedr, tiny_checkpoint):
-    """make(architecture, **settings) -> the model's folder, its weights.p, and the folder of the BERT it began with.
+    """make(architecture, **settings) -> the model's folder, its weights.p, and the folder of the
+    BERT it began with.
 
     Queries have 20 places, as in all published models; frozen is what the file leaves out.
     """
@@ -30,11 +31,19 @@ def published(tmp_path, tiny_cedr, tiny_checkpoint):
         folder = tiny_cedr(architecture, seed=1, max_query_length=20, **settings)
         state = load_file(folder / 'model.safetensors')
         body = load_file(base / 'model.safetensors')
-        saved = OrderedDict((name, value) for name, value in state.items() if not name.startswith(tuple(frozen)))
-        saved |= {'bert.pooler.dense.weight': torch.zeros(16, 16), 'bert.pooler.dense.bias': torch.zeros(16)}
+        saved = OrderedDict(
+            (name, value) for name, value in state.items() if not name.startswith(tuple(frozen))
+        )
+        saved |= {
+            'bert.pooler.dense.weight': torch.zeros(16, 16),
+            'bert.pooler.dense.bias': torch.zeros(16),
+        }
         if architecture in ('knrm', 'drmm'):
             saved |= {f'bert_ranker.{name}': value for name, value in body.items()}
-            saved |= {'bert_ranker.cls.weight': torch.zeros(1, 16), 'bert_ranker.cls.bias': torch.zeros(1)}
+            saved |= {
+                'bert_ranker.cls.weight': torch.zeros(1, 16),
+                'bert_ranker.cls.bias': torch.zeros(1),
+            }
         path = tmp_path / 'weights.p'
         torch.save(saved, path)
         return folder, path, base
@@ -52,7 +61,9 @@ def published(tmp_path, tiny_cedr, tiny_checkpoint):
         ('drmm', {}, 'drmm; 0 frozen'),
     ],
 )
-def test_weights_become_a_checkpoint(architecture, settings, said, main, published, tmp_path, capsys):
+def test_weights_become_a_checkpoint(
+    architecture, settings, said, main, published, tmp_path, capsys
+):
     folder, weights, base = published(architecture, **settings)
     output = tmp_path / 'converted'
     assert run(main, cedr(weights, base, output)) == 0
@@ -60,7 +71,9 @@ def test_weights_become_a_checkpoint(architecture, settings, said, main, publish
     ranking = json.loads((output / 'config.json').read_text())['ranking']
     assert ranking['system'] == 'cedr' and ranking['architecture'] == architecture
     assert ranking['k_max'] == settings.get('k_max', 2) and ranking['joint'] is True
-    assert not [name for name in load_file(output / 'model.safetensors') if name.startswith('bert_ranker')]
+    assert not [
+        name for name in load_file(output / 'model.safetensors') if name.startswith('bert_ranker')
+    ]
     expected = CedrReranker(folder).rerank('cat sat', CANDIDATES)
     assert CedrReranker(output).rerank('cat sat', CANDIDATES) == expected
 
@@ -69,12 +82,16 @@ def test_frozen_parts_come_from_the_base(main, published, tmp_path, capsys):
     folder, weights, base = published('knrm', frozen=('bert.embeddings.', 'kernels.'))
     output = tmp_path / 'converted'
     assert run(main, cedr(weights, base, output)) == 0
-    assert '27 frozen tensors' in capsys.readouterr().out  # 5 embedding tensors and 22 kernel values
+    assert (
+        '27 frozen tensors' in capsys.readouterr().out
+    )  # 5 embedding tensors and 22 kernel values
     name = 'bert.embeddings.word_embeddings.weight'
     converted = load_file(output / 'model.safetensors')
     assert torch.equal(converted[name], load_file(base / 'model.safetensors')[name])
     assert not torch.equal(converted[name], load_file(folder / 'model.safetensors')[name])
-    assert torch.equal(converted['combine.weight'], load_file(folder / 'model.safetensors')['combine.weight'])
+    assert torch.equal(
+        converted['combine.weight'], load_file(folder / 'model.safetensors')['combine.weight']
+    )
     assert converted['kernels.kernels.10.sigma'].item() == pytest.approx(0.001)
 
 

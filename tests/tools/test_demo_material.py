@@ -1,4 +1,6 @@
-"""What the demo rerankers are taught with: cut from real paragraphs, and from documents and modules made up here."""
+"""What the demo rerankers are taught with: cut from real paragraphs, and from documents and
+modules made up here.
+"""
 
 import gzip
 import importlib
@@ -13,7 +15,10 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.topics import load_qrels, load_topics
 
 TOOLS = Path(__file__).parents[2] / 'tools'
-TEXT = 'Slugs eat young lettuce at night. They hide under boards during the day. Copper tape keeps them off the beds.'
+TEXT = (
+    'Slugs eat young lettuce at night. They hide under boards during the day. Copper tape '
+    'keeps them off the beds.'
+)
 MODULE = '''"""Count the slugs that hide under boards, and the plants that they have eaten since the evening before.
 
 They are counted once an hour by a camera that looks at every board from below, and the count is kept.
@@ -22,7 +27,7 @@ Parameters
 ----------
 boards : how many
 """
-'''
+'''  # noqa: E501
 
 
 @pytest.fixture
@@ -33,7 +38,9 @@ def tool(monkeypatch, tmp_path):
     made = importlib.import_module('demo_material')
     for number in range(40):
         (tmp_path / 'lib').mkdir(exist_ok=True)
-        (tmp_path / 'lib' / f'slugs{number}.py').write_text(MODULE.replace('slugs', f'slugs number {number}', 1))
+        (tmp_path / 'lib' / f'slugs{number}.py').write_text(
+            MODULE.replace('slugs', f'slugs number {number}', 1)
+        )
     monkeypatch.setattr(made, 'LIBRARIES', ())
     monkeypatch.setattr(made.sysconfig, 'get_paths', lambda: {'stdlib': str(tmp_path / 'lib')})
     return made
@@ -47,10 +54,19 @@ def _write(path, text):
 
 @pytest.fixture
 def data(tmp_path):
-    """XQuAD's articles with a paragraph each, QED's examples, and 40 documents of MedQuAD, all about slugs."""
+    """XQuAD's articles with a paragraph each, QED's examples, and 40 documents of MedQuAD, all
+    about slugs.
+    """
     corpus = {passage.docid: passage.text for passage in open_corpus('demo')}
     articles = [
-        {'paragraphs': [{'context': text, 'qas': [{'question': f'what is {docid}', 'answers': [{'answer_start': 0}]}]}]}
+        {
+            'paragraphs': [
+                {
+                    'context': text,
+                    'qas': [{'question': f'what is {docid}', 'answers': [{'answer_start': 0}]}],
+                }
+            ]
+        }
         for docid, text in corpus.items()
         if docid.startswith('xquad')
     ]
@@ -60,12 +76,21 @@ def data(tmp_path):
     for query in load_topics('demo-train'):
         text = corpus[next(iter(relevant[query.qid]))]
         chosen = {'selected_sentence': {'start': 10}}
-        example = {'question_text': query.text, 'paragraph_text': text, 'sentence_starts': [0, 9, 30]}
+        example = {
+            'question_text': query.text,
+            'paragraph_text': text,
+            'sentence_starts': [0, 9, 30],
+        }
         examples.append(json.dumps(example | {'annotation': chosen}))
     _write(tmp_path / 'data/qed/qed-dev.jsonlines.gz', '\n'.join(examples))
     folder = tmp_path / 'data/medquad'
     documents = [
-        {'id': f'D{n}_Sec1', 'question': f'What do slugs {n} eat ? (Also called: x)', 'answer': TEXT} for n in range(40)
+        {
+            'id': f'D{n}_Sec1',
+            'question': f'What do slugs {n} eat ? (Also called: x)',
+            'answer': TEXT,
+        }
+        for n in range(40)
     ]
     _write(folder / 'corpus.jsonl.gz', '\n'.join(map(json.dumps, documents)))
     _write(folder / 'train.queries.tsv.gz', ''.join(f'MQ{n}\tslugs {n} ?\n' for n in range(40)))
@@ -99,7 +124,11 @@ def test_sentences_that_answer_are_among_their_candidates(tool, data):
 
 def test_docstrings_without_parameters_and_examples(tool, tmp_path):
     _, title, prose = next(tool.docstrings([('python', tmp_path / 'lib')]))
-    assert title == 'slugs' and prose.startswith('Count the slugs') and prose.endswith('the count is kept.')
+    assert (
+        title == 'slugs'
+        and prose.startswith('Count the slugs')
+        and prose.endswith('the count is kept.')
+    )
 
 
 @pytest.mark.parametrize('seed', range(20))

@@ -21,7 +21,12 @@ def trained(tmp_path):
     """A folder as `train` leaves it, its recipe with a path."""
     folder = tmp_path / 'out'
     folder.mkdir()
-    recipe = {'name': 'a-demo', 'description': 'What it is.', 'licence': 'Apache-2.0', 'data': ['/far/data/x.tsv']}
+    recipe = {
+        'name': 'a-demo',
+        'description': 'What it is.',
+        'licence': 'Apache-2.0',
+        'data': ['/far/data/x.tsv'],
+    }
     (folder / 'recipe.yaml').write_text(yaml.safe_dump(recipe))
     (folder / 'README.md').write_text(
         '# a-demo\n\n- data: topics /far/data/x.tsv, see https://example.org/x\n\n## Recipe\n'
@@ -40,16 +45,25 @@ def test_paths_are_replaced_and_the_entry_is_printed(main, trained, shipped, cap
     assert '/far' not in (shipped / 'a-demo/README.md').read_text()
     entry = yaml.safe_load(capsys.readouterr().out)['a-demo']
     assert entry['ranking'] == {'system': 'repbert', 'max_query_length': 20}
-    assert (entry['base'], entry['resource'], entry['dimension']) == ('minilm', 'checkpoints/a-demo', 16)
+    assert (entry['base'], entry['resource'], entry['dimension']) == (
+        'minilm',
+        'checkpoints/a-demo',
+        16,
+    )
     assert catalog.resource(catalog.Entry('encoders', 'a-demo', entry)) == shipped / 'a-demo'
     assert (
-        verify_checksums(shipped / 'a-demo', ['adapter_config.json', 'adapter_model.safetensors', 'config.json']) == 3
+        verify_checksums(
+            shipped / 'a-demo', ['adapter_config.json', 'adapter_model.safetensors', 'config.json']
+        )
+        == 3
     )
 
 
 def test_paths_of_the_machine_are_refused(main, trained, shipped, capsys):
     assert run(main, [str(trained)]) == 2
-    assert "names a path of this machine, '- data: topics /far/data/x.tsv" in capsys.readouterr().err
+    assert (
+        "names a path of this machine, '- data: topics /far/data/x.tsv" in capsys.readouterr().err
+    )
     assert not shipped.exists()
 
 
@@ -57,7 +71,10 @@ def test_weights_in_half_the_size(main, trained, shipped):
     import torch
     from safetensors.torch import load_file, save_file
 
-    save_file({'a': torch.tensor([1.0, 0.1]), 'n': torch.tensor([7])}, trained / 'adapter_model.safetensors')
+    save_file(
+        {'a': torch.tensor([1.0, 0.1]), 'n': torch.tensor([7])},
+        trained / 'adapter_model.safetensors',
+    )
     assert run(main, [str(trained), '--replace', '/far/data=${DATA}', '--half']) == 0
     kept = load_file(shipped / 'a-demo/adapter_model.safetensors')
     assert kept['a'].dtype is torch.float16 and kept['n'].tolist() == [7]

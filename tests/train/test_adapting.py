@@ -1,4 +1,6 @@
-"""What is learnt from judgments: the query map, the weights of fusion, and the folder that searches with both."""
+"""What is learnt from judgments: the query map, the weights of fusion, and the folder that
+searches with both.
+"""
 
 import json
 import math
@@ -35,12 +37,16 @@ class Fixed(Ranker):
 @pytest.fixture
 def searcher(tiny_checkpoint, corpus_file, tmp_path):
     """300 passages; what encodes a query is another model, which the index need not know."""
-    encode_corpus(open_corpus(corpus_file(300)), RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'index')
+    encode_corpus(
+        open_corpus(corpus_file(300)), RepBertDocumentEncoder(tiny_checkpoint()), tmp_path / 'index'
+    )
     return RepBertSearcher(tmp_path / 'index')
 
 
 def turned(searcher, n_topics):
-    """Topics whose vectors are those of their relevant passage, with the second half of the dimensions turned round."""
+    """Topics whose vectors are those of their relevant passage, with the second half of the
+    dimensions turned round.
+    """
     vectors = searcher.index.vectors(np.arange(n_topics))
     vectors[:, vectors.shape[1] // 2 :] *= -1
     texts = {f'topic {number}': vector for number, vector in enumerate(vectors)}
@@ -70,7 +76,9 @@ def test_a_map_is_learnt_that_helps_topics_held_out(searcher):
 
 
 def test_a_topic_does_not_teach_its_own_estimate(searcher):
-    """The sparse ranking is right for one topic alone: held out, it gets the weights of the others."""
+    """The sparse ranking is right for one topic alone: held out, it gets the weights of the
+    others.
+    """
     topics, qrels = turned(searcher, 20)
     wrong = Ranking([f'd{number}' for number in range(200, 210)], range(10, 0, -1))
     rankings = {topic.qid: wrong for topic in topics} | {'7': Ranking(['d7', 'd200'], [2.0, 1.0])}
@@ -83,7 +91,8 @@ def test_a_topic_does_not_teach_its_own_estimate(searcher):
 class Backwards(Reranker):
     """Scores candidates by their place, the last one best."""
 
-    name, needs_text = 'backwards', False
+    name = 'backwards'
+    needs_text = False
 
     def score_lists(self, queries, lists, on_progress=None):
         return [np.arange(len(hits), dtype=float) for hits in lists]
@@ -93,14 +102,18 @@ def test_a_share_of_the_score_is_left_to_the_run_before():
     """a 1 0, b .5 .5, c 0 1 with a quarter of the second; d is not read."""
     run = {'1': Ranking(['a', 'b', 'c', 'd'], [9.0, 8.0, 7.0, 1.0])}
     ranker = Backwards().with_settings(reads=3, weight=0.25)
-    assert ranker.rank([Query('1', 'x')], run)['1'] == Ranking(['a', 'b', 'c', 'd'], [0.75, 0.5, 0.25, -0.75])
+    assert ranker.rank([Query('1', 'x')], run)['1'] == Ranking(
+        ['a', 'b', 'c', 'd'], [0.75, 0.5, 0.25, -0.75]
+    )
     assert ranker.identity() != Backwards().with_settings(reads=3).identity()
 
 
 def test_the_share_of_a_reranker_is_learnt(searcher):
     topics, qrels = turned(searcher, 20)
     right = {topic.qid: Ranking([f'd{topic.qid}', 'd200'], [2.0, 1.0]) for topic in topics}
-    learnt = adapt(searcher, [Fixed(right)], topics, qrels, reranker=Backwards().with_settings(reads=10))
+    learnt = adapt(
+        searcher, [Fixed(right)], topics, qrels, reranker=Backwards().with_settings(reads=10)
+    )
     assert learnt.rerank_weight < 0.5 and learnt.weights[1] > 0.5
     assert list(learnt.steps) == ['with the query map', 'and fused', 'and reranked']
     assert learnt.untuned['interleave, backwards@10'].mean() < learnt.held_out.mean() == 1.0
@@ -111,7 +124,11 @@ def adapted(searcher, tiny_checkpoint, tmp_path):
     """A folder whose map doubles every query vector."""
     folder = tmp_path / 'mine'
     weights = searcher.query_encoder.weights_sha256
-    values = {'index': str(tmp_path / 'index'), 'encoder': str(tmp_path / 'tiny'), 'encoder_weights': weights}
+    values = {
+        'index': str(tmp_path / 'index'),
+        'encoder': str(tmp_path / 'tiny'),
+        'encoder_weights': weights,
+    }
     own = np.eye(searcher.dimension, dtype=np.float32)
     write_adapted(folder, own, sparse=(), weights=(1.0,), depth=1000, estimate={}, **values)
     return folder
@@ -121,7 +138,9 @@ def test_a_search_takes_its_index_and_its_map_from_the_folder(adapted, searcher)
     hits = open_pipeline(PipelineSpec(adapted=str(adapted))).pipeline.search('the cat', 5)
     plain = searcher.search('the cat', 5)
     assert [hit.docid for hit in hits] == [hit.docid for hit in plain]
-    np.testing.assert_allclose([hit.score for hit in hits], [2 * hit.score for hit in plain], rtol=1e-5)
+    np.testing.assert_allclose(
+        [hit.score for hit in hits], [2 * hit.score for hit in plain], rtol=1e-5
+    )
 
 
 def test_what_does_not_fit_is_refused(adapted, tiny_checkpoint, tmp_path):
@@ -130,9 +149,17 @@ def test_what_does_not_fit_is_refused(adapted, tiny_checkpoint, tmp_path):
     with pytest.raises(InputError, match='decides how rankings are fused'):
         with_adapted(PipelineSpec(adapted=str(adapted), fusion='rrf'))
     other = tiny_checkpoint('other', seed=1)
-    encode_corpus(open_corpus(tmp_path / 'corpus.jsonl'), RepBertDocumentEncoder(other), tmp_path / 'other-index')
+    encode_corpus(
+        open_corpus(tmp_path / 'corpus.jsonl'),
+        RepBertDocumentEncoder(other),
+        tmp_path / 'other-index',
+    )
     with pytest.raises(MismatchError, match='other weights: adapt again'):
-        open_pipeline(PipelineSpec(adapted=str(adapted), index=str(tmp_path / 'other-index'), encoder=str(other)))
+        open_pipeline(
+            PipelineSpec(
+                adapted=str(adapted), index=str(tmp_path / 'other-index'), encoder=str(other)
+            )
+        )
     (adapted / 'query_map.npy').write_bytes(b'damaged')
     with pytest.raises(DamagedFileError, match='not the map'):
         read_adapted(adapted)

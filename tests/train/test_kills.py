@@ -1,4 +1,6 @@
-"""kill -9 at every file event of a training: resumed, it leaves the bytes of one that was never stopped."""
+"""kill -9 at every file event of a training: resumed, it leaves the bytes of one that was never
+stopped.
+"""
 
 import sys
 from pathlib import Path
@@ -11,7 +13,11 @@ import kill_at  # noqa: E402
 
 SCENARIOS = {
     'full': ('monobert', {'max_query_length': 8, 'max_length': 48}, {}),
-    'adapter': ('repbert', {'max_query_length': 8, 'max_doc_length': 16}, {'adapter': {'rank': 2, 'alpha': 4}}),
+    'adapter': (
+        'repbert',
+        {'max_query_length': 8, 'max_doc_length': 16},
+        {'adapter': {'rank': 2, 'alpha': 4}},
+    ),
     'overwrite': ('repbert', {'max_query_length': 8, 'max_doc_length': 16}, {}),
 }
 TRAINING = {'steps': 5, 'save_every': 2, 'log_every': 3}  # a state between two lines of the log
@@ -19,7 +25,9 @@ TRAINING = {'steps': 5, 'save_every': 2, 'log_every': 3}  # a state between two 
 
 @pytest.fixture
 def killed(recipe_file, world, tmp_path):
-    """killed(scenario, every) -> what came of it; the adapter is validated, and its training stops early."""
+    """killed(scenario, every) -> what came of it; the adapter is validated, and its training
+    stops early.
+    """
 
     def run(scenario, every):
         system, ranking, keys = SCENARIOS[scenario]

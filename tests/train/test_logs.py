@@ -22,9 +22,14 @@ def test_a_log_has_what_the_state_has_logged(tmp_path):
     """What a killed process wrote beyond its last state, half a line of it, is gone."""
     from transformers import TrainerControl, TrainerState
 
-    log, state = CsvLog(tmp_path / 'log.csv', 4), TrainerState(is_world_process_zero=True)
+    log = CsvLog(tmp_path / 'log.csv', 4)
+    state = TrainerState(is_world_process_zero=True)
     log.path.write_text('step,loss\n1,0.1\n12,1.')
-    state.log_history = [{'loss': 0.1, 'epoch': 1, 'step': 1}, {'eval_measure': 0.5, 'step': 1}, {'x': 1, 'step': 1}]
+    state.log_history = [
+        {'loss': 0.1, 'epoch': 1, 'step': 1},
+        {'eval_measure': 0.5, 'step': 1},
+        {'x': 1, 'step': 1},
+    ]
     log.on_train_begin(None, state, TrainerControl())
     state.log_history.append({'loss': 3.2, 'step': 12})
     log.on_log(None, state, TrainerControl(), {'loss': 3.2})
@@ -33,12 +38,22 @@ def test_a_log_has_what_the_state_has_logged(tmp_path):
 
 
 def test_operations_are_counted_by_token_and_weight():
-    """Three rows of 3 tokens; 4 x 5 weights learn, 5 x 2 are frozen, an embedding is looked up: 9 (6 · 20 + 4 · 10)."""
-    model = torch.nn.ModuleDict({'embeddings': torch.nn.Embedding(7, 4), 'a': torch.nn.Linear(4, 5)})
+    """Three rows of 3 tokens; 4 x 5 weights learn, 5 x 2 are frozen, an embedding is looked up:
+    9 (6 · 20 + 4 · 10).
+    """
+    model = torch.nn.ModuleDict(
+        {'embeddings': torch.nn.Embedding(7, 4), 'a': torch.nn.Linear(4, 5)}
+    )
     model['b'] = torch.nn.Linear(5, 2).requires_grad_(False)
-    batch = {'query_input_ids': torch.zeros(2, 2), 'input_ids': torch.zeros(2, 1), 'attention_mask': torch.ones(9)}
+    batch = {
+        'query_input_ids': torch.zeros(2, 2),
+        'input_ids': torch.zeros(2, 1),
+        'attention_mask': torch.ones(9),
+    }
     batch['groups'] = [{'input_ids': torch.zeros(1, 3), 'attention_mask': None}]
-    assert RankingTrainer.floating_point_ops(SimpleNamespace(model=model), batch) == 9 * (6 * 20 + 4 * 10)
+    assert RankingTrainer.floating_point_ops(SimpleNamespace(model=model), batch) == 9 * (
+        6 * 20 + 4 * 10
+    )
 
 
 def test_what_came_of_a_training_is_told_by_its_log(tmp_path):
@@ -53,5 +68,8 @@ def test_what_came_of_a_training_is_told_by_its_log(tmp_path):
     expected = Trained(tmp_path, 7, pytest.approx(5.3 / 7), 0.25, 5, 0.5)
     assert Trained.of(tmp_path, rows) == expected
     names = sorted({name for row in rows for name in row})
-    assert Trained.of(tmp_path, [{name: str(row.get(name, '')) for name in names} for row in rows]) == expected
+    assert (
+        Trained.of(tmp_path, [{name: str(row.get(name, '')) for name in names} for row in rows])
+        == expected
+    )
     assert Trained.of(tmp_path, []) == Trained(tmp_path, 0, 0.0, None)

@@ -24,7 +24,8 @@ def test_cross_entropy_of_two_logits():
     ],
 )
 def test_pair_losses_by_hand(kind, expected):
-    positive, negative = torch.tensor([math.log(3), 0.2]), torch.tensor([0.0, 0.2])
+    positive = torch.tensor([math.log(3), 0.2])
+    negative = torch.tensor([0.0, 0.2])
     if kind == PairLoss.HINGE:
         positive = torch.tensor([5.0, 0.2])
     assert pair_loss(positive, negative, kind).item() == pytest.approx(expected, abs=1e-6)

@@ -15,7 +15,9 @@ def corpus(tmp_path):
     path = tmp_path / 'sentences.jsonl'
     with open(path, 'w', encoding='utf-8') as stream:
         for number in range(40):
-            text = f'the cat sat on mat number{number} . a dog ran . the fish ate' if number else 'cat'
+            text = (
+                f'the cat sat on mat number{number} . a dog ran . the fish ate' if number else 'cat'
+            )
             stream.write(json.dumps({'id': f's{number}', 'contents': text}) + '\n')
     return str(path)
 
@@ -34,7 +36,8 @@ def test_hidden_words_are_remembered(tiny_recipe, corpus):
     recipe = tiny_recipe('mlm', ranking={'max_length': 24}, data=[{'corpus': corpus}])
     task = new_task(recipe, open_base(recipe.base), [])
     texts = ('the cat sat on the mat', 'a big dog ran in the sun')
-    cls, sep = task.tokenizer.cls, task.tokenizer.sep
+    cls = task.tokenizer.cls
+    sep = task.tokenizer.sep
     first, second = task.tokenizer.ids(list(texts))
     original = [cls, *first, sep, *second, sep]
     changed = 0
@@ -45,16 +48,31 @@ def test_hidden_words_are_remembered(tiny_recipe, corpus):
         assert len(places) == round(0.15 * 13)
         assert batch['words'].tolist() == [original[place] for place in places]
         assert not {cls, sep} & {original[place] for place in places}
-        assert [i for i, (a, b) in enumerate(zip(ids, original, strict=True)) if a != b and i not in places] == []
+        assert [
+            i
+            for i, (a, b) in enumerate(zip(ids, original, strict=True))
+            if a != b and i not in places
+        ] == []
         changed += sum(ids[place] == task.mask for place in places)
         assert batch['follows'].tolist() == [0]
     assert 65 <= changed <= 95  # 80% of 100
-    assert task.collate([TextPair('cat ' * 50, 'dog ' * 50, False, 1)])['input_ids'].shape == (1, 24)
+    assert task.collate([TextPair('cat ' * 50, 'dog ' * 50, False, 1)])['input_ids'].shape == (
+        1,
+        24,
+    )
 
 
 def test_a_cross_encoder_starts_from_a_pre_trained_base(tiny_recipe, corpus, tmp_path):
-    training = {'steps': 60, 'batch_size': 8, 'learning_rate': 3e-3, 'log_every': 10, 'save_every': 60}
-    recipe = tiny_recipe('mlm', ranking={'max_length': 32}, data=[{'corpus': corpus}], training=training)
+    training = {
+        'steps': 60,
+        'batch_size': 8,
+        'learning_rate': 3e-3,
+        'log_every': 10,
+        'save_every': 60,
+    }
+    recipe = tiny_recipe(
+        'mlm', ranking={'max_length': 32}, data=[{'corpus': corpus}], training=training
+    )
     train(recipe, tmp_path / 'tcp', device='cpu')
     rows = (tmp_path / 'tcp/log.csv').read_text(encoding='utf-8').splitlines()
     first, last = (float(row.split(',')[1]) for row in (rows[1], rows[6]))

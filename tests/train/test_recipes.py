@@ -8,8 +8,25 @@ from pyserini_repbert.train.reading import RECIPES, read_recipe, recipe_path
 from pyserini_repbert.train.recipe import System
 
 SHIPPED = sorted(path.stem for path in RECIPES.glob('*.yaml'))
-PAPERS = ('repbert-msmarco', 'monobert-msmarco', 'duobert-msmarco', 'epic-msmarco', 'vanilla-robust04')
-VARIABLES = ('MSMARCO', 'MEDQUAD', 'MATERIAL', 'RUNS', 'VANILLA', 'START', 'ROBUST04', 'INDEX', 'FOLD', 'CAR')
+PAPERS = (
+    'repbert-msmarco',
+    'monobert-msmarco',
+    'duobert-msmarco',
+    'epic-msmarco',
+    'vanilla-robust04',
+)
+VARIABLES = (
+    'MSMARCO',
+    'MEDQUAD',
+    'MATERIAL',
+    'RUNS',
+    'VANILLA',
+    'START',
+    'ROBUST04',
+    'INDEX',
+    'FOLD',
+    'CAR',
+)
 VALIDATION = ('VALIDATION_TOPICS', 'VALIDATION_QRELS', 'VALIDATION_RUN')
 
 
@@ -25,7 +42,9 @@ def shipped(monkeypatch):
 def test_shipped_recipes_are_whole(name, shipped):
     recipe = shipped(name)
     assert recipe.licence == 'Apache-2.0'
-    assert recipe.name == (f'{name.removeprefix("demo-")}-demo' if name.startswith('demo-') else name)
+    assert recipe.name == (
+        f'{name.removeprefix("demo-")}-demo' if name.startswith('demo-') else name
+    )
     assert '$' not in recipe.text
 
 
@@ -42,12 +61,20 @@ def test_the_papers_settings(shipped):
     assert (mono.system, duo.system) == (System.MONOBERT, System.DUOBERT)
     assert (epic.training.learning_rate, epic.training.batch_size) == (2e-5, 16)
     assert epic.validation.every * epic.training.batch_size == 512
-    assert (epic.validation.sample, epic.validation.patience, epic.validation.measure) == (200, 20, 'MRR@10')
+    assert (epic.validation.sample, epic.validation.patience, epic.validation.measure) == (
+        200,
+        20,
+        'MRR@10',
+    )
     assert vanilla.training.steps == 100 * 32
     for name in ('knrm', 'pacrr', 'drmm'):
         cedr = shipped(f'cedr-{name}-robust04')
         assert (cedr.training.learning_rate, cedr.training.head_learning_rate) == (2e-5, 1e-3)
-        assert (cedr.training.loss, cedr.ranking['architecture'], cedr.data[0].judged_only) == ('hinge', name, True)
+        assert (cedr.training.loss, cedr.ranking['architecture'], cedr.data[0].judged_only) == (
+            'hinge',
+            name,
+            True,
+        )
 
 
 @pytest.mark.parametrize('name', [name for name in SHIPPED if name.startswith('demo-')])
@@ -59,21 +86,34 @@ def test_demo_recipes_never_see_test_topics(name, shipped):
     assert topics == own or taught - topics <= {'/somewhere/material/cut.tsv'}
     assert recipe.test_topics == ('/somewhere/medquad/liveqa.topics.tsv',)
     assert not recipe.allow_test_topics
-    assert recipe.validation.topics == ('demo-train' if topics == own else '/somewhere/material/validation.tsv')
+    assert recipe.validation.topics == (
+        'demo-train' if topics == own else '/somewhere/material/validation.tsv'
+    )
 
 
 def test_settings_replace_values(recipe_file, world):
     path = recipe_file('repbert')
-    settings = ('training.steps=7', 'training.learning_rate=3e-5', 'data.0.run=other.txt', 'adapter.rank=4')
+    settings = (
+        'training.steps=7',
+        'training.learning_rate=3e-5',
+        'data.0.run=other.txt',
+        'adapter.rank=4',
+    )
     recipe = read_recipe(path, settings)
     assert (recipe.training.steps, recipe.training.learning_rate) == (7, 3e-5)
-    assert (recipe.data[0].run, recipe.data[0].corpus, recipe.adapter.rank) == ('other.txt', world['corpus'], 4)
+    assert (recipe.data[0].run, recipe.data[0].corpus, recipe.adapter.rank) == (
+        'other.txt',
+        world['corpus'],
+        4,
+    )
     assert yaml.safe_load(recipe.text)['training']['steps'] == 7
 
 
 def test_variables_come_from_the_recipe_settings_or_environment(recipe_file, monkeypatch):
     path = recipe_file('repbert', variables={'WHERE': 'here'}, description='${WHERE} ${ELSEWHERE}')
-    with pytest.raises(InputError, match=r'\$\{ELSEWHERE\} has no value: set variables.ELSEWHERE, or ELSEWHERE in'):
+    with pytest.raises(
+        InputError, match=r'\$\{ELSEWHERE\} has no value: set variables.ELSEWHERE, or ELSEWHERE in'
+    ):
         read_recipe(path)
     monkeypatch.setenv('ELSEWHERE', 'there')
     assert read_recipe(path).description == 'here there'
@@ -86,7 +126,10 @@ def test_variables_come_from_the_recipe_settings_or_environment(recipe_file, mon
         ('training.step=3', r"training.step is unknown \(did you mean 'steps'"),
         ('training.steps=0', 'training.steps is 0, expected: greater than or equal to 1'),
         ('training.learning_rate=.inf', 'training.learning_rate is inf, expected: a finite number'),
-        ('adapter.targets=[keys]', "adapter.targets.0 is 'keys', expected: 'query', 'key', 'value' or 'dense'"),
+        (
+            'adapter.targets=[keys]',
+            "adapter.targets.0 is 'keys', expected: 'query', 'key', 'value' or 'dense'",
+        ),
         ('name=a/b', "name is 'a/b', expected: "),
         ('data.0.qrels=', 'data.0: give topics and qrels, or triples'),
         ('data.0.run=', 'negatives are drawn from a run'),
@@ -114,7 +157,8 @@ def test_what_is_wrong_is_said_in_one_line(setting, message, recipe_file):
 def test_a_fault_is_found_at_its_line(old, new, line, message, tmp_path):
     path = tmp_path / 'r.yaml'
     text = (
-        'name: x\nsystem: monobert\nbase: b\ndata:\n- topics: t\n  corpus: c\n  qrels: q\n  run: r\n'
+        'name: x\nsystem: monobert\nbase: b\ndata:\n- topics: t\n  corpus: c\n  qrels: q\n  run: '
+        'r\n'
         'licence: MIT\nranking: {}\ntraining:\n  steps: 6\n  batch_size: 4\n'
     )
     path.write_text(text, encoding='utf-8')

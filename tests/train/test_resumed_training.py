@@ -9,8 +9,12 @@ from pyserini_repbert.train.training import train
 
 
 @pytest.mark.parametrize('system', ['repbert', 'epic'])
-def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp_path, world, monkeypatch):
-    """Killed at step 5 of 8, after the state of step 4: batches, dropout, learning rates and best model continue."""
+def test_a_resumed_training_goes_on_as_if_never_stopped(
+    system, tiny_recipe, tmp_path, world, monkeypatch
+):
+    """Killed at step 5 of 8, after the state of step 4: batches, dropout, learning rates and
+    best model continue.
+    """
     from pyserini_repbert.train.output import read_log
 
     validation = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
@@ -32,15 +36,23 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(system, tiny_recipe, tmp
     assert [row['step'] for row in whole] == [row['step'] for row in resumed]
     for one, other in zip(whole, resumed, strict=True):
         for column in ('loss', 'learning_rate', 'eval_measure'):
-            assert float(one[column] or 0) == pytest.approx(float(other[column] or 0), abs=1e-5), (one['step'], column)
-    np.testing.assert_allclose(scores(system, tmp_path / 'whole'), scores(system, tmp_path / 'resumed'), atol=1e-5)
+            assert float(one[column] or 0) == pytest.approx(float(other[column] or 0), abs=1e-5), (
+                one['step'],
+                column,
+            )
+    np.testing.assert_allclose(
+        scores(system, tmp_path / 'whole'), scores(system, tmp_path / 'resumed'), atol=1e-5
+    )
 
 
 def test_the_scale_of_a_unit_layer_is_chosen_once(tiny_recipe, tmp_path, monkeypatch):
-    """The bytes of the weights are those of a recipe that gives this scale; and the same where training is resumed."""
+    """The bytes of the weights are those of a recipe that gives this scale; and the same where
+    training is resumed.
+    """
     from pyserini_repbert.train.tasks import repbert
 
-    scales, original = [], repbert.fitting_scale
+    scales = []
+    original = repbert.fitting_scale
 
     def choose(scores, relevant):
         assert scores.shape == relevant.shape == (64, 64)  # 32 instances of two passages
@@ -55,20 +67,37 @@ def test_the_scale_of_a_unit_layer_is_chosen_once(tiny_recipe, tmp_path, monkeyp
     train(recipe, tmp_path / 'out', resume=True, device='cpu')
     assert len(scales) == 2 and scales[0] == scales[1] != 1
     assert files(tmp_path / 'out') == files(tmp_path / 'whole')
-    said = tiny_recipe('repbert', ranking=REPBERT, training={'unit_layer': True, 'scale': scales[0]})
+    said = tiny_recipe(
+        'repbert', ranking=REPBERT, training={'unit_layer': True, 'scale': scales[0]}
+    )
     train(said, tmp_path / 'said', device='cpu')
-    assert files(tmp_path / 'out')['model.safetensors'] == files(tmp_path / 'said')['model.safetensors']
-    assert f'- scale of inner products: {scales[0]:.4g} at the beginning' in (tmp_path / 'out/README.md').read_text()
+    assert (
+        files(tmp_path / 'out')['model.safetensors']
+        == files(tmp_path / 'said')['model.safetensors']
+    )
+    assert (
+        f'- scale of inner products: {scales[0]:.4g} at the beginning'
+        in (tmp_path / 'out/README.md').read_text()
+    )
 
 
 @pytest.mark.parametrize('patience', [0, 1])
-def test_a_training_resumed_after_its_last_step_takes_no_other(patience, tiny_recipe, tmp_path, world, monkeypatch):
-    """Killed while the final folder is written, also where training had stopped early: the same bytes."""
+def test_a_training_resumed_after_its_last_step_takes_no_other(
+    patience, tiny_recipe, tmp_path, world, monkeypatch
+):
+    """Killed while the final folder is written, also where training had stopped early: the same
+    bytes.
+    """
     from pyserini_repbert.train import training, validation as module
 
-    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {'sample': 6, 'every': 2}
+    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {
+        'sample': 6,
+        'every': 2,
+    }
     validation = settings | {'patience': patience} if patience else None
-    recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], training={'log_every': 4}, validation=validation)
+    recipe = tiny_recipe(
+        'monobert', ranking=SYSTEMS['monobert'], training={'log_every': 4}, validation=validation
+    )
     if patience:
         measured = iter([0.1, 0.5, 0.25] * 2)
         monkeypatch.setattr(module.Validator, 'measure', lambda self, *_: next(measured))
@@ -85,7 +114,9 @@ def test_a_training_resumed_after_its_last_step_takes_no_other(patience, tiny_re
     assert done == first._replace(folder=tmp_path / 'out')
     assert files(tmp_path / 'out') == files(tmp_path / 'whole')
     assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
-    assert train(recipe, tmp_path / 'out', resume=True, device='cpu') == done  # once more: nothing is left to do
+    assert (
+        train(recipe, tmp_path / 'out', resume=True, device='cpu') == done
+    )  # once more: nothing is left to do
 
 
 def test_a_torn_checkpoint_is_no_dead_end(tiny_recipe, tmp_path):
@@ -120,26 +151,48 @@ def test_an_output_goes_when_the_new_one_is_there(tiny_recipe, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize('joint', [True, False])
-def test_an_adapter_over_an_adapter_resumes_validates_and_opens(joint, tiny_recipe, tmp_path, world, monkeypatch):
-    """KNRM with and without [CLS] over Vanilla BERT; killed at step 3 of 6, after the state of step 2."""
+def test_an_adapter_over_an_adapter_resumes_validates_and_opens(
+    joint, tiny_recipe, tmp_path, world, monkeypatch
+):
+    """KNRM with and without [CLS] over Vanilla BERT; killed at step 3 of 6, after the state of
+    step 2.
+    """
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 
     adapter = {'rank': 2, 'alpha': 4}
-    vanilla = tiny_recipe('cedr', ranking={'architecture': 'vanilla', 'max_query_length': 6}, adapter=adapter)
+    vanilla = tiny_recipe(
+        'cedr', ranking={'architecture': 'vanilla', 'max_query_length': 6}, adapter=adapter
+    )
     train(vanilla, tmp_path / 'vanilla', device='cpu')
-    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {'sample': 6, 'every': 2}
+    settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')} | {
+        'sample': 6,
+        'every': 2,
+    }
     ranking = SYSTEMS['cedr'] | {'joint': joint}
-    recipe = tiny_recipe('cedr', ranking=ranking, adapter=adapter, base=str(tmp_path / 'vanilla'), validation=settings)
+    recipe = tiny_recipe(
+        'cedr',
+        ranking=ranking,
+        adapter=adapter,
+        base=str(tmp_path / 'vanilla'),
+        validation=settings,
+    )
     first = train(recipe, tmp_path / 'whole', device='cpu')
     killed_at(3, recipe, tmp_path / 'out', monkeypatch)
     done = train(recipe, tmp_path / 'out', resume=True, device='cpu')
     assert done.best == pytest.approx(first.best)
-    np.testing.assert_allclose(scores('cedr', tmp_path / 'whole'), scores('cedr', tmp_path / 'out'), atol=1e-5)
+    np.testing.assert_allclose(
+        scores('cedr', tmp_path / 'whole'), scores('cedr', tmp_path / 'out'), atol=1e-5
+    )
     opened = open_checkpoint(tmp_path / 'out')
-    assert (opened.base.name, opened.base.base.name) == (str(tmp_path / 'vanilla'), str(tmp_path / 'base'))
+    assert (opened.base.name, opened.base.base.name) == (
+        str(tmp_path / 'vanilla'),
+        str(tmp_path / 'base'),
+    )
     assert opened.config['ranking']['joint'] is joint
     columns = opened.tensors()['combine.weight'].shape[1]
-    assert columns == 3 * 11 + (16 if joint else 0)  # two layers and the embeddings, 11 kernels each; [CLS]
+    assert columns == 3 * 11 + (
+        16 if joint else 0
+    )  # two layers and the embeddings, 11 kernels each; [CLS]
     card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
     assert '- cedr: architecture knrm (recipe), ' in card and f'joint {joint} (recipe)' in card
     assert f'- base: {tmp_path / "vanilla"}, LoRA adapter (rank 2)' in card

@@ -19,19 +19,35 @@ NO_DROPOUT = {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}
 def test_two_processes_with_gathered_negatives_equal_one(recipe_file, world, tmp_path):
     data = [{key: world[key] for key in ('topics', 'qrels', 'corpus')} | {'negatives': 0}]
     ranking = {'max_query_length': 8, 'max_doc_length': 16}
-    path = recipe_file('repbert', ranking=ranking, data=data, training={'shuffle': 1, 'gather': True})
+    path = recipe_file(
+        'repbert', ranking=ranking, data=data, training={'shuffle': 1, 'gather': True}
+    )
     config = json.loads((tmp_path / 'base/config.json').read_text(encoding='utf-8')) | NO_DROPOUT
     (tmp_path / 'base/config.json').write_text(json.dumps(config), encoding='utf-8')
     environment = os.environ | {'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
     for processes, size in ((1, 8), (2, 4)):
         start = ['-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', str(processes)]
-        train = ['-m', 'pyserini_repbert.train', str(path), '--set', f'training.batch_size={size}', '--device', 'cpu']
+        train = [
+            '-m',
+            'pyserini_repbert.train',
+            str(path),
+            '--set',
+            f'training.batch_size={size}',
+            '--device',
+            'cpu',
+        ]
         output = ['--output', str(tmp_path / f'by{processes}')]
         done = subprocess.run(
-            [sys.executable, *start, *train, *output], env=environment, capture_output=True, text=True, timeout=300
+            [sys.executable, *start, *train, *output],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.count('6 steps') == 1
-    alone, together = ([float(row['loss']) for row in read_log(tmp_path / f'by{n}/log.csv')] for n in (1, 2))
+    alone, together = (
+        [float(row['loss']) for row in read_log(tmp_path / f'by{n}/log.csv')] for n in (1, 2)
+    )
     assert len(alone) == 6
     assert together == pytest.approx(alone, abs=1e-5)

@@ -32,16 +32,29 @@ def test_negatives_come_from_the_run_and_are_not_relevant(world):
 
 
 def test_judged_negatives_and_retrieved_positives(world, tmp_path):
-    """q0: d0 is retrieved, d1 is not, d2 and d3 are judged non-relevant; q1 has no judged negative."""
-    (tmp_path / 'graded.txt').write_text('q0 0 d0 1\nq0 0 d1 2\nq0 0 d2 0\nq0 0 d3 0\nq1 0 d1 1\n', encoding='utf-8')
-    source = opened(world, qrels=str(tmp_path / 'graded.txt'), judged_only=True, negatives=5, depth=5)
-    assert sorted(source.instances(0, 0)) == [Instance(0, 'q0', ('d0', 'd2')), Instance(0, 'q0', ('d0', 'd3'))]
+    """q0: d0 is retrieved, d1 is not, d2 and d3 are judged non-relevant; q1 has no judged
+    negative.
+    """
+    (tmp_path / 'graded.txt').write_text(
+        'q0 0 d0 1\nq0 0 d1 2\nq0 0 d2 0\nq0 0 d3 0\nq1 0 d1 1\n', encoding='utf-8'
+    )
+    source = opened(
+        world, qrels=str(tmp_path / 'graded.txt'), judged_only=True, negatives=5, depth=5
+    )
+    assert sorted(source.instances(0, 0)) == [
+        Instance(0, 'q0', ('d0', 'd2')),
+        Instance(0, 'q0', ('d0', 'd3')),
+    ]
 
 
 def test_triples_keep_their_order_and_texts_are_their_own_ids(world, tmp_path):
     stream = InstanceStream([opened(world, triples=world['triples'], run=None)], seed=1, shuffle=1)
     first = list(itertools.islice(stream, 3))
-    assert first == [Instance(0, 'q0', ('d0', 'd7')), Instance(0, 'q1', ('d1', 'd8')), Instance(0, 'q2', ('d2', 'd9'))]
+    assert first == [
+        Instance(0, 'q0', ('d0', 'd7')),
+        Instance(0, 'q1', ('d1', 'd8')),
+        Instance(0, 'q2', ('d2', 'd9')),
+    ]
     (tmp_path / 'texts.tsv').write_text('what is a cat\ta cat is\ta dog is\n', encoding='utf-8')
     source = TrainingSource(Source(triples=str(tmp_path / 'texts.tsv')), 0, Guard())
     (instance,) = source.instances(0, 0)
@@ -53,10 +66,15 @@ def test_triples_keep_their_order_and_texts_are_their_own_ids(world, tmp_path):
 
 
 def test_a_stream_goes_on_from_any_position(world):
-    """24 instances an epoch in another order each time, every one once; positions reach into later epochs."""
+    """24 instances an epoch in another order each time, every one once; positions reach into
+    later epochs.
+    """
     stream = InstanceStream([opened(world)], seed=3, shuffle=10)
     start = list(itertools.islice(stream, 60))
-    assert list(itertools.islice(InstanceStream([opened(world)], 3, 10, position=37), 23)) == start[37:]
+    assert (
+        list(itertools.islice(InstanceStream([opened(world)], 3, 10, position=37), 23))
+        == start[37:]
+    )
     assert sorted(own.qid for own in start[:24]) == sorted(own.qid for own in start[24:48])
     assert [own.qid for own in start[:24]] != [own.qid for own in start[24:48]]
     assert start != list(itertools.islice(InstanceStream([opened(world)], 4, 10), 60))
@@ -67,7 +85,10 @@ def test_workers_take_turns_batch_by_batch(world):
     from torch.utils.data import DataLoader
 
     stream = InstanceStream([opened(world)], seed=3, shuffle=10, chunk=4, position=8)
-    alone, shared = (list(itertools.islice(DataLoader(stream, 4, collate_fn=list, num_workers=n), 5)) for n in (0, 2))
+    alone, shared = (
+        list(itertools.islice(DataLoader(stream, 4, collate_fn=list, num_workers=n), 5))
+        for n in (0, 2)
+    )
     assert alone == shared
 
 
@@ -87,7 +108,10 @@ def test_test_topics_of_the_catalog_are_known(world, tiny_recipe, tmp_path):
 
     query = read_topics(catalog.file('topics', 'demo'))[0]
     (tmp_path / 'leaky.tsv').write_text(f'q0\t{query.text.upper()}\n', encoding='utf-8')
-    data = [{key: world[key] for key in ('qrels', 'corpus', 'run')} | {'topics': str(tmp_path / 'leaky.tsv')}]
+    data = [
+        {key: world[key] for key in ('qrels', 'corpus', 'run')}
+        | {'topics': str(tmp_path / 'leaky.tsv')}
+    ]
     with pytest.raises(InputError, match='is a test topic'):
         train(tiny_recipe('monobert', data=data), tmp_path / 'out', device='cpu')
 
@@ -98,14 +122,22 @@ def task_of(recipe):
 
 
 def test_repbert_rows_and_labels_follow_the_judgments(tiny_recipe, world, tmp_path):
-    """Two rows an instance; q0's second relevant passage d1 is positive for it though it came with q1."""
+    """Two rows an instance; q0's second relevant passage d1 is positive for it though it came
+    with q1.
+    """
     (tmp_path / 'two.txt').write_text('q0 0 d0 1\nq0 0 d1 1\nq1 0 d1 1\n', encoding='utf-8')
-    data = [{key: world[key] for key in ('topics', 'corpus', 'run')} | {'qrels': str(tmp_path / 'two.txt')}]
-    task = task_of(tiny_recipe('repbert', ranking={'max_query_length': 8, 'max_doc_length': 16}, data=data))
+    data = [
+        {key: world[key] for key in ('topics', 'corpus', 'run')}
+        | {'qrels': str(tmp_path / 'two.txt')}
+    ]
+    task = task_of(
+        tiny_recipe('repbert', ranking={'max_query_length': 8, 'max_doc_length': 16}, data=data)
+    )
     batch = task.collate([Instance(0, 'q0', ('d0', 'd5')), Instance(0, 'q1', ('d1', 'd5'))])
     assert batch['rows'].tolist() == [0, 0, 1, 1]
     labels = in_batch_labels(batch['passage_keys'], batch['relevant_keys'][batch['rows']])
-    first, second = [True, False, True, False], [False, False, True, False]
+    first = [True, False, True, False]
+    second = [False, False, True, False]
     assert labels.tolist() == [first, first, second, second]
     assert set(batch['query_token_type_ids'].flatten().tolist()) == {0}
     assert 1 in batch['passage_token_type_ids']
@@ -113,13 +145,17 @@ def test_repbert_rows_and_labels_follow_the_judgments(tiny_recipe, world, tmp_pa
 
 
 def test_monobert_batches_are_balanced_and_duobert_has_both_orders(tiny_recipe):
-    """The first half of a batch is relevant: monoBERT's d0 and d1, then d5 and d6; duoBERT: both orders."""
+    """The first half of a batch is relevant: monoBERT's d0 and d1, then d5 and d6; duoBERT: both
+    orders.
+    """
     instances = [Instance(0, 'q0', ('d0', 'd5')), Instance(0, 'q1', ('d1', 'd6'))]
     mono = task_of(tiny_recipe('monobert', ranking={'max_query_length': 8, 'max_length': 48}))
     duo = task_of(tiny_recipe('duobert', ranking={'max_query_length': 8, 'max_length': 60}))
     query, d0, d5 = duo.tokenizer.ids(['cat mat ?', *duo.sources[0].texts(['d0', 'd5'])])
-    cls, sep = duo.tokenizer.cls, duo.tokenizer.sep
-    singles, pairs = mono.collate(instances)['input_ids'], duo.collate(instances)['input_ids']
+    cls = duo.tokenizer.cls
+    sep = duo.tokenizer.sep
+    singles = mono.collate(instances)['input_ids']
+    pairs = duo.collate(instances)['input_ids']
     for row, (one, other) in ((0, (d0, d5)), (2, (d5, d0))):
         expected = [cls, *query, sep, *one, sep, *other, sep]
         assert pairs[row, : len(expected)].tolist() == expected
@@ -127,16 +163,22 @@ def test_monobert_batches_are_balanced_and_duobert_has_both_orders(tiny_recipe):
 
 
 def test_epic_trains_on_the_scores_that_it_ranks_by(tiny_epic, tiny_recipe, tmp_path):
-    """The loss of one pair equals that of the reranker's two scores; a long passage is in chunks, a term repeats."""
+    """The loss of one pair equals that of the reranker's two scores; a long passage is in
+    chunks, a term repeats.
+    """
     from pyserini_repbert.ranking import Candidate
     from pyserini_repbert.rerank import EpicReranker
     from pyserini_repbert.train.losses import pair_loss
 
     folder = tiny_epic(max_position_embeddings=12)
-    triples = 'cat cat mat\tthe cat sat on the mat , a small cat sat in the sun . a bird\tthe dog ran\n'
+    triples = (
+        'cat cat mat\tthe cat sat on the mat , a small cat sat in the sun . a bird\tthe dog ran\n'
+    )
     (tmp_path / 'texts.tsv').write_text(triples, encoding='utf-8')
     data = [{'triples': str(tmp_path / 'texts.tsv')}]
-    task = task_of(tiny_recipe('epic', base=str(folder), data=data, ranking={'max_query_length': 8})).eval()
+    task = task_of(
+        tiny_recipe('epic', base=str(folder), data=data, ranking={'max_query_length': 8})
+    ).eval()
     (instance,) = task.sources[0].instances(0, 0)
     candidates = [Candidate(text, 0, text) for text in instance.docids]
     (scores,) = EpicReranker(folder).score_lists([instance.qid], [candidates])

@@ -22,7 +22,13 @@ from pyserini_repbert.train.sources import InstanceStream, TrainingSource
 from pyserini_repbert.train.tasks import base as tasks, cedr, repbert
 from pyserini_repbert.train.training import train
 
-TINY = {'vocab_size': 30, 'hidden_size': 8, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 16}
+TINY = {
+    'vocab_size': 30,
+    'hidden_size': 8,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 2,
+    'intermediate_size': 16,
+}
 
 ENCODED = ('input_ids', 'token_type_ids', 'attention_mask')
 
@@ -49,18 +55,23 @@ def test_groups_of_like_length_change_no_result(what, monkeypatch):
         return hidden[:, 0] if what == 'pooled' else hidden
 
     monkeypatch.setattr(tasks, 'GROUP', 3)
-    grouped = tasks.outputs(model, dict(zip(ENCODED, (ids, torch.zeros_like(ids), mask), strict=True)))
+    grouped = tasks.outputs(
+        model, dict(zip(ENCODED, (ids, torch.zeros_like(ids), mask), strict=True))
+    )
     assert seen == [(3, 3), (3, 9), (1, 9)]
     whole = model(ids, torch.zeros_like(ids), mask)
     if what == 'hidden':
-        grouped, whole = grouped * mask[..., None], whole * mask[..., None]
+        grouped = grouped * mask[..., None]
+        whole = whole * mask[..., None]
     torch.testing.assert_close(grouped, whole, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize('architecture', ['vanilla', 'knrm', 'pacrr', 'drmm'])
 def test_cedr_in_groups_has_the_same_loss(architecture, tiny_recipe, monkeypatch):
     ranking = {'architecture': architecture, 'max_query_length': 6, 'max_doc_length': 40}
-    task, instances = task_and_instances(tiny_recipe('cedr', ranking=ranking, training={'dropout': 0}), 6)
+    task, instances = task_and_instances(
+        tiny_recipe('cedr', ranking=ranking, training={'dropout': 0}), 6
+    )
     texts = task.sources[0].texts
     task.sources[0].texts = lambda ids: [' '.join(texts([own]) * (1 + len(own) % 3)) for own in ids]
     found = []
@@ -81,15 +92,21 @@ def test_dropout_is_the_recipes_or_else_the_bases(tiny_recipe):
 
 @pytest.mark.parametrize('adapter', [None, {'rank': 2}])
 def test_a_unit_layer_begins_as_cosine_is_trained_and_kept(adapter, tiny_recipe, tmp_path):
-    """Inner products rank as the base's cosine before training; the checkpoint has the trained layer, and one more."""
+    """Inner products rank as the base's cosine before training; the checkpoint has the trained
+    layer, and one more.
+    """
     lengths = {'max_query_length': 8}
     plain, instances = task_and_instances(tiny_recipe('repbert', ranking=lengths), 4)
-    recipe = tiny_recipe('repbert', ranking=lengths, adapter=adapter, training={'unit_layer': True, 'scale': 4.0})
+    recipe = tiny_recipe(
+        'repbert', ranking=lengths, adapter=adapter, training={'unit_layer': True, 'scale': 4.0}
+    )
     task, _ = task_and_instances(recipe, 4)
     batch = task.collate(instances)
     sides = [[batch.get(f'{side}_{name}') for name in ENCODED] for side in ('query', 'passage')]
     with torch.no_grad():
-        base, own = ([model.eval()(*side) for side in sides] for model in (plain.ranker, task.ranker))
+        base, own = (
+            [model.eval()(*side) for side in sides] for model in (plain.ranker, task.ranker)
+        )
     cosine = torch.nn.functional.cosine_similarity(base[0][:, None], base[1][None], dim=2)
     ours = own[0] @ own[1].T / own[1].norm(dim=1).mean() ** 2
     torch.testing.assert_close(ours, cosine, atol=0.05, rtol=0)
@@ -102,12 +119,18 @@ def test_a_unit_layer_begins_as_cosine_is_trained_and_kept(adapter, tiny_recipe,
     spread = kept.norm(dim=1).std() / kept.norm(dim=1).mean()
     assert 3 * spread < base[1].norm(dim=1).std() / base[1].norm(dim=1).mean()
     with pytest.raises(InputError, match='has a unit layer: leave training.unit_layer out'):
-        train(tiny_recipe('repbert', base=str(folder), training={'unit_layer': True}), tmp_path / 'two', device='cpu')
+        train(
+            tiny_recipe('repbert', base=str(folder), training={'unit_layer': True}),
+            tmp_path / 'two',
+            device='cpu',
+        )
 
 
 def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path):
     """An adapter with a learnt scale, folded into the last layer norm, over its base."""
-    recipe = tiny_recipe('repbert', ranking={'max_query_length': 8}, adapter={'rank': 2}, training={'scale': 9.0})
+    recipe = tiny_recipe(
+        'repbert', ranking={'max_query_length': 8}, adapter={'rank': 2}, training={'scale': 9.0}
+    )
     task, _ = task_and_instances(recipe, 1)
     for name, parameter in task.ranker.named_parameters():
         if 'lora_B' in name:
@@ -115,16 +138,22 @@ def test_a_checkpoint_scores_as_the_model_in_training_did(tiny_recipe, tmp_path)
     (tmp_path / 'out').mkdir()
     write_checkpoint(tmp_path / 'out', task, open_base(recipe.base))
     with torch.no_grad():
-        query = tasks.outputs(task.ranker.eval(), tasks.padded(task.tokenizer.single(['cat mat'], 8, 0), 0))
-    encoded, base = (RepBertQueryEncoder(path).encode('cat mat') for path in (tmp_path / 'out', recipe.base))
+        query = tasks.outputs(
+            task.ranker.eval(), tasks.padded(task.tokenizer.single(['cat mat'], 8, 0), 0)
+        )
+    encoded, base = (
+        RepBertQueryEncoder(path).encode('cat mat') for path in (tmp_path / 'out', recipe.base)
+    )
     np.testing.assert_allclose(encoded, 3.0 * query[0].numpy(), atol=1e-4)
     assert not np.allclose(encoded, 3.0 * base, atol=1e-2)
 
 
 def test_a_scale_is_chosen_from_scores():
-    """Differences of a relevant and another passage are 4, 6, 5 and 1, of which a tenth lie below 1.9.
+    """Differences of a relevant and another passage are 4, 6, 5 and 1, of which a tenth lie below
+    1.9.
 
-    The others' scores 6, 4, 5 and 9 have a standard deviation of 1.87; then 6, -6, 5 and 9 have one of sqrt(32.25).
+    The others' scores 6, 4, 5 and 9 have a standard deviation of 1.87; then 6, -6, 5 and 9 have one
+    of sqrt(32.25).
     """
     scores = torch.tensor([[10.0, 6.0, 4.0], [5.0, 10.0, 9.0]])
     relevant = torch.tensor([[True, False, False], [False, True, False]])
@@ -135,17 +164,26 @@ def test_a_scale_is_chosen_from_scores():
 
 
 def test_an_adapter_goes_on_from_another(tiny_recipe, tmp_path):
-    """duoBERT from monoBERT's adapter: its low-rank updates, pooler and classifier, and a third type of its own."""
-    adapter, lengths = {'rank': 2, 'alpha': 4}, {'max_query_length': 8, 'max_length': 48}
-    train(tiny_recipe('monobert', ranking=lengths, adapter=adapter), tmp_path / 'mono', device='cpu')
-    started = tiny_recipe('duobert', ranking=lengths, adapter={**adapter, 'start': str(tmp_path / 'mono')})
+    """duoBERT from monoBERT's adapter: its low-rank updates, pooler and classifier, and a third
+    type of its own.
+    """
+    adapter = {'rank': 2, 'alpha': 4}
+    lengths = {'max_query_length': 8, 'max_length': 48}
+    train(
+        tiny_recipe('monobert', ranking=lengths, adapter=adapter), tmp_path / 'mono', device='cpu'
+    )
+    started = tiny_recipe(
+        'duobert', ranking=lengths, adapter={**adapter, 'start': str(tmp_path / 'mono')}
+    )
     mono = open_checkpoint(tmp_path / 'mono').tensors()
     duo, _ = task_and_instances(started, 1)
     own = duo.ranker.state_dict()
     kept = load_file(tmp_path / 'mono/adapter_model.safetensors')
     update = 'bert.encoder.layer.0.attention.self.query.lora_B'
     assert kept[f'base_model.model.{update}.weight'].abs().max() > 0
-    torch.testing.assert_close(own[f'{update}.default.weight'], kept[f'base_model.model.{update}.weight'])
+    torch.testing.assert_close(
+        own[f'{update}.default.weight'], kept[f'base_model.model.{update}.weight']
+    )
     for name in ('classifier.weight', 'bert.pooler.dense.weight'):
         torch.testing.assert_close(own[name], mono[name])
     assert len(own['bert.embeddings.token_type_embeddings.weight']) == 3
@@ -155,14 +193,21 @@ def test_an_adapter_goes_on_from_another(tiny_recipe, tmp_path):
 
 def test_knrm_begins_with_the_scores_of_the_vanilla_bert_it_starts_from(tiny_recipe, tmp_path):
     sizes = {'max_query_length': 6, 'max_doc_length': 40}
-    train(tiny_recipe('cedr', ranking={**sizes, 'architecture': 'vanilla'}), tmp_path / 'vanilla', device='cpu')
+    train(
+        tiny_recipe('cedr', ranking={**sizes, 'architecture': 'vanilla'}),
+        tmp_path / 'vanilla',
+        device='cpu',
+    )
 
     def begun(**ranking):
         training = {'vanilla_head': True}
-        return tiny_recipe('cedr', base=str(tmp_path / 'vanilla'), ranking={**sizes, **ranking}, training=training)
+        return tiny_recipe(
+            'cedr', base=str(tmp_path / 'vanilla'), ranking={**sizes, **ranking}, training=training
+        )
 
     task, instances = task_and_instances(begun(architecture='knrm'), 3)
-    query, texts = 'cat mat', [task.sources[0].texts([one.docids[0]])[0] for one in instances]
+    query = 'cat mat'
+    texts = [task.sources[0].texts([one.docids[0]])[0] for one in instances]
     (tmp_path / 'knrm').mkdir()
     write_checkpoint(tmp_path / 'knrm', task, open_base(str(tmp_path / 'vanilla')))
     candidates = [Candidate(str(number), 0.0, text) for number, text in enumerate(texts)]
@@ -171,7 +216,9 @@ def test_knrm_begins_with_the_scores_of_the_vanilla_bert_it_starts_from(tiny_rec
         for name in ('vanilla', 'knrm')
     ]
     assert [docid for docid, _ in scores[0]] == [docid for docid, _ in scores[1]]
-    assert [score for _, score in scores[1]] == pytest.approx([score for _, score in scores[0]], abs=1e-5)
+    assert [score for _, score in scores[1]] == pytest.approx(
+        [score for _, score in scores[0]], abs=1e-5
+    )
     for ranking in ({'architecture': 'knrm', 'joint': False}, {'architecture': 'pacrr'}):
         with pytest.raises(InputError, match='vanilla_head is for KNRM with'):
             task_and_instances(begun(**ranking), 1)

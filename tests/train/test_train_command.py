@@ -10,16 +10,21 @@ RANKING = {'max_query_length': 8, 'max_doc_length': 16}
 
 
 def test_a_recipe_becomes_a_checkpoint(recipe_file, tmp_path, capsys):
-    path, output = str(recipe_file('repbert', ranking=RANKING)), tmp_path / 'out'
+    path = str(recipe_file('repbert', ranking=RANKING))
+    output = tmp_path / 'out'
     arguments = [path, '--set', 'training.steps=2', '--output', str(output), '--device', 'cpu']
     assert command.run(main, arguments) == 0
     assert f'{output}: 2 steps, mean loss' in capsys.readouterr().out
     kept = ' '.join(sorted(file.name for file in output.iterdir()))
-    assert kept == 'README.md config.json log.csv model.safetensors recipe.yaml sha256sums vocab.txt'
+    assert (
+        kept == 'README.md config.json log.csv model.safetensors recipe.yaml sha256sums vocab.txt'
+    )
     record = read_record(output)
     weights = output.parent / record.models[0].name / 'model.safetensors'
     assert record.models[0].weights == hashlib.sha256(weights.read_bytes()).hexdigest()
-    assert record.command[3:6] == (path, '--set', 'training.steps=2') and record.settings['set'] == ['training.steps=2']
+    assert record.command[3:6] == (path, '--set', 'training.steps=2') and record.settings[
+        'set'
+    ] == ['training.steps=2']
     assert {'recipe', 'topics', 'qrels', 'corpus'} <= {own.role for own in record.inputs}
     assert all(own.sha256 for own in record.inputs)
     assert command.run(main, arguments) == 2

@@ -1,4 +1,6 @@
-"""Whole trainings of tiny models: they learn, repeat themselves, resume, and give checkpoints that open."""
+"""Whole trainings of tiny models: they learn, repeat themselves, resume, and give checkpoints
+that open.
+"""
 
 import json
 from dataclasses import replace
@@ -10,13 +12,21 @@ from trained_models import REPBERT, SYSTEMS, losses, scores
 from pyserini_repbert.train.output import read_log
 from pyserini_repbert.train.training import train
 
-ODD = {'monobert': {'layout': 'dl4marco'}, 'epic': {'variant': 'paper_strict'}, 'cedr': {'pad_query': False}}
+ODD = {
+    'monobert': {'layout': 'dl4marco'},
+    'epic': {'variant': 'paper_strict'},
+    'cedr': {'pad_query': False},
+}
 
 
 @pytest.mark.parametrize('system', SYSTEMS)
 def test_adapters_are_small_and_open_over_their_base(system, tiny_recipe, tmp_path):
     adapter = {'rank': 2, 'alpha': 4}
-    train(tiny_recipe(system, ranking=SYSTEMS[system], adapter=adapter), tmp_path / 'out', device='cpu')
+    train(
+        tiny_recipe(system, ranking=SYSTEMS[system], adapter=adapter),
+        tmp_path / 'out',
+        device='cpu',
+    )
     config = json.loads((tmp_path / 'out/adapter_config.json').read_text(encoding='utf-8'))
     assert config['base_model_name_or_path'] == str(tmp_path / 'base')
     assert config['r'] == 2
@@ -29,16 +39,27 @@ def test_what_a_recipe_leaves_open_is_the_bases(system, tiny_recipe, tmp_path, c
     """The base's lengths, layout and variant are those that its weights were trained with."""
     caplog.set_level('INFO', 'pyserini_repbert.train')
     settings = {**SYSTEMS[system], **ODD.get(system, {})}
-    train(tiny_recipe(system, ranking=settings, training={'steps': 1}), tmp_path / 'first', device='cpu')
+    train(
+        tiny_recipe(system, ranking=settings, training={'steps': 1}),
+        tmp_path / 'first',
+        device='cpu',
+    )
     recipe = tiny_recipe(system, ranking={'max_query_length': 5}, training={'steps': 1})
     train(replace(recipe, base=str(tmp_path / 'first')), tmp_path / 'second', device='cpu')
     first, second = (
-        json.loads((tmp_path / name / 'config.json').read_text())['ranking'] for name in ('first', 'second')
+        json.loads((tmp_path / name / 'config.json').read_text())['ranking']
+        for name in ('first', 'second')
     )
     assert second == {**first, 'max_query_length': 5}
     assert first.items() >= settings.items()
-    line = next(record.message for record in reversed(caplog.records) if '(recipe)' in record.message)
-    assert line.startswith(f'{system}: ') and 'max_query_length 5 (recipe)' in line and '(base)' in line
+    line = next(
+        record.message for record in reversed(caplog.records) if '(recipe)' in record.message
+    )
+    assert (
+        line.startswith(f'{system}: ')
+        and 'max_query_length 5 (recipe)' in line
+        and '(base)' in line
+    )
 
 
 @pytest.mark.parametrize('system', ['repbert', 'epic'])
@@ -78,9 +99,18 @@ def test_a_short_training_logs_its_loss(tiny_recipe, tmp_path):
 def test_models_learn_what_they_are_shown_and_open(system, tiny_recipe, tmp_path, world):
     """Two topics of a fold, again and again: the loss falls."""
     (tmp_path / 'fold.txt').write_text('q0\nq7\n', encoding='utf-8')
-    data = [{**{key: world[key] for key in ('topics', 'qrels', 'corpus', 'run')}, 'qids': str(tmp_path / 'fold.txt')}]
+    data = [
+        {
+            **{key: world[key] for key in ('topics', 'qrels', 'corpus', 'run')},
+            'qids': str(tmp_path / 'fold.txt'),
+        }
+    ]
     training = {'steps': 60, 'learning_rate': 3e-3, 'dropout': 0, 'log_every': 10, 'save_every': 60}
-    train(tiny_recipe(system, ranking=SYSTEMS[system], data=data, training=training), tmp_path / 'out', device='cpu')
+    train(
+        tiny_recipe(system, ranking=SYSTEMS[system], data=data, training=training),
+        tmp_path / 'out',
+        device='cpu',
+    )
     by_ten_steps = losses(tmp_path / 'out')
     assert len(by_ten_steps) == 6 and by_ten_steps[-1] < 0.7 * by_ten_steps[0], by_ten_steps
     assert np.isfinite(scores(system, tmp_path / 'out')).all()
@@ -88,7 +118,9 @@ def test_models_learn_what_they_are_shown_and_open(system, tiny_recipe, tmp_path
 
 
 def test_early_stopping_rolls_back_to_the_best_model(tiny_recipe, tmp_path, world, monkeypatch):
-    """0.9 before training; then 0.2, 0.8, and three without gain: step 5 is the last, and step 2's model is kept."""
+    """0.9 before training; then 0.2, 0.8, and three without gain: step 5 is the last, and step
+    2's model is kept.
+    """
     from pyserini_repbert.train import validation as module
     from pyserini_repbert.train.checkpoints import write_checkpoint
 
@@ -104,7 +136,9 @@ def test_early_stopping_rolls_back_to_the_best_model(tiny_recipe, tmp_path, worl
     monkeypatch.setattr(module.Validator, 'measure', measure)
     settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
     recipe = tiny_recipe(
-        'monobert', ranking=SYSTEMS['monobert'], validation=settings | {'sample': 6, 'every': 1, 'patience': 3}
+        'monobert',
+        ranking=SYSTEMS['monobert'],
+        validation=settings | {'sample': 6, 'every': 1, 'patience': 3},
     )
     done = train(recipe, tmp_path / 'out', device='cpu')
     assert (done.steps, done.best, done.before) == (5, 0.8, 0.9)
@@ -116,39 +150,61 @@ def test_early_stopping_rolls_back_to_the_best_model(tiny_recipe, tmp_path, worl
 
 @pytest.mark.parametrize('system', SYSTEMS)
 def test_bfloat16_trains_weights_of_single_precision(system, tiny_recipe, tmp_path):
-    recipe = tiny_recipe(system, ranking=SYSTEMS[system], training={'precision': 'bfloat16', 'steps': 2})
+    recipe = tiny_recipe(
+        system, ranking=SYSTEMS[system], training={'precision': 'bfloat16', 'steps': 2}
+    )
     train(recipe, tmp_path / 'out', device='cpu')
     assert np.isfinite(losses(tmp_path / 'out')).all()
     assert np.isfinite(scores(system, tmp_path / 'out')).all()
 
 
-def test_the_log_and_the_card_say_how_many_hits_to_rerank(tiny_recipe, tmp_path, world, monkeypatch):
-    """The validation run has each topic's relevant passage first: a model that puts it last is best left out."""
+def test_the_log_and_the_card_say_how_many_hits_to_rerank(
+    tiny_recipe, tmp_path, world, monkeypatch
+):
+    """The validation run has each topic's relevant passage first: a model that puts it last is
+    best left out.
+    """
     from pyserini_repbert.rerank import MonoBertReranker
 
     monkeypatch.setattr(
-        MonoBertReranker, 'score_lists', lambda self, queries, lists, *_: [np.arange(len(own)) for own in lists]
+        MonoBertReranker,
+        'score_lists',
+        lambda self, queries, lists, *_: [np.arange(len(own)) for own in lists],
     )
     settings = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
-    recipe = tiny_recipe('monobert', ranking=SYSTEMS['monobert'], validation=settings | {'sample': 6, 'every': 3})
+    recipe = tiny_recipe(
+        'monobert', ranking=SYSTEMS['monobert'], validation=settings | {'sample': 6, 'every': 3}
+    )
     done = train(recipe, tmp_path / 'out', device='cpu')
     assert (done.cutoff, done.at_cutoff, done.best) == (0, 1.0, pytest.approx(1 / 6))
-    assert [row['eval_cutoff'] for row in read_log(tmp_path / 'out/log.csv') if row['eval_measure']] == ['', '0', '']
+    assert [
+        row['eval_cutoff'] for row in read_log(tmp_path / 'out/log.csv') if row['eval_measure']
+    ] == ['', '0', '']
     card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
     assert '- best cut-off on the validation topics: 0 hits reranked, MRR@10: 1.0000' in card
 
 
 def test_a_base_with_other_heads_and_old_names(tiny_recipe, tmp_path):
-    """BERT's own checkpoint: heads that RepBERT has no use for, layer norms under their first names."""
+    """BERT's own checkpoint: heads that RepBERT has no use for, layer norms under their first
+    names.
+    """
     from safetensors.torch import load_file, save_file
 
     tiny_recipe('repbert')
     path = tmp_path / 'base/model.safetensors'
     renamed = {
-        name.replace('LayerNorm.weight', 'LayerNorm.gamma').replace('LayerNorm.bias', 'LayerNorm.beta'): value
+        name.replace('LayerNorm.weight', 'LayerNorm.gamma').replace(
+            'LayerNorm.bias', 'LayerNorm.beta'
+        ): value
         for name, value in load_file(path).items()
     }
-    save_file(renamed | {'cls.seq_relationship.weight': renamed['bert.embeddings.LayerNorm.gamma'].clone()}, path)
+    save_file(
+        renamed
+        | {'cls.seq_relationship.weight': renamed['bert.embeddings.LayerNorm.gamma'].clone()},
+        path,
+    )
     for name, adapter in (('whole', None), ('adapter', {'rank': 2})):
-        train(tiny_recipe('repbert', ranking=REPBERT, adapter=adapter), tmp_path / name, device='cpu')
+        train(
+            tiny_recipe('repbert', ranking=REPBERT, adapter=adapter), tmp_path / name, device='cpu'
+        )
         assert np.isfinite(scores('repbert', tmp_path / name)).all()

@@ -24,10 +24,19 @@ SYSTEMS = {
 }
 
 
-RERANKERS = {'monobert': MonoBertReranker, 'duobert': DuoBertReranker, 'epic': EpicReranker, 'cedr': CedrReranker}
+RERANKERS = {
+    'monobert': MonoBertReranker,
+    'duobert': DuoBertReranker,
+    'epic': EpicReranker,
+    'cedr': CedrReranker,
+}
 
 
-CANDIDATES = [Candidate('a', 0, 'the cat sat on the mat'), Candidate('b', 0, 'a big dog'), Candidate('c', 0, 'sky')]
+CANDIDATES = [
+    Candidate('a', 0, 'the cat sat on the mat'),
+    Candidate('b', 0, 'a big dog'),
+    Candidate('c', 0, 'sky'),
+]
 
 
 def losses(folder: Path) -> list[float]:

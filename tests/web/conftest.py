@@ -1,4 +1,6 @@
-"""A service of its own process over a small garden, and Debian's Chromium; `make test-web` installs what that takes."""
+"""A service of its own process over a small garden, and Debian's Chromium; `make test-web`
+installs what that takes.
+"""
 
 import json
 import os
@@ -15,7 +17,10 @@ from typing import Any
 import pytest
 from garden_texts import PASSAGES, QRELS, TOPICS
 
-CHROMIUM = next(filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))), '/usr/bin/chromium')
+CHROMIUM = next(
+    filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))),
+    '/usr/bin/chromium',
+)
 CONFIG = """
 indexes:
   garden: {path: garden, base_index: words, topics: topics.tsv, qrels: qrels.txt}
@@ -27,16 +32,23 @@ _STARTED = 120.0  # seconds
 
 def command(*arguments, folder):
     """Run one of this package's commands; its lines of output."""
-    environment = os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'OMP_NUM_THREADS': '1'}
+    environment = os.environ | {
+        'PYTHONPATH': str(Path(__file__).parents[2]),
+        'OMP_NUM_THREADS': '1',
+    }
     call = [sys.executable, '-m', *arguments]
-    done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        call, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
 @pytest.fixture(scope='session')
 def garden(tmp_path_factory):
-    """A folder with a dense and a Lucene index of the garden, its topics and judgments, and a settings file."""
+    """A folder with a dense and a Lucene index of the garden, its topics and judgments, and a
+    settings file.
+    """
     folder = tmp_path_factory.mktemp('garden')
     lines = [json.dumps({'id': docid, 'contents': text}) for docid, text in PASSAGES.items()]
     (folder / 'garden.jsonl').write_text('\n'.join(lines) + '\n', encoding='utf-8')
@@ -45,7 +57,15 @@ def garden(tmp_path_factory):
     (folder / 'qrels.txt').write_text(QRELS, encoding='utf-8')
     (folder / 'serve.yaml').write_text(CONFIG, encoding='utf-8')
     made = ('--corpus', 'garden.jsonl', '--output')
-    command('pyserini_repbert.encode', *made, 'garden', '--encoder', 'repbert-demo', '--store-text', folder=folder)
+    command(
+        'pyserini_repbert.encode',
+        *made,
+        'garden',
+        '--encoder',
+        'repbert-demo',
+        '--store-text',
+        folder=folder,
+    )
     command('pyserini_repbert.index', 'lucene', *made, 'words', folder=folder)
     return folder
 
@@ -53,10 +73,24 @@ def garden(tmp_path_factory):
 @pytest.fixture(scope='session')
 def served(garden):
     """The address of a service over the garden."""
-    environment = os.environ | {'PYTHONPATH': str(Path(__file__).parents[2]), 'OMP_NUM_THREADS': '1'}
-    call = [sys.executable, '-m', 'pyserini_repbert.serve', '--config', 'serve.yaml', '--port', '0', '--offline']
+    environment = os.environ | {
+        'PYTHONPATH': str(Path(__file__).parents[2]),
+        'OMP_NUM_THREADS': '1',
+    }
+    call = [
+        sys.executable,
+        '-m',
+        'pyserini_repbert.serve',
+        '--config',
+        'serve.yaml',
+        '--port',
+        '0',
+        '--offline',
+    ]
     with open(garden / 'serve.err', 'w+', encoding='utf-8') as told:
-        process = subprocess.Popen([*call, '--log-file', 'log.jsonl'], cwd=garden, env=environment, stderr=told)
+        process = subprocess.Popen(
+            [*call, '--log-file', 'log.jsonl'], cwd=garden, env=environment, stderr=told
+        )
         try:
             yield _ready(process, garden / 'serve.err')
         finally:
@@ -83,7 +117,9 @@ def api(served):
     """get(path, name=value or list, …) -> the service's JSON answer, past the page."""
 
     def get(path, **parameters):
-        with urllib.request.urlopen(f'{served}v1/{path}?{urllib.parse.urlencode(parameters, doseq=True)}') as answer:
+        with urllib.request.urlopen(
+            f'{served}v1/{path}?{urllib.parse.urlencode(parameters, doseq=True)}'
+        ) as answer:
             return json.load(answer)
 
     return get
@@ -91,13 +127,19 @@ def api(served):
 
 @pytest.fixture(scope='session')
 def browser():
-    """Chromium; without it, or without Playwright, the tests are skipped before a service is started."""
-    playwright = pytest.importorskip('playwright.sync_api', reason='the web extra is not installed: make test-web')
+    """Chromium; without it, or without Playwright, the tests are skipped before a service is
+    started.
+    """
+    playwright = pytest.importorskip(
+        'playwright.sync_api', reason='the web extra is not installed: make test-web'
+    )
     pytest.importorskip('fastapi', reason='the serve extra is not installed')
     if not Path(CHROMIUM).exists():
         pytest.skip('there is no chromium here: apt install chromium')
     with playwright.sync_playwright() as started:
-        own = started.chromium.launch(executable_path=CHROMIUM, args=['--no-sandbox', '--disable-dev-shm-usage'])
+        own = started.chromium.launch(
+            executable_path=CHROMIUM, args=['--no-sandbox', '--disable-dev-shm-usage']
+        )
         yield own
         own.close()
 
@@ -106,12 +148,15 @@ class Opened:
     """A page of the browser, with what went wrong on it and what it asked for."""
 
     def __init__(self, context, served):
-        self.page, self.served = context.new_page(), served
+        self.page = context.new_page()
+        self.served = served
         self.page.set_default_timeout(30_000)
         self.problems: list[str] = []
         self.asked: list[str] = []
         self.page.on('pageerror', lambda error: self.problems.append(str(error)))
-        self.page.on('dialog', lambda box: (self.problems.append(f'dialog {box.message}'), box.dismiss()))
+        self.page.on(
+            'dialog', lambda box: (self.problems.append(f'dialog {box.message}'), box.dismiss())
+        )
         self.page.on('console', self._told)
         self.page.on('request', lambda request: self.asked.append(request.url))
 
@@ -133,11 +178,15 @@ class Opened:
 
 @pytest.fixture
 def opened(browser, served):
-    """make(width=1280, scheme='light', **context) -> Opened; none may have a problem, or leave the service."""
+    """make(width=1280, scheme='light', **context) -> Opened; none may have a problem, or leave
+    the service.
+    """
     made: list[tuple[Any, Opened]] = []
 
     def make(width=1280, scheme='light', **settings):
-        context = browser.new_context(viewport={'width': width, 'height': 900}, color_scheme=scheme, **settings)
+        context = browser.new_context(
+            viewport={'width': width, 'height': 900}, color_scheme=scheme, **settings
+        )
         own = Opened(context, served)
         made.append((context, own))
         return own

@@ -1,19 +1,29 @@
-"""What the garden service of these tests holds: passages, a hostile one among them, topics and judgments."""
+"""What the garden service of these tests holds: passages, a hostile one among them, topics and
+judgments.
+"""
 
 HOSTILE = '<img/src=x/onerror=window.hacked=1>'
 HOSTILE_TEXT = (
-    '<script>window.hacked=1</script> Ripe melons <img src=x onerror="window.hacked=1"> & <b>sweet</b> &lt;i&gt; melon '
+    '<script>window.hacked=1</script> Ripe melons <img src=x onerror="window.hacked=1"> & '
+    '<b>sweet</b> &lt;i&gt; melon '
     '"quotes\' <svg onload=window.hacked=1>'
 )
 PASSAGES = {
-    'g1': 'Tomatoes want full sun and even watering ; a plant that dries out and is then soaked gets cracked fruit .',
-    'g2': 'Late blight is a disease of tomatoes and potatoes . It spreads in cool , wet weather and browns leaves .',
-    'g3': 'Slugs hide under boards during the day . Collect them in the evening , or ring young lettuce with copper .',
-    'g4': 'Beans and peas carry bacteria on their roots that bind nitrogen from the air , so they need little manure .',
-    'g5': "Cover lettuce with a net in summer : `` shade delays the flower stalk '' that makes the leaves bitter .",
-    'g6': 'Carrots grow forked in stony soil . Loosen the bed deeply and sow them where they stand .',
+    'g1': 'Tomatoes want full sun and even watering ; a plant that dries out and is then soaked '
+    'gets cracked fruit .',
+    'g2': 'Late blight is a disease of tomatoes and potatoes . It spreads in cool , wet weather '
+    'and browns leaves .',
+    'g3': 'Slugs hide under boards during the day . Collect them in the evening , or ring young '
+    'lettuce with copper .',
+    'g4': 'Beans and peas carry bacteria on their roots that bind nitrogen from the air , so they '
+    'need little manure .',
+    'g5': "Cover lettuce with a net in summer : `` shade delays the flower stalk '' that makes "
+    'the leaves bitter .',
+    'g6': 'Carrots grow forked in stony soil . Loosen the bed deeply and sow them where they '
+    'stand .',
     'g7': 'An apple tree bears every other year unless its young fruit is thinned in June .',
-    'garden/beds&paths?#1%41': 'Paths between beds keep feet off the soil , which water and roots then enter easily .',
+    'garden/beds&paths?#1%41': 'Paths between beds keep feet off the soil , which water and roots '
+    'then enter easily .',
     HOSTILE: HOSTILE_TEXT,
 }
 TOPICS = {

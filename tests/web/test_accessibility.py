@@ -1,4 +1,6 @@
-"""WCAG 2.2 AA by axe-core, in light and dark and on a narrow screen; nothing is wider than the screen."""
+"""WCAG 2.2 AA by axe-core, in light and dark and on a narrow screen; nothing is wider than the
+screen.
+"""
 
 from importlib import resources
 
@@ -16,16 +18,24 @@ STATES = {
     'cedr': (f'{SEARCH}&open=g3&why=cedr', '.heat'),
     'pairs': (f'{SEARCH}&open=g3&why=duobert', '.matrix'),
     'scores': (f'{SEARCH}&open=g3&why=monobert', '.terms'),
-    'compare': ('?view=compare&q=keep+slugs+off+lettuce&system=dense&b.system=bm25&hits=5', '.pair'),
+    'compare': (
+        '?view=compare&q=keep+slugs+off+lettuce&system=dense&b.system=bm25&hits=5',
+        '.pair',
+    ),
     'message': ('?q=lettuce&system=bm52', '.message'),
 }
 
 
 def violations(page):
-    page.evaluate(resources.files('axe_playwright_python').joinpath('axe.min.js').read_text(encoding='utf-8'))
+    page.evaluate(
+        resources.files('axe_playwright_python').joinpath('axe.min.js').read_text(encoding='utf-8')
+    )
     found = page.evaluate('tags => axe.run({runOnly: {type: "tag", values: tags}})', TAGS)
     assert len(found['passes']) > 10  # it has looked
-    return [(one['id'], [node['html'][:160] for node in one['nodes']][:3]) for one in found['violations']]
+    return [
+        (one['id'], [node['html'][:160] for node in one['nodes']][:3])
+        for one in found['violations']
+    ]
 
 
 @pytest.mark.parametrize(('width', 'scheme'), [(1280, 'light'), (1280, 'dark'), (360, 'light')])

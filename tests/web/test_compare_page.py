@@ -16,8 +16,12 @@ def compared(served, **body):
 
 
 def test_two_systems_side_by_side(opened, served):
-    page = opened().open('?view=compare&q=keep+slugs+off+lettuce&system=dense&b.system=bm25', '.pair')
-    found = compared(served, query='keep slugs off lettuce', a={'system': ['dense']}, b={'system': ['bm25']})
+    page = opened().open(
+        '?view=compare&q=keep+slugs+off+lettuce&system=dense&b.system=bm25', '.pair'
+    )
+    found = compared(
+        served, query='keep slugs off lettuce', a={'system': ['dense']}, b={'system': ['bm25']}
+    )
     for side, place in (('a', 0), ('b', 1)):
         shown = page.locator('.pair-list').nth(place).locator('.docid').all_text_contents()
         assert shown == [hit['docid'] for hit in found[side]['candidates']]
@@ -36,7 +40,13 @@ def test_two_systems_side_by_side(opened, served):
     for move in found['moves']:
         if move['b'] is not None:
             up = None if move['a'] is None else move['a'] - move['b']
-            told = 'only in B' if up is None else '=' if up == 0 else f'{"▲" if up > 0 else "▼"} {abs(up)}'
+            told = (
+                'only in B'
+                if up is None
+                else '='
+                if up == 0
+                else f'{"▲" if up > 0 else "▼"} {abs(up)}'
+            )
             assert marks[move['docid']] == told
     common = sum(move['a'] is not None and move['b'] is not None for move in found['moves'])
     assert page.locator('.links .end').count() == common
@@ -67,5 +77,7 @@ def test_a_hit_below_those_shown_has_its_rank(opened, served):
     )
     marks = page.locator('.pair-list').nth(1).locator('.move').all_text_contents()
     ranks = {move['docid']: move['a'] for move in found['moves']}
-    far = [f'A: {ranks[hit["docid"]]}' for hit in found['b']['candidates'] if ranks[hit['docid']] > 2]
+    far = [
+        f'A: {ranks[hit["docid"]]}' for hit in found['b']['candidates'] if ranks[hit['docid']] > 2
+    ]
     assert far and [mark for mark in marks if mark.startswith('A: ')] == far

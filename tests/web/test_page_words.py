@@ -13,7 +13,10 @@ ASKED = '?q=keep+slugs+off+lettuce&system=dense&system=bm25'
 def test_no_hits(opened):
     own = opened()
     page = own.open('?q=zzzz&system=bm25', '.message')
-    assert page.locator('.message h2').inner_text() == 'No hits' and '“zzzz”' in page.locator('.message').inner_text()
+    assert (
+        page.locator('.message h2').inner_text() == 'No hits'
+        and '“zzzz”' in page.locator('.message').inner_text()
+    )
     page.get_by_role('button', name='Search by meaning').click()
     page.wait_for_selector('.hit')
     assert 'system=dense' in page.url
@@ -32,7 +35,8 @@ def test_offline_and_back(opened):
 
 
 def test_busy(opened):
-    own, refusals = opened(), []
+    own = opened()
+    refusals = []
 
     def refuse(route):
         refusals.append(time.monotonic())
@@ -47,7 +51,8 @@ def test_busy(opened):
 
 
 def test_a_key(opened):
-    own, keys = opened(), []
+    own = opened()
+    keys = []
 
     def guard(route):
         keys.append(route.request.headers.get('x-api-key'))

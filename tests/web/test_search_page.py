@@ -16,12 +16,16 @@ def test_an_example_leads_to_hits_that_say_where_they_come_from(opened, api):
     assert 'garden' in page.locator('.start').inner_text()
     page.get_by_role('button', name=QUERY).click()
     page.wait_for_selector('.hit')
-    found = api('garden/search', query=QUERY, system='dense,bm25', provenance='true', display='true')
+    found = api(
+        'garden/search', query=QUERY, system='dense,bm25', provenance='true', display='true'
+    )
     assert own.docids() == [hit['docid'] for hit in found['candidates']]
     for card, hit in zip(page.locator('.hit').all(), found['candidates'], strict=True):
         dense, bm25, fused = (f'{one["ranking"]} {one["rank"] or "–"}' for one in hit['provenance'])
         assert card.locator('.journey').inner_text() == f'{dense} · {bm25} → {fused}'
-        assert card.locator('.passage').text_content() == ''.join(part['text'] for part in hit['display'])
+        assert card.locator('.passage').text_content() == ''.join(
+            part['text'] for part in hit['display']
+        )
         marked = [part['text'] for part in hit['display'] if part['match']]
         assert card.locator('mark').all_text_contents() == marked
     assert [text.split()[0] for text in page.locator('.steps li').all_text_contents()] == [
@@ -44,8 +48,19 @@ def test_controls_change_the_ranking_and_the_address(opened, api):
     page.get_by_label('of the best').fill('4')
     page.get_by_label('of the best').press('Tab')
     page.wait_for_selector('.steps li:has-text("monobert-demo@4")')
-    assert 'fusion=rrf' in page.url and 'rrf_k=5' in page.url and 'rerank=monobert-demo%404' in page.url
-    found = api('garden/search', query=QUERY, system='dense,bm25', fusion='rrf', rrf_k=5, rerank='monobert-demo@4')
+    assert (
+        'fusion=rrf' in page.url
+        and 'rrf_k=5' in page.url
+        and 'rerank=monobert-demo%404' in page.url
+    )
+    found = api(
+        'garden/search',
+        query=QUERY,
+        system='dense,bm25',
+        fusion='rrf',
+        rrf_k=5,
+        rerank='monobert-demo@4',
+    )
     assert own.docids() == [hit['docid'] for hit in found['candidates']]
     moved = page.locator('svg.journey').first.get_attribute('aria-label')
     assert moved.startswith('Ranks: dense ') and 'monobert-demo@4' in moved
@@ -64,7 +79,12 @@ def test_each_system_has_a_weight(opened, api):
     page.wait_for_function("location.search.includes('weights=2')")
     assert 'weights=0.5&weights=2' in page.url
     found = api(
-        'garden/search', query=QUERY, system='dense,bm25', fusion='interpolation', normalize='minmax', weights=[0.5, 2]
+        'garden/search',
+        query=QUERY,
+        system='dense,bm25',
+        fusion='interpolation',
+        normalize='minmax',
+        weights=[0.5, 2],
     )
     page.wait_for_selector(f'.score:has-text("{found["candidates"][0]["score"]:.4g}")')
     assert own.docids() == [hit['docid'] for hit in found['candidates']]
@@ -80,7 +100,13 @@ def test_every_state_has_an_address(opened):
     other = opened()
     again = other.open(page.url.removeprefix(own.served), '.heat')
     assert other.docids() == first
-    assert again.locator('.hit').nth(1).get_by_role('tab', selected=True).inner_text().startswith('Similarities')
+    assert (
+        again.locator('.hit')
+        .nth(1)
+        .get_by_role('tab', selected=True)
+        .inner_text()
+        .startswith('Similarities')
+    )
     page.locator('#q').fill('apple')
     page.locator('#q').press('Enter')
     page.wait_for_selector('.hit h2:has-text("g7")')

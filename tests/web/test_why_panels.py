@@ -1,4 +1,6 @@
-"""Why a hit is where it is: the four panels show what the service says, and ask for no more than they say."""
+"""Why a hit is where it is: the four panels show what the service says, and ask for no more than
+they say.
+"""
 
 import pytest
 
@@ -41,9 +43,15 @@ def test_similarities(opened, api):
     (found,) = api('garden/explain', query=QUERY, model='cedr-knrm-demo', docid='g3')['passages']
     columns, rows = (joined(found[tokens]) for tokens in ('passage_tokens', 'query_tokens'))
     assert page.locator('.heat .token').all_text_contents() == [word for word, _ in columns]
-    assert page.locator('.heat-rows li').all_text_contents() == QUERY.split() == [word for word, _ in rows]
+    assert (
+        page.locator('.heat-rows li').all_text_contents()
+        == QUERY.split()
+        == [word for word, _ in rows]
+    )
     (values,) = (one['values'] for one in found['maps'])
-    words = [[max(values[i][j] for i in row for j in column) for _, column in columns] for _, row in rows]
+    words = [
+        [max(values[i][j] for i in row for j in column) for _, column in columns] for _, row in rows
+    ]
     assert page.locator('.heat .cell').count() == len(columns) * len(rows)
     page.locator('.cell[data-i="3"][data-j="3"]').hover()
     told = page.locator('.readout').inner_text()
@@ -67,9 +75,12 @@ def test_pairs(opened, api):
     page.wait_for_selector('.matrix')
     docids = own.docids()
     found = api('garden/explain', query=QUERY, model='duobert', docid=docids)
-    cells = [row.locator('td').all_text_contents() for row in page.locator('.matrix tbody tr').all()]
+    cells = [
+        row.locator('td').all_text_contents() for row in page.locator('.matrix tbody tr').all()
+    ]
     expected = [
-        ['' if value is None else str(int(100 * value + 0.5)) for value in row] for row in found['probabilities']
+        ['' if value is None else str(int(100 * value + 0.5)) for value in row]
+        for row in found['probabilities']
     ]
     assert cells == expected
     asked = len(explanations(own))
@@ -88,7 +99,10 @@ def test_scores(opened, api):
     place = found['docids'].index('g3')
     sure = f'{int(100 * found["probabilities"][place] + 0.5)} %'
     rank = sorted(found['scores'], reverse=True).index(found['scores'][place]) + 1
-    assert sure in page.locator('.lead').inner_text() and f'{rank} of the 4 hits' in page.locator('.lead').inner_text()
+    assert (
+        sure in page.locator('.lead').inner_text()
+        and f'{rank} of the 4 hits' in page.locator('.lead').inner_text()
+    )
     by_score = sorted(zip(found['scores'], found['docids'], strict=True), reverse=True)
     assert page.locator('.terms th').all_text_contents() == [docid for _, docid in by_score]
 

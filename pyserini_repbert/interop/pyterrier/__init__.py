@@ -14,7 +14,10 @@ if TYPE_CHECKING:
         EpicIndexer as EpicIndexer,
         RepBertIndexer as RepBertIndexer,
     )
-    from pyserini_repbert.interop.pyterrier.rerankers import Interleave as Interleave, Rerank as Rerank
+    from pyserini_repbert.interop.pyterrier.rerankers import (
+        Interleave as Interleave,
+        Rerank as Rerank,
+    )
     from pyserini_repbert.interop.pyterrier.retrievers import (
         HybridRetriever as HybridRetriever,
         LuceneRetriever as LuceneRetriever,
@@ -26,6 +29,12 @@ if TYPE_CHECKING:
 _NAMES = {
     f'{__name__}.artifacts': ('DenseArtifact', 'EpicArtifact', 'EpicIndexer', 'RepBertIndexer'),
     f'{__name__}.rerankers': ('Interleave', 'Rerank'),
-    f'{__name__}.retrievers': ('HybridRetriever', 'LuceneRetriever', 'PassageText', 'RepBertRetriever', 'Retriever'),
+    f'{__name__}.retrievers': (
+        'HybridRetriever',
+        'LuceneRetriever',
+        'PassageText',
+        'RepBertRetriever',
+        'Retriever',
+    ),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -1,4 +1,5 @@
-"""Index folders in PyTerrier: indexers write them, `pt.Artifact.load` opens them, `to_hf` and `to_zenodo` share them.
+"""Index folders in PyTerrier: indexers write them, `pt.Artifact.load` opens them, `to_hf` and
+`to_zenodo` share them.
 
 PyTerrier finds the artifacts by this package's entry points; nothing is added to the folders.
 """
@@ -22,15 +23,20 @@ from pyserini_repbert.interop.pyterrier.retrievers import HITS, RepBertRetriever
 
 FORMAT = 'pyserini_repbert'
 PACKAGE = 'pyserini-repbert[pyterrier]'
-DENSE, EPIC = 'dense_index', 'epic_index'
+DENSE = 'dense_index'
+EPIC = 'epic_index'
 
 
 class DenseArtifact(pt.Artifact):  # type: ignore[misc]
     """A dense bundle."""
 
-    ARTIFACT_TYPE, ARTIFACT_FORMAT, ARTIFACT_PACKAGE_HINT = DENSE, FORMAT, PACKAGE
+    ARTIFACT_TYPE = DENSE
+    ARTIFACT_FORMAT = FORMAT
+    ARTIFACT_PACKAGE_HINT = PACKAGE
 
-    def retriever(self, encoder: str | Path | None = None, num_results: int = HITS, **settings: Any) -> Any:
+    def retriever(
+        self, encoder: str | Path | None = None, num_results: int = HITS, **settings: Any
+    ) -> Any:
         """A `RepBertRetriever` of the bundle; default encoder: the one that it was built with."""
         return RepBertRetriever(self.path, encoder, num_results, **settings)
 
@@ -38,7 +44,9 @@ class DenseArtifact(pt.Artifact):  # type: ignore[misc]
 class EpicArtifact(pt.Artifact):  # type: ignore[misc]
     """An EPIC bundle."""
 
-    ARTIFACT_TYPE, ARTIFACT_FORMAT, ARTIFACT_PACKAGE_HINT = EPIC, FORMAT, PACKAGE
+    ARTIFACT_TYPE = EPIC
+    ARTIFACT_FORMAT = FORMAT
+    ARTIFACT_PACKAGE_HINT = PACKAGE
 
     def reranker(self, model: str | Path, **settings: Any) -> Any:
         """A `Rerank` that reads the passages' vectors from the bundle."""
@@ -46,7 +54,9 @@ class EpicArtifact(pt.Artifact):  # type: ignore[misc]
 
 
 def bundle_metadata(path: str, listing: Sequence[str]) -> dict[str, str] | None:
-    """PyTerrier's metadata of a dense or an EPIC bundle, which its manifest tells; None for any other folder."""
+    """PyTerrier's metadata of a dense or an EPIC bundle, which its manifest tells; None for any
+    other folder.
+    """
     if MANIFEST not in listing or not any(name.startswith('shard-') for name in listing):
         return None
     kind = EPIC if manifest_kind(path) == EpicBundle.settings_kind.kind else DENSE
@@ -78,9 +88,14 @@ class Indexer(pt.Indexer):  # type: ignore[misc]
         store_text: bool = True,
         **settings: Any,
     ) -> None:
-        self.output, self.encoder, self.device = Path(output), encoder, device
-        self.fields, self.precision, self.on_error = tuple(fields), precision, OnError(on_error)
-        self.store_text, self.settings = store_text, settings
+        self.output = Path(output)
+        self.encoder = encoder
+        self.device = device
+        self.fields = tuple(fields)
+        self.precision = precision
+        self.on_error = OnError(on_error)
+        self.store_text = store_text
+        self.settings = settings
 
     def index_inputs(self) -> list[list[str]]:
         """The fields of a document that are read."""
@@ -99,7 +114,9 @@ class Indexer(pt.Indexer):  # type: ignore[misc]
         if pd.isna(document['docno']):
             return BadPassage("field 'docno' is empty")
         texts = (document[field] for field in self.fields)
-        return Passage(str(document['docno']), ' '.join(str(text) for text in texts if not pd.isna(text)))
+        return Passage(
+            str(document['docno']), ' '.join(str(text) for text in texts if not pd.isna(text))
+        )
 
 
 class RepBertIndexer(Indexer):

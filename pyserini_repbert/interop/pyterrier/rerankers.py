@@ -10,7 +10,14 @@ import numpy as np
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod, fuse
-from pyserini_repbert.interop.pyterrier.frames import candidates_of, pd, pt, rank_columns, ranked_frame, ranked_rows
+from pyserini_repbert.interop.pyterrier.frames import (
+    candidates_of,
+    pd,
+    pt,
+    rank_columns,
+    ranked_frame,
+    ranked_rows,
+)
 from pyserini_repbert.interop.pyterrier.retrievers import Retriever
 from pyserini_repbert.models.cross_encoder import log_probabilities
 from pyserini_repbert.pipeline.opening import open_reranker
@@ -24,20 +31,28 @@ PAIRS = 'duobert_p'
 class Rerank(pt.Transformer):  # type: ignore[misc]
     """Any reranker: a result frame in, the same rows with new scores out, best first.
 
-    Equal scores keep the order of the stage before: by 'rank', or else of the rows. Queries share the model's batches.
-    Other columns stay. The frame needs 'text' (`PassageText` adds it), except for EPIC with an index. duoBERT takes
-    n(n - 1) model inputs for n candidates, so cut first: `monobert % 50 >> Rerank('duobert-demo')`.
+    Equal scores keep the order of the stage before: by 'rank', or else of the rows. Queries share
+    the model's batches. Other columns stay. The frame needs 'text' (`PassageText` adds it), except
+    for EPIC with an index. duoBERT takes n(n - 1) model inputs for n candidates, so cut first:
+    `monobert % 50 >> Rerank('duobert-demo')`.
 
     Parameters
     ----------
     model : a catalog name, a checkpoint folder, a class (`MODULE:CLASS`), or an open reranker
-    settings : keyword arguments of the reranker: method and samples of duoBERT, index of EPIC, token_budget, …
-    matrix : of duoBERT: add the column 'duobert_p': for each hit i float64 (n,), the p_ij against the query's hits j by
-        'rank', NaN for itself and for pairs that were not compared; stacked, a query's rows are the matrix
+    settings : keyword arguments of the reranker: method and samples of duoBERT, index of EPIC,
+        token_budget, …
+    matrix : of duoBERT: add the column 'duobert_p': for each hit i float64 (n,), the p_ij against
+        the query's hits j by 'rank', NaN for itself and for pairs that were not compared; stacked,
+        a query's rows are the matrix
     """
 
-    def __init__(self, model: str | Path | Ranker, device: str = 'cpu', matrix: bool = False, **settings: Any) -> None:
-        self.model, self.device, self.matrix, self.settings = model, device, matrix, settings
+    def __init__(
+        self, model: str | Path | Ranker, device: str = 'cpu', matrix: bool = False, **settings: Any
+    ) -> None:
+        self.model = model
+        self.device = device
+        self.matrix = matrix
+        self.settings = settings
         opened = model if isinstance(model, Ranker) else open_reranker(model, device, settings)
         self.reranker: Any = opened
         if matrix and not hasattr(opened, 'pair_differences'):
@@ -45,30 +60,40 @@ class Rerank(pt.Transformer):  # type: ignore[misc]
 
     def transform(self, inp: Any) -> Any:
         """The frame reranked. A candidate without a text that the reranker needs is refused."""
-        pt.validate.result_frame(inp, extra_columns=['query', 'text'] if self.reranker.needs_text else ['query'])
+        pt.validate.result_frame(
+            inp, extra_columns=['query', 'text'] if self.reranker.needs_text else ['query']
+        )
         lists = list(candidates_of(inp))
         rows: list[int] = []
         rankings: list[Ranking] = []
         pairs: list[Any] = []
         for batch in cut_batches(self.reranker.planned([len(ranking) for _, _, ranking in lists])):
             part = lists[batch.start : batch.stop]
-            queries, run = [query for query, *_ in part], {str(n): ranking for n, (*_, ranking) in enumerate(part)}
+            queries = [query for query, *_ in part]
+            run = {str(n): ranking for n, (*_, ranking) in enumerate(part)}
             if self.matrix:
                 reranked, probabilities = self._compared(queries, list(run.values()))
                 pairs += probabilities
             else:
-                reranked = list(self.reranker.rank(list(map(Query, run, queries)), run, None).values())
+                reranked = list(
+                    self.reranker.rank(list(map(Query, run, queries)), run, None).values()
+                )
             for (_, places, candidates), ranking in zip(part, reranked, strict=True):
                 row = dict(zip(candidates.docids, places, strict=True))
                 rows += [row[docid] for docid in ranking.docids]
             rankings += reranked
-        return ranked_frame(inp, rows, rankings, {PAIRS: pd.Series(pairs, dtype=object)} if self.matrix else {})
+        return ranked_frame(
+            inp, rows, rankings, {PAIRS: pd.Series(pairs, dtype=object)} if self.matrix else {}
+        )
 
-    def _compared(self, queries: Sequence[str], lists: Sequence[Ranking]) -> tuple[list[Ranking], list[Any]]:
+    def _compared(
+        self, queries: Sequence[str], lists: Sequence[Ranking]
+    ) -> tuple[list[Ranking], list[Any]]:
         """duoBERT's rankings, and the row of probabilities of each hit."""
         for query, ranking in zip(queries, lists, strict=True):
             self.reranker.check(query, ranking)
-        reranked, pairs = [], []
+        reranked = []
+        pairs = []
         matrices = self.reranker.pair_differences(queries, lists)
         for query, ranking, matrix in zip(queries, lists, matrices, strict=True):
             reranked.append(rescored(ranking, self.reranker.aggregated(query, matrix)))
@@ -80,8 +105,9 @@ class Rerank(pt.Transformer):  # type: ignore[misc]
 class Interleave(pt.Transformer):  # type: ignore[misc]
     """Alternates between the rankings of several systems (RepBERT eq. 6); the first one leads.
 
-    Scores are 1, 1/2, 1/3, …; columns that all systems give stay, with the values of the first system that has the hit.
-    The column 'rank_NAME' has a hit's rank in a system, from 0, missing where the system lacks the hit.
+    Scores are 1, 1/2, 1/3, …; columns that all systems give stay, with the values of the first
+    system that has the hit. The column 'rank_NAME' has a hit's rank in a system, from 0, missing
+    where the system lacks the hit.
 
     Parameters
     ----------
@@ -90,14 +116,21 @@ class Interleave(pt.Transformer):  # type: ignore[misc]
     num_results : hits of a query
     """
 
-    def __init__(self, *systems: Any, names: Sequence[str] | None = None, num_results: int = 1000) -> None:
-        self.systems, self.num_results = systems, num_results
+    def __init__(
+        self, *systems: Any, names: Sequence[str] | None = None, num_results: int = 1000
+    ) -> None:
+        self.systems = systems
+        self.num_results = num_results
         numbered = enumerate(systems, 1)
-        usual = [system.name if isinstance(system, Retriever) else str(number) for number, system in numbered]
+        usual = [
+            system.name if isinstance(system, Retriever) else str(number)
+            for number, system in numbered
+        ]
         self.names = tuple(usual if names is None else names)
         if not systems or len(self.names) != len(systems) or len(set(self.names)) < len(systems):
             raise InputError(
-                f'{len(systems)} systems were given with the names {list(self.names)}: expected at least one system, '
+                f'{len(systems)} systems were given with the names {list(self.names)}: expected '
+                f'at least one system, '
                 'and a name of its own for each'
             )
 
@@ -109,7 +142,10 @@ class Interleave(pt.Transformer):  # type: ignore[misc]
         runs = [_run(frame) for frame in frames]
         fused = fuse(runs, FusionMethod.INTERLEAVE, self.num_results)
         pool = _common(frames, [f'rank_{name}' for name in self.names])
-        places = {key: place for place, key in enumerate(zip(pool['qid'], map(str, pool['docno']), strict=True))}
+        places = {
+            key: place
+            for place, key in enumerate(zip(pool['qid'], map(str, pool['docno']), strict=True))
+        }
         rows = [places[qid, docid] for qid, ranking in fused.items() for docid in ranking.docids]
         inputs = [[run.get(qid, NO_HITS) for run in runs] for qid in fused]
         rankings = list(fused.values())
@@ -121,8 +157,14 @@ def _run(frame: Any) -> Run:
 
 
 def _common(frames: Sequence[Any], replaced: Sequence[str]) -> Any:
-    """Each (qid, docno) once, from the first frame that has it, with the columns that all frames have."""
+    """Each (qid, docno) once, from the first frame that has it, with the columns that all frames
+    have.
+    """
     first = frames[0]
-    columns = [name for name in first.columns if all(name in frame for frame in frames) and name not in replaced]
+    columns = [
+        name
+        for name in first.columns
+        if all(name in frame for frame in frames) and name not in replaced
+    ]
     filled = [frame[columns] for frame in frames if len(frame)] or [first[columns]]
     return pd.concat(filled, ignore_index=True).drop_duplicates(['qid', 'docno'], ignore_index=True)

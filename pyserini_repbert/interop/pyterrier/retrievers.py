@@ -11,7 +11,13 @@ from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import fused_depth
 from pyserini_repbert.fusion.methods import FusionMethod
-from pyserini_repbert.interop.pyterrier.frames import check_queries, hits_frame, pd, pt, rank_columns
+from pyserini_repbert.interop.pyterrier.frames import (
+    check_queries,
+    hits_frame,
+    pd,
+    pt,
+    rank_columns,
+)
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.opening import joined, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
@@ -25,19 +31,22 @@ HITS = 1000  # of a query, as PyTerrier's own retrievers give
 class Retriever(pt.Transformer):  # type: ignore[misc]
     """Any first stage: a query frame in, its hits out, all queries searched together.
 
-    Columns of the query frame stay; 'docno', 'score' and 'rank' are added. A query without hits has no rows.
+    Columns of the query frame stay; 'docno', 'score' and 'rank' are added. A query without hits has
+    no rows.
 
     Parameters
     ----------
-    ranker : an open searcher, ours or Pyserini's, or the name of a sparse technique, a Lucene index or a class
-        (`MODULE:CLASS@INDEX`)
+    ranker : an open searcher, ours or Pyserini's, or the name of a sparse technique, a Lucene index
+        or a class (`MODULE:CLASS@INDEX`)
     num_results : hits of a query
     """
 
     ranked_by: tuple[str, ...] = ()  # names of the parts of a fusion, for columns 'rank_NAME'
 
     def __init__(self, ranker: Any, num_results: int = HITS) -> None:
-        self.ranker = as_ranker(open_searcher(PipelineSpec(sparse=(ranker,))) if isinstance(ranker, str) else ranker)
+        self.ranker = as_ranker(
+            open_searcher(PipelineSpec(sparse=(ranker,))) if isinstance(ranker, str) else ranker
+        )
         self.num_results = num_results
 
     @property
@@ -46,13 +55,21 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         return self.ranker.label
 
     def transform(self, inp: Any) -> Any:
-        """The hits of each query, by (-score, docno). A row without a query, or a qid with two, is refused."""
+        """The hits of each query, by (-score, docno).
+
+        A row without a query, or a qid with two, is refused.
+        """
         pt.validate.query_frame(inp, extra_columns=['query'])
         check_queries(inp, ['qid', 'query'])
         topics = [Query(str(place), str(query)) for place, query in enumerate(inp['query'])]
         notes = Notes()
-        rankings = list(self.ranker.rank(topics, None, self.num_results, notes).values()) if topics else []
-        inputs = [[notes.parts[place].run[topic.qid] for place, _ in enumerate(self.ranked_by)] for topic in topics]
+        rankings = (
+            list(self.ranker.rank(topics, None, self.num_results, notes).values()) if topics else []
+        )
+        inputs = [
+            [notes.parts[place].run[topic.qid] for place, _ in enumerate(self.ranked_by)]
+            for topic in topics
+        ]
         return hits_frame(inp, rankings, rank_columns(self.ranked_by, inputs, rankings))
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
@@ -90,8 +107,11 @@ class RepBertRetriever(Retriever):
         device: str = 'cpu',
         threads: int = 1,
     ) -> None:
-        self.index, self.encoder, self.device = index, encoder, device
-        self.num_results, self.threads = num_results, threads
+        self.index = index
+        self.encoder = encoder
+        self.device = device
+        self.num_results = num_results
+        self.threads = threads
         spec = PipelineSpec(index=str(index), encoder=None if encoder is None else str(encoder))
         searcher = open_searcher(spec, Machine(devices=(device,)))
         self.ranker = searcher.with_settings(name=Path(searcher.name).name, threads=threads)
@@ -100,8 +120,8 @@ class RepBertRetriever(Retriever):
 class LuceneRetriever(Retriever):
     """Sparse search in a Lucene index: BM25, query likelihood, RM3, SDM, or EPIC's impacts.
 
-    Starts a Java virtual machine with Anserini's jars; a process has only one, so Terrier's own retrievers need another
-    process.
+    Starts a Java virtual machine with Anserini's jars; a process has only one, so Terrier's own
+    retrievers need another process.
 
     Parameters
     ----------
@@ -120,8 +140,12 @@ class LuceneRetriever(Retriever):
         download: bool = False,
         device: str = 'cpu',
     ) -> None:
-        self.spec, self.index, self.download, self.device = spec, index, download, device
-        self.num_results, self.threads = num_results, threads
+        self.spec = spec
+        self.index = index
+        self.download = download
+        self.device = device
+        self.num_results = num_results
+        self.threads = threads
         name = Path(str(spec).partition('@')[0]).name
         named = PipelineSpec(sparse=(str(spec),), index=None if index is None else str(index))
         searcher = open_searcher(named, Machine(devices=(device,), download=download))
@@ -129,14 +153,17 @@ class LuceneRetriever(Retriever):
 
 
 class HybridRetriever(Retriever):
-    """Several retrievers run at the same time, their rankings fused: queries are encoded while Lucene searches.
+    """Several retrievers run at the same time, their rankings fused: queries are encoded while
+    Lucene searches.
 
     Parameters
     ----------
     retrievers : of RepBERT or Lucene, in the order of fusion
     method, alpha, rrf_k : as in `fusion.fuse`, None for its defaults
-    depth : hits of each retriever that are fused; default: `num_results`, at least 1000 unless method is 'interleave'
-    provenance : a column 'rank_NAME' for each retriever: the hit's rank there, from 0, missing where it lacks the hit
+    depth : hits of each retriever that are fused; default: `num_results`, at least 1000 unless
+        method is 'interleave'
+    provenance : a column 'rank_NAME' for each retriever: the hit's rank there, from 0, missing
+        where it lacks the hit
     """
 
     def __init__(
@@ -150,14 +177,23 @@ class HybridRetriever(Retriever):
         provenance: bool = False,
         threads: int = 1,
     ) -> None:
-        self.retrievers, self.method = tuple(retrievers), FusionMethod(method)
-        self.num_results, self.alpha, self.rrf_k, self.threads = num_results, alpha, rrf_k, threads
-        self.depth, self.provenance = depth or fused_depth(method, num_results), provenance
+        self.retrievers = tuple(retrievers)
+        self.method = FusionMethod(method)
+        self.num_results = num_results
+        self.alpha = alpha
+        self.rrf_k = rrf_k
+        self.threads = threads
+        self.depth = depth or fused_depth(method, num_results)
+        self.provenance = provenance
         names = tuple(retriever.name for retriever in retrievers)
         self.ranked_by = names if provenance else ()
         if provenance and len(set(names)) < len(names):
-            raise InputError(f'retrievers are called {", ".join(names)}: their ranks need names that differ')
-        spec = PipelineSpec.of({'fusion': str(self.method), 'alpha': alpha, 'rrf_k': rrf_k, 'depth': self.depth})
+            raise InputError(
+                f'retrievers are called {", ".join(names)}: their ranks need names that differ'
+            )
+        spec = PipelineSpec.of(
+            {'fusion': str(self.method), 'alpha': alpha, 'rrf_k': rrf_k, 'depth': self.depth}
+        )
         fusion: Any = joined(spec, [retriever.ranker for retriever in retrievers]).first
         self.ranker = fusion.with_settings(threads=threads)
 
@@ -167,9 +203,10 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
 
     Parameters
     ----------
-    index : a dense or EPIC bundle with text, a Lucene index, the name of one, or a retriever of this package
-    corpus : instead of an index: a file, a folder, ir_datasets:ID, or a collection of the catalog; read once for each
-        frame
+    index : a dense or EPIC bundle with text, a Lucene index, the name of one, or a retriever of
+        this package
+    corpus : instead of an index: a file, a folder, ir_datasets:ID, or a collection of the catalog;
+        read once for each frame
     corpus_format, fields, download : as in `names.texts.texts_opener`
     """
 
@@ -181,11 +218,16 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
         fields: Sequence[str] = (),
         download: bool = False,
     ) -> None:
-        self.index, self.corpus, self.download = index, corpus, download
-        self.corpus_format, self.fields = corpus_format, tuple(fields)
+        self.index = index
+        self.corpus = corpus
+        self.download = download
+        self.corpus_format = corpus_format
+        self.fields = tuple(fields)
         if index is None or isinstance(index, (str, Path)) or corpus is not None:
             names = (str(corpus) if corpus else None, str(index) if index else None)
-            self._open: Callable[[list[str]], PassageTexts] = texts_opener(*names, corpus_format, fields, download)
+            self._open: Callable[[list[str]], PassageTexts] = texts_opener(
+                *names, corpus_format, fields, download
+            )
         else:
             self._open = lambda _: index
 
@@ -194,5 +236,11 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
         pt.validate.columns(inp, includes=['docno'])
         docids = list(map(str, inp['docno']))
         distinct = list(dict.fromkeys(docids))
-        texts = dict(zip(distinct, self._open(distinct).texts(distinct), strict=True)) if distinct else {}
-        return inp.assign(text=pd.Series([texts[docid] for docid in docids], index=inp.index, dtype=object))
+        texts = (
+            dict(zip(distinct, self._open(distinct).texts(distinct), strict=True))
+            if distinct
+            else {}
+        )
+        return inp.assign(
+            text=pd.Series([texts[docid] for docid in docids], index=inp.index, dtype=object)
+        )

@@ -1,12 +1,14 @@
 """How a query and a document become BERT's input, and where their tokens are found in its output.
 
-A sequence is `[CLS] query [SEP] document [SEP]`, segment 0 up to the first [SEP], 1 from there. The released code pads
-queries to 20 tokens in the middle of the sequence and masks the padding. Masked tokens change nothing but the positions
-of the tokens behind them, so they are left out here and position ids are given instead: the same result, less work.
-(PACRR and DRMM score a query's empty positions, too. These all score alike; the two models add them afterwards.)
+A sequence is `[CLS] query [SEP] document [SEP]`, segment 0 up to the first [SEP], 1 from there. The
+released code pads queries to 20 tokens in the middle of the sequence and masks the padding. Masked
+tokens change nothing but the positions of the tokens behind them, so they are left out here and
+position ids are given instead: the same result, less work. (PACRR and DRMM score a query's empty
+positions, too. These all score alike; the two models add them afterwards.)
 
-A document too long for the positions left is split into parts as even as possible (CEDR section 3.1), each behind the
-whole query. The last part may be shorter than the others; its [SEP] has the same position as theirs.
+A document too long for the positions left is split into parts as even as possible (CEDR section
+3.1), each behind the whole query. The last part may be shorter than the others; its [SEP] has the
+same position as theirs.
 """
 
 from __future__ import annotations
@@ -40,33 +42,46 @@ class Pair(NamedTuple):
 class PairBatch:
     """n pairs as tensors, with a row for each part of a pair's document."""
 
-    attention_mask: Tensor | None  # bool (rows, length), in the host's memory; None where no row is padded
+    attention_mask: (
+        Tensor | None
+    )  # bool (rows, length), in the host's memory; None where no row is padded
     input_ids: Tensor  # int64 (rows, length)
     token_type_ids: Tensor  # int64 (rows, length)
     position_ids: Tensor  # int64 (rows, length)
     part_weights: Tensor  # float32 (n, rows), 1 / number of parts for the rows of a pair, else 0
-    query_index: Tensor  # int64 (n, q), places of query tokens in the flattened output, in the row of the first part
+    # int64 (n, q), places of query tokens in the flattened output, in the row of the first part
+    query_index: Tensor
     document_index: Tensor  # int64 (n, d), likewise of document tokens, each in the row of its part
-    query_mask: Tensor  # bool (n, q), True where there is a token; q is the length of the longest query
+    query_mask: (
+        Tensor  # bool (n, q), True where there is a token; q is the length of the longest query
+    )
     document_mask: Tensor  # bool (n, d), likewise
 
 
 class CedrLayout:
-    """Lays out pairs for a BERT. Raises InputError where the longest query leaves no position for a document."""
+    """Lays out pairs for a BERT. Raises InputError where the longest query leaves no position
+    for a document.
+    """
 
-    def __init__(self, config: BertConfig, settings: CedrSettings, tokenizer: WordPieceTokenizer) -> None:
+    def __init__(
+        self, config: BertConfig, settings: CedrSettings, tokenizer: WordPieceTokenizer
+    ) -> None:
         self.settings = settings
         self.positions = config.max_position_embeddings
         self.tokenizer = tokenizer
         if self._room(settings.max_query_length) < 1:
             raise InputError(
-                f'a query of {settings.max_query_length} tokens leaves no room for a document in the '
+                f'a query of {settings.max_query_length} tokens leaves no room for a document in '
+                f'the '
                 f'{self.positions} positions of this BERT: lower max_query_length'
             )
 
     def cut(self, query: Sequence[int], document: Sequence[int]) -> Pair:
         """The first wordpieces of both, as many as the model takes."""
-        return Pair(list(query[: self.settings.max_query_length]), list(document[: self.settings.max_doc_length]))
+        return Pair(
+            list(query[: self.settings.max_query_length]),
+            list(document[: self.settings.max_doc_length]),
+        )
 
     def _slots(self, pair: Pair) -> int:
         return self.settings.max_query_length if self.settings.pad_query else len(pair.query)
@@ -79,7 +94,9 @@ class CedrLayout:
         return max(1, math.ceil(len(pair.document) / self._room(self._slots(pair))))
 
     def cost(self, pair: Pair) -> int:
-        """Roughly how many tokens BERT reads for a pair: every part is counted as long as the longest."""
+        """Roughly how many tokens BERT reads for a pair: every part is counted as long as the
+        longest.
+        """
         return self.n_parts(pair) * (len(pair.query) + _SPECIAL_TOKENS + self._part_length(pair))
 
     def _part_length(self, pair: Pair) -> int:
@@ -116,7 +133,12 @@ class CedrLayout:
         for part in range(self.n_parts(pair)):
             chunk = document[part * size : (part + 1) * size]
             ids = [self.tokenizer.cls, *query, self.tokenizer.sep, *chunk, self.tokenizer.sep]
-            places = [*range(len(query) + 1), begin - 1, *range(begin, begin + len(chunk)), begin + size]
+            places = [
+                *range(len(query) + 1),
+                begin - 1,
+                *range(begin, begin + len(chunk)),
+                begin + size,
+            ]
             yield ids, places, len(query) + 2
 
     def _places(
@@ -124,11 +146,14 @@ class CedrLayout:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
         """query_index, document_index, query_mask and document_mask of a `PairBatch`."""
         query_index, document_index = (
-            np.zeros((len(pairs), max(1, *map(len, texts))), dtype=np.int64) for texts in zip(*pairs, strict=True)
+            np.zeros((len(pairs), max(1, *map(len, texts))), dtype=np.int64)
+            for texts in zip(*pairs, strict=True)
         )
-        query_mask, document_mask = query_index.astype(bool), document_index.astype(bool)
+        query_mask = query_index.astype(bool)
+        document_mask = document_index.astype(bool)
         for number, (pair, first) in enumerate(zip(pairs, first_rows, strict=True)):
-            n_query, n_document = len(pair.query), len(pair.document)
+            n_query = len(pair.query)
+            n_document = len(pair.document)
             query_index[number, :n_query] = first * row_length + 1 + np.arange(n_query)
             query_mask[number, :n_query] = True
             part, offset = np.divmod(np.arange(n_document), max(1, self._part_length(pair)))

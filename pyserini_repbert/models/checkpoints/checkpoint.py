@@ -26,15 +26,17 @@ AnyCheckpoint = str | Path | Checkpoint  # by catalog name, by folder, or opened
 def open_checkpoint(name: AnyCheckpoint, kind: str = 'encoders') -> Checkpoint:
     """A checkpoint by catalog name, folder or repository of the hub (`folder_of`).
 
-    What the catalog names under `kind`, 'encoders' or 'rerankers', is downloaded and converted on first use. An adapter
-    is opened with the checkpoint that it adapts, which may be an adapter, too. A `Checkpoint` is returned as it is.
+    What the catalog names under `kind`, 'encoders' or 'rerankers', is downloaded and converted on
+    first use. An adapter is opened with the checkpoint that it adapts, which may be an adapter,
+    too. A `Checkpoint` is returned as it is.
     """
     return name if isinstance(name, Checkpoint) else _open(name, kind, ())
 
 
 def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
     """`above` are the folders of the adapters over this checkpoint."""
-    entry, ranking = catalog.find(kind, str(name)), None
+    entry = catalog.find(kind, str(name))
+    ranking = None
     if entry is not None or not (folder := folder_of(name)).is_dir():
         entry = entry or catalog.get(kind, str(name))
         ranking = entry.values.get('ranking')
@@ -47,7 +49,11 @@ def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
         else:
             from pyserini_repbert.models.checkpoints import hub
 
-            folder = hub.hub_checkpoint(entry) if 'hub' in entry.values else hub.downloaded_checkpoint(entry)
+            folder = (
+                hub.hub_checkpoint(entry)
+                if 'hub' in entry.values
+                else hub.downloaded_checkpoint(entry)
+            )
     verify(folder)
     base = None
     if (path := folder / ADAPTER_CONFIG).is_file():
@@ -55,13 +61,18 @@ def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
         if not isinstance(base_name, str):
             raise DamagedFileError(f'{path} does not name its base: fetch the adapter again')
         if folder.resolve() in above:
-            raise DamagedFileError(f'{path} names a base that is an adapter over itself: name the one beneath them')
-        base = _open(base_name, catalog.checkpoint_kind(base_name) or kind, (*above, folder.resolve()))
+            raise DamagedFileError(
+                f'{path} names a base that is an adapter over itself: name the one beneath them'
+            )
+        base = _open(
+            base_name, catalog.checkpoint_kind(base_name) or kind, (*above, folder.resolve())
+        )
     return Checkpoint.open(folder, str(name), ranking, base)
 
 
 def folder_of(name: str | Path) -> Path:
-    """The folder that a name means: its own, or in the Hugging Face hub's cache for a repository, 'ORG/NAME'.
+    """The folder that a name means: its own, or in the Hugging Face hub's cache for a repository,
+    'ORG/NAME'.
 
     Raises UnknownNameError for a repository that is not there.
     """
@@ -73,7 +84,8 @@ def folder_of(name: str | Path) -> Path:
         return Path(snapshot_download(str(name), local_files_only=True))
     except Exception as error:  # the client has errors of many classes
         raise UnknownNameError(
-            f"'{name}' is no folder here, and no repository in the hub's cache: check the path, or fetch the "
+            f"'{name}' is no folder here, and no repository in the hub's cache: check the path, "
+            f'or fetch the '
             f'repository with `hf download {name}`'
         ) from error
 
@@ -85,12 +97,17 @@ def _warn(text: str) -> None:
 
 
 def verify(folder: Path) -> None:
-    """Compare a checkpoint's files with the checksums beside them, if there are any. Raises DamagedFileError."""
+    """Compare a checkpoint's files with the checksums beside them, if there are any.
+
+    Raises DamagedFileError.
+    """
     if (folder / CHECKSUMS).is_file():
         try:
             verify_checksums(folder, required=())
         except DamagedFileError as error:
-            raise DamagedFileError(f'{error}. If you changed it on purpose, remove {folder / CHECKSUMS}') from error
+            raise DamagedFileError(
+                f'{error}. If you changed it on purpose, remove {folder / CHECKSUMS}'
+            ) from error
 
 
 def used_models(user: object) -> tuple[Model, ...]:
@@ -98,7 +115,8 @@ def used_models(user: object) -> tuple[Model, ...]:
 
     One checksum stands for a model of sentence-transformers: it covers all files of the folder.
     """
-    checkpoint, precision = getattr(user, 'checkpoint', None), str(getattr(user, 'precision', ''))
+    checkpoint = getattr(user, 'checkpoint', None)
+    precision = str(getattr(user, 'precision', ''))
     if isinstance(checkpoint, Checkpoint):
         return (model_of(checkpoint, precision),)
     sha256 = getattr(user, 'weights_sha256', None)
@@ -117,6 +135,10 @@ def models_of(ranker: Ranker) -> tuple[Model, ...]:
 
 
 def model_of(checkpoint: Checkpoint, precision: str) -> Model:
-    """A checkpoint's name and precision, and the checksums of its weights, tokenizer and config, for a record."""
+    """A checkpoint's name and precision, and the checksums of its weights, tokenizer and config,
+    for a record.
+    """
     config = hashlib.sha256(json.dumps(checkpoint.config, sort_keys=True).encode()).hexdigest()
-    return Model(checkpoint.name, checkpoint.weights_sha256, checkpoint.tokenizer_sha256, config, precision)
+    return Model(
+        checkpoint.name, checkpoint.weights_sha256, checkpoint.tokenizer_sha256, config, precision
+    )

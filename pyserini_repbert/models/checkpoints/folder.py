@@ -1,4 +1,6 @@
-"""Checkpoint folders: config.json with its `ranking` object, weights in safetensors, adapters merged into a base."""
+"""Checkpoint folders: config.json with its `ranking` object, weights in safetensors, adapters
+merged into a base.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.data.values import checked, read_object
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER, merged, read_weights, scale_of, with_unit_layer
+from pyserini_repbert.models.checkpoints.weights import (
+    UNIT_LAYER,
+    merged,
+    read_weights,
+    scale_of,
+    with_unit_layer,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +32,8 @@ if TYPE_CHECKING:
 WEIGHTS = 'model.safetensors'
 ADAPTER = 'adapter_model.safetensors'
 ADAPTER_CONFIG = 'adapter_config.json'
-HOLDS_HEADS = 'adapter_holds_heads'  # in config.json of an adapter: it has heads of its own, the base's are dropped
+# in config.json of an adapter: it has heads of its own, the base's are dropped
+HOLDS_HEADS = 'adapter_holds_heads'
 TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json')
 # Keys of config.json that change no vector of a trained model.
 _OF_TRAINING = ('hidden_dropout_prob', 'attention_probs_dropout_prob', 'initializer_range')
@@ -50,8 +59,8 @@ class Checkpoint:
     ) -> Checkpoint:
         """Open a folder. `ranking` is used if config.json has no such object.
 
-        Raises InputError without a config.json, DamagedFileError for one that is not a BERT's. A folder that has no
-        weights yet is opened all the same.
+        Raises InputError without a config.json, DamagedFileError for one that is not a BERT's. A
+        folder that has no weights yet is opened all the same.
         """
         from pyserini_repbert.models.bert_config import BertConfig, RankingObject
 
@@ -72,8 +81,12 @@ class Checkpoint:
         return cls(name or str(folder), folder, config, base)
 
     @classmethod
-    def write(cls, folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str) -> Checkpoint:
-        """Write config.json and the weights into `folder`, and return the checkpoint, with the name `name`."""
+    def write(
+        cls, folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str
+    ) -> Checkpoint:
+        """Write config.json and the weights into `folder`, and return the checkpoint, with the
+        name `name`.
+        """
         from safetensors.torch import save_file
 
         (folder / 'config.json').write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
@@ -81,19 +94,24 @@ class Checkpoint:
         return cls(name, folder, config)
 
     def system(self, expected: str) -> Mapping[str, Any]:
-        """The `ranking` object, of the system `expected`; a plain BERT, which has none, counts as one of any system."""
+        """The `ranking` object, of the system `expected`; a plain BERT, which has none, counts
+        as one of any system.
+        """
         ranking: Mapping[str, Any] = self.config.get('ranking', {'system': expected})
         if ranking.get('system') != expected:
             raise MismatchError(
-                f"checkpoint '{self.name}' is for the system '{ranking.get('system')}', '{expected}' was expected"
+                f"checkpoint '{self.name}' is for the system '{ranking.get('system')}', "
+                f"'{expected}' was expected"
             )
         return ranking
 
     @cached_property
     def weights_sha256(self) -> str:
-        """Checksum of the weights: of model.safetensors itself, or over the checksums of several files.
+        """Checksum of the weights: of model.safetensors itself, or over the checksums of several
+        files.
 
-        For an adapter: over those of its file and of its base, its scale, and its unit layer if it has one.
+        For an adapter: over those of its file and of its base, its scale, and its unit layer if it
+        has one.
         """
         parts = [digest(file) for file in self._weights_files()]
         if self.base is not None:
@@ -105,7 +123,8 @@ class Checkpoint:
 
     @cached_property
     def config_sha256(self) -> str:
-        """Checksum of what config.json says of a BERT's computation, defaults included, as JSON with sorted keys.
+        """Checksum of what config.json says of a BERT's computation, defaults included, as JSON
+        with sorted keys.
 
         Names, versions, what only training uses, and the `ranking` object are left out.
         """
@@ -117,41 +136,68 @@ class Checkpoint:
 
     @cached_property
     def tokenizer_sha256(self) -> str:
-        """Checksum of the tokenizer's file, this checkpoint's or its base's; of two files, over their checksums."""
+        """Checksum of the tokenizer's file, this checkpoint's or its base's; of two files, over
+        their checksums.
+        """
         folder = self.tokenizer_folder
         whole = folder / 'tokenizer.json'
-        files = [whole] if whole.is_file() else [folder / 'vocab.txt', folder / 'tokenizer_config.json']
+        files = (
+            [whole] if whole.is_file() else [folder / 'vocab.txt', folder / 'tokenizer_config.json']
+        )
         digests = [digest(file) for file in files if file.is_file()]
-        return digests[0] if len(digests) == 1 else hashlib.sha256('\n'.join(digests).encode()).hexdigest()
+        return (
+            digests[0]
+            if len(digests) == 1
+            else hashlib.sha256('\n'.join(digests).encode()).hexdigest()
+        )
 
     def _weights_files(self) -> list[Path]:
         names = [WEIGHTS if self.base is None else ADAPTER]
         if self.base is None and (index := self.folder / f'{WEIGHTS}.index.json').is_file():
             try:
-                names = sorted(set(checked(dict[str, str], read_object(index).get('weight_map')).values()))
+                names = sorted(
+                    set(checked(dict[str, str], read_object(index).get('weight_map')).values())
+                )
             except ValueError as error:
-                raise DamagedFileError(f'{index}: weight_map: {error}: fetch the checkpoint again') from error
+                raise DamagedFileError(
+                    f'{index}: weight_map: {error}: fetch the checkpoint again'
+                ) from error
         for name in names:
             if not (self.folder / name).is_file():
-                raise InputError(f'checkpoint {self.folder} has no {name}: convert older weights by scripts in tools/')
+                raise InputError(
+                    f'checkpoint {self.folder} has no {name}: convert older weights by scripts in '
+                    f'tools/'
+                )
         return [self.folder / name for name in names]
 
     def tensors(self, mapped: str | None = None) -> dict[str, Tensor]:
         """All weights by name, the body as `bert.*`; an adapter is merged into its base.
 
-        Weights whose names end with `mapped` stay in their file (`read_weights`), the others are read into memory.
+        Weights whose names end with `mapped` stay in their file (`read_weights`), the others are
+        read into memory.
         """
         files = self._weights_files()
-        tensors = {name: value for file in files for name, value in read_weights(file, mapped).items()}
+        tensors = {
+            name: value for file in files for name, value in read_weights(file, mapped).items()
+        }
         if self.base is not None:
             base = self.base.tensors(mapped)
             if self.config.get(HOLDS_HEADS):
                 base = {name: value for name, value in base.items() if name.startswith('bert.')}
             return merged(with_unit_layer(base, self.config), tensors, self.folder / ADAPTER_CONFIG)
-        if not any(name.startswith('bert.') for name in tensors):  # some checkpoints leave the prefix out
-            tensors = {f'bert.{name}' if name.startswith(_BODY) else name: value for name, value in tensors.items()}
-        return {  # BERT's first checkpoints call the weights of layer norms gamma and beta, and have a buffer of ids
-            name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias'): value
+        if not any(
+            name.startswith('bert.') for name in tensors
+        ):  # some checkpoints leave the prefix out
+            tensors = {
+                f'bert.{name}' if name.startswith(_BODY) else name: value
+                for name, value in tensors.items()
+            }
+        # BERT's first checkpoints call the weights of layer norms gamma and beta, and have a buffer
+        # of ids
+        return {
+            name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace(
+                'LayerNorm.beta', 'LayerNorm.bias'
+            ): value
             for name, value in tensors.items()
             if not name.endswith('position_ids')
         }
@@ -159,7 +205,9 @@ class Checkpoint:
     @property
     def tokenizer_folder(self) -> Path:
         """The folder with the tokenizer: this one, or the base's."""
-        has_tokenizer = any((self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt'))
+        has_tokenizer = any(
+            (self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt')
+        )
         return self.folder if has_tokenizer or self.base is None else self.base.tokenizer_folder
 
     def copy_tokenizer(self, folder: Path) -> None:
@@ -169,7 +217,10 @@ class Checkpoint:
                 shutil.copyfile(self.tokenizer_folder / name, folder / name)
 
     def tokenizer(self) -> WordPieceTokenizer:
-        """The tokenizer in `tokenizer_folder`. Raises DamagedFileError if it has ids beyond the model's vocabulary."""
+        """The tokenizer in `tokenizer_folder`.
+
+        Raises DamagedFileError if it has ids beyond the model's vocabulary.
+        """
         from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 
         tokenizer = WordPieceTokenizer.from_folder(self.tokenizer_folder)

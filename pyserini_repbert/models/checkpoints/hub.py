@@ -1,4 +1,6 @@
-"""Checkpoints of the Hugging Face hub, in its client's cache; older weight files become safetensors in our cache."""
+"""Checkpoints of the Hugging Face hub, in its client's cache; older weight files become
+safetensors in our cache.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,12 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
     has_tokenizer = any((snapshot / name).is_file() for name in ('vocab.txt', 'tokenizer.json'))
     if (snapshot / WEIGHTS).is_file() and has_tokenizer:
         return snapshot
-    if not (snapshot / 'config.json').is_file() or not any((snapshot / n).is_file() for n in (WEIGHTS, _LEGACY)):
-        raise DamagedFileError(f'{snapshot} holds no config.json with {WEIGHTS} or {_LEGACY}: it is no checkpoint')
+    if not (snapshot / 'config.json').is_file() or not any(
+        (snapshot / n).is_file() for n in (WEIGHTS, _LEGACY)
+    ):
+        raise DamagedFileError(
+            f'{snapshot} holds no config.json with {WEIGHTS} or {_LEGACY}: it is no checkpoint'
+        )
     from safetensors.torch import save_file
 
     from pyserini_repbert.models.convert.pytorch import load_legacy, uncased_vocabulary
@@ -41,26 +47,37 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
             shutil.copyfile(uncased_vocabulary(), folder / 'vocab.txt')
         if not (folder / WEIGHTS).is_file():
             tensors = load_legacy(snapshot / _LEGACY)
-            save_file({name: value.contiguous().clone() for name, value in tensors.items()}, folder / WEIGHTS)
+            save_file(
+                {name: value.contiguous().clone() for name, value in tensors.items()},
+                folder / WEIGHTS,
+            )
         write_checksums(folder)
     return converted
 
 
 def downloaded_checkpoint(entry: catalog.Entry) -> Path:
-    """The checkpoint folder of a catalog entry in the cache; on first use it is downloaded, verified and converted."""
+    """The checkpoint folder of a catalog entry in the cache; on first use it is downloaded,
+    verified and converted.
+    """
     folder = cache_folder() / 'checkpoints' / entry.name
     if not folder.is_dir():
         from pyserini_repbert.download import fetch_entry
         from pyserini_repbert.models.convert.pytorch import convert_epic, convert_repbert
         from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
 
-        converters: Any = {'tensorflow': convert_tensorflow, 'epic': convert_epic, 'repbert': convert_repbert}
+        converters: Any = {
+            'tensorflow': convert_tensorflow,
+            'epic': convert_epic,
+            'repbert': convert_repbert,
+        }
         converters[entry.values['convert']](fetch_entry(entry), folder, entry.values['ranking'])
     return folder
 
 
 def upload_checkpoint(checkpoint: Checkpoint, repository: str, private: bool = False) -> str:
-    """Upload a checkpoint's folder as it is, with the user's own token. Returns the repository's address.
+    """Upload a checkpoint's folder as it is, with the user's own token.
+
+    Returns the repository's address.
 
     `repository` is OWNER/NAME. It is made if there is none, `private` or not.
     """
@@ -82,19 +99,23 @@ def upload_checkpoint(checkpoint: Checkpoint, repository: str, private: bool = F
 def _snapshot(entry: catalog.Entry) -> Path:
     from huggingface_hub import snapshot_download
 
-    source, offline = entry.values['hub'], is_offline()
+    source = entry.values['hub']
+    offline = is_offline()
     repository = source['repository']
     hub: dict[str, Any] = {'revision': source.get('revision'), 'local_files_only': offline}
     try:
         snapshot = Path(snapshot_download(repository, allow_patterns=[*_FILES, WEIGHTS], **hub))
         if not (snapshot / WEIGHTS).is_file():
             snapshot = Path(snapshot_download(repository, allow_patterns=[*_FILES, _LEGACY], **hub))
-    except Exception as error:  # the client raises errors of its HTTP library, and of its parser for other pages
+    except (
+        Exception
+    ) as error:  # the client raises errors of its HTTP library, and of its parser for other pages
         if limit := exhausted(error):
             raise limit from error
         reason = 'downloads are off' if offline else _reason(error)
         raise MissingResourceError(
-            f"'{entry.name}' ({source['size']}) is not here and could not be fetched from {_HUB}/{repository} "
+            f"'{entry.name}' ({source['size']}) is not here and could not be fetched from "
+            f'{_HUB}/{repository} '
             f'({reason}): fetch its files and give their folder instead of the name'
         ) from error
     return snapshot
@@ -104,7 +125,9 @@ def _reason(error: BaseException) -> str:
     from huggingface_hub.errors import HfHubHTTPError
 
     cause: BaseException | None = error
-    while cause is not None:  # an HTTP error may be wrapped in 'not in the cache, and could not be reached'
+    while (
+        cause is not None
+    ):  # an HTTP error may be wrapped in 'not in the cache, and could not be reached'
         if isinstance(cause, HfHubHTTPError):
             return status_text(cause.response.status_code)
         cause = cause.__cause__

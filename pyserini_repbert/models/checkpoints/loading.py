@@ -18,10 +18,12 @@ Model = TypeVar('Model', bound=nn.Module)
 
 @contextmanager
 def without_weights() -> Iterator[None]:
-    """In this context, modules are made without weights: their parameters are on the meta device, not initialised.
+    """In this context, modules are made without weights: their parameters are on the meta device,
+    not initialised.
 
-    PyTorch's initialisers are skipped. Filling weights only to replace them takes 2.5 seconds for BERT-Base and 10 for
-    BERT-Large, this 0.05; on the meta device, an initialiser imports `torch._dynamo`, 2.7 seconds (two shared cores).
+    PyTorch's initialisers are skipped. Filling weights only to replace them takes 2.5 seconds for
+    BERT-Base and 10 for BERT-Large, this 0.05; on the meta device, an initialiser imports
+    `torch._dynamo`, 2.7 seconds (two shared cores).
     """
     with torch.device('meta'), _WithoutInitialisers():
         yield
@@ -41,13 +43,14 @@ def load_model(
     tied: Mapping[str, str] | None = None,
     tensors: Mapping[str, Tensor] | None = None,
 ) -> Model:
-    """The model that `make` builds, with a checkpoint's weights: float32, on the CPU, in evaluation mode.
+    """The model that `make` builds, with a checkpoint's weights: float32, on the CPU, in evaluation
+    mode.
 
-    Only `bert.pooler.*` and `tied` tensors may be left over, if their shapes are right. Raises DamagedFileError naming
-    the missing, unexpected or misshapen tensors.
+    Only `bert.pooler.*` and `tied` tensors may be left over, if their shapes are right. Raises
+    DamagedFileError naming the missing, unexpected or misshapen tensors.
 
-    `tied` is {name of a tensor: the parameter that it repeats}. `tensors` are the checkpoint's, if already read; those
-    in float32 become the parameters themselves, uncopied.
+    `tied` is {name of a tensor: the parameter that it repeats}. `tensors` are the checkpoint's, if
+    already read; those in float32 become the parameters themselves, uncopied.
     """
     with without_weights():
         model = make()
@@ -66,10 +69,18 @@ def load_model(
     )
     problems = [
         f'{what}: {", ".join(names[:3])}{f" and {len(names) - 3} more" if len(names) > 3 else ""}'
-        for what, names in (('missing', missing), ('unexpected', unexpected), ('of another shape', misshapen))
+        for what, names in (
+            ('missing', missing),
+            ('unexpected', unexpected),
+            ('of another shape', misshapen),
+        )
         if names
     ]
     if problems:
-        raise DamagedFileError(f"checkpoint '{checkpoint.name}' does not fit its model: {'; '.join(problems)}")
-    model.load_state_dict({name: tensors[name].to(torch.float32).contiguous() for name in shapes}, assign=True)
+        raise DamagedFileError(
+            f"checkpoint '{checkpoint.name}' does not fit its model: {'; '.join(problems)}"
+        )
+    model.load_state_dict(
+        {name: tensors[name].to(torch.float32).contiguous() for name in shapes}, assign=True
+    )
     return model.eval()

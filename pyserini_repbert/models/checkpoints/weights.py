@@ -1,4 +1,6 @@
-"""Reading weights, and merging a PEFT LoRA adapter into them (Hu et al., 2021, section 4.1): W + scale * B A."""
+"""Reading weights, and merging a PEFT LoRA adapter into them (Hu et al., 2021, section 4.1): W +
+scale * B A.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +19,41 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 PREFIX = 'base_model.model.'  # of tensor names in PEFT's files
-UNIT_LAYER = 'unit_layer'  # in config.json: whether the last layer is a unit layer, which the base lacks
-MEAN_OVER_TOKEN = 10.0  # lengths of mean vectors then vary by half a percent, and tokens still differ
+UNIT_LAYER = (
+    'unit_layer'  # in config.json: whether the last layer is a unit layer, which the base lacks
+)
+MEAN_OVER_TOKEN = (
+    10.0  # lengths of mean vectors then vary by half a percent, and tokens still differ
+)
 # PyTorch's dtypes by their names in safetensors' format
 _DTYPES = {
-    'F64': 'float64', 'F32': 'float32', 'F16': 'float16', 'BF16': 'bfloat16', 'F8_E4M3': 'float8_e4m3fn',
-    'F8_E5M2': 'float8_e5m2', 'I64': 'int64', 'I32': 'int32', 'I16': 'int16', 'I8': 'int8', 'U8': 'uint8',
+    'F64': 'float64',
+    'F32': 'float32',
+    'F16': 'float16',
+    'BF16': 'bfloat16',
+    'F8_E4M3': 'float8_e4m3fn',
+    'F8_E5M2': 'float8_e5m2',
+    'I64': 'int64',
+    'I32': 'int32',
+    'I16': 'int16',
+    'I8': 'int8',
+    'U8': 'uint8',
     'BOOL': 'bool',
-}  # fmt: skip
+}
 _UNSUPPORTED = ('use_dora', 'fan_in_fan_out', 'lora_bias', 'rank_pattern', 'alpha_pattern')
 
 
 def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
-    """The tensors of a safetensors file by name, each in memory of its own, which the caller may change or keep.
+    """The tensors of a safetensors file by name, each in memory of its own, which the caller may
+    change or keep.
 
-    Tensors whose names end with `mapped` are mapped instead: only rows that are read take memory. This is for tables
-    that are looked up, not multiplied. Changes to them are copied, and leave the file as it is.
+    Tensors whose names end with `mapped` are mapped instead: only rows that are read take memory.
+    This is for tables that are looked up, not multiplied. Changes to them are copied, and leave the
+    file as it is.
 
-    The package safetensors maps all tensors. Rounding may depend on a matrix's alignment, which is arbitrary in a
-    mapped file, so each would have to be copied, and memory would hold the weights twice meanwhile.
-    https://huggingface.co/docs/safetensors, "Format"
+    The package safetensors maps all tensors. Rounding may depend on a matrix's alignment, which is
+    arbitrary in a mapped file, so each would have to be copied, and memory would hold the weights
+    twice meanwhile. https://huggingface.co/docs/safetensors, "Format"
     """
     import torch
     from safetensors import SafetensorError, safe_open
@@ -45,7 +62,9 @@ def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
         with safe_open(file, framework='numpy'):  # checks the header against the file's size
             pass
     except SafetensorError as error:
-        raise DamagedFileError(f'{file} is damaged ({error}): fetch the checkpoint again') from error
+        raise DamagedFileError(
+            f'{file} is damaged ({error}): fetch the checkpoint again'
+        ) from error
     tensors: dict[str, Tensor] = {}
     with file.open('rb') as stream:
         size = int.from_bytes(stream.read(8), 'little')
@@ -53,15 +72,21 @@ def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
         header.pop('__metadata__', None)
         for name, entry in sorted(header.items(), key=lambda item: item[1]['data_offsets']):
             if entry['dtype'] not in _DTYPES:
-                raise DamagedFileError(f'{file}: {name} has type {entry["dtype"]}, expected {", ".join(_DTYPES)}')
+                raise DamagedFileError(
+                    f'{file}: {name} has type {entry["dtype"]}, expected {", ".join(_DTYPES)}'
+                )
             first, last = entry['data_offsets']
             if mapped is not None and name.endswith(mapped) and last > first:
-                raw = torch.from_numpy(np.memmap(file, np.uint8, 'c', 8 + size + first, (last - first,)))
+                raw = torch.from_numpy(
+                    np.memmap(file, np.uint8, 'c', 8 + size + first, (last - first,))
+                )
             else:
                 raw = torch.empty(last - first, dtype=torch.uint8)
                 stream.seek(8 + size + first)
                 stream.readinto(raw.numpy().data)
-            tensors[name] = raw.view(getattr(torch, _DTYPES[entry['dtype']])).reshape(entry['shape'])
+            tensors[name] = raw.view(getattr(torch, _DTYPES[entry['dtype']])).reshape(
+                entry['shape']
+            )
     return tensors
 
 
@@ -69,16 +94,25 @@ def scale_of(config_path: Path) -> float:
     """The factor of an adapter's low-rank updates: alpha / r, or alpha / sqrt(r) with rsLoRA."""
     config = read_object(config_path)
     try:
-        scale = config['lora_alpha'] / (math.sqrt(config['r']) if config.get('use_rslora') else config['r'])
+        scale = config['lora_alpha'] / (
+            math.sqrt(config['r']) if config.get('use_rslora') else config['r']
+        )
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
-        raise DamagedFileError(f'{config_path} is not the configuration of a LoRA adapter ({error!r})') from error
+        raise DamagedFileError(
+            f'{config_path} is not the configuration of a LoRA adapter ({error!r})'
+        ) from error
     if used := [name for name in _UNSUPPORTED if config.get(name)]:
-        raise DamagedFileError(f'{config_path} uses {", ".join(used)}: only plain LoRA adapters are supported')
+        raise DamagedFileError(
+            f'{config_path} uses {", ".join(used)}: only plain LoRA adapters are supported'
+        )
     return float(scale)
 
 
-def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Path) -> dict[str, Tensor]:
-    """The base's tensors with the adapter's low-rank updates added, and its other tensors (heads) in their place.
+def merged(
+    base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Path
+) -> dict[str, Tensor]:
+    """The base's tensors with the adapter's low-rank updates added, and its other tensors (heads)
+    in their place.
 
     The float32 tensors of `base` are changed in place, so that memory holds the weights once.
     """
@@ -90,23 +124,31 @@ def merged(base: dict[str, Tensor], adapter: dict[str, Tensor], config_path: Pat
             stem = target.removesuffix('.lora_A.weight')
             other = adapter.get(f'{PREFIX}{stem}.lora_B.weight')
             if f'{stem}.weight' not in base or other is None:
-                raise DamagedFileError(f'{config_path.parent}: the adapter of {stem} does not fit its base')
-            result[f'{stem}.weight'] = base[f'{stem}.weight'].float().add_(scale * (other.float() @ value.float()))
+                raise DamagedFileError(
+                    f'{config_path.parent}: the adapter of {stem} does not fit its base'
+                )
+            result[f'{stem}.weight'] = (
+                base[f'{stem}.weight'].float().add_(scale * (other.float() @ value.float()))
+            )
         elif not target.endswith('.lora_B.weight'):
             result[target] = value
         elif name.replace('.lora_B.', '.lora_A.') not in adapter:
-            raise DamagedFileError(f'{config_path.parent}: {target} has no lora_A beside it: fetch the adapter again')
+            raise DamagedFileError(
+                f'{config_path.parent}: {target} has no lora_A beside it: fetch the adapter again'
+            )
     return result
 
 
 def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[str, Tensor]:
-    """A BERT's weights, with those of a unit layer, float32, if its config.json names one and they are missing.
+    """A BERT's weights, with those of a unit layer, float32, if its config.json names one and they
+    are missing.
 
-    RepBERT ranks by the inner product of mean vectors (RepBERT eq. 2-3). Where a base was trained for cosine, the
-    direction of a mean vector is what it learnt, and its length is noise. A unit layer attends to all tokens alike
-    (queries are 0 and keys the identity until queries are trained) and adds their mean vector, times ten, to each;
-    layer normalisation then makes the sums equally long. The mean of the output has the direction of the input's mean,
-    less its average over dimensions, which layer normalisation takes away: the inner product ranks as cosine did.
+    RepBERT ranks by the inner product of mean vectors (RepBERT eq. 2-3). Where a base was trained
+    for cosine, the direction of a mean vector is what it learnt, and its length is noise. A unit
+    layer attends to all tokens alike (queries are 0 and keys the identity until queries are
+    trained) and adds their mean vector, times ten, to each; layer normalisation then makes the sums
+    equally long. The mean of the output has the direction of the input's mean, less its average
+    over dimensions, which layer normalisation takes away: the inner product ranks as cosine did.
     """
     if not config.get(UNIT_LAYER):
         return dict(tensors)
@@ -115,8 +157,11 @@ def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) ->
     from pyserini_repbert.models.bert_config import BertConfig
 
     sizes = BertConfig.from_dict(config)
-    size, inner = sizes.hidden_size, sizes.intermediate_size
-    zero, one, identity = torch.zeros(size), torch.ones(size), torch.eye(size)
+    size = sizes.hidden_size
+    inner = sizes.intermediate_size
+    zero = torch.zeros(size)
+    one = torch.ones(size)
+    identity = torch.eye(size)
     layer = {
         'attention.self.query': (torch.zeros(size, size), zero),
         'attention.self.key': (identity, zero),

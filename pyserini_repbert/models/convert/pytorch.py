@@ -1,4 +1,6 @@
-"""RepBERT's and EPIC's published PyTorch weights to checkpoint folders, and what all converters share."""
+"""RepBERT's and EPIC's published PyTorch weights to checkpoint folders, and what all converters
+share.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ from pyserini_repbert.models.epic import TIED, Epic
 from pyserini_repbert.models.repbert import RepBert
 
 _HEAD_SIZE = 64  # dimensions of an attention head in every BERT that its authors published
-_NEEDED = re.compile(r'\.(index|data-\d+-of-\d+)$|(^|/)((bert_)?config\.json|pytorch_model\.bin|vocab\.txt)$')
+_NEEDED = re.compile(
+    r'\.(index|data-\d+-of-\d+)$|(^|/)((bert_)?config\.json|pytorch_model\.bin|vocab\.txt)$'
+)
 _EPIC_BODY = 'encoder.bert.'  # prefix of the BERT with its pre-training heads
 _EPIC_HEADS = {
     'query_salience': 'query_importance',
@@ -42,14 +46,20 @@ _EPIC_UNUSED = (
 )
 
 
-def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None) -> None:
-    """Convert RepBERT's published archive, or its folder, into a checkpoint folder at `target`, which must not exist.
+def convert_repbert(
+    source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None
+) -> None:
+    """Convert RepBERT's published archive, or its folder, into a checkpoint folder at `target`,
+    which must not exist.
 
-    `source` is a .zip or a folder with `config.json` and `pytorch_model.bin`; `ranking` is the object for config.json,
-    `vocabulary` the vocab.txt to use if the archive has none (default: `uncased_vocabulary`).
+    `source` is a .zip or a folder with `config.json` and `pytorch_model.bin`; `ranking` is the
+    object for config.json, `vocabulary` the vocab.txt to use if the archive has none (default:
+    `uncased_vocabulary`).
     """
     if not source.exists():
-        raise InputError(f'{source} does not exist: give the published archive, or the folder it was unpacked to')
+        raise InputError(
+            f'{source} does not exist: give the published archive, or the folder it was unpacked to'
+        )
     check_absent(target)
     with tempfile.TemporaryDirectory() as temporary:
         whole = unpacked(source, Path(temporary)) if source.is_file() else source
@@ -58,34 +68,48 @@ def convert_repbert(source: Path, target: Path, ranking: Mapping[str, Any], voca
         if folder is None:
             raise InputError(f'{source} holds no pytorch_model.bin with a config.json beside it')
         state = load_legacy(folder / 'pytorch_model.bin')
-        state = {name: value.contiguous() for name, value in state.items() if not name.endswith('position_ids')}
+        state = {
+            name: value.contiguous()
+            for name, value in state.items()
+            if not name.endswith('position_ids')
+        }
         config = read_object(folder / 'config.json') | {'ranking': dict(ranking)}
         with converted(target, source, config, state, vocabulary_of(folder, vocabulary)) as written:
             load_model(lambda: RepBert(BertConfig.from_dict(config)), written)
 
 
 def convert_epic(
-    source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None, heads: int | None = None
+    source: Path,
+    target: Path,
+    ranking: Mapping[str, Any],
+    vocabulary: Path | None = None,
+    heads: int | None = None,
 ) -> None:
     """Convert EPIC's published weights into a checkpoint folder at `target`, which must not exist.
 
-    `source` is `epic.p`, read without running code. It holds weights only: the model's sizes are taken from their
-    shapes, which do not tell the number of attention `heads` (default: one per 64 dimensions). `ranking` is the object
-    for config.json, `vocabulary` a BERT vocab.txt (default: `uncased_vocabulary`).
+    `source` is `epic.p`, read without running code. It holds weights only: the model's sizes are
+    taken from their shapes, which do not tell the number of attention `heads` (default: one per 64
+    dimensions). `ranking` is the object for config.json, `vocabulary` a BERT vocab.txt (default:
+    `uncased_vocabulary`).
     """
     check_absent(target)
     state = {}
     for name, value in load_legacy(existing_file(source, 'EPIC weights')).items():
         if not name.startswith(_EPIC_UNUSED):
             head, _, rest = name.partition('.')
-            ours = f'{_EPIC_HEADS[head]}.{rest}' if head in _EPIC_HEADS else name.removeprefix(_EPIC_BODY)
+            ours = (
+                f'{_EPIC_HEADS[head]}.{rest}'
+                if head in _EPIC_HEADS
+                else name.removeprefix(_EPIC_BODY)
+            )
             state[ours] = value.contiguous()
     config = sizes_of(source, state, heads) | {'ranking': dict(ranking)}
     pieces = vocabulary or uncased_vocabulary()
     n_pieces = len(pieces.read_text(encoding='utf-8').rstrip('\n').split('\n'))
     if n_pieces != config['vocab_size']:
         raise DamagedFileError(
-            f'{source} has a vocabulary of {config["vocab_size"]}, {pieces} has {n_pieces} wordpieces: give the '
+            f'{source} has a vocabulary of {config["vocab_size"]}, {pieces} has {n_pieces} '
+            f'wordpieces: give the '
             'vocab.txt of its BERT',
             parameters=('vocabulary',),
         )
@@ -101,15 +125,20 @@ def unpacked(archive: Path, folder: Path) -> Path:
                 if _NEEDED.search(member.filename):
                     stream.extract(member, folder)
     except zipfile.BadZipFile as error:
-        raise DamagedFileError(f'{archive} is not a whole zip archive ({error}): fetch it again') from error
+        raise DamagedFileError(
+            f'{archive} is not a whole zip archive ({error}): fetch it again'
+        ) from error
     return folder
 
 
-def sizes_of(source: Path, tensors: Mapping[str, Tensor], heads: int | None = None) -> dict[str, Any]:
-    """The sizes of a BERT for its config.json, from the shapes of its weights (Hugging Face's names).
+def sizes_of(
+    source: Path, tensors: Mapping[str, Tensor], heads: int | None = None
+) -> dict[str, Any]:
+    """The sizes of a BERT for its config.json, from the shapes of its weights (Hugging Face's
+    names).
 
-    The shapes do not tell the number of attention heads: by default there is one per 64 dimensions. Raises
-    DamagedFileError where weights of a BERT are missing.
+    The shapes do not tell the number of attention heads: by default there is one per 64 dimensions.
+    Raises DamagedFileError where weights of a BERT are missing.
     """
     layers = {name.split('.')[3] for name in tensors if name.startswith('bert.encoder.layer.')}
     try:
@@ -130,9 +159,15 @@ def sizes_of(source: Path, tensors: Mapping[str, Tensor], heads: int | None = No
 
 @contextmanager
 def converted(
-    target: Path, source: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], vocabulary: Path
+    target: Path,
+    source: Path,
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    vocabulary: Path,
 ) -> Iterator[Checkpoint]:
-    """A new checkpoint, for loading its model in the context; its folder appears at `target` unless that fails."""
+    """A new checkpoint, for loading its model in the context; its folder appears at `target`
+    unless that fails.
+    """
     with atomic_folder(target) as folder:
         shutil.copyfile(vocabulary, folder / 'vocab.txt')
         yield Checkpoint.write(folder, config, tensors, str(source))
@@ -145,8 +180,12 @@ def load_legacy(path: Path) -> dict[str, Tensor]:
         state = torch.load(path, map_location='cpu', weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         reason = str(error).splitlines()[0]
-        raise DamagedFileError(f'{path} is not a file of PyTorch weights ({reason}): fetch it again') from error
-    if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
+        raise DamagedFileError(
+            f'{path} is not a file of PyTorch weights ({reason}): fetch it again'
+        ) from error
+    if not isinstance(state, Mapping) or not all(
+        isinstance(value, torch.Tensor) for value in state.values()
+    ):
         raise DamagedFileError(f'{path} does not hold a mapping of names to tensors')
     return dict(state)
 
@@ -158,7 +197,10 @@ def vocabulary_of(folder: Path, given: Path | None) -> Path:
 
 
 def uncased_vocabulary() -> Path:
-    """bert-base-uncased's vocab.txt. Raises MissingResourceError if the package that carries it is not installed."""
+    """bert-base-uncased's vocab.txt.
+
+    Raises MissingResourceError if the package that carries it is not installed.
+    """
     try:
         return catalog.package_folder(catalog.get('encoders', 'minilm')) / 'vocab.txt'
     except MissingResourceError as error:

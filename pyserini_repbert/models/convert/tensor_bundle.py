@@ -1,9 +1,10 @@
 """Reading TensorFlow checkpoints (`PREFIX.index`, `PREFIX.data-00000-of-00001`) without TensorFlow.
 
-The format is TensorFlow's "tensor bundle" (tensorflow/core/util/tensor_bundle, protobuf/tensor_bundle.proto). The index
-is a sorted string table in LevelDB's layout (its doc/table_format.md), from tensor names to protocol buffers with
-dtype, shape, file, offset and size; the data files hold the tensors' bytes. Checksums inside are not verified: those of
-the downloaded archives are.
+The format is TensorFlow's "tensor bundle" (tensorflow/core/util/tensor_bundle,
+protobuf/tensor_bundle.proto). The index is a sorted string table in LevelDB's layout (its
+doc/table_format.md), from tensor names to protocol buffers with dtype, shape, file, offset and
+size; the data files hold the tensors' bytes. Checksums inside are not verified: those of the
+downloaded archives are.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ _MAGIC = bytes.fromhex('57fb808b247547db')  # the last bytes of a LevelDB table
 _FOOTER = 48  # bytes
 _BLOCK_TRAILER = 5  # bytes: compression type and checksum
 _DTYPES = {1: '<f4', 2: '<f8', 3: '<i4', 9: '<i8', 19: '<f2'}  # NumPy's, by TensorFlow's numbers
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types of protocol buffers
+# wire types of protocol buffers
+_VARINT = 0
+_FIXED64 = 1
+_BYTES = 2
+_FIXED32 = 5
 
 
 class _Entry(NamedTuple):
@@ -48,11 +53,17 @@ class TensorBundle:
             records = dict(_table(path.read_bytes()))
             header = _fields(records.pop(b''))
             self._shards = int(header.get(1, [1])[0])
-            self._entries = {name.decode('utf-8'): _entry(value) for name, value in sorted(records.items())}
+            self._entries = {
+                name.decode('utf-8'): _entry(value) for name, value in sorted(records.items())
+            }
         except (IndexError, KeyError, ValueError, TypeError) as error:
-            raise DamagedFileError(f'{path} is not the index of a TensorFlow checkpoint ({error})') from error
+            raise DamagedFileError(
+                f'{path} is not the index of a TensorFlow checkpoint ({error})'
+            ) from error
         if header.get(2, [0])[0]:
-            raise DamagedFileError(f'{path} was written on a big-endian machine, which is not supported')
+            raise DamagedFileError(
+                f'{path} was written on a big-endian machine, which is not supported'
+            )
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """{name: shape}, in the order of names."""
@@ -62,16 +73,25 @@ class TensorBundle:
         """A tensor by name."""
         entry = self._entries[name]
         if entry.dtype not in _DTYPES or entry.is_sliced:
-            raise DamagedFileError(f"tensor '{name}' of {self.prefix} is in slices, or of an unsupported type")
-        path = self.prefix.with_name(f'{self.prefix.name}.data-{entry.shard:05d}-of-{self._shards:05d}')
+            raise DamagedFileError(
+                f"tensor '{name}' of {self.prefix} is in slices, or of an unsupported type"
+            )
+        path = self.prefix.with_name(
+            f'{self.prefix.name}.data-{entry.shard:05d}-of-{self._shards:05d}'
+        )
         if not path.is_file():
             raise InputError(f'{self.prefix} lacks {path.name}: unpack all files of the checkpoint')
         with open(path, 'rb') as stream:
             stream.seek(entry.offset)
             raw = bytearray(stream.read(entry.size))  # a bytearray makes the tensor writable
         dtype = np.dtype(_DTYPES[entry.dtype])
-        if len(raw) != entry.size or entry.size != int(np.prod(entry.shape, dtype=np.int64)) * dtype.itemsize:
-            raise DamagedFileError(f"{path} is cut off: tensor '{name}' has {len(raw)} bytes of {entry.size}")
+        if (
+            len(raw) != entry.size
+            or entry.size != int(np.prod(entry.shape, dtype=np.int64)) * dtype.itemsize
+        ):
+            raise DamagedFileError(
+                f"{path} is cut off: tensor '{name}' has {len(raw)} bytes of {entry.size}"
+            )
         return np.frombuffer(raw, dtype=dtype).reshape(entry.shape)
 
 
@@ -91,7 +111,9 @@ def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     if len(data) < _FOOTER or data[-8:] != _MAGIC:
         raise ValueError('it does not end as a table does')
     footer = BytesIO(data[-_FOOTER:])
-    _, _, offset, size = (_varint(footer) for _ in range(4))  # the metadata block is empty; the block of handles
+    _, _, offset, size = (
+        _varint(footer) for _ in range(4)
+    )  # the metadata block is empty; the block of handles
     for _, handle in _block(data, offset, size):
         stream = BytesIO(handle)
         yield from _block(data, _varint(stream), _varint(stream))
@@ -102,8 +124,11 @@ def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]
     if len(data) < offset + size + _BLOCK_TRAILER or data[offset + size]:
         raise ValueError('a block is compressed or cut off')
     block = data[offset : offset + size]
-    end = size - 4 - 4 * int.from_bytes(block[-4:], 'little')  # restart points, for searching, follow
-    stream, key = BytesIO(block), b''
+    end = (
+        size - 4 - 4 * int.from_bytes(block[-4:], 'little')
+    )  # restart points, for searching, follow
+    stream = BytesIO(block)
+    key = b''
     while stream.tell() < end:
         shared, new, length = (_varint(stream) for _ in range(3))
         key = key[:shared] + stream.read(new)

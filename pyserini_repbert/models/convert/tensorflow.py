@@ -1,4 +1,6 @@
-"""Converting the published monoBERT and duoBERT (TensorFlow 1 checkpoints) into checkpoint folders."""
+"""Converting the published monoBERT and duoBERT (TensorFlow 1 checkpoints) into checkpoint
+folders.
+"""
 
 from __future__ import annotations
 
@@ -39,30 +41,45 @@ def hub_name(name: str) -> str | None:
 
 
 def convert_tensorflow(
-    source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None, checkpoint: str = ''
+    source: Path,
+    target: Path,
+    ranking: Mapping[str, Any],
+    vocabulary: Path | None = None,
+    checkpoint: str = '',
 ) -> None:
-    """Convert a published archive, its folder, or a checkpoint by its prefix into a checkpoint folder at `target`.
+    """Convert a published archive, its folder, or a checkpoint by its prefix into a checkpoint
+    folder at `target`.
 
-    `source` is a .zip, a folder, or a path such as model.ckpt-100000; `checkpoint` is the name of the one to convert if
-    there are several. Sizes are taken from the `bert_config.json` beside it, else from the variables' shapes. `ranking`
-    is the object for config.json, `vocabulary` the vocab.txt to use if the source has none.
+    `source` is a .zip, a folder, or a path such as model.ckpt-100000; `checkpoint` is the name of
+    the one to convert if there are several. Sizes are taken from the `bert_config.json` beside it,
+    else from the variables' shapes. `ranking` is the object for config.json, `vocabulary` the
+    vocab.txt to use if the source has none.
     """
     check_absent(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix='.unpacked.') as temporary:
         is_archive = source.is_file() and source.suffix == '.zip'
         prefix = _prefix(unpacked(source, Path(temporary)) if is_archive else source, checkpoint)
-        bundle, tensors = TensorBundle(prefix), {}
+        bundle = TensorBundle(prefix)
+        tensors = {}
         for variable in bundle.shapes():
             if name := hub_name(variable):
                 value = torch.from_numpy(bundle.tensor(variable)).to(torch.float32)
                 tensors[name] = (value.T if variable.endswith('/kernel') else value).contiguous()
         config = {**sizes_of(source, tensors), 'architectures': ['BertForSequenceClassification']}
-        beside = [path for name in ('bert_config.json', 'config.json') if (path := prefix.parent / name).is_file()]
+        beside = [
+            path
+            for name in ('bert_config.json', 'config.json')
+            if (path := prefix.parent / name).is_file()
+        ]
         config |= {**(read_object(beside[0]) if beside else {}), 'ranking': dict(ranking)}
         labels = len(tensors.get('classifier.weight', ())) or 2
-        with converted(target, source, config, tensors, vocabulary_of(prefix.parent, vocabulary)) as written:
-            load_model(lambda: CrossEncoder(BertConfig.from_dict(config), labels), written, tensors=tensors)
+        with converted(
+            target, source, config, tensors, vocabulary_of(prefix.parent, vocabulary)
+        ) as written:
+            load_model(
+                lambda: CrossEncoder(BertConfig.from_dict(config), labels), written, tensors=tensors
+            )
 
 
 def _prefix(source: Path, checkpoint: str) -> Path:

@@ -27,7 +27,9 @@ class Task(nn.Module, ABC):
 
     known: tuple[str, ...]  # keys that the recipe's `ranking` may have
     inputs_per_pair = 1  # how many inputs, as `batch_size` counts them, a pair of passages makes
-    trained_in_body: tuple[str, ...] = ()  # prefixes of body weights that are trained in full beside an adapter
+    trained_in_body: tuple[
+        str, ...
+    ] = ()  # prefixes of body weights that are trained in full beside an adapter
 
     def __init__(
         self,
@@ -37,11 +39,15 @@ class Task(nn.Module, ABC):
         config: Mapping[str, Any],
     ) -> None:
         super().__init__()
-        self.recipe, self.tokenizer, self.sources = recipe, tokenizer, list(sources)
+        self.recipe = recipe
+        self.tokenizer = tokenizer
+        self.sources = list(sources)
         for key in recipe.ranking:
             if key not in self.known:
                 expected = ', '.join(self.known)
-                raise InputError(f"recipe '{recipe.name}': ranking.{key} is unknown: expected one of {expected}")
+                raise InputError(
+                    f"recipe '{recipe.name}': ranking.{key} is unknown: expected one of {expected}"
+                )
         self.ranker = self.new_ranker(BertConfig.from_dict(config))
 
     @abstractmethod
@@ -55,7 +61,9 @@ class Task(nn.Module, ABC):
 
     @property
     def inputs_per_instance(self) -> int:
-        """How many inputs, as `batch_size` counts them, an instance makes; a group counts as a whole."""
+        """How many inputs, as `batch_size` counts them, an instance makes; a group counts as a
+        whole.
+        """
         return 1 if self.recipe.training.group else self.inputs_per_pair
 
     @abstractmethod
@@ -71,10 +79,14 @@ class Task(nn.Module, ABC):
         """The `ranking` object for config.json."""
 
     def begun(self, base: Mapping[str, Tensor]) -> None:
-        """Called with the base's weights by name, after the model has copied them and before it gets an adapter."""
+        """Called with the base's weights by name, after the model has copied them and before it
+        gets an adapter.
+        """
 
     def before_first_step(self, stream: Iterable[Any]) -> None:
-        """Called with the stream of instances, whose first ones training gets too; not where training is resumed."""
+        """Called with the stream of instances, whose first ones training gets too; not where
+        training is resumed.
+        """
 
     def notes(self) -> list[str]:
         """What the model card says beside the measures."""
@@ -87,33 +99,51 @@ class Task(nn.Module, ABC):
     def of_teacher(self, groups: Sequence[Instance]) -> Batch:
         """The tensors that `with_teacher` reads.
 
-        `present` bool (groups, candidates): where a group has a candidate; `judged` bool (groups,): whether the first
-        one is relevant; with a teacher, `taught` float32 (groups, candidates): its scores as logits, 0 where a group
-        has no candidate.
+        `present` bool (groups, candidates): where a group has a candidate; `judged` bool (groups,):
+        whether the first one is relevant; with a teacher, `taught` float32 (groups, candidates):
+        its scores as logits, 0 where a group has no candidate.
         """
         sizes = torch.tensor([len(group.docids) for group in groups])
         present = torch.arange(int(sizes.max())) < sizes[:, None]
         batch = {'present': present, 'judged': torch.tensor([group.judged for group in groups])}
         if self.recipe.teacher is not None:
-            taught = [logit for group in groups for logit in self.sources[group.source].taught(group.qid, group.docids)]
-            batch['taught'] = torch.zeros(present.shape).masked_scatter(present, torch.tensor(taught))
+            taught = [
+                logit
+                for group in groups
+                for logit in self.sources[group.source].taught(group.qid, group.docids)
+            ]
+            batch['taught'] = torch.zeros(present.shape).masked_scatter(
+                present, torch.tensor(taught)
+            )
         return batch
 
     def with_teacher(self, loss: Tensor, scores: Tensor, batch: Batch) -> Tensor:
-        """`loss`, of the judged groups, and the teacher's over all groups, weighted; `loss` without a teacher.
+        """`loss`, of the judged groups, and the teacher's over all groups, weighted; `loss` without
+        a teacher.
 
         `scores` (passages,) are of the candidates of all groups, one group after the other.
         """
-        teacher, present = self.recipe.teacher, batch['present']
+        teacher = self.recipe.teacher
+        present = batch['present']
         if teacher is None:
             return loss
         groups = scores.new_zeros(present.shape).masked_scatter(present, scores)
-        return teacher.judged_weight * loss + teacher.weight * listwise_divergence(groups, batch['taught'], present)
+        return teacher.judged_weight * loss + teacher.weight * listwise_divergence(
+            groups, batch['taught'], present
+        )
 
-    def queries_and_passages(self, instances: Sequence[Instance]) -> tuple[list[list[int]], list[list[int]]]:
-        """Wordpieces of the instances' queries, and of their passages, those of one instance after the other."""
+    def queries_and_passages(
+        self, instances: Sequence[Instance]
+    ) -> tuple[list[list[int]], list[list[int]]]:
+        """Wordpieces of the instances' queries, and of their passages, those of one instance
+        after the other.
+        """
         queries = [self.sources[instance.source].query(instance.qid) for instance in instances]
-        texts = [text for instance in instances for text in self.sources[instance.source].texts(instance.docids)]
+        texts = [
+            text
+            for instance in instances
+            for text in self.sources[instance.source].texts(instance.docids)
+        ]
         ids = self.tokenizer.ids([*queries, *texts])
         return ids[: len(queries)], ids[len(queries) :]
 
@@ -122,16 +152,24 @@ class GroupTask(Task):
     """A task whose instances may be groups of candidates of one query."""
 
     def collate(self, instances: Sequence[Instance]) -> Batch:
-        """The tensors that `scores` reads: for the relevant passages, then for the others; or for groups."""
+        """The tensors that `scores` reads: for the relevant passages, then for the others; or
+        for groups.
+        """
         queries, passages = self.queries_and_passages(instances)
         if not self.recipe.training.group:
-            return self.inputs_of(queries, [*passages[::2], *passages[1::2]], [*range(len(queries))] * 2)
+            return self.inputs_of(
+                queries, [*passages[::2], *passages[1::2]], [*range(len(queries))] * 2
+            )
         query_of = [row for row, group in enumerate(instances) for _ in group.docids]
         return self.inputs_of(queries, passages, query_of) | self.of_teacher(instances)
 
     @abstractmethod
-    def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
-        """The tensors that `scores` reads, from wordpieces; `query_of` is the row of each passage's query."""
+    def inputs_of(
+        self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]
+    ) -> Batch:
+        """The tensors that `scores` reads, from wordpieces; `query_of` is the row of each
+        passage's query.
+        """
 
     @abstractmethod
     def scores(self, batch: Batch) -> Tensor:
@@ -145,22 +183,38 @@ class GroupTask(Task):
         return pair_loss(positive, negative, self.recipe.training.loss)
 
     def group_loss(self, batch: Batch) -> Tensor:
-        """Localized contrastive estimation over the judged groups, and the teacher's loss over all groups."""
-        present, judged = batch['present'], batch['judged']
+        """Localized contrastive estimation over the judged groups, and the teacher's loss over
+        all groups.
+        """
+        present = batch['present']
+        judged = batch['judged']
         scores = self.scores(batch).float()
         groups = scores.new_zeros(present.shape).masked_scatter(present, scores)
-        return self.with_teacher(localized_contrastive(groups[judged], present[judged]), scores, batch)
+        return self.with_teacher(
+            localized_contrastive(groups[judged], present[judged]), scores, batch
+        )
 
 
 def parameter_groups(model: nn.Module, settings: Training) -> list[dict[str, Any]]:
-    """Heads have a learning rate of their own; biases, layer norms and scalars have no weight decay."""
-    rates = {False: settings.learning_rate, True: settings.head_learning_rate or settings.learning_rate}
+    """Heads have a learning rate of their own; biases, layer norms and scalars have no weight
+    decay.
+    """
+    rates = {
+        False: settings.learning_rate,
+        True: settings.head_learning_rate or settings.learning_rate,
+    }
     groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            groups.setdefault((not name.startswith('ranker.bert.'), parameter.ndim > 1), []).append(parameter)
+            groups.setdefault((not name.startswith('ranker.bert.'), parameter.ndim > 1), []).append(
+                parameter
+            )
     return [
-        {'params': parameters, 'lr': rates[head], 'weight_decay': settings.weight_decay if decay else 0.0}
+        {
+            'params': parameters,
+            'lr': rates[head],
+            'weight_decay': settings.weight_decay if decay else 0.0,
+        }
         for (head, decay), parameters in groups.items()
     ]
 
@@ -179,10 +233,11 @@ def named(ids: Tensor, types: Tensor, mask: Tensor | None, prefix: str) -> Batch
 def outputs(model: Forward, batch: Batch, prefix: str = '') -> Tensor:
     """The model's result for the sequences that `padded` put into a batch.
 
-    A CPU runs `GROUP` sequences of like length at once, with little padding; a result of (n, length, h) becomes 0
-    beyond the longest of those.
+    A CPU runs `GROUP` sequences of like length at once, with little padding; a result of (n,
+    length, h) becomes 0 beyond the longest of those.
     """
-    ids, types = batch[f'{prefix}input_ids'], batch[f'{prefix}token_type_ids']
+    ids = batch[f'{prefix}input_ids']
+    types = batch[f'{prefix}token_type_ids']
     whole_mask = batch.get(f'{prefix}attention_mask')
     if whole_mask is None or ids.device.type != 'cpu' or len(ids) <= GROUP:
         return model(ids, types, whole_mask)
@@ -193,15 +248,27 @@ def outputs(model: Forward, batch: Batch, prefix: str = '') -> Tensor:
     for group in torch.split(order, GROUP):
         longest = int(lengths[group[-1]])
         mask = whole_mask[group, :longest]
-        out = model(ids[group, :longest], types[group, :longest], None if bool(mask.all()) else mask)
+        out = model(
+            ids[group, :longest], types[group, :longest], None if bool(mask.all()) else mask
+        )
         results.append(functional.pad(out, (0, 0, 0, width - longest)) if out.dim() == 3 else out)
     return torch.cat(results)[order.argsort()]
 
 
 def limit(recipe: Recipe, name: str, default: int, most: int | None = None) -> int:
-    """A length from the recipe's `ranking`. Raises InputError for anything but a whole number from 1 to `most`."""
+    """A length from the recipe's `ranking`.
+
+    Raises InputError for anything but a whole number from 1 to `most`.
+    """
     value = recipe.ranking.get(name, default if most is None else min(default, most))
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1 or (most is not None and value > most):
+    if (
+        not isinstance(value, int)
+        or isinstance(value, bool)
+        or value < 1
+        or (most is not None and value > most)
+    ):
         bound = 'of at least 1' if most is None else f'from 1 to {most}'
-        raise InputError(f"recipe '{recipe.name}': ranking.{name} is {value!r}, expected a whole number {bound}")
+        raise InputError(
+            f"recipe '{recipe.name}': ranking.{name} is {value!r}, expected a whole number {bound}"
+        )
     return value

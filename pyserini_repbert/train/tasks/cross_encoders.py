@@ -1,4 +1,6 @@
-"""monoBERT and duoBERT: cross-entropy on as many relevant as non-relevant inputs (Multi-Stage eq. 1-2, section 4.1)."""
+"""monoBERT and duoBERT: cross-entropy on as many relevant as non-relevant inputs (Multi-Stage
+eq. 1-2, section 4.1).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from pyserini_repbert.train.tasks.base import Batch, GroupTask, Task, limit, out
 
 
 class CrossEncoderTask(Task):
-    """An instance gives two inputs, one relevant and one not: batches are balanced (Multi-Stage section 4.1)."""
+    """An instance gives two inputs, one relevant and one not: batches are balanced (Multi-Stage
+    section 4.1).
+    """
 
     known = ('layout', 'max_query_length', 'max_length')
     inputs_per_pair = 2
@@ -47,9 +51,14 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
     inputs: PairInputs
     trained_in_body = ('bert.pooler.',)
 
-    def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
+    def inputs_of(
+        self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]
+    ) -> Batch:
         pairs = zip(query_of, passages, strict=True)
-        return padded([self.inputs.build(queries[row], text).sequence for row, text in pairs], self.tokenizer.pad)
+        return padded(
+            [self.inputs.build(queries[row], text).sequence for row, text in pairs],
+            self.tokenizer.pad,
+        )
 
     def scores(self, batch: Batch) -> Tensor:
         """The log-odds of relevance."""
@@ -80,30 +89,40 @@ class DuoBertTask(CrossEncoderTask):
     def collate(self, instances: Sequence[Instance]) -> Batch:
         """Inputs with the relevant passage first, then the same pairs the other way round.
 
-        For groups, which are pairs, `judged` bool (inputs,) says which inputs have a relevant passage; with a teacher,
-        `taught` float32 (inputs,) is the sigmoid of its margin: the probability that the first passage is the better.
+        For groups, which are pairs, `judged` bool (inputs,) says which inputs have a relevant
+        passage; with a teacher, `taught` float32 (inputs,) is the sigmoid of its margin: the
+        probability that the first passage is the better.
         """
         queries, passages = self.queries_and_passages(instances)
-        build, pairs = self.inputs.build, list(zip(queries, passages[::2], passages[1::2], strict=True))
+        build = self.inputs.build
+        pairs = list(zip(queries, passages[::2], passages[1::2], strict=True))
         first = [build(query, one, other).sequence for query, one, other in pairs]
         second = [build(query, other, one).sequence for query, one, other in pairs]
         batch = padded([*first, *second], self.tokenizer.pad)
         batch['judged'] = torch.tensor([pair.judged for pair in instances] * 2)
         if self.recipe.teacher is not None:
-            scores = torch.tensor([self.sources[pair.source].taught(pair.qid, pair.docids) for pair in instances])
+            scores = torch.tensor(
+                [self.sources[pair.source].taught(pair.qid, pair.docids) for pair in instances]
+            )
             margins = scores[:, 0] - scores[:, 1]
             batch['taught'] = torch.sigmoid(torch.cat([margins, -margins]))
         return batch
 
     def forward(self, batch: Batch) -> Tensor:
-        """Mean cross-entropy with judgments (Multi-Stage eq. 2), and with the teacher's probabilities, weighted."""
-        logits, judged, teacher = outputs(self.ranker, batch), batch['judged'], self.recipe.teacher
+        """Mean cross-entropy with judgments (Multi-Stage eq. 2), and with the teacher's
+        probabilities, weighted.
+        """
+        logits = outputs(self.ranker, batch)
+        judged = batch['judged']
+        teacher = self.recipe.teacher
         relevance = logits.new_zeros(())
         if judged.any():
             relevance = relevance_cross_entropy(logits[judged], _first_half(logits)[judged])
         if teacher is None:
             return relevance
-        return teacher.judged_weight * relevance + teacher.weight * relevance_cross_entropy(logits, batch['taught'])
+        return teacher.judged_weight * relevance + teacher.weight * relevance_cross_entropy(
+            logits, batch['taught']
+        )
 
 
 def _first_half(logits: Tensor) -> Tensor:

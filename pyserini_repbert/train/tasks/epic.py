@@ -18,7 +18,9 @@ _SPECIAL_TOKENS = 2
 
 
 class EpicTask(GroupTask):
-    """Scores of both passages of an instance. Vectors have only the terms of the batch's queries: no other term counts.
+    """Scores of both passages of an instance.
+
+    Vectors have only the terms of the batch's queries: no other term counts.
 
     A text without wordpieces is read as [UNK].
     """
@@ -33,7 +35,10 @@ class EpicTask(GroupTask):
         variant = recipe.ranking.get('variant', epic.Variant.OFFICIAL)
         if variant not in list(epic.Variant):
             expected = ', '.join(epic.Variant)
-            raise InputError(f"recipe '{recipe.name}': ranking.variant is {variant!r}: expected one of {expected}")
+            raise InputError(
+                f"recipe '{recipe.name}': ranking.variant is {variant!r}: expected one of "
+                f'{expected}'
+            )
         self.unknown = self.tokenizer.ids(['[UNK]'])[0]
         return epic.Epic(sizes, variant)
 
@@ -42,13 +47,15 @@ class EpicTask(GroupTask):
         lengths = {'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
         return {'system': epic.SYSTEM, 'variant': variant, **lengths}
 
-    def inputs_of(self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]) -> Batch:
+    def inputs_of(
+        self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]
+    ) -> Batch:
         """Queries and passages, encoded apart.
 
-        Of both, by the prefixes `query_` and `passage_`: the texts' chunks, where their wordpieces are in BERT's
-        flattened output (`places`), and how many wordpieces and chunks each text has (`lengths`, `chunks`). Of the
-        queries: the row (`owners`) and the term (`terms`) of each wordpiece. Of the passages: the row of their query
-        (`query_of`).
+        Of both, by the prefixes `query_` and `passage_`: the texts' chunks, where their wordpieces
+        are in BERT's flattened output (`places`), and how many wordpieces and chunks each text has
+        (`lengths`, `chunks`). Of the queries: the row (`owners`) and the term (`terms`) of each
+        wordpiece. Of the passages: the row of their query (`query_of`).
         """
         queries = [query[: self.max_query] or self.unknown for query in queries]
         passages = [text[: self.max_passage] or self.unknown for text in passages]
@@ -76,13 +83,19 @@ class EpicTask(GroupTask):
         weights = ranker.query_importances(self._contextual(batch, 'query_')[0])
         terms, columns = torch.unique(batch['terms'], return_inverse=True)
         tokens, cls_vectors = self._contextual(batch, 'passage_')
-        vectors = ranker.document_vectors(tokens, batch['passage_lengths'].tolist(), cls_vectors, terms)
+        vectors = ranker.document_vectors(
+            tokens, batch['passage_lengths'].tolist(), cls_vectors, terms
+        )
         places = batch['owners'] * len(terms) + columns
-        queries = vectors.new_zeros(len(batch['query_lengths']) * len(terms)).index_add(0, places, weights.to(vectors))
+        queries = vectors.new_zeros(len(batch['query_lengths']) * len(terms)).index_add(
+            0, places, weights.to(vectors)
+        )
         return (queries.view(-1, len(terms))[batch['query_of']] * vectors).sum(dim=1)
 
     def _contextual(self, batch: Batch, prefix: str) -> tuple[Tensor, Tensor]:
-        """Vectors of the wordpieces (total, h), one text after the other; and of [CLS] (n, h), the mean over chunks."""
+        """Vectors of the wordpieces (total, h), one text after the other; and of [CLS] (n, h),
+        the mean over chunks.
+        """
         hidden = outputs(self.ranker, batch, prefix)
         tokens = hidden.flatten(0, 1)[batch[f'{prefix}places']]
         parts = torch.split(hidden[:, 0], batch[f'{prefix}chunks'].tolist())

@@ -1,8 +1,9 @@
-"""Target corpus pre-training: masked words and next sentences of the corpus itself (Multi-Stage section 4.1).
+"""Target corpus pre-training: masked words and next sentences of the corpus itself (Multi-Stage
+section 4.1).
 
-The inputs are BERT's (Devlin et al., 2019): two spans of sentences, of which the second follows the first in half of
-the cases; 15% of the wordpieces are predicted, of which 80% are replaced by [MASK], 10% by a random wordpiece, and 10%
-are left as they are.
+The inputs are BERT's (Devlin et al., 2019): two spans of sentences, of which the second follows the
+first in half of the cases; 15% of the wordpieces are predicted, of which 80% are replaced by
+[MASK], 10% by a random wordpiece, and 10% are left as they are.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from pyserini_repbert.train.recipe import Source
 from pyserini_repbert.train.tasks.base import Batch, Task, limit, padded
 
 MASKED = 0.15
-_AS_MASK, _AS_OTHER = 0.8, 0.9  # cumulative probabilities
+# cumulative probabilities
+_AS_MASK = 0.8
+_AS_OTHER = 0.9
 _REMEMBERED = 1000  # passages from which a second text that does not follow is drawn
 _SPECIAL_TOKENS = 3
 _SENTENCE_END = re.compile(r'(?<=[.!?])\s+')
@@ -42,25 +45,39 @@ class TextPair(NamedTuple):
 
 
 class CorpusSource:
-    """A corpus as a stream of text pairs; a passage is cut between sentences, a single sentence in its middle."""
+    """A corpus as a stream of text pairs; a passage is cut between sentences, a single sentence
+    in its middle.
+    """
 
     def __init__(self, source: Source, where: str) -> None:
-        self.source, self.where = source, where
+        self.source = source
+        self.where = where
 
     def instances(self, seed: int, epoch: int) -> Iterator[TextPair]:
-        """The passages in the corpus' order, one pair each; passages of fewer than two words are left out."""
+        """The passages in the corpus' order, one pair each; passages of fewer than two words are
+        left out.
+        """
         draw = random.Random(f'{seed} {epoch} {self.where}')
         seen: list[str] = []
         source = self.source
-        for passage in open_corpus(str(source.corpus), source.corpus_format, source.fields, keep_empty=True):
+        for passage in open_corpus(
+            str(source.corpus), source.corpus_format, source.fields, keep_empty=True
+        ):
             parts = _SENTENCE_END.split(passage.text.strip())
             parts = parts if len(parts) > 1 else passage.text.split()
             if len(parts) < 2:
                 continue
-            cut = draw.randrange(1, len(parts)) if _SENTENCE_END.search(passage.text.strip()) else len(parts) // 2
-            first, second = ' '.join(parts[:cut]), ' '.join(parts[cut:])
+            cut = (
+                draw.randrange(1, len(parts))
+                if _SENTENCE_END.search(passage.text.strip())
+                else len(parts) // 2
+            )
+            first = ' '.join(parts[:cut])
+            second = ' '.join(parts[cut:])
             follows = not seen or draw.random() < 0.5
-            yield TextPair(first, second if follows else draw.choice(seen), follows, draw.getrandbits(32))
+            yield TextPair(
+                first, second if follows else draw.choice(seen), follows, draw.getrandbits(32)
+            )
             if len(seen) < _REMEMBERED:
                 seen.append(second)
             else:
@@ -73,12 +90,19 @@ class PreTrainingTask(Task):
     known = ('max_length',)
 
     def new_ranker(self, sizes: BertConfig) -> PreTrainedBert:
-        """BERT with the heads of pre-training. Raises DamagedFileError where the base has no [MASK]."""
-        self.max_tokens = limit(self.recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings)
+        """BERT with the heads of pre-training.
+
+        Raises DamagedFileError where the base has no [MASK].
+        """
+        self.max_tokens = limit(
+            self.recipe, 'max_length', MAX_TOKENS, sizes.max_position_embeddings
+        )
         mask = self.tokenizer.backend.token_to_id('[MASK]')
         if mask is None:
             base = self.recipe.base
-            raise DamagedFileError(f"base '{base}' has no [MASK] in its vocabulary, which pre-training needs")
+            raise DamagedFileError(
+                f"base '{base}' has no [MASK] in its vocabulary, which pre-training needs"
+            )
         self.mask: int = mask
         return PreTrainedBert(sizes)
 
@@ -89,8 +113,9 @@ class PreTrainingTask(Task):
     def collate(self, instances: Sequence[Any]) -> Batch:
         """Inputs with masked wordpieces.
 
-        `places` int64 (m,): positions of the masked wordpieces in the flattened inputs; `words` int64 (m,): what they
-        were; `follows` int64 (n,): 0 if the second text follows the first, else 1, as in BERT's head.
+        `places` int64 (m,): positions of the masked wordpieces in the flattened inputs; `words`
+        int64 (m,): what they were; `follows` int64 (n,): 0 if the second text follows the first,
+        else 1, as in BERT's head.
         """
         ids = self.tokenizer.ids([text for pair in instances for text in (pair.first, pair.second)])
         room = self.max_tokens - _SPECIAL_TOKENS
@@ -107,15 +132,23 @@ class PreTrainingTask(Task):
             sequences.append(TokenSequence(whole, [0] * len(head) + [1] * (len(whole) - len(head))))
         batch = padded(sequences, self.tokenizer.pad)
         width = batch['input_ids'].shape[1]
-        places = [row * width + place for row, masked_row in enumerate(masked) for place, _ in masked_row]
+        places = [
+            row * width + place for row, masked_row in enumerate(masked) for place, _ in masked_row
+        ]
         return batch | {
             'places': torch.tensor(places, dtype=torch.int64),
-            'words': torch.tensor([word for masked_row in masked for _, word in masked_row], dtype=torch.int64),
+            'words': torch.tensor(
+                [word for masked_row in masked for _, word in masked_row], dtype=torch.int64
+            ),
             'follows': torch.tensor([int(not pair.follows) for pair in instances]),
         }
 
-    def _hide(self, ids: list[int], places: list[int], draw: random.Random) -> list[tuple[int, int]]:
-        """Mask some of the `places` of `ids`, in place; gives these with the wordpieces that were there."""
+    def _hide(
+        self, ids: list[int], places: list[int], draw: random.Random
+    ) -> list[tuple[int, int]]:
+        """Mask some of the `places` of `ids`, in place; gives these with the wordpieces that
+        were there.
+        """
         chosen = sorted(draw.sample(places, min(len(places), max(1, round(MASKED * len(places))))))
         hidden = [(place, ids[place]) for place in chosen]
         for place in chosen:
@@ -128,6 +161,11 @@ class PreTrainingTask(Task):
 
     def forward(self, batch: Batch) -> Tensor:
         words, order = self.ranker(
-            batch['input_ids'], batch['token_type_ids'], batch.get('attention_mask'), batch['places']
+            batch['input_ids'],
+            batch['token_type_ids'],
+            batch.get('attention_mask'),
+            batch['places'],
         )
-        return functional.cross_entropy(words, batch['words']) + functional.cross_entropy(order, batch['follows'])
+        return functional.cross_entropy(words, batch['words']) + functional.cross_entropy(
+            order, batch['follows']
+        )

@@ -1,4 +1,6 @@
-"""RepBERT, trained by a margin over in-batch negatives (RepBERT section 3.2), and by the scores of a teacher."""
+"""RepBERT, trained by a margin over in-batch negatives (RepBERT section 3.2), and by the scores
+of a teacher.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +27,21 @@ from pyserini_repbert.train.tasks.base import Batch, Task, limit, outputs, padde
 logger = logging.getLogger(__name__)
 
 SCALE_INSTANCES = 32  # instances from whose scores the scale is chosen
-WITHIN_MARGIN = 0.1  # share of pairs of a relevant and another passage that a chosen scale leaves within the margin
+# share of pairs of a relevant and another passage that a chosen scale leaves within the margin
+WITHIN_MARGIN = 0.1
 _SPECIAL_TOKENS = 2
 
 
 class RepBertTask(Task):
     """A margin loss over the scores of each row's query for all passages in the batch.
 
-    Rows are query-passage pairs: an instance gives one with its relevant passage and, if it has a non-relevant passage,
-    another with that, as the released code reads MS MARCO's triples. The judgments of a row's query say which passages
-    are relevant to it. Queries and passages are encoded apart.
+    Rows are query-passage pairs: an instance gives one with its relevant passage and, if it has a
+    non-relevant passage, another with that, as the released code reads MS MARCO's triples. The
+    judgments of a row's query say which passages are relevant to it. Queries and passages are
+    encoded apart.
 
-    With groups, rows are judged queries; the scores of a query's own candidates also follow the teacher's.
+    With groups, rows are judged queries; the scores of a query's own candidates also follow the
+    teacher's.
     """
 
     known = ('max_query_length', 'max_doc_length')
@@ -49,7 +54,9 @@ class RepBertTask(Task):
         scale = self.recipe.training.scale
         is_open = scale is None and self.recipe.training.unit_layer
         self.register_buffer('first_scale', torch.zeros(()) if is_open else None)
-        self.log_scale = nn.Parameter(torch.tensor(math.log(scale or 1.0))) if scale or is_open else None
+        self.log_scale = (
+            nn.Parameter(torch.tensor(math.log(scale or 1.0))) if scale or is_open else None
+        )
         self.last_norm = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}.output.LayerNorm.'
         self.trained_in_body = () if self.log_scale is None else (self.last_norm,)
         if any(source.source.triples or source.source.negatives for source in self.sources):
@@ -62,17 +69,26 @@ class RepBertTask(Task):
         if not recipe.training.unit_layer:
             return dict(values)
         if values.get(UNIT_LAYER):
-            raise InputError(f"base '{recipe.base}' has a unit layer: leave training.unit_layer out")
-        return {**values, 'num_hidden_layers': BertConfig.from_dict(values).num_hidden_layers + 1, UNIT_LAYER: True}
+            raise InputError(
+                f"base '{recipe.base}' has a unit layer: leave training.unit_layer out"
+            )
+        return {
+            **values,
+            'num_hidden_layers': BertConfig.from_dict(values).num_hidden_layers + 1,
+            UNIT_LAYER: True,
+        }
 
     @torch.no_grad()
     def before_first_step(self, stream: Iterable[Instance]) -> None:
-        """With a unit layer and no `scale`, choose the scale by the scores of the model as it begins."""
+        """With a unit layer and no `scale`, choose the scale by the scores of the model as it
+        begins.
+        """
         if self.first_scale is None or self.log_scale is None:
             return
         batch = self.collate(list(itertools.islice(stream, SCALE_INSTANCES)))
         self.ranker.eval()
-        queries, passages = outputs(self.ranker, batch, 'query_'), outputs(self.ranker, batch, 'passage_')
+        queries = outputs(self.ranker, batch, 'query_')
+        passages = outputs(self.ranker, batch, 'passage_')
         self.ranker.train()
         labels = in_batch_labels(batch['passage_keys'], batch['relevant_keys'][batch['rows']])
         scale = fitting_scale(queries[batch['rows']].float() @ passages.float().T, labels)
@@ -82,33 +98,51 @@ class RepBertTask(Task):
 
     def notes(self) -> list[str]:
         scale = self.first_scale
-        return [f"scale of inner products: {scale:.4g} at the beginning, from the base's own scores"] if scale else []
+        return (
+            [f"scale of inner products: {scale:.4g} at the beginning, from the base's own scores"]
+            if scale
+            else []
+        )
 
     def ranking(self) -> dict[str, Any]:
-        return {'system': repbert.SYSTEM, 'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
+        return {
+            'system': repbert.SYSTEM,
+            'max_query_length': self.max_query,
+            'max_doc_length': self.max_passage,
+        }
 
     def collate(self, instances: Sequence[Instance]) -> Batch:
         """Queries, passages, and the docids by which labels are found.
 
-        `rows` int64 (n,): the query of each passage; `passage_keys` int64 (n,): hashes of the docids;
-        `relevant_keys` int64 (queries, m): hashes of the docids that are relevant to a query, padded with -1. For
-        groups, also the tensors of `of_teacher`.
+        `rows` int64 (n,): the query of each passage; `passage_keys` int64 (n,): hashes of the
+        docids; `relevant_keys` int64 (queries, m): hashes of the docids that are relevant to a
+        query, padded with -1. For groups, also the tensors of `of_teacher`.
         """
-        queries, passages, keys, relevant_keys = [], [], [], []
+        queries = []
+        passages = []
+        keys = []
+        relevant_keys = []
         for instance in instances:
             source = self.sources[instance.source]
             queries.append(source.query(instance.qid))
             passages += source.texts(instance.docids)
             keys += [_key(source, docid) for docid in instance.docids]
-            relevant = [instance.docids[0], *source.relevant(instance.qid)] if instance.judged else []
+            relevant = (
+                [instance.docids[0], *source.relevant(instance.qid)] if instance.judged else []
+            )
             relevant_keys.append([_key(source, docid) for docid in dict.fromkeys(relevant)])
         most = max(1, *map(len, relevant_keys))
-        relevant_keys = [keys_of_row + [-1] * (most - len(keys_of_row)) for keys_of_row in relevant_keys]
-        single, pad = self.tokenizer.single, self.tokenizer.pad
+        relevant_keys = [
+            keys_of_row + [-1] * (most - len(keys_of_row)) for keys_of_row in relevant_keys
+        ]
+        single = self.tokenizer.single
+        pad = self.tokenizer.pad
         batch = {
             **padded(single(queries, self.max_query, repbert.QUERY_TYPE), pad, 'query_'),
             **padded(single(passages, self.max_passage, repbert.PASSAGE_TYPE), pad, 'passage_'),
-            'rows': torch.tensor([row for row, instance in enumerate(instances) for _ in instance.docids]),
+            'rows': torch.tensor(
+                [row for row, instance in enumerate(instances) for _ in instance.docids]
+            ),
             'passage_keys': torch.tensor(keys),
             'relevant_keys': torch.tensor(relevant_keys),
         }
@@ -116,13 +150,20 @@ class RepBertTask(Task):
 
     def forward(self, batch: Batch) -> Tensor:
         """RepBERT eq. 4, averaged over rows; plus the teacher's loss, for groups."""
-        queries, passages = outputs(self.ranker, batch, 'query_'), outputs(self.ranker, batch, 'passage_')
-        columns, keys = passages, batch['passage_keys']
+        queries = outputs(self.ranker, batch, 'query_')
+        passages = outputs(self.ranker, batch, 'passage_')
+        columns = passages
+        keys = batch['passage_keys']
         if self.recipe.training.gather:
             columns, keys = gathered(passages, keys)
-        rows, judged = batch['rows'], batch.get('judged')
+        rows = batch['rows']
+        judged = batch.get('judged')
         with torch.autocast(queries.device.type, enabled=False):
-            queries = queries.float() if self.log_scale is None else queries.float() * self.log_scale.exp()
+            queries = (
+                queries.float()
+                if self.log_scale is None
+                else queries.float() * self.log_scale.exp()
+            )
             of_rows = rows if judged is None else judged.nonzero().squeeze(1)
             labels = in_batch_labels(keys, batch['relevant_keys'][of_rows])
             loss = multi_label_margin(queries[of_rows] @ columns.float().T, labels)
@@ -131,11 +172,16 @@ class RepBertTask(Task):
         return loss
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The weights; a learnt scale s goes into the last layer norm, which makes vectors sqrt(s) times as long."""
+        """The weights; a learnt scale s goes into the last layer norm, which makes vectors
+        sqrt(s) times as long.
+        """
         if self.log_scale is None:
             return tensors
         root = float((self.log_scale.detach() / 2).exp())
-        return {name: value * root if name.startswith(self.last_norm) else value for name, value in tensors.items()}
+        return {
+            name: value * root if name.startswith(self.last_norm) else value
+            for name, value in tensors.items()
+        }
 
 
 def _key(source: TrainingSource, docid: str) -> int:
@@ -145,13 +191,19 @@ def _key(source: TrainingSource, docid: str) -> int:
 
 
 def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
-    """A factor of similarities at which some pairs of a relevant and another passage violate the margin, and not all.
+    """A factor of similarities at which some pairs of a relevant and another passage violate the
+    margin, and not all.
 
-    The margin of 1 then equals the standard deviation of the scores of the other passages, or the difference of scores
-    that a tenth of the pairs stay below, whichever is more. The parameters are those of `multi_label_margin`.
+    The margin of 1 then equals the standard deviation of the scores of the other passages, or the
+    difference of scores that a tenth of the pairs stay below, whichever is more. The parameters are
+    those of `multi_label_margin`.
     """
-    rows, relevant = similarities.double().numpy(), positive.numpy()
-    pairs = [np.subtract.outer(row[mask], row[~mask]).ravel() for row, mask in zip(rows, relevant, strict=True)]
+    rows = similarities.double().numpy()
+    relevant = positive.numpy()
+    pairs = [
+        np.subtract.outer(row[mask], row[~mask]).ravel()
+        for row, mask in zip(rows, relevant, strict=True)
+    ]
     differences = np.concatenate(pairs)
     if not len(differences):
         return 1.0
@@ -160,16 +212,23 @@ def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
 
 
 def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:
-    """Which passages are relevant to each row: bool (rows, passages), from int64 (passages,) and (rows, m)."""
+    """Which passages are relevant to each row: bool (rows, passages), from int64 (passages,) and
+    (rows, m).
+    """
     return (passage_keys[None, :, None] == relevant_keys[:, None, :]).any(dim=2)
 
 
 def gathered(passages: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-    """Passages and their keys of all processes, in the order of their ranks, with gradients; unchanged for one process.
+    """Passages and their keys of all processes, in the order of their ranks, with gradients;
+    unchanged for one process.
 
     Every process has to have the same number of passages.
     """
-    if not (distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1):
+    if not (
+        distributed.is_available()
+        and distributed.is_initialized()
+        and distributed.get_world_size() > 1
+    ):
         return passages, keys
     from torch.distributed.nn import functional
 

@@ -20,7 +20,9 @@ class LocalCrew(Crew):
 
     def __init__(self, size=2, loses=(), found=None, **settings):
         super().__init__(settings.pop('versions', None) or ray_workers.versions(), **settings)
-        self.size, self.loses, self.found = size, loses, found or self.versions
+        self.size = size
+        self.loses = loses
+        self.found = found or self.versions
         self.hosts: dict[str, Host] = {}
         self.asked: list[tuple[str, str]] = []
         self.coming: list[JobResult] = []
@@ -33,7 +35,9 @@ class LocalCrew(Crew):
     def start(self, most):
         started = 0
         while len(self.hosts) < min(self.size, most):
-            name, self.made, started = f'w{self.made}', self.made + 1, started + 1
+            name = f'w{self.made}'
+            self.made = self.made + 1
+            started = started + 1
             self.hosts[name] = Host(1)
             self.coming.append(JobResult(name, self.found))
         return started
@@ -51,7 +55,8 @@ class LocalCrew(Crew):
             self.coming.append(JobResult(worker, error=error))
 
     def answers(self, seconds):
-        arrived, self.coming = self.coming, []
+        arrived = self.coming
+        self.coming = []
         return arrived
 
     def alive(self, worker):

@@ -1,4 +1,6 @@
-"""`--ray` of encode and `index epic`: the same bundle as on one machine, and refusals; without Ray itself."""
+"""`--ray` of encode and `index epic`: the same bundle as on one machine, and refusals; without
+Ray itself.
+"""
 
 import socket
 
@@ -20,8 +22,18 @@ def call(capsys):
     return run
 
 
-def test_the_bundle_is_the_one_made_in_one_go(tiny_checkpoint, corpus_file, call, fleet, connect, tmp_path):
-    made = ['--corpus', corpus_file(11), '--encoder', tiny_checkpoint(), '--shard-size', 2, '--store-text']
+def test_the_bundle_is_the_one_made_in_one_go(
+    tiny_checkpoint, corpus_file, call, fleet, connect, tmp_path
+):
+    made = [
+        '--corpus',
+        corpus_file(11),
+        '--encoder',
+        tiny_checkpoint(),
+        '--shard-size',
+        2,
+        '--store-text',
+    ]
     made += ['--threads', 1]  # with more, a last bit can differ on some processors
     assert call(encode.main, *made, '--output', tmp_path / 'whole')[0] == 0
     workers = fleet(2, (1, 3))
@@ -35,7 +47,17 @@ def test_the_bundle_is_the_one_made_in_one_go(tiny_checkpoint, corpus_file, call
 
 
 def test_the_same_for_epic(tiny_epic, corpus_file, call, fleet, connect, tmp_path):
-    made = ['epic', '--corpus', corpus_file(5), '--encoder', tiny_epic(), '--shard-size', 2, '--prune', 5]
+    made = [
+        'epic',
+        '--corpus',
+        corpus_file(5),
+        '--encoder',
+        tiny_epic(),
+        '--shard-size',
+        2,
+        '--prune',
+        5,
+    ]
     assert call(index.main, *made, '--output', tmp_path / 'whole')[0] == 0
     connect(fleet(2, (0,)))
     status, printed, error = call(index.main, *made, '--output', tmp_path / 'many', '--ray', 'auto')
@@ -46,7 +68,12 @@ def test_the_same_for_epic(tiny_epic, corpus_file, call, fleet, connect, tmp_pat
 def test_what_was_stopped_goes_on(tiny_checkpoint, corpus_file, call, fleet, connect, tmp_path):
     made = ['--corpus', corpus_file(6), '--encoder', tiny_checkpoint(), '--shard-size', 2]
     connect(fleet(1))
-    assert call(encode.main, *made, '--output', tmp_path / 'whole', '--ray', 'auto', '--shard-num', 2)[0] == 0
+    assert (
+        call(encode.main, *made, '--output', tmp_path / 'whole', '--ray', 'auto', '--shard-num', 2)[
+            0
+        ]
+        == 0
+    )
     folder = tmp_path / 'many'
     connect(fleet(1, range(1, 20)))  # one part is made
     status, _, error = call(encode.main, *made, '--output', folder, '--ray', 'auto')
@@ -58,7 +85,9 @@ def test_what_was_stopped_goes_on(tiny_checkpoint, corpus_file, call, fleet, con
     assert tree(folder) == tree(tmp_path / 'whole')
 
 
-def test_a_line_that_cannot_be_used_is_refused_before_parts_begin(tiny_checkpoint, call, fleet, connect, tmp_path):
+def test_a_line_that_cannot_be_used_is_refused_before_parts_begin(
+    tiny_checkpoint, call, fleet, connect, tmp_path
+):
     corpus = tmp_path / 'corpus.tsv'
     corpus.write_text('1\tthe cat\n2 no tab\n')
     connect(fleet(1))
@@ -68,7 +97,9 @@ def test_a_line_that_cannot_be_used_is_refused_before_parts_begin(tiny_checkpoin
     assert not (tmp_path / 'many' / 'manifest.json').exists()
 
 
-@pytest.mark.parametrize('flag', [('--shard', '0/2'), ('--shard-id', '0'), ('--resume',), ('--finish',)])
+@pytest.mark.parametrize(
+    'flag', [('--shard', '0/2'), ('--shard-id', '0'), ('--resume',), ('--finish',)]
+)
 def test_flags_that_do_not_go_together(call, tmp_path, flag):
     made = ['--corpus', 'c', '--encoder', 'e', '--output', tmp_path / 'many', '--ray', 'auto']
     status, _, error = call(encode.main, *made, *flag)
@@ -95,7 +126,9 @@ def test_the_room_of_a_machine(resources, threads, gpu, room):
     assert group_of(resources, threads, gpu) == room
 
 
-@pytest.mark.parametrize('address', ['here', 'host:', ':1', 'host:x', 'ray://host:10001', 'host:999999'])
+@pytest.mark.parametrize(
+    'address', ['here', 'host:', ':1', 'host:x', 'ray://host:10001', 'host:999999']
+)
 def test_what_is_no_address(address):
     with pytest.raises(InputError, match="expected 'auto' or HOST:PORT"), connected(address):
         pass
@@ -105,5 +138,8 @@ def test_an_address_that_does_not_answer():
     with socket.socket() as free:
         free.bind(('127.0.0.1', 0))  # and does not listen
         address = f'127.0.0.1:{free.getsockname()[1]}'
-        with pytest.raises(ClusterError, match=f'nothing answers at Ray address {address}'), connected(address):
+        with (
+            pytest.raises(ClusterError, match=f'nothing answers at Ray address {address}'),
+            connected(address),
+        ):
             pass

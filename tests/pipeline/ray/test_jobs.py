@@ -41,7 +41,10 @@ def test_what_a_lost_worker_had_is_done_again(fleet, loses):
 
 
 def test_a_job_that_loses_every_worker_ends_it(fleet):
-    with pytest.raises(ClusterError, match='job 0 was tried 5 times, and failed with its machine each time: w4 died'):
+    with pytest.raises(
+        ClusterError,
+        match='job 0 was tried 5 times, and failed with its machine each time: w4 died',
+    ):
         fleet(1, range(9), versions=VERSIONS).run(jobs(1))
 
 
@@ -75,13 +78,17 @@ def test_errors_of_a_worker_end_it_with_the_place(fleet):
 def test_machines_with_other_versions_are_refused(fleet, found, said):
     workers = fleet(1, (), versions=VERSIONS)
     workers.found = found
-    with pytest.raises(MismatchError, match=f'machine of w0 has {said}, this machine 2: install the same'):
+    with pytest.raises(
+        MismatchError, match=f'machine of w0 has {said}, this machine 2: install the same'
+    ):
         workers.run(jobs(1))
     assert workers.asked == []
 
 
 def test_a_cluster_without_room(fleet):
-    with pytest.raises(ClusterError, match='no machine of the cluster has had room .* one needs 1 CPU'):
+    with pytest.raises(
+        ClusterError, match='no machine of the cluster has had room .* one needs 1 CPU'
+    ):
         fleet(0, (), versions=VERSIONS, patience=0).run(jobs(1))
     assert fleet(0, (), versions=VERSIONS).run([]) == []
 
@@ -102,6 +109,8 @@ def test_jobs_are_taken_a_few_ahead(fleet):
 def test_what_comes_late_from_a_run_that_failed_is_not_taken_for_another(fleet):
     crew = fleet(2, (), versions=VERSIONS)
     with pytest.raises(InputError):
-        crew.run([Job('bad', Failing(InputError), 1), *jobs(3)])  # job 0 is under way on the other worker
+        crew.run(
+            [Job('bad', Failing(InputError), 1), *jobs(3)]
+        )  # job 0 is under way on the other worker
     assert crew.run([Job('new', Double(), number) for number in (50, 60)]) == [100, 120]
     assert sorted(crew.idle) == ['w0', 'w1'] and not crew.busy

@@ -1,4 +1,6 @@
-"""A Ray cluster of two nodes on this machine, of which one is removed without grace (`make test-ray`)."""
+"""A Ray cluster of two nodes on this machine, of which one is removed without grace (`make
+test-ray`).
+"""
 
 import contextlib
 import os
@@ -15,7 +17,9 @@ import pytest
 import torch
 from folders import tree
 
-os.environ['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'] = '0'  # else Ray puts this machine's own address for 127.0.0.1
+os.environ['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'] = (
+    '0'  # else Ray puts this machine's own address for 127.0.0.1
+)
 os.environ['RAY_USAGE_STATS_ENABLED'] = '0'
 pytest.importorskip('ray')
 
@@ -34,7 +38,9 @@ NODE = {'num_cpus': 1, 'node_ip_address': '127.0.0.1', 'object_store_memory': 10
 
 @pytest.fixture(scope='module')
 def cluster():
-    """A head and a function that adds a node; their processes end with this one, however it ends."""
+    """A head and a function that adds a node; their processes end with this one, however it
+    ends.
+    """
     from ray.cluster_utils import Cluster
 
     made = Cluster(initialize_head=True, head_node_args={**NODE, 'include_dashboard': False})
@@ -78,13 +84,18 @@ class Slow:
 
 @pytest.fixture
 def lose(cluster, node, monkeypatch):
-    """lose(when) removes the second node, without grace, once both workers have a job and `when()`."""
+    """lose(when) removes the second node, without grace, once both workers have a job and
+    `when()`.
+    """
 
     def begin(when):
-        give, removed = Crew._give, []
+        give = Crew._give
+        removed = []
 
         def given(self):
-            if removed or self.busy or len(self.idle) == 2:  # nobody gets a job before there are two workers
+            if (
+                removed or self.busy or len(self.idle) == 2
+            ):  # nobody gets a job before there are two workers
                 give(self)
             if not removed and len(self.busy) == 2 and when():
                 removed.append(node)
@@ -99,25 +110,48 @@ def lose(cluster, node, monkeypatch):
 def test_a_job_of_a_lost_node_is_done_again(cluster, lose, caplog):
     import ray
 
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this file
+    ray.cloudpickle.register_pickle_by_value(
+        sys.modules[__name__]
+    )  # workers cannot import this file
     removed = lose(lambda: True)
     with connected(cluster.address, 1) as fleet:
         assert fleet.run([Job(f'job {number}', Slow(), number) for number in (3, 4)]) == [6, 8]
     assert removed and 'is done again: machine 127.0.0.1' in caplog.text
 
 
-def test_encoding_goes_on_without_a_node(cluster, lose, tiny_checkpoint, corpus_file, tmp_path, capsys):
-    made = ['--corpus', corpus_file(600), '--encoder', tiny_checkpoint(), '--shard-size', 10, '--quiet']
+def test_encoding_goes_on_without_a_node(
+    cluster, lose, tiny_checkpoint, corpus_file, tmp_path, capsys
+):
+    made = [
+        '--corpus',
+        corpus_file(600),
+        '--encoder',
+        tiny_checkpoint(),
+        '--shard-size',
+        10,
+        '--quiet',
+    ]
     made = [*map(str, made), '--threads', '1', '--output']
     assert command.run(encode.main, [*made, str(tmp_path / 'whole')]) == 0
     folder = tmp_path / 'many'
     removed = lose(lambda: len(list(folder.glob('part-*/shard-*/shard.json'))) >= 10)
-    assert command.run(encode.main, [*made, str(folder), '--ray', cluster.address]) == 0, capsys.readouterr().err
+    assert command.run(encode.main, [*made, str(folder), '--ray', cluster.address]) == 0, (
+        capsys.readouterr().err
+    )
     assert removed and tree(folder) == tree(tmp_path / 'whole')
 
 
 def test_a_search_goes_on_without_a_node(cluster, node, tiny_checkpoint, corpus_file, tmp_path):
-    made = ['--corpus', corpus_file(600), '--encoder', tiny_checkpoint(), '--shard-size', 50, '--quiet', '--output']
+    made = [
+        '--corpus',
+        corpus_file(600),
+        '--encoder',
+        tiny_checkpoint(),
+        '--shard-size',
+        50,
+        '--quiet',
+        '--output',
+    ]
     assert command.run(encode.main, [*map(str, made), str(tmp_path / 'bundle')]) == 0
     bundle = DenseBundle(tmp_path / 'bundle')
     queries = np.random.default_rng(2).standard_normal((1000, 16)).astype(np.float32)
@@ -127,7 +161,9 @@ def test_a_search_goes_on_without_a_node(cluster, node, tiny_checkpoint, corpus_
         assert fleet.room() == 2
         calls = 0
         removed = when(lambda: calls >= 2, lambda: cluster.remove_node(node, allow_graceful=False))
-        while removed.is_alive() or fleet.room() == 2:  # some calls with two nodes, one in between, some with one
+        while (
+            removed.is_alive() or fleet.room() == 2
+        ):  # some calls with two nodes, one in between, some with one
             same(spread(queries, 100), whole)
             calls += 1
         same(spread(queries, 100), whole)
@@ -159,7 +195,9 @@ def test_reranking_goes_on_without_a_node(cluster, node, world):
             removed.append(done)
 
     with connected(cluster.address, 1) as fleet:
-        many = run_stages(world, stages, machine=Machine(ray=fleet), on_progress=lose_node, batch_inputs=1)
+        many = run_stages(
+            world, stages, machine=Machine(ray=fleet), on_progress=lose_node, batch_inputs=1
+        )
     assert removed and many.run == one.run
 
 

@@ -20,7 +20,9 @@ def _one_thread():
 
 @pytest.fixture
 def reranked(world):
-    """reranked(fleet=None, output=None, resume=False): mono and duo of the world, in a batch for each query."""
+    """reranked(fleet=None, output=None, resume=False): mono and duo of the world, in a batch for
+    each query.
+    """
 
     def make(workers=None, output=None, resume=False):
         settings = {'save_scores': True, 'batch_inputs': 1, 'output': output, 'resume': resume}
@@ -37,9 +39,13 @@ def test_the_same_ranking_and_saved_scores(reranked, fleet, loses):
     many = reranked(workers)
     assert many.run == one.run and len(many.done) == 3
     assert [saved.qid for saved in many.saved] == [saved.qid for saved in one.saved]
-    assert [saved.scores.tobytes() for saved in many.saved] == [saved.scores.tobytes() for saved in one.saved]
+    assert [saved.scores.tobytes() for saved in many.saved] == [
+        saved.scores.tobytes() for saved in one.saved
+    ]
     assert [cost.inferences for cost in many.costs] == [cost.inferences for cost in one.costs]
-    assert [name for _, name in workers.asked].count('opening the stages') == (2 if 0 in loses else 1)
+    assert [name for _, name in workers.asked].count('opening the stages') == (
+        2 if 0 in loses else 1
+    )
 
 
 def test_what_was_lost_is_resumed(reranked, fleet, tmp_path):
@@ -49,17 +55,35 @@ def test_what_was_lost_is_resumed(reranked, fleet, tmp_path):
     workers = fleet(1)
     many = reranked(workers, tmp_path / 'out.txt', resume=True)
     assert many.run == one.run
-    assert [name for _, name in workers.asked] == ['opening the stages', 'query batch 1', 'query batch 2']
+    assert [name for _, name in workers.asked] == [
+        'opening the stages',
+        'query batch 1',
+        'query batch 2',
+    ]
 
 
 def test_the_command_writes_the_same_run(world, fleet, connect, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(world.mono.parent)
-    given = ['--run', world.run_file, '--topics', world.topics, '--corpus', world.corpus, '--quiet', '--tag', 'one']
+    given = [
+        '--run',
+        world.run_file,
+        '--topics',
+        world.topics,
+        '--corpus',
+        world.corpus,
+        '--quiet',
+        '--tag',
+        'one',
+    ]
     given = [*map(str, given), '--reranker', f'{world.mono.name}@10', '--output']
     assert command.run(rerank.main, [*given, 'one.txt']) == 0
     called = connect(fleet(2))
     assert command.run(rerank.main, [*given, 'many.txt', '--ray', 'auto']) == 0
-    assert (world.mono.parent / 'one.txt').read_bytes() == (world.mono.parent / 'many.txt').read_bytes()
+    assert (world.mono.parent / 'one.txt').read_bytes() == (
+        world.mono.parent / 'many.txt'
+    ).read_bytes()
     assert called == [('auto', None, False)]
-    assert command.run(rerank.main, [*given, 'no.txt', '--ray', 'auto', '--devices', 'cpu,cpu']) == 2
+    assert (
+        command.run(rerank.main, [*given, 'no.txt', '--ray', 'auto', '--devices', 'cpu,cpu']) == 2
+    )
     assert '--devices does not go with --ray' in capsys.readouterr().err

@@ -18,7 +18,16 @@ from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 @pytest.fixture
 def bundle(tiny_checkpoint, corpus_file, tmp_path):
     """600 passages, some with equal vectors, in shards of 70."""
-    made = ['--corpus', corpus_file(600), '--encoder', tiny_checkpoint(), '--shard-size', 70, '--quiet', '--output']
+    made = [
+        '--corpus',
+        corpus_file(600),
+        '--encoder',
+        tiny_checkpoint(),
+        '--shard-size',
+        70,
+        '--quiet',
+        '--output',
+    ]
     assert command.run(encode.main, [*map(str, made), str(tmp_path / 'bundle')]) == 0
     return DenseBundle(tmp_path / 'bundle')
 
@@ -27,10 +36,15 @@ def bundle(tiny_checkpoint, corpus_file, tmp_path):
 @given(st.lists(st.lists(st.integers(0, 3), max_size=6), min_size=1, max_size=4), st.integers(1, 8))
 def test_merging_is_sorting_all(parts, k):
     """Each part holds everything here; the oracle sorts (score, row) pairs."""
-    tops, starts, pairs, start = [], [], [], 0
+    tops = []
+    starts = []
+    pairs = []
+    start = 0
     for scores in parts:
         order = sorted(range(len(scores)), key=lambda row: -scores[row])
-        tops.append(TopRows(np.array([scores[row] for row in order], np.float32), np.array(order, np.int64)))
+        tops.append(
+            TopRows(np.array([scores[row] for row in order], np.float32), np.array(order, np.int64))
+        )
         pairs += [(-score, start + row) for row, score in enumerate(scores)]
         starts.append(start)
         start += len(scores)
@@ -48,7 +62,9 @@ def test_the_same_rows_and_bits(bundle, fleet, k, loses):
     workers = fleet(4, loses)
     spread = ShardSearch(workers, bundle)
     for _ in range(2):  # a second time with what is open
-        for one, many in zip(exact.ExactIndex(bundle).search(queries, k), spread(queries, k), strict=True):
+        for one, many in zip(
+            exact.ExactIndex(bundle).search(queries, k), spread(queries, k), strict=True
+        ):
             assert one.scores.tobytes() == many.scores.tobytes()
             assert sorted(one.rows.tolist()) == sorted(many.rows.tolist())
     assert len(workers.asked) == 8 + len(loses)
@@ -73,30 +89,63 @@ def test_a_worker_that_sees_another_file(bundle, fleet):
 def test_the_command_writes_the_same_run(bundle, fleet, connect, tmp_path, capsys):
     topics = tmp_path / 'topics.tsv'
     topics.write_text('q1\tthe cat\nq2\ta dog\nq3\tfish\n')
-    asked = ['--index', str(bundle.folder), '--topics', str(topics), '--hits', '50', '--quiet', '--output']
+    asked = [
+        '--index',
+        str(bundle.folder),
+        '--topics',
+        str(topics),
+        '--hits',
+        '50',
+        '--quiet',
+        '--output',
+    ]
     assert command.run(search.main, [*asked, str(tmp_path / 'one.txt')]) == 0
     called = connect(fleet(3, (1,)))
-    assert command.run(search.main, [*asked, str(tmp_path / 'many.txt'), '--ray', 'auto', '--tag', 'one']) == 0
+    assert (
+        command.run(
+            search.main, [*asked, str(tmp_path / 'many.txt'), '--ray', 'auto', '--tag', 'one']
+        )
+        == 0
+    )
     assert (tmp_path / 'one.txt').read_bytes() == (tmp_path / 'many.txt').read_bytes()
     assert called == [('auto', None, False)]
     for more in (['--ann'], ['--sparse', 'bm25']):
         capsys.readouterr()
-        assert command.run(search.main, [*asked, str(tmp_path / 'no.txt'), '--ray', 'auto', *more]) == 2
+        assert (
+            command.run(search.main, [*asked, str(tmp_path / 'no.txt'), '--ray', 'auto', *more])
+            == 2
+        )
         assert '--ray is for exact dense search' in capsys.readouterr().err
 
 
 def test_a_service_searches_an_index_on_a_cluster(bundle, fleet, connect):
-    texts, workers = bundle.folder.parent / 'texts', fleet(3, (1,))  # which loses a worker in the middle
-    made = ['--corpus', bundle.folder.parent / 'corpus.jsonl', '--encoder', bundle.folder.parent / 'tiny', '--quiet']
+    # which loses a worker in the middle
+    texts = bundle.folder.parent / 'texts'
+    workers = fleet(3, (1,))
+    made = [
+        '--corpus',
+        bundle.folder.parent / 'corpus.jsonl',
+        '--encoder',
+        bundle.folder.parent / 'tiny',
+        '--quiet',
+    ]
     assert (
-        command.run(encode.main, [*map(str, made), '--store-text', '--shard-size', '70', '--output', str(texts)]) == 0
+        command.run(
+            encode.main,
+            [*map(str, made), '--store-text', '--shard-size', '70', '--output', str(texts)],
+        )
+        == 0
     )
     asked = connect(workers)
     found = {}
     for ray in (None, 'auto'):
-        with TestClient(create_app(ServeSettings(indexes={'i': IndexSettings(path=str(texts), ray=ray)}))) as client:
+        with TestClient(
+            create_app(ServeSettings(indexes={'i': IndexSettings(path=str(texts), ray=ray)}))
+        ) as client:
             while client.get('/readyz').status_code == 503:
                 assert client.app.state.service.failure is None
-            found[ray] = client.get('/v1/i/search', params={'query': 'the red cat', 'hits': 7}).json()['candidates']
+            found[ray] = client.get(
+                '/v1/i/search', params={'query': 'the red cat', 'hits': 7}
+            ).json()['candidates']
     assert asked == [('auto', None, False)] and len(workers.asked) > 3
     assert len(found[None]) == 7 and found['auto'] == found[None]
