@@ -9,6 +9,7 @@ from pathlib import Path
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.serve.hosts import ANY, is_loopback
 from pyserini_repbert.serve.settings import (
     FileSettings,
     IndexSettings,
@@ -56,6 +57,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add('--api-keys', metavar='FILE', help='keys to accept, one a line; default: none is needed')
     add('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
+    add_flags(parser, 'allowed_hosts', of=ServeSettings, nargs='*', metavar='HOST')
     add_flags(parser, 'log_queries', of=ServeSettings)
     add_flags(parser, 'device', 'precision', 'offline')
     add_flags(parser, 'threads', of=ServeSettings, type=command.threads)
@@ -122,6 +124,16 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
         indexes=indexes,
         api_keys=[*file.api_keys, *(read_keys(options.api_keys) if options.api_keys else ())],
         rerankers=file.rerankers if options.rerankers is None else options.rerankers,
+        allowed_hosts=_allowed_hosts(options, file),
         limits=file.limits,
         **command.picked(options, 'device', 'precision', 'threads', 'log_queries'),
     )
+
+
+def _allowed_hosts(options: argparse.Namespace, file: FileSettings) -> list[str]:
+    """The hosts of the flag or of the settings file; if neither says, the address does."""
+    if options.allowed_hosts is not None:
+        return list(options.allowed_hosts)
+    if file.allowed_hosts is not None:
+        return list(file.allowed_hosts)
+    return [] if is_loopback(options.host) else [ANY]

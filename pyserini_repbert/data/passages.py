@@ -141,11 +141,14 @@ class CorpusTexts:
         return [self._texts.get(docid) for docid in docids]
 
 
+# Punctuation on its own, and punctuation at a word: tokenised text has the first alone.
+_APART = re.compile(r'(?<=\s)[.,;](?=\s|$)|-LRB-|(?<!\S)``(?=\s)')
+_ATTACHED = re.compile(r'\w[,;:?!](?=\s|$)')
 # Undo tokenisation, such as that of the demo's passages; applied in this order. Each takes time in
 # proportion to the
 # text: a run of spaces is read once, from its first.
 _MENDED = (
-    (re.compile(r"``\s*+|(?<!\s)\s*+''(?=\W|$)"), '"'),
+    (re.compile(r"(?<!\S)``\s*+|(?<!\s)\s*+''(?=\W|$)"), '"'),
     (re.compile(r'-LRB-\s*'), '('),
     (re.compile(r'(?<!\s)\s*+-RRB-'), ')'),
     (re.compile(r'(?<!\s)\s++([,.;:?!%)\]}])(?=\s|$|["\')\]},.;:])'), r'\1'),
@@ -160,8 +163,10 @@ _MENDED = (
 def mended(text: str) -> str:
     """Tokenised text in ordinary spelling: quotes for `` and '', no spaces before commas.
 
-    Other text is not changed.
+    Other text is not changed: not tokenised is what has a comma, say, at a word, or none apart.
     """
+    if not _APART.search(text) or _ATTACHED.search(text):
+        return text
     for pattern, replacement in _MENDED:
         text = pattern.sub(replacement, text)
     return text

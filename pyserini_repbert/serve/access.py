@@ -22,6 +22,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pyserini_repbert.errors import needs
+from pyserini_repbert.serve.hosts import check_host, check_origin
 from pyserini_repbert.serve.searching import Step
 from pyserini_repbert.serve.settings import ServeSettings
 from pyserini_repbert.serve.together import Queue
@@ -56,7 +57,8 @@ SECURITY = (
         b'no-cache',
     ),  # browsers check each script for changes, so that two releases do not mix
 )
-_GUARDED = ('/v1/', '/mcp', '/metrics')  # addresses that need a key, if the service has keys
+_OF_MCP = '/mcp'
+_GUARDED = ('/v1/', _OF_MCP, '/metrics')  # addresses that need a key, if the service has keys
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')
@@ -144,7 +146,7 @@ class Gate:
         bearer = token if kind.lower() == 'bearer' else ''
         key = (headers.get(b'x-api-key', b'').decode('latin-1') or bearer).strip()
         try:
-            app: ASGIApp = self._refused(scope, key) or self.app
+            app: ASGIApp = self._refused(scope, headers, key) or self.app
             await app(scope, self._bounded(receive), sending)
         except ClientDisconnect:
             pass  # no client to answer, and no failure: the access log says 499
@@ -158,8 +160,17 @@ class Gate:
         finally:
             self._note(scope, status, time.perf_counter() - start, request_id, key)
 
-    def _refused(self, scope: Scope, key: str) -> Response | None:
+    def _refused(self, scope: Scope, headers: dict[bytes, bytes], key: str) -> Response | None:
         """The answer to a request that is not let in."""
+        allowed = self._settings.allowed_hosts
+        refused = check_host(headers.get(b'host', b'').decode('latin-1'), allowed)
+        if refused is None and scope['path'].startswith(_OF_MCP):
+            refused = check_origin(headers.get(b'origin', b'').decode('latin-1'), allowed)
+        if refused is not None:
+            return _error(refused.status, refused.message)
+        length = headers.get(b'content-length', b'')
+        if length.isdigit() and int(length) > self._settings.limits.body_bytes:
+            return _error(413, self._too_long())
         try:
             unquote_to_bytes((scope.get('raw_path') or b'') + b'?' + scope['query_string']).decode(
                 'utf-8'
@@ -188,10 +199,13 @@ class Gate:
             message = await receive()
             seen += len(message.get('body', b''))
             if seen > most:
-                raise HTTPException(413, f'the body is too long, at most {most:,} bytes are read')
+                raise HTTPException(413, self._too_long())
             return message
 
         return receiving
+
+    def _too_long(self) -> str:
+        return f'the body is too long, at most {self._settings.limits.body_bytes:,} bytes are read'
 
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str, key: str) -> None:
         path = getattr(scope.get('route'), 'path', None) or (

@@ -28,6 +28,7 @@ with needs('fastapi', __name__, 'serve'):
 
 from pyserini_repbert.evaluate.tables import page
 from pyserini_repbert.serve.access import Gate, Metrics, access_log
+from pyserini_repbert.serve.deadline import make_protocol
 from pyserini_repbert.serve.refusals import add_error_handlers, json_response
 from pyserini_repbert.serve.routes import make_router
 from pyserini_repbert.serve.service import Service
@@ -55,7 +56,8 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     if with_mcp:
         from pyserini_repbert.serve.mcp import make_tools
 
-        tools = make_tools(service).http_app(path='/mcp')  # its only route is /mcp
+        # its only route is /mcp; without sessions, no client can open more than the service holds
+        tools = make_tools(service).http_app(path='/mcp', stateless_http=True)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -175,7 +177,7 @@ def run(
     server = uvicorn.Server(
         uvicorn.Config(
             app,
-            http='h11',
+            http=make_protocol(settings.limits.request_seconds),
             ws='none',
             access_log=False,
             server_header=False,

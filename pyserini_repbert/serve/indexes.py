@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from pyserini_repbert.errors import (
     InputError,
     MismatchError,
     MissingResourceError,
+    PyseriniRepbertError,
     UnknownNameError,
 )
 from pyserini_repbert.lucene.indexer import is_lucene_index
@@ -28,6 +30,8 @@ from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 from pyserini_repbert.serve.together import Queue, Together
+
+logger = logging.getLogger(__name__)
 
 DENSE = 'dense'
 ANN = 'ann'
@@ -86,7 +90,8 @@ class ServedIndex:
 
     Attributes
     ----------
-    systems : the names that `ranker` takes, the default first
+    systems : the names that `ranker` takes
+    default : the systems of a search that names none: one ranking of the vectors, one of Lucene
     passages : how many it holds
     encoder : name of the encoder of its dense vectors; None without any
     keeps_raws : whether documents are stored as they were given, not only their texts
@@ -132,6 +137,7 @@ class ServedIndex:
                 f'base_index'
             )
         self.systems = (*self._rankers, *self.specs)
+        one_of_each = (*tuple(self._rankers)[:1], *tuple(self.specs)[:1])
         if (
             settings.adapted
         ):  # what `adapt` wrote is one system; a reranker in it works in the queue of rerankers
@@ -149,6 +155,9 @@ class ServedIndex:
             self.ranker(
                 name
             )  # one that cannot be opened fails at the start, not at the first query
+        self.default = tuple(name for name in one_of_each if self._opens(name)) or tuple(
+            searchers[:1]
+        )
         store: Any = self.ranker(searchers[0]).ranker
         self._store: Ranker = base._store if base else store
         self.keeps_raws = isinstance(self._store, LuceneSparseSearcher)
@@ -164,6 +173,17 @@ class ServedIndex:
         self._by_text = {
             _folded(query.text): qid for qid, query in self.topics.items() if qid in self.qrels
         }
+
+    def _opens(self, name: str) -> bool:
+        """Whether a system can be opened; vectors are searched without Java, too."""
+        try:
+            self.ranker(name)
+        except PyseriniRepbertError as error:
+            if not self._rankers:
+                raise
+            logger.warning("index '%s' answers without '%s': %s", self.alias, name, error)
+            return False
+        return True
 
     def _open_dense(self) -> Any:
         settings = self.settings
@@ -194,7 +214,7 @@ class ServedIndex:
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
         """The systems of a request: the default for none, dense and BM25 for 'hybrid'."""
-        names = names or self.systems[:1]
+        names = names or self.default
         wanted = [
             part for name in names for part in ((DENSE, 'bm25') if name == HYBRID else (name,))
         ]

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from pyserini_repbert import __version__
 from pyserini_repbert.errors import PyseriniRepbertError, needs
@@ -19,14 +20,20 @@ from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import by_score
 from pyserini_repbert.serve import requests
 from pyserini_repbert.serve.answers import Shown, searched, stored
+from pyserini_repbert.serve.refusals import describe_problem
 from pyserini_repbert.serve.routes import described
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
 
 with needs('fastmcp', __name__, 'serve'):
+    import fastmcp
     from fastmcp import FastMCP
-    from fastmcp.exceptions import ToolError
+    from fastmcp.exceptions import ToolError, ValidationError as ArgumentError
+    from fastmcp.server.middleware import Middleware
+    from fastmcp.utilities.logging import configure_logging
+
+logger = logging.getLogger(__name__)
 
 METRICS = {
     'ndcg': 'nDCG@{}',
@@ -38,15 +45,44 @@ _Index = Annotated[str, Field(description='name of an index, see list_indexes')]
 _Query = Annotated[str, Field(description='a question')]
 _Hits = Annotated[int, Field(description='how many hits', ge=1)]
 _Scores = Annotated[dict[str, float], Field(description='{docid: score}')]
-_BARE = requests.PipelineRequest()  # the default system, not reranked
+_BARE = requests.PipelineRequest()  # the default systems, not reranked
+
+
+class OneLineErrors(Middleware):
+    """Refuse wrong arguments of a tool in one line, as HTTP does."""
+
+    async def on_call_tool(self, context: Any, call_next: Any) -> Any:
+        """Call a tool. Raises ToolError for arguments that it does not take."""
+        try:
+            return await call_next(context)
+        except ArgumentError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise _refusal_of(error.__cause__) from error
+            raise
+
+
+def _refusal_of(error: ValidationError) -> ToolError:
+    problem = error.errors(include_url=False, include_context=False)[0]
+    name = '.'.join(map(str, problem['loc']))
+    message = describe_problem(f"parameter '{name}'", problem)
+    return ToolError(' '.join(message.split()), log_level=logging.WARNING)
+
+
+def _log_plainly() -> None:
+    """Have FastMCP log a line for each event, without frames and colours."""
+    fastmcp.settings.enable_rich_logging = False
+    configure_logging(level=fastmcp.settings.log_level)
 
 
 def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
     """An MCP server with the tools of a service; `lifespan` is that of FastMCP."""
-    mcp = FastMCP('pyserini_repbert', version=__version__, lifespan=lifespan)
+    _log_plainly()
+    mcp = FastMCP(
+        'pyserini_repbert', version=__version__, lifespan=lifespan, middleware=[OneLineErrors()]
+    )
 
     def tool(answer: Callable[..., Awaitable[Any]]) -> None:
-        """Register a tool; errors of this package reach its client with their messages."""
+        """Register a tool; what is the client's fault reaches it with its message, in one line."""
 
         @mcp.tool
         @wraps(answer)
@@ -54,7 +90,13 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
             try:
                 return await answer(*args, **kwargs)
             except PyseriniRepbertError as error:
-                raise ToolError(' '.join(str(error).split())) from error
+                message = ' '.join(str(error).split())
+                raise ToolError(message, log_level=logging.WARNING) from error
+            except ValidationError as error:
+                raise _refusal_of(error) from error
+            except Exception as error:
+                logger.exception('tool %s failed', answer.__name__)
+                raise ToolError('the service failed: its log says why') from error
 
     @tool
     async def search(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Mapping
 from typing import Any, get_origin
 
 from fastapi import FastAPI, Request
@@ -30,9 +31,12 @@ _CUT = 300  # characters of a refused value that its error repeats
 _ERRORS = {
     400: 'a parameter is missing, malformed or outside its limits, or the body is not JSON',
     401: 'no key, or one that is not accepted',
+    403: 'a page of another site asks for MCP tools',
     404: 'no such index, system, reranker, document, topic or address',
     405: 'the address does not take this method',
+    408: 'the request was not complete in time',
     413: 'the body is too long',
+    421: 'the service does not answer to this host',
     422: 'the body is not of the form expected, or not sent as application/json',
     429: 'too many requests wait: try again after Retry-After seconds',
     500: 'the service failed',
@@ -124,13 +128,16 @@ def add_error_handlers(app: FastAPI) -> None:
             return json_response(
                 {'error': 'the body has to be JSON: send Content-Type: application/json'}, 422
             )
-        given = (
-            json.dumps(first.get('input'), default=str)[:_CUT]
-            if first['type'] != 'missing'
-            else 'nothing'
-        )
         status = 422 if where[0] == 'body' else 400
-        return json_response({'error': f'{name}: {first["msg"]} ({given} was given)'}, status)
+        return json_response({'error': describe_problem(name, first)}, status)
+
+
+def describe_problem(name: str, problem: Mapping[str, Any]) -> str:
+    """One line about a problem that pydantic found with the parameter that is called so."""
+    given = 'nothing'
+    if problem['type'] not in ('missing', 'missing_argument'):
+        given = json.dumps(problem.get('input'), default=str)[:_CUT]
+    return f'{name}: {problem["msg"]} ({given} was given)'
 
 
 async def check_request(request: Request) -> None:

@@ -4,6 +4,7 @@ they name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -26,9 +27,14 @@ def _field(name: str, least: float | None = None, most: float | None = None) -> 
     return Field(ge=least, le=most, description=PipelineSpec.model_fields[name].description)
 
 
-_SYSTEMS = "rankings of the index, fused if several: 'dense', 'bm25', …; 'hybrid' is dense and bm25"
+_SYSTEMS = (
+    "rankings of the index, fused if several: 'dense', 'bm25', …; 'hybrid' is dense and bm25; "
+    "default: all that the index's `default` names"
+)
 _STAGES = 'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; repeatable'
 Systems = Annotated[list[str], Field(max_length=8, description=_SYSTEMS)]
+Weights = Annotated[list[Annotated[FiniteFloat, Field(ge=0, le=1e6)]], _field('weights')]
+Stages = Annotated[list[str], Field(max_length=4, description=_STAGES)]
 Fusion = Annotated[
     Literal['interleave', 'rrf', 'interpolation'],
     Field(description='how several rankings become one'),
@@ -46,9 +52,15 @@ def _split(values: list[str]) -> list[str]:
     return [part.strip() for value in values for part in value.split(',') if part.strip()]
 
 
-WITH_COMMAS = BeforeValidator(
-    _split
-)  # of a list in an address, given in several parameters or with commas
+def _split_stages(values: list[str]) -> list[str]:
+    # the settings of a stage have commas, too: only one before another stage's NAME@ parts stages
+    parts = [part for value in values for part in re.split(r',(?=[^,]*@)', value)]
+    return [part.strip() for part in parts if part.strip()]
+
+
+# of a list in an address, given in several parameters or with commas
+WITH_COMMAS = BeforeValidator(_split)
+_STAGES_WITH_COMMAS = BeforeValidator(_split_stages)
 
 
 class Sent(BaseModel):
@@ -70,10 +82,10 @@ class PipelineRequest(Sent):
     system: Systems = []
     fusion: Fusion = 'interleave'
     alpha: Annotated[FiniteFloat | None, _field('alpha', 0, 1)] = None
-    weights: Annotated[list[Annotated[FiniteFloat, Field(ge=0, le=1e6)]], _field('weights')] = []
+    weights: Weights = []
     normalize: Annotated[Literal['none', 'minmax', 'zscore'], _field('normalize')] = 'none'
     rrf_k: Annotated[FiniteFloat | None, _field('rrf_k', 0, 1e6)] = None
-    rerank: Annotated[list[str], Field(max_length=4, description=_STAGES)] = []
+    rerank: Stages = []
     k1: Annotated[FiniteFloat | None, _field('k1', 0, 1e6)] = None
     b: Annotated[FiniteFloat | None, _field('b', 0, 1)] = None
 
@@ -104,11 +116,11 @@ class BatchRequest(PipelineRequest):
 
 
 class SearchRequest(PipelineRequest, Question):
-    """The parameters of a search; lists are given in several parameters, systems and rerankers
-    with commas, too.
-    """
+    """The parameters of a search; lists are given in several parameters or with commas."""
 
     system: Annotated[Systems, WITH_COMMAS] = []
+    weights: Annotated[Weights, WITH_COMMAS] = []
+    rerank: Annotated[Stages, _STAGES_WITH_COMMAS] = []
     parse: Parsed = True
     max_doc_length: int | None = Field(None, ge=1, description='characters of each document')
     provenance: Provenance = False

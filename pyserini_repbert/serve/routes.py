@@ -232,6 +232,7 @@ def described(service: Service, index: ServedIndex) -> dict[str, Any]:
         'encoder': index.encoder,
         'base_index': index.settings.base_index,
         'systems': list(index.systems),
+        'default': list(index.default),
         'fusions': ['interleave', 'rrf', 'interpolation'],
         'rerankers': [
             {'name': name, 'system': system} for name, system in service.rerankers.systems.items()

@@ -40,6 +40,12 @@ def _key(text: str) -> str:
     return text
 
 
+def _host(text: str) -> str:
+    if not text or '/' in text or ':' in text or text != text.strip():
+        raise ValueError(f"'{text}' is no host: give a name or '*', without a scheme and a port")
+    return text.lower()
+
+
 def _place(text: str, info: ValidationInfo) -> str:
     """A path, relative to the folder of the settings file where there is one; a name as it is."""
     beside = info.context and text and info.context / text
@@ -96,6 +102,7 @@ class Limits(_Settings):
     waiting: _Count = 256  # jobs that wait in one queue; further requests are answered with 429
     search_seconds: _Seconds = 10.0  # until a search without reranking is given up
     rerank_seconds: _Seconds = 120.0  # until a search with reranking, or an explanation is given up
+    request_seconds: _Seconds = 10.0  # that a client has to send a request, header and body
     stop_seconds: _Seconds = 30.0  # that a stopping service has to finish its requests
 
 
@@ -161,6 +168,12 @@ class FileSettings(_Settings):
         default=None,
         description='rerankers: catalog names, folders, MODULE:CLASS; default: those in the '
         'package',
+    )
+    # None: any host is taken, as an application within another server needs it
+    allowed_hosts: list[Annotated[str, AfterValidator(_host)]] | None = Field(
+        default=None,
+        description='hosts that clients may ask for, besides those of this machine; *: any; '
+        'default: none at --host 127.0.0.1, any at another address',
     )
     limits: Limits = Limits()
 

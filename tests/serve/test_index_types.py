@@ -89,10 +89,18 @@ def test_all_of_them(folder):
             assert answer.status_code == 200, answer.text
             return {own['docid']: own['score'] for own in answer.json()['candidates']}
 
-        assert hits('dense') == pytest.approx(hits('theirs'), abs=1e-4)  # the same vectors
+        own = hits('dense', system='dense')
+        assert own == pytest.approx(hits('theirs', system='dense'), abs=1e-4)  # the same vectors
+        # a search that names no systems is answered by vectors and text
+        assert offered['dense']['default'] == ['dense', 'bm25'] and offered['text']['default'] == [
+            'bm25'
+        ]
+        assert hits('dense') == hits('dense', system='hybrid') == hits('dense', system='dense,bm25')
+        weighted = {'system': 'dense,bm25', 'fusion': 'interpolation'}
+        assert hits('dense', weights='1,0', **weighted) == pytest.approx(own, abs=1e-4)
         assert set(hits('dense', system='ann')) <= {f'd{n}' for n in range(N)}
         assert hits('dense', system='bm25') == hits('text') and len(hits('epic')) == 5
-        assert set(hits('dense', system='hybrid')) <= set(hits('dense')) | set(hits('text'))
+        assert set(hits('dense')) <= set(own) | set(hits('text'))
         weighted = hits(
             'text', k1=0, b=0
         )  # BM25 with k1 = 0 does not count how often a word is there

@@ -168,3 +168,41 @@ def test_over_http(serving_with_mcp):
         and '"serverInfo"' in answer.text
         and 'pyserini_repbert' in answer.text
     )
+
+
+def test_there_are_no_sessions_to_pile_up(serving_with_mcp):
+    accepted = {'accept': 'application/json, text/event-stream'}
+    message = {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list', 'params': {}}
+    answer = serving_with_mcp.post('/mcp', json=message, headers=accepted)
+    assert answer.status_code == 200 and '"get_document"' in answer.text
+    assert 'mcp-session-id' not in answer.headers
+
+
+REFUSED = [
+    ('search', {'query': 'cat', 'hits': 0}, "parameter 'hits': Input should be greater"),
+    ('search', {}, "parameter 'query': Missing required argument (nothing was given)"),
+    ('search', {'query': 'cat', 'pipeline': {'systm': []}}, "parameter 'pipeline.systm': Extra"),
+    ('search', {'query': 'cat', 'alpha': 7}, "parameter 'alpha': Input should be less"),
+    ('get_qrels', {'index_name': 'tiny', 'query_id': 'q9'}, "no judgments for topic 'q9'"),
+]
+
+
+def test_refusals_are_one_line_for_the_client_and_in_the_log(index_settings, capfd):
+    settings = ServeSettings(indexes={'tiny': index_settings})
+
+    async def work():
+        async with Client(make_mcp(settings)) as client:
+            return [
+                await client.call_tool(name, given, raise_on_error=False)
+                for name, given, _ in REFUSED
+            ]
+
+    answers = asyncio.run(work())
+    logged = capfd.readouterr().err
+    for answer, (name, _, says) in zip(answers, REFUSED, strict=True):
+        text = answer.content[0].text
+        assert answer.is_error and says in text and '\n' not in text, (name, text)
+        assert 'pydantic' not in text
+    assert 'Traceback' not in logged and '╭' not in logged
+    lines = [line for line in logged.splitlines() if 'tool' in line]
+    assert len(lines) == len(REFUSED)

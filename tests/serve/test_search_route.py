@@ -10,6 +10,7 @@ from pyserini_repbert.fusion import provenance
 from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.search import RepBertSearcher
 from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.requests import SearchRequest
 
 QUERY = 'cat sat on the mat'
 
@@ -235,3 +236,24 @@ def test_interpolation_of_normalized_rankings(client, monkeypatch):
         {'weights': ['nan', 1]},
     ):
         assert client.get('/v1/tiny/search', params=asked | wrong).status_code == 400, wrong
+
+
+def test_every_list_of_an_address_takes_commas():
+    asked = SearchRequest(
+        query='cat',
+        system=['dense,bm25'],
+        weights=['0.7, 0.3'],
+        rerank=['monobert@9,duobert@3:sample=2,seed=1', 'epic@2'],
+        explain=['epic,cedr'],
+    )
+    assert asked.system == ['dense', 'bm25'] and asked.weights == [0.7, 0.3]
+    assert asked.rerank == ['monobert@9', 'duobert@3:sample=2,seed=1', 'epic@2']
+    assert asked.explain == ['epic', 'cedr']
+
+
+def test_an_address_with_stages_in_one_list(client):
+    asked = {'query': QUERY, 'rerank': 'monobert@4,duobert@2'}
+    assert client.get('/v1/tiny/search', params=asked).json()['rerank'] == [
+        'monobert@4',
+        'duobert@2',
+    ]

@@ -21,16 +21,10 @@ let about = null;
 let state = stateOf(location.search);
 let giveUp = () => {};
 
-/** The systems of a search that names none: dense and BM25, or the index's first without them. */
-function defaultSystems() {
-  const both = ['dense', 'bm25'].filter((name) => about.systems.includes(name));
-  return both.length ? both : about.systems.slice(0, 1);
-}
-
 /** Another pipeline to compare this one with, for a comparison that names none. */
 function rival(pipeline) {
   const own = pipeline.system;
-  const other = own.length > 1 ? own.at(-1) : [...defaultSystems(), ...about.systems].find((name) => name !== own[0]);
+  const other = own.length > 1 ? own.at(-1) : [...about.default, ...about.systems].find((name) => name !== own[0]);
   return { ...BARE, system: [other ?? own[0]] };
 }
 
@@ -142,7 +136,7 @@ function chooseIndex() {
   about ??= offered[0];
   state = { ...state, index: about.name };
   if (!state.a.system.length) {
-    const system = defaultSystems().slice(0, state.view === 'compare' ? 1 : undefined);
+    const system = about.default.slice(0, state.view === 'compare' ? 1 : undefined);
     state = { ...state, a: { ...state.a, system } };
   }
   if (state.view === 'compare' && !state.b.system.length) state = { ...state, b: { ...rival(state.a), rerank: state.b.rerank } };

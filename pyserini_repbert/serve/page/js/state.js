@@ -3,15 +3,16 @@
 const OF_B = 'b.'; // begins the parameters of the right side
 const HITS = 10;
 
-/** A pipeline of the index's default system. */
+/** A pipeline of the index's default systems. */
 export const BARE = { system: [], fusion: 'interleave', weights: [], normalize: 'none', rrf_k: null, rerank: [] };
 
 function pipelineOf(parameters, prefix) {
   const all = (name) => parameters.getAll(prefix + name).filter(Boolean);
+  const parted = (name) => all(name).flatMap((own) => own.split(/\s*,\s*/));
   return {
-    system: all('system').flatMap((own) => own.split(/\s*,\s*/)),
+    system: parted('system'),
     fusion: all('fusion')[0] ?? 'interleave',
-    weights: all('weights').map(Number),
+    weights: parted('weights').map(Number),
     normalize: all('normalize')[0] ?? 'none',
     rrf_k: all('rrf_k').map(Number)[0] ?? null,
     rerank: all('rerank'),
@@ -25,7 +26,7 @@ export function pipelinesOf(state) {
 
 /** The systems of a pipeline: the index's default for none, dense and BM25 for 'hybrid'. */
 export function systemsOf(about, { system }) {
-  return (system.length ? system : about.systems.slice(0, 1)).flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own]));
+  return (system.length ? system : about.default).flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own]));
 }
 
 /** The state in an address's query string. */

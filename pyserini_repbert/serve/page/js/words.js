@@ -62,7 +62,7 @@ export function joined(tokens) {
 
 /** A pipeline in words: 'dense + bm25, interleave → monobert-demo@20'. */
 export function pipelineName(pipeline) {
-  const systems = pipeline.system.join(' + ') || 'the default system';
+  const systems = pipeline.system.join(' + ') || 'the default systems';
   const fused = pipeline.system.length > 1 ? `${systems}, ${pipeline.fusion}` : systems;
   return [fused, ...pipeline.rerank].join(' → ');
 }
