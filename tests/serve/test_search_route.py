@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.fusion import provenance
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.serve import indexes
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.requests import SearchRequest
 
@@ -257,3 +260,16 @@ def test_an_address_with_stages_in_one_list(client):
         'monobert@4',
         'duobert@2',
     ]
+
+
+def test_a_sparse_system_that_cannot_be_opened_is_left_out_with_a_warning(
+    client, monkeypatch, caplog
+):
+    def fail(spec, machine):
+        raise MissingResourceError('there is no Java')
+
+    index = client.app.state.service.indexes['tiny']
+    index.specs['bm25'] = PipelineSpec(sparse=('bm25',))
+    monkeypatch.setattr(indexes, 'open_searcher', fail)
+    assert index._opens('dense') and not index._opens('bm25')
+    assert "index 'tiny' answers without 'bm25': there is no Java" in caplog.text
