@@ -55,7 +55,8 @@ $(WEB_INSTALLED): $(INSTALLED)
 	touch $@
 
 demo: $(INSTALLED)
-	$(RUN) -m pyserini_repbert.search --encoder repbert-demo --index demo --topics demo --output runs/demo.repbert.txt
+	$(RUN) -m pyserini_repbert.search --encoder repbert-demo --index demo --topics demo --output runs/demo.repbert.txt \
+		--overwrite
 	$(RUN) -m pyserini_repbert.evaluate --qrels demo runs/demo.repbert.txt
 	$(RUN) -m pyserini_repbert.search --encoder repbert-demo --index demo \
 		--query 'who got the first nobel prize in physics' \

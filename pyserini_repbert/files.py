@@ -57,6 +57,15 @@ def check_absent(target: StrPath) -> None:
         raise InputError(f'{target} exists: remove it or choose another output')
 
 
+def check_link(target: StrPath) -> None:
+    """Raises InputError for an output that is a link to nothing."""
+    path = Path(target)
+    if path.is_symlink() and not path.exists():
+        raise InputError(
+            f'output {path} is a link to {os.readlink(path)}, which does not exist: remove the link'
+        )
+
+
 @contextmanager
 def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked when its name ends in .gz. Damaged gzip data raise
@@ -142,6 +151,7 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
         with within_limits(target), open(place, mode, **form) as device:
             yield device
         return
+    check_link(target)
     target = Path(os.path.realpath(target))
     with _temporary(target, folder=False) as temporary, within_limits(target):
         with open(temporary, 'wb') as raw, contextlib.ExitStack() as layers:
@@ -160,6 +170,7 @@ def atomic_folder(path: StrPath) -> Iterator[Path]:
     Temporary folders that killed processes left are removed.
     """
     target = Path(path)
+    check_link(target)
     with _temporary(target, folder=True) as temporary, within_limits(target):
         yield temporary
         move(temporary, target)

@@ -287,7 +287,11 @@ class Ranker(ABC):
         return other
 
     def search(self, query: str, k: int = 10) -> list[Candidate]:
-        """The k best hits of a query, as Pyserini's searchers give them."""
+        """The k best hits of a query, as Pyserini's searchers give them.
+
+        Raises InputError for a query without text.
+        """
+        check_question(query)
         return list(self.rank([Query('0', query)], None, k)['0'])
 
     def batch_search(
@@ -307,6 +311,12 @@ class Ranker(ABC):
         """
         whole = self.with_settings(reads=ALL)
         return list(whole.rank([Query('0', query)], {'0': Ranking.of(candidates)}, k)['0'])
+
+
+def check_question(text: str) -> None:
+    """Raises InputError for a question without text; a topic of a file may be empty."""
+    if not text.strip():
+        raise InputError('the query is empty: give a question')
 
 
 def topics_of(queries: Sequence[str], qids: Sequence[str]) -> list[Query]:

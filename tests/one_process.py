@@ -18,7 +18,7 @@ class OneProcess(Workspace):
 
         Raises CommandFailedError with the last lines of its errors.
         """
-        words = self.words(command)
+        words = self.run_words(command)
         printed = io.StringIO()
         errors = io.StringIO()
         module = importlib.import_module(words[2].replace('.', '.commands.', 1))

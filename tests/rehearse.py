@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Status 0 where nothing failed."""
+    """Status 0 where nothing failed, and nothing is lost that a report names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('files', nargs='*', help='regression files; default: all')
     parser.add_argument(
@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--data', default='../shared/data', help='real topics, judgments and runs')
     parser.add_argument('--folder', default='runs/rehearsal', help='made anew')
     parser.add_argument('--report', help='write what was rehearsed (regressions/rehearsed.json)')
+    parser.add_argument('--expect', help='a report: all that it names has to be rehearsed again')
     options = parser.parse_args(arguments)
     folder = Path(options.folder).resolve()
     if folder.exists():
@@ -46,6 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'FAIL {name}: {why}')
     for name, why in found.not_run.items():
         print(f'NOT RUN {name}: {why}')
+    lost: list[str] = []
+    if options.expect:
+        recorded = json.loads(Path(options.expect).read_text(encoding='utf-8'))
+        lost = [name for name in recorded['rehearsed'] if name not in found.rehearsed]
+    for name in lost:
+        print(f'LOST {name}: {options.expect} says that it was rehearsed')
     seconds = time.monotonic() - start
     print(
         f'{len(found.rehearsed)} REHEARSED, {len(found.failed)} FAIL, {len(found.not_run)} NOT '
@@ -61,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             'rehearsed': found.rehearsed,
         }
         Path(options.report).write_text(json.dumps(record, indent=1) + '\n', encoding='utf-8')
-    return 1 if found.failed else 0
+    return 1 if found.failed or lost else 0
 
 
 if __name__ == '__main__':

@@ -87,3 +87,14 @@ def test_atomic_folder(tmp_path):
         (temporary / 'file').write_text('x')
         raise KeyError
     assert [path.name for path in tmp_path.iterdir()] == ['a']
+
+
+@pytest.mark.parametrize('write', [atomic_file, atomic_folder])
+def test_a_link_to_nothing_is_no_output(tmp_path, write):
+    (tmp_path / 'link').symlink_to('missing/out')
+    with (
+        pytest.raises(InputError, match='link is a link to missing/out, which does not exist'),
+        write(tmp_path / 'link'),
+    ):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ['link']

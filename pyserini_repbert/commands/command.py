@@ -11,7 +11,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
@@ -64,6 +65,8 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
         return EXIT_ERROR
     except KeyboardInterrupt:
         message = 'interrupted'
+        if left_work(Parser.resumable):
+            message += ': to go on, say it again with --resume'
         status = 130
     except Exception as error:
         message = _message(error)
@@ -103,6 +106,14 @@ def _message(error: Exception) -> str:
     return ''
 
 
+def left_work(output: str | None) -> bool:
+    """Whether a stopped command left a begun index, reranked batches or a training's state."""
+    if output is None:
+        return False
+    begun = (f'{output}.part', f'{output}.training')
+    return Path(output).is_dir() or any(Path(path).exists() for path in begun)
+
+
 def printable(text: str) -> str:
     """A text in one line, with U+FFFD for control characters, which a terminal would obey."""
     return _CONTROLS.sub('\ufffd', ' '.join(text.split()))
@@ -113,15 +124,22 @@ class Parser(argparse.ArgumentParser):
     it obeys --offline.
     """
 
+    # the output of the command that runs, where the command can resume one
+    resumable: ClassVar[str | None] = None
     _given: Sequence[str] = ()
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{'formatter_class': _Help} | options)
+        self.values: dict[str, Any] = {}  # of the options that were read so far
+        for action in (None, 'store'):
+            self.register('action', action, _StoreOnce)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._given = sys.argv[1:] if args is None else list(args)
+        self.values = {}
         options, rest = super().parse_known_args(args, namespace)
         options.command = [*self.prog.split(), *self._given]
+        Parser.resumable = options.output if hasattr(options, 'resume') else None
         if getattr(options, 'offline', False):
             from pyserini_repbert.download import forbid_downloads
 
@@ -142,6 +160,27 @@ class Parser(argparse.ArgumentParser):
         )
         hint = f"; did you mean '{near[0]}' instead of {unknown}?" if near else ''
         raise InputError(f'{message}{hint} (see {self.prog} --help)')
+
+
+class _StoreOnce(argparse._StoreAction):
+    """Stores an option's value; refuses a second one that differs."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        assert isinstance(parser, Parser)
+        before = parser.values.setdefault(self.dest, values)
+        if option_string and before != values:
+            first, second = (self._written(value) for value in (before, values))
+            raise argparse.ArgumentError(self, f"'{first}' and '{second}' were given: give one")
+        super().__call__(parser, namespace, values, option_string)
+
+    def _written(self, value: Any) -> str:
+        return ' '.join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def parser(module: str, description: str) -> Parser:
@@ -181,6 +220,8 @@ def argument_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
 positive_int = argument_type(lambda text: integer(text, 1))
 zero_or_more = argument_type(lambda text: integer(text, 0))
 whole_number = argument_type(integer)
+# how many weights of a vector are kept
+pruned_to = argument_type(lambda text: 0 if text == 'all' else integer(text, 0))
 threads = argument_type(lambda text: integer(text, 1, MAX_THREADS))
 finite_number = argument_type(decimal)
 

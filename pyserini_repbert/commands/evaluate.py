@@ -18,7 +18,13 @@ from pyserini_repbert.commands.flags import (
     read_named,
     record_output,
 )
-from pyserini_repbert.evaluate.measures import Evaluation, evaluate, judged_only, parse_measures
+from pyserini_repbert.evaluate.measures import (
+    Evaluation,
+    any_judged,
+    evaluate,
+    judged_only,
+    parse_measures,
+)
 from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file, atomic_folder, check_absent
@@ -89,6 +95,13 @@ def main(arguments: list[str]) -> None:
         if 2 * judged < len(run):
             print(
                 f'warning: {judged} of the {len(run)} topics of {name} are judged', file=sys.stderr
+            )
+        if run and not any_judged(run, qrels):
+            n_docids = len({docid for grades in qrels.values() for docid in grades})
+            print(
+                f'warning: none of the {n_docids} judged docids is in {name}: check that both '
+                'name the same passages',
+                file=sys.stderr,
             )
         evaluations[name] = evaluate(
             judged_only(run, qrels) if options.judged_only else run, qrels, measures
@@ -234,7 +247,7 @@ def join_folds(arguments: Sequence[str]) -> None:
     add_flags(flags, 'runs', help="each fold's test run, in their order")
     add_flags(flags, 'topics', help='check that the folds cover these topics')
     flags.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
-    add_flags(flags, 'output_format', 'tag')
+    add_flags(flags, 'overwrite', 'output_format', 'tag')
     options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds

@@ -6,7 +6,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyserini_repbert.commands.command import parser, positive_int, progress, zero_or_more
+from pyserini_repbert.commands.command import (
+    parser,
+    positive_int,
+    progress,
+    pruned_to,
+    zero_or_more,
+)
 from pyserini_repbert.commands.flags import add_flags, parsed, record_output
 from pyserini_repbert.commands.index import WEIGHTS
 from pyserini_repbert.errors import InputError
@@ -170,10 +176,10 @@ def epic_pruning(arguments: Sequence[str]) -> None:
     prune = [0, 2000, 1000, 500, 100]
     add(
         '--prune',
-        type=zero_or_more,
+        type=pruned_to,
         nargs='+',
         default=prune,
-        help='weights kept of a passage; 0: all',
+        help="weights kept of a passage; 'all' or 0: all",
     )
     add(
         '--weights', choices=tuple(WEIGHTS), nargs='+', default=['fp16', 'uint8'], help='how stored'

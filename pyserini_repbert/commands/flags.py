@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import check_link
 
 if TYPE_CHECKING:
     from pyserini_repbert.ranking import Run
@@ -208,10 +209,9 @@ def read_named(
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     """The options, with the tag of the run that is written.
 
-    Raises InputError for an output that cannot be written, or that is an input or another output.
+    Raises InputError for an output that cannot be written, that is an input or another output, and
+    for a run that exists.
     """
-    from pyserini_repbert.evaluate.plots import figure_format, require_matplotlib
-
     options = parser.parse_args(arguments)
     if hasattr(options, 'output_format') and options.output:
         from pyserini_repbert.data.runs import check_format, default_tag
@@ -225,17 +225,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
     for name in _OUTPUTS:
         flag = f'--{name.replace("_", "-")}'
         for path in _given(options, name):
-            if path.is_dir():
-                raise InputError(f'output {path} is a folder, a file name was expected')
-            if name == 'plot':
-                figure_format(path)
-                require_matplotlib()
-            if name == 'provenance' and not str(path).removesuffix('.gz').endswith(
-                ('.tsv', '.jsonl')
-            ):
-                raise InputError(
-                    f"provenance file '{path}': a name that ends in .tsv or .jsonl was expected"
-                )
+            _check_name(path, name)
             if path.exists() and not path.is_file():
                 continue  # a pipe or a device
             command.refuse(
@@ -243,7 +233,36 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
             )
             other = written.setdefault(path.resolve(), flag)
             command.refuse(other != flag, f'{other} and {flag} are one file, {path}: give two')
+            if name == 'output':
+                _check_replaced(path, options)
     return options
+
+
+def _check_name(path: Path, name: str) -> None:
+    """Raises InputError for an output file that cannot have this name."""
+    from pyserini_repbert.evaluate.plots import figure_format, require_matplotlib
+
+    if path.is_dir():
+        raise InputError(f'output {path} is a folder, a file name was expected')
+    check_link(path)
+    if name == 'plot':
+        figure_format(path)
+        require_matplotlib()
+    is_table = str(path).removesuffix('.gz').endswith(('.tsv', '.jsonl'))
+    if name == 'provenance' and not is_table:
+        raise InputError(
+            f"provenance file '{path}': a name that ends in .tsv or .jsonl was expected"
+        )
+
+
+def _check_replaced(path: Path, options: argparse.Namespace) -> None:
+    """Raises InputError for a run that exists, unless the command resumes or overwrites it."""
+    if not path.exists() or not hasattr(options, 'overwrite'):
+        return
+    if not options.overwrite and not getattr(options, 'resume', False):
+        raise InputError(
+            f'{path} exists: choose another output, or overwrite it', parameters=('overwrite',)
+        )
 
 
 def check_outside(output: str, corpus: str | None) -> None:

@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> None:
     add('--method', '--fusion', default='interleave', choices=METHODS, help=text)
     add_flags(flags, *FORMULA, 'depth', 'hits')
     add('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
-    add_flags(flags, 'output_format', 'tag')
+    add_flags(flags, 'overwrite', 'output_format', 'tag')
     add(
         '--provenance',
         metavar='FILE',
@@ -150,6 +150,7 @@ def _tune(arguments: Sequence[str]) -> None:
     flags.add_argument(
         '--output', metavar='RUN', help="write the held-out run, each topic under its fold's choice"
     )
+    add_flags(flags, 'overwrite')
     options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.evaluate.measures import parse_measures

@@ -71,9 +71,9 @@ def main(arguments: list[str]) -> None:
     add_encoding_arguments(epic, encoder, store_text)
     epic.add_argument(
         '--prune',
-        type=command.zero_or_more,
+        type=command.pruned_to,
         default=1000,
-        help='weights kept of a passage, 0 for all',
+        help="weights kept of a passage, 'all' or 0 for all",
     )
     epic.add_argument(
         '--weights', choices=tuple(WEIGHTS), default='fp16', help='how a weight is stored'
@@ -85,8 +85,8 @@ def main(arguments: list[str]) -> None:
     add('--output', required=True, help='the index folder to make')
     add(
         '--prune',
-        type=command.zero_or_more,
-        help='weights kept of a passage, 0 for all; default: as before',
+        type=command.pruned_to,
+        help="weights kept of a passage, 'all' or 0 for all; default: as before",
     )
     add('--weights', choices=tuple(WEIGHTS), help='how a weight is stored; default: as before')
     add('--shard-size', type=command.positive_int, help='passages in a shard; default: as before')

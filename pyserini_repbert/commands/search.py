@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output
@@ -14,7 +14,7 @@ from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_o
 from pyserini_repbert.commands.terminal import Bars, ask, cut_text, say_device, shown_hits
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import Query
+from pyserini_repbert.ranking import Query, check_question
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
@@ -49,7 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add('--provenance', metavar='FILE', help="each hit's rank in each ranking, .tsv or .jsonl")
     add('--output', help='with --topics: the run file to write')
-    add_flags(parser, 'output_format', 'tag', 'remove_duplicates')
+    add_flags(parser, 'overwrite', 'output_format', 'tag', 'remove_duplicates')
     add(
         '--hits',
         type=command.positive_int,
@@ -68,6 +68,8 @@ def main(arguments: list[str]) -> None:
     command.use_threads(options.threads)
     asks = options.topics is None
     options.hits = options.hits or (_SHOWN_HITS if asks else _RUN_HITS)
+    for question in options.query or ():
+        check_question(question)
     from pyserini_repbert.pipeline.adapted import with_adapted
 
     spec, machine = spec_of(options, ray=None)
@@ -198,7 +200,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
                 watcher,
                 batch_topics=machine.batch_size,
             )
-            seconds = watcher.began.get('rerank', time.perf_counter()) - watcher.began['search']
+            ended = time.perf_counter()
     write_run(options.output, run, options.output_format, options.tag)
     record_output(options, options.output, ('topics', 'corpus', 'index', 'sparse'), *opened[1:])
     parts = watcher.parts[0].leaves()  # of each searcher
@@ -209,8 +211,8 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     without = f', {silent} without hits' if silent else ''
     first = opened.pipeline.first.leaves() if opened.pipeline.first else ()
     without += ''.join(cut_text(getattr(leaf, 'query_encoder', None)) for leaf in first)
-    searched = f'{1000 * seconds / max(len(topics), 1):.1f} ms each ({" + ".join(names)})'
-    print(f'{options.output}: {len(topics)} topics{without}, {searched}')
+    times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
+    print(f'{options.output}: {len(topics)} topics{without}, {times}')
     if 'rerank' in watcher.began:
         report(
             options,
@@ -218,3 +220,25 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
             watcher,
             {'run': options.output, 'k1': spec.stages[-1].k},
         )
+
+
+def _times_text(began: Mapping[str, float], ended: float, n_topics: int, searchers: str) -> str:
+    """'12.3 ms each (bm25)'; with a reranker the total, then what searching and reranking took.
+
+    Parameters
+    ----------
+    began : when each step began, in seconds of `time.perf_counter`
+    ended : when the last step ended
+    n_topics : how many topics shared the time
+    searchers : their names
+    """
+
+    def each(seconds: float) -> str:
+        return f'{1000 * seconds / max(n_topics, 1):.1f}'
+
+    total = each(ended - began['search'])
+    if 'rerank' not in began:
+        return f'{total} ms each ({searchers})'
+    searching = each(began['rerank'] - began['search'])
+    reranking = each(ended - began['rerank'])
+    return f'{total} ms each: {searching} searching ({searchers}), {reranking} reranking'

@@ -10,6 +10,9 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, numbered_lines
 
 MAX_DEPTH = 32  # of nested values, aliases included
+# aliases can repeat a list of lists so often that no reader of the values comes to an end
+MAX_VALUES = 100_000
+_TOO_MANY = f'more than {MAX_VALUES} values, what aliases repeat included'
 _TOO_DEEP = f'more than {MAX_DEPTH} values inside each other, what aliases repeat included'
 
 
@@ -135,6 +138,9 @@ def _loader() -> Any:
             node.depth = 1 + max((getattr(part, 'depth', MAX_DEPTH) for part in below), default=0)
             if node.depth > MAX_DEPTH:
                 raise _error(node, _TOO_DEEP)
+            node.size = 1 + sum(part.size for part in below)
+            if node.size > MAX_VALUES:
+                raise _error(node, _TOO_MANY)
             return node
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
-from pyserini_repbert.files import locked, remove_leftovers
+from pyserini_repbert.files import check_link, locked, remove_leftovers
 from pyserini_repbert.index.ann import ANN, CLEARED
 from pyserini_repbert.index.manifest import (
     MANIFEST,
@@ -69,6 +69,7 @@ def is_begun(folder: Path) -> bool:
 
 def check_place(folder: Path) -> None:
     """Raises InputError for a file, or a folder with something that no encoding writes."""
+    check_link(folder)
     if not folder.exists():
         return
     if not folder.is_dir():

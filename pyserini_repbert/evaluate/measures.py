@@ -164,6 +164,12 @@ def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> Run:
     }
 
 
+def any_judged(run: Mapping[str, Ranking], qrels: Qrels) -> bool:
+    """Whether a hit of any topic is judged for any topic."""
+    docids = {docid for grades in qrels.values() for docid in grades}
+    return any(not docids.isdisjoint(hits.docids) for hits in run.values())
+
+
 def by_rank(run: Mapping[str, Ranking]) -> Run:
     """The run with the scores 1, 1/2, 1/3, …, so that an evaluator, which sorts by score, keeps
     its order.

@@ -203,11 +203,15 @@ def scaled(scores: Sequence[float], scale: Normalization) -> Array:
     values = np.fromiter(scores, np.float64, len(scores))
     if scale is Normalization.NONE or not len(values):
         return values
-    lowest = values.min()
+    # a power of two changes no digit; after it, neither differences nor squares over- or underflow
+    _, exponent = np.frexp(np.abs(values).max())
+    values = np.ldexp(values, -exponent)
     width = np.ptp(values)
     if not width:
         return np.ones(len(values))
-    return (values - lowest) / (width if scale is Normalization.MINMAX else values.std())  # type: ignore[no-any-return]
+    unit = width if scale is Normalization.MINMAX else values.std()
+    result: Array = (values - values.min()) / unit
+    return result
 
 
 def _summed(rankings: Sequence[Ranking], columns: Sequence[Array], k: int | None) -> Ranking:

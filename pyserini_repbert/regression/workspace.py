@@ -28,6 +28,7 @@ class CommandFailedError(PyseriniRepbertError):
     """A command of a condition, or of a build that it needs, ended with an error."""
 
 
+_WRITERS = {f'pyserini_repbert.{name}' for name in ('search', 'fusion', 'rerank')}
 _locks: dict[
     str, threading.Lock
 ] = {}  # by a build's path: conditions, also of other files, wait until it is made
@@ -134,7 +135,7 @@ class Workspace:
 
         Raises CommandFailedError with the last lines of its errors.
         """
-        words = self.words(command)
+        words = self.run_words(command)
         paths = filter(
             None, [str(Path(__file__).resolve().parents[2]), os.environ.get('PYTHONPATH')]
         )
@@ -151,6 +152,14 @@ class Workspace:
                 f"'{shlex.join(words)}' ended with status {process.returncode}: {lines}"
             )
         return process.stdout
+
+    def run_words(self, command: str) -> list[str]:
+        """A command's words as they are run: a run that an earlier try left is replaced."""
+        words = self.words(command)
+        writes_run = '--output' in words and not _WRITERS.isdisjoint(words)
+        if writes_run and not {'--resume', '--overwrite'} & set(words):
+            words.append('--overwrite')
+        return words
 
     def words(self, command: str) -> list[str]:
         """A command's words, with every name in braces replaced."""

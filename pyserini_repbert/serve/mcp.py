@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, FiniteFloat, ValidationError
 
 from pyserini_repbert import __version__
 from pyserini_repbert.errors import PyseriniRepbertError, needs
@@ -44,7 +44,7 @@ METRICS = {
 _Index = Annotated[str, Field(description='name of an index, see list_indexes')]
 _Query = Annotated[str, Field(description='a question')]
 _Hits = Annotated[int, Field(description='how many hits', ge=1)]
-_Scores = Annotated[dict[str, float], Field(description='{docid: score}')]
+_Scores = Annotated[dict[str, FiniteFloat], Field(description='{docid: score}')]
 _BARE = requests.PipelineRequest()  # the default systems, not reranked
 
 

@@ -15,6 +15,7 @@ from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import combiner
 from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.ranking import check_question
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.settings import Limits
@@ -166,8 +167,7 @@ def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) 
 
 def check_query(query: str, limits: Limits) -> None:
     """Raises InputError for a query that is empty, too long, or no text."""
-    if not query.strip():
-        raise InputError('the query is empty: give a question')
+    check_question(query)
     if has_surrogates(query):
         raise InputError('the query has half of a surrogate pair, which is no character')
     if len(query) > limits.query_characters:

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from pyserini_repbert.commands.command import run
+from pyserini_repbert.commands.command import parser, run
 from pyserini_repbert.errors import InputError, MismatchError
 
 
@@ -56,3 +56,58 @@ def test_threads_soon_sleep_and_are_as_many_as_asked_for():
             check=True,
         )
         assert done.stdout.split('\n')[:2] == [f'1 1 {turns}', '2 2']
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'status', 'printed'),
+    [
+        (['--index', 'a', '--index', 'b'], 2, "argument --index: 'a' and 'b' were given: give one"),
+        (['--index', 'a', '--index', 'a'], 0, ''),
+        (['--query', 'x', '--query', 'y'], 0, ''),
+        (['--fields', 'a', 'b', '--fields', 'c'], 2, "'a b' and 'c' were given: give one"),
+    ],
+)
+def test_an_option_of_one_value_is_given_once(arguments, status, printed, capsys):
+    def main(given):
+        flags = parser('search', 'Searches.')
+        flags.add_argument('--index')
+        flags.add_argument('--query', action='append')
+        flags.add_argument('--fields', nargs='+')
+        flags.parse_args(given)
+
+    assert run(main, arguments) == status
+    assert printed in capsys.readouterr().err
+
+
+def test_a_question_without_text_is_refused(capsys):
+    from pyserini_repbert.commands.search import main
+
+    assert run(main, ['--index', 'demo', '--query', ' ']) == 2
+    assert capsys.readouterr().err == 'error: the query is empty: give a question\n'
+
+
+@pytest.mark.parametrize(
+    ('left', 'line'),
+    [
+        (None, 'error: interrupted\n'),
+        ('o.part', 'error: interrupted: to go on, say it again with --resume\n'),
+        ('o.training', 'error: interrupted: to go on, say it again with --resume\n'),
+        ('o', 'error: interrupted: to go on, say it again with --resume\n'),
+    ],
+)
+def test_an_interrupted_command_names_resume_where_it_left_work(
+    left, line, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+
+    def main(arguments):
+        flags = parser('encode', 'Encodes.')
+        flags.add_argument('--output')
+        flags.add_argument('--resume', action='store_true')
+        flags.parse_args(arguments)
+        if left:
+            (tmp_path / left).mkdir()
+        raise KeyboardInterrupt
+
+    assert run(main, ['--output', 'o']) == 130
+    assert capsys.readouterr().err == line

@@ -100,6 +100,16 @@ def test_what_is_refused_names_file_and_line(written, content, message):
     assert time.monotonic() - begun < 5
 
 
+def test_aliases_that_multiply_are_refused(written):
+    """Ten aliases of ten aliases …: 10^8 values in nine lines."""
+    lines = ['a0: &a0 [' + 'x, ' * 10 + ']']
+    for level in range(1, 8):
+        aliases = f'*a{level - 1}, ' * 10
+        lines.append(f'a{level}: &a{level} [{aliases}]')
+    with pytest.raises(InputError, match=r':5: more than 100000 values, what aliases repeat'):
+        read_yaml(written('\n'.join(lines)))
+
+
 def test_aliases_within_limits_are_taken(written):
     assert (
         read_yaml(written('a: &a [x, y]\nb: [' + '*a, ' * 1000 + ']')).value['b']

@@ -170,3 +170,10 @@ def test_rerank_depth(capsys, figures):
         [0, 0.5],
         [2, pytest.approx(2 / 3)],
     ]
+
+
+def test_judgments_of_other_passages_are_warned_of(capsys, files):
+    (files / 'd.run').write_text('1 Q0 p1 1 2 t\n2 Q0 p2 1 1 t\n')
+    assert evaluate('--qrels qrels d.run a.run') == 0
+    warning = 'none of the 3 judged docids is in d: check that both name the same passages'
+    assert capsys.readouterr().err == f'warning: {warning}\n'

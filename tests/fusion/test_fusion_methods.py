@@ -1,10 +1,12 @@
 import gc
+import math
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import FusionMethod, fuse
+from pyserini_repbert.fusion.methods import Normalization, scaled
 from pyserini_repbert.ranking import Ranking
 
 A = {
@@ -187,3 +189,40 @@ def test_same_as_pyserini(first, second):
         table = expected.run_data
         assert [row[:2] for row in ours] == list(zip(table['topic'], table['docid'], strict=True))
         assert [row[2] for row in ours] == pytest.approx(list(table['score']), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ('scores', 'scale', 'expected'),
+    [
+        # the mean is 2, the deviations 1, 0, -1: standard deviation sqrt(2/3)
+        ([3e-200, 2e-200, 1e-200], 'zscore', [2 / math.sqrt(2 / 3), 1 / math.sqrt(2 / 3), 0.0]),
+        ([1e300, 0.0, -1e300], 'zscore', [2 / math.sqrt(2 / 3), 1 / math.sqrt(2 / 3), 0.0]),
+        ([1e308, 0.0, -1e308], 'minmax', [1.0, 0.5, 0.0]),
+        ([5e-324, 0.0], 'minmax', [1.0, 0.0]),
+        ([3.0, 3.0], 'zscore', [1.0, 1.0]),
+    ],
+)
+def test_scores_of_any_size_are_normalised(scores, scale, expected):
+    """The same spread gives the same values, however great or small the scores are."""
+    assert scaled(scores, Normalization(scale)).tolist() == pytest.approx(expected)
+
+
+@given(
+    scores=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=8),
+    scale=st.sampled_from([Normalization.MINMAX, Normalization.ZSCORE]),
+)
+def test_normalised_scores_are_finite_and_keep_their_order(scores, scale):
+    values = scaled(sorted(scores, reverse=True), scale).tolist()
+    assert all(math.isfinite(value) and value >= 0 for value in values)
+    assert values == sorted(values, reverse=True)
+
+
+@given(
+    scores=st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=2, max_size=8),
+    power=st.integers(-500, 500),
+)
+def test_a_power_of_two_changes_no_digit(scores, power):
+    scores = [score for score in scores if score == 0 or abs(score) > 1e-6] or [1.0]
+    times = [math.ldexp(score, power) for score in scores]
+    for scale in (Normalization.MINMAX, Normalization.ZSCORE):
+        assert scaled(times, scale).tolist() == scaled(scores, scale).tolist()
