@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import check_link
+from pyserini_repbert.files import check_link, descriptor
 
 if TYPE_CHECKING:
     from pyserini_repbert.ranking import Run
@@ -257,7 +257,7 @@ def _check_name(path: Path, name: str) -> None:
 
 def _check_replaced(path: Path, options: argparse.Namespace) -> None:
     """Raises InputError for a run that exists, unless the command resumes or overwrites it."""
-    if not path.exists() or not hasattr(options, 'overwrite'):
+    if not path.exists() or descriptor(path) is not None or not hasattr(options, 'overwrite'):
         return
     if not options.overwrite and not getattr(options, 'resume', False):
         raise InputError(

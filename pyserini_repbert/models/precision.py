@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+import pyserini_repbert.models.forking  # noqa: F401 - forked processes compute in one thread
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 

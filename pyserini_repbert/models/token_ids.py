@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 _TOKENISED_AT_ONCE = (
     256  # texts; bounds the memory of the tokenizer's encodings, which hold more than ids
 )
+# A text of more characters is tokenised piece by piece, until it has `MOST_IDS` wordpieces or more:
+# no model reads as many, and a passage may be a whole file.
+PIECE = 200_000
+MOST_IDS = 65_536
+# BERT's tokenizer begins a new word before these: white space, punctuation (but for the brackets
+# of special tokens) and Chinese characters.
+_BORDER = re.compile('[ \t\n!-/:-@^-`{-~\u3001\u3002\u4e00-\u9fff]')
 # texts that a worker gets at a time
 FEWEST = 64
 MOST = 512
@@ -36,12 +44,16 @@ GROUPS_AHEAD = (
     2  # groups of texts in the workers; of 4,096 texts each, one keeps eight workers busy
 )
 
+_BERT = 'BertPreTokenizer'
 _Group = TypeVar('_Group')
 
 
 @dataclass(frozen=True)
 class TokenIds:
-    """The wordpiece ids of n texts, without special tokens, not truncated."""
+    """The wordpiece ids of n texts, without special tokens, not truncated.
+
+    Of a text of more than `PIECE` characters, at least the first `MOST_IDS`.
+    """
 
     ids: NDArray[np.int32]  # (total,), text after text
     lengths: NDArray[np.int64]  # (n,), wordpieces of each text
@@ -65,7 +77,7 @@ def tokenised(backend: Tokenizer, texts: Sequence[str]) -> TokenIds:
             ):  # tokenizers take a pair, too, and read both parts as one input
                 raise InputError(f'a text was expected, {ascii(text)[:60]} was given')
         try:
-            encodings = backend.encode_batch_fast(part, add_special_tokens=False)
+            ids_of_part = _ids_of(backend, part)
         except TypeError as error:
             bad = next(filter(has_surrogates, part), None)
             if bad is None:
@@ -73,11 +85,47 @@ def tokenised(backend: Tokenizer, texts: Sequence[str]) -> TokenIds:
             raise InputError(
                 f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it'
             ) from error
-        for encoding in encodings:
-            ids = encoding.ids
+        for ids in ids_of_part:
             all_ids.fromlist(ids)
             lengths.append(len(ids))
     return TokenIds(np.array(all_ids, np.int32), np.array(lengths, np.int64))
+
+
+def _ids_of(backend: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """The ids of each text; of a long one, as many as `TokenIds` says."""
+    if max(map(len, texts)) <= PIECE or type(backend.pre_tokenizer).__name__ != _BERT:
+        encodings = backend.encode_batch_fast(texts, add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
+    ids_of_texts = []
+    for text in texts:
+        ids: list[int] = []
+        for piece in pieces(text, PIECE):
+            (encoding,) = backend.encode_batch_fast([piece], add_special_tokens=False)
+            ids += encoding.ids
+            if len(ids) >= MOST_IDS:
+                break
+        ids_of_texts.append(ids)
+    return ids_of_texts
+
+
+def pieces(text: str, size: int) -> Iterator[str]:
+    """The text cut where BERT's tokenizer begins a word, into the longest pieces of at most `size`.
+
+    A word that is longer stays whole.
+    """
+    start = 0
+    while len(text) - start > size:
+        cut = text.rfind(' ', start + 1, start + size + 1)
+        if cut < 0:
+            borders = (border.start() for border in _BORDER.finditer(text, start + 1))
+            cut = next(borders, len(text))
+            for border in borders:
+                if border > start + size:
+                    break
+                cut = border
+        yield text[start:cut]
+        start = cut
+    yield text[start:]
 
 
 class TokenizerWorkers:

@@ -13,6 +13,7 @@ it.
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -170,6 +171,10 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     )  # asked once, it is settled
     torch.set_num_threads(threads)  # theirs has become the default of new threads
     return pool
+
+
+if hasattr(os, 'register_at_fork'):  # a forked process has none of these threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _available_memory() -> float:

@@ -111,7 +111,7 @@ def test_runs_that_were_made_of_each_other_say_nothing_of_passages(made, capsys)
     for name in ('a.txt', 'b.txt'):
         (made / name).write_text((made / 'first.txt').read_text())
     call(fusion, '--runs a.txt b.txt --output c.txt --quiet')
-    call(fusion, '--runs c.txt b.txt --output a.txt --quiet')
+    call(fusion, '--runs c.txt b.txt --output a.txt --overwrite --quiet')
     assert recorded_passages('c.txt') is None
     asked = '--run c.txt --topics topics.tsv --reranker mono@5 --output o.txt'
     assert command.run(rerank, asked.split()) == 2

@@ -101,6 +101,10 @@ def test_pruning_command(tiny_epic, corpus_file, tmp_path, capsys):
     rows = (tmp_path / 'table.csv').read_text().splitlines()
     assert len(rows) == 5 and rows[2].startswith('10,float16')
     (tmp_path / 'small').mkdir()
-    small = ['--corpus', str(corpus_file(5, 'small.jsonl')), '--folder', str(tmp_path / 'small')]
-    assert command.run(main, [*arguments, *small]) == 2
+    small = {'corpus': corpus_file(5, 'small.jsonl'), 'kept': tmp_path / 'small'}
+    replaced = {
+        str(tmp_path / 'corpus.jsonl'): small['corpus'],
+        str(tmp_path / 'kept'): small['kept'],
+    }
+    assert command.run(main, [str(replaced.get(word, word)) for word in arguments]) == 2
     assert "lacks hit 'd10'" in capsys.readouterr().err

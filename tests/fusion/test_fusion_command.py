@@ -48,7 +48,8 @@ def test_no_truncation(runs):
     (runs / 'many').write_text(many)
     assert fusion('--runs many bm25.tsv --hits 0 --output o') == 0
     assert len(read_run('o')['1'].docids) == 1502
-    assert fusion('--runs many bm25.tsv --output o') == 0
+    assert fusion('--runs many bm25.tsv --output o') == 2
+    assert fusion('--runs many bm25.tsv --output o --overwrite') == 0
     assert len(read_run('o')['1'].docids) == 1000
 
 

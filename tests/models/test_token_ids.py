@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.models import token_ids
@@ -121,3 +122,35 @@ def test_workers_end_with_the_process_that_started_them(how, tiny_checkpoint):
     )
     pids = list(map(int, ended.stdout.split()))
     assert len(pids) == 2 and all(map(gone, pids)) and (how == 'is killed' or not ended.stderr)
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        ['cat', 'sat', ' ', '\n', '\t', ',', '.', '[SEP]', '[', ']', '-', 'é', '貓', '。', '\x00']
+    ),
+    max_size=60,
+).map(''.join)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(text=WORDS, size=st.integers(1, 12))
+def test_pieces_of_a_text_have_the_ids_of_the_whole(text, size, tokenizers):
+    tokenizer = tokenizers[0]
+    parts = list(token_ids.pieces(text, size))
+    assert ''.join(parts) == text
+    whole = tokenizer.ids([text])[0]
+    assert [number for ids in tokenizer.ids(parts) for number in ids] == whole
+
+
+def test_a_long_text_is_read_until_it_has_enough_wordpieces(tokenizers, monkeypatch):
+    tokenizer = tokenizers[0]
+    monkeypatch.setattr(token_ids, 'PIECE', 40)
+    monkeypatch.setattr(token_ids, 'MOST_IDS', 8)
+    texts = ['cat sat mat ' * 1000, 'cat']
+    long, short = tokenizer.ids(texts)
+    cat, sat, mat = tokenizer.ids(['cat sat mat'])[0]
+    assert short == [cat]
+    assert long[:9] == [cat, sat, mat] * 3
+    assert 8 <= len(long) < 20
+    tokenizer.single(texts, 5, 0)
+    assert tokenizer.n_cut == 1

@@ -49,7 +49,8 @@ def test_mono_and_duo_with_pairs_and_costs(world, tmp_path, capsys):
     main(['--from-pairs', str(pairs), '--output', str(again), '--method', 'binary', '--tag', 'out'])
     assert again.read_bytes() == output.read_bytes()
     assert '3 queries replayed' in capsys.readouterr().out
-    main(['--from-pairs', str(pairs), '--output', str(again), '--k0', '6', '--k1', '0'])
+    replay = ['--from-pairs', str(pairs), '--output', str(again), '--k0', '6', '--k1', '0']
+    main([*replay, '--overwrite'])
     shallow = tmp_path / 'shallow.txt'
     given = arguments(world, shallow)
     given[given.index(f'{world.mono}@10')] = f'{world.mono}@6'
@@ -61,7 +62,7 @@ def test_the_rest_can_be_dropped_and_hits_limited(world, tmp_path):
     output = tmp_path / 'out.tsv'
     main(arguments(world, output, '--drop-rest', '--output-format', 'msmarco'))
     assert len(read_run(output)['q1'].docids) == 10
-    main(arguments(world, output, '--hits', '2'))
+    main(arguments(world, output, '--hits', '2', '--overwrite'))
     assert len(read_run(output)['q1'].docids) == 2
 
 

@@ -54,7 +54,8 @@ def test_each_stage_reranks_its_best_and_leaves_the_rest_below():
     dropping = Pipeline([First(), (Reverse(), 4), (Reverse(), 2)], drop_rest=True)
     assert docids(dropping.search('x')) == ['d2', 'd3']
     assert docids(pipeline.search('x', k=3)) == ['d2', 'd3', 'd1']
-    assert pipeline.search('') == []
+    with pytest.raises(InputError, match='the query is empty: give a question'):
+        pipeline.search(' ')
     notes = Notes()
     run = pipeline.rank([Query('a', 'x'), Query('b', ''), Query('c', 'y')], k=6, trace=notes)
     assert {qid: len(ranking) for qid, ranking in run.items()} == {'a': 6, 'b': 0, 'c': 6}

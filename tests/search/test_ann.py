@@ -226,7 +226,10 @@ def test_the_commands_agree_with_exact_search(tiny_checkpoint, corpus_file, tmp_
     topics.write_text(''.join(f'{qid}\ta dog ran\n' for qid in range(8)))
     for more, times in (([], 1), (['--batch-size', '7'], 0), (['--quiet'], 0)):
         assert (
-            command.run(search_command, [*search, str(tmp_path / 'many.txt'), '--ann', *more]) == 0
+            command.run(
+                search_command, [*search, str(tmp_path / f'{len(more)}{times}.txt'), '--ann', *more]
+            )
+            == 0
         )
         expected = '8 topics together: exact search is faster, and misses nothing: without --ann\n'
         assert capsys.readouterr().err.count(expected) == times

@@ -19,6 +19,8 @@ from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.serve.searching import GoneError, RequestTrace
 from pyserini_repbert.serve.together import Queue, Together
 
+FAULTY = '-'
+
 
 @contextmanager
 def _running(queue):
@@ -49,7 +51,7 @@ def _until_waiting(queue, n):
 
 
 class _Lengths(Ranker):
-    """Ranks the numbers below a query's length; an empty query is an error of its own."""
+    """Ranks the numbers below a query's length; `FAULTY` is an error of its own."""
 
     def __init__(self):
         self.asked: list[tuple[int, int]] = []
@@ -57,9 +59,7 @@ class _Lengths(Ranker):
     def _rank(self, topics, run, k, trace):
         self.asked.append((len(topics), k))
         return {
-            topic.qid: Ranking(
-                [f'd{len(topic.text) // len(topic.text) * n}' for n in range(k)], [0.0] * k
-            )
+            topic.qid: Ranking([f'd{n // (topic.text != FAULTY)}' for n in range(k)], [0.0] * k)
             for topic in topics
         }
 
@@ -82,7 +82,7 @@ def test_an_error_is_its_own_requests():
     queue = Queue('test', 100, 8)
     together = Together(_Lengths(), queue, 'lengths')
     with _running(queue) as threads, _busy(queue, threads):
-        asked = [threads.submit(together.search, text, 1) for text in ('x', '', 'y')]
+        asked = [threads.submit(together.search, text, 1) for text in ('x', FAULTY, 'y')]
         _until_waiting(queue, 3)
     assert [type(own.exception()) for own in asked] == [type(None), ZeroDivisionError, type(None)]
 

@@ -1,0 +1,72 @@
+"""Processes that are started after a search, and search themselves."""
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+from pyserini_repbert.search.exact import ExactIndex
+
+SECONDS = 60
+SIZE = 30_000
+
+
+class Vectors:
+    """Blocks of random vectors."""
+
+    def __init__(self):
+        draw = np.random.default_rng(0)
+        self.array = draw.standard_normal((SIZE, 16), np.float32)
+
+    def __len__(self):
+        return SIZE
+
+    def blocks(self, size):
+        for first in range(0, SIZE, size):
+            yield first, self.array[first : first + size]
+
+
+def best_rows(n_queries):
+    queries = np.random.default_rng(1).standard_normal((n_queries, 16), np.float32)
+    return [top.rows.tolist() for top in ExactIndex(Vectors()).search(queries, 10)]
+
+
+@pytest.fixture
+def searched():
+    """Results of this process, whose threads have computed."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield best_rows(300)
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize('method', ['fork', 'spawn'])
+def test_a_process_that_is_started_after_a_search_can_search(searched, method):
+    with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:
+        answer = pool.submit(best_rows, 300)
+        try:
+            rows = answer.result(SECONDS)
+        except TimeoutError:
+            for process in pool._processes.values():
+                process.kill()
+            raise
+    assert rows == searched
+
+
+class Searched(torch.utils.data.Dataset):
+    """Each item is what a search gives."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, number):
+        return best_rows(300)[number]
+
+
+def test_the_workers_of_a_data_loader_can_search(searched):
+    loader = torch.utils.data.DataLoader(
+        Searched(), batch_size=None, num_workers=1, timeout=SECONDS, multiprocessing_context='fork'
+    )
+    assert [[int(row) for row in rows] for rows in loader] == searched[:2]
