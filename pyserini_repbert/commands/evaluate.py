@@ -66,6 +66,7 @@ def main(arguments: list[str]) -> None:
         metavar='FILE',
         help='write the value of each topic; - prints them instead of the table',
     )
+    add_flags(flags, 'overwrite')
     add(
         '--compare',
         action='store_true',

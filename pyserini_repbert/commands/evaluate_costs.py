@@ -55,7 +55,7 @@ def tradeoff(arguments: Sequence[str]) -> None:
     add('--methods', nargs='+', default=methods, choices=methods, help='aggregations')
     add('--samples', nargs='+', type=positive_int, default=_M, help="m of 'sample'")
     add_flags(flags, 'hits', type=positive_int, help='hits of a query that are evaluated')
-    add_flags(flags, 'csv', 'plot')
+    add_flags(flags, 'csv', 'plot', 'overwrite')
     add('--budget', type=positive_int, metavar='N', help='inferences that a query may take')
     options = parsed(flags, arguments)
     from pyserini_repbert.evaluate.studies import tradeoff as study
@@ -186,7 +186,7 @@ def epic_pruning(arguments: Sequence[str]) -> None:
     )
     add_flags(flags, 'measures', default=['MRR@10', 'nDCG@10'])
     add('--folder', help='keep the indexes there, and use those that are there')
-    add_flags(flags, 'csv', 'device', 'precision', 'offline')
+    add_flags(flags, 'csv', 'overwrite', 'device', 'precision', 'offline')
     options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.encode.epic import EpicEncoder

@@ -31,7 +31,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
         'evaluate fusion-table',
         'Fuse every ordered pair of runs: measures, and what fusing changes.',
     )
-    add_flags(flags, 'csv', 'plot', 'runs', 'qrels', 'measures')
+    add_flags(flags, 'csv', 'plot', 'overwrite', 'runs', 'qrels', 'measures')
     flags.add_argument('--method', default=METHODS[0], choices=METHODS, help='how pairs are fused')
     add_flags(flags, *FORMULA, 'depth', 'hits')
     options = parsed(flags, arguments)
@@ -67,7 +67,7 @@ def consistency(arguments: Sequence[str]) -> None:
     flags = parser(
         'evaluate consistency', "The share of each run's hits that a reference run has, too."
     )
-    add_flags(flags, 'csv', 'plot', 'runs')
+    add_flags(flags, 'csv', 'plot', 'overwrite', 'runs')
     flags.add_argument(
         '--reference', required=True, metavar='RUN', help='the run that gives the candidates'
     )
@@ -92,7 +92,7 @@ def consistency(arguments: Sequence[str]) -> None:
 def recall_depth(arguments: Sequence[str]) -> None:
     """Print recall by depth (RepBERT Figure 1a)."""
     flags = parser('evaluate recall-depth', 'Recall of each run at growing depths.')
-    add_flags(flags, 'csv', 'plot', 'runs', 'qrels')
+    add_flags(flags, 'csv', 'plot', 'overwrite', 'runs', 'qrels')
     flags.add_argument(
         '--depths', type=positive_int, nargs='+', default=[5, 10, 50, 100, 500, 1000], help='hits'
     )
@@ -134,7 +134,7 @@ def rerank_depth(arguments: Sequence[str]) -> None:
         'evaluate rerank-depth',
         'Score runs whose best hits are reranked by given scores, ever deeper.',
     )
-    add_flags(flags, 'csv', 'plot', 'runs', 'qrels', 'measures')
+    add_flags(flags, 'csv', 'plot', 'overwrite', 'runs', 'qrels', 'measures')
     flags.add_argument(
         '--reranked',
         nargs='+',

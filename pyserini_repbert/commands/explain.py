@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> None:
         metavar='FILE',
         help='.html pages or .png pictures to write',
     )
-    add_flags(flags, 'device', 'precision', 'offline')
+    add_flags(flags, 'overwrite', 'device', 'precision', 'offline')
     options = parsed(flags, arguments)
     check_question(options.query)
     stored = options.index or options.corpus

@@ -209,8 +209,8 @@ def read_named(
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     """The options, with the tag of the run that is written.
 
-    Raises InputError for an output that cannot be written, that is an input or another output, and
-    for a run that exists.
+    Raises InputError for an output that cannot be written, that is an input or another output, or
+    that exists.
     """
     options = parser.parse_args(arguments)
     if hasattr(options, 'output_format') and options.output:
@@ -233,8 +233,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
             )
             other = written.setdefault(path.resolve(), flag)
             command.refuse(other != flag, f'{other} and {flag} are one file, {path}: give two')
-            if name == 'output':
-                _check_replaced(path, options)
+            _check_replaced(path, options)
     return options
 
 
@@ -256,8 +255,8 @@ def _check_name(path: Path, name: str) -> None:
 
 
 def _check_replaced(path: Path, options: argparse.Namespace) -> None:
-    """Raises InputError for a run that exists, unless the command resumes or overwrites it."""
-    if not path.exists() or descriptor(path) is not None or not hasattr(options, 'overwrite'):
+    """Raises InputError for an output that exists, unless the command resumes or overwrites it."""
+    if not path.exists() or descriptor(path) is not None:
         return
     if not options.overwrite and not getattr(options, 'resume', False):
         raise InputError(

@@ -28,7 +28,9 @@ class CommandFailedError(PyseriniRepbertError):
     """A command of a condition, or of a build that it needs, ended with an error."""
 
 
-_WRITERS = {f'pyserini_repbert.{name}' for name in ('search', 'fusion', 'rerank')}
+# commands that refuse to replace a file, and their options that name one
+_WRITERS = {f'pyserini_repbert.{name}' for name in ('search', 'fusion', 'rerank', 'evaluate')}
+_OUTPUTS = {'--output', '--csv', '--plot', '--per-query'}
 _locks: dict[
     str, threading.Lock
 ] = {}  # by a build's path: conditions, also of other files, wait until it is made
@@ -154,10 +156,11 @@ class Workspace:
         return process.stdout
 
     def run_words(self, command: str) -> list[str]:
-        """A command's words as they are run: a run that an earlier try left is replaced."""
+        """A command's words as they are run: a file that an earlier try left is replaced."""
         words = self.words(command)
-        writes_run = '--output' in words and not _WRITERS.isdisjoint(words)
-        if writes_run and not {'--resume', '--overwrite'} & set(words):
+        writes = not _WRITERS.isdisjoint(words) and not _OUTPUTS.isdisjoint(words)
+        makes_folder = 'split-folds' in words
+        if writes and not makes_folder and not {'--resume', '--overwrite'} & set(words):
             words.append('--overwrite')
         return words
 

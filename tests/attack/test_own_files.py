@@ -37,6 +37,11 @@ evaluate recall-depth --runs a.txt b.txt --qrels qrels.txt --csv qrels.txt => --
 evaluate tradeoff scores.npz --qrels qrels.txt --csv scores.npz => --csv scores.npz is an input
 evaluate join-folds --folds folds.json --runs a.txt b.txt --output b.txt => --output b.txt is an input
 explain --index index --query x --docid d1 --output index => output index is a folder
+explain --index index --query x --docid d1 --output a.txt => a.txt exists
+search --index demo --topics topics.tsv --output b.txt => b.txt exists: choose another output, or overwrite it (--overwrite)
+search --index demo --topics topics.tsv --output o.txt --rerank monobert-demo@2 --cost b.txt => b.txt exists
+rerank {RERANK} --output o.txt --pairs b.txt => b.txt exists
+fusion --runs a.txt b.txt --output o.txt --provenance topics.tsv => topics.tsv exists
 """  # noqa: E501
 
 

@@ -94,7 +94,10 @@ def test_pruning_command(tiny_epic, corpus_file, tmp_path, capsys):
         str(tmp_path / 'kept'),
     ]
     for _ in range(2):  # the second time from the indexes that were kept
-        assert command.run(main, [*arguments, '--csv', str(tmp_path / 'table.csv')]) == 0
+        assert (
+            command.run(main, [*arguments, '--csv', str(tmp_path / 'table.csv'), '--overwrite'])
+            == 0
+        )
         lines = capsys.readouterr().out.splitlines()
         assert lines[2].startswith('| all | float16') and '100.0%' in lines[2]
         assert lines[6:] == ['', 'Computed in float32.']

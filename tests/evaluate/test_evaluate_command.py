@@ -177,3 +177,22 @@ def test_judgments_of_other_passages_are_warned_of(capsys, files):
     assert evaluate('--qrels qrels d.run a.run') == 0
     warning = 'none of the 3 judged docids is in d: check that both name the same passages'
     assert capsys.readouterr().err == f'warning: {warning}\n'
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        '--qrels qrels a.run --per-query',
+        'recall-depth --qrels qrels --runs a.run --depths 1 2 --csv',
+        'consistency --runs a.run --reference b.tsv --depths 1 --csv',
+        'fusion-table --qrels qrels --runs a.run b.tsv --csv',
+    ],
+)
+def test_a_table_that_exists_is_replaced_only_on_request(command, files, capsys):
+    (files / 'table').write_text('mine')
+    assert evaluate(f'{command} table') == 2
+    refusal = 'error: table exists: choose another output, or overwrite it (--overwrite)\n'
+    assert capsys.readouterr().err == refusal
+    assert (files / 'table').read_text() == 'mine'
+    assert evaluate(f'{command} table --overwrite') == 0
+    assert (files / 'table').read_text() != 'mine'
