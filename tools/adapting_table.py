@@ -18,7 +18,8 @@ from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.dense import RepBertSearcher
-from pyserini_repbert.train.adapting import DEPTH, Alignment, adapt
+from pyserini_repbert.train.adapting import DEPTH, adapt
+from pyserini_repbert.train.alignment import Alignment
 
 HALVES = 12
 
