@@ -23,7 +23,7 @@ from pyserini_repbert.fusion.methods import FusionMethod, Normalization, fuse
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.ranking import Query, Ranker, Run
 from pyserini_repbert.search.dense import RepBertSearcher
-from pyserini_repbert.train.alignment import Alignment, learn_weights
+from pyserini_repbert.train.alignment import CUT, Alignment, learn_weights
 from pyserini_repbert.train.judged_topics import FOLDS, JudgedTopics, Values, align, select_judged
 from pyserini_repbert.train.query_map import Contrast, Topic, learn_query_map
 
@@ -133,9 +133,10 @@ def adapt(
 
     runs = {dense.name: learner.search_unmapped()}
     runs |= {ranker.name: run for ranker, run in zip(sparse, sparse_runs, strict=True)}
-    if sparse:
-        runs |= _fuse_untuned(runs)
+    fusions = {str(setting): setting for setting in untuned_settings(list(runs))} if sparse else {}
     untuned = {name: judged.values(run) for name, run in runs.items()}
+    for name, setting in fusions.items():
+        untuned[name] = judged.values(setting.fused(runs, judged.qids, CUT))
 
     held_out = learner.search_held_out()
     weights = learn_weights(align(judged.topics, [held_out.single, *sparse_runs]))
@@ -147,6 +148,8 @@ def adapt(
     share = None
     if reranker is not None:
         best = _best_name(untuned)
+        if best in fusions:
+            runs[best] = fusions[best].fused(runs, judged.qids, DEPTH)
         untuned |= _rerank_untuned(judged, runs[best], best, reranker)
         pairs = judged.align_reranked(run, reranker)
         steps['and reranked'] = _values_under_held_out_shares(judged, pairs)
@@ -227,14 +230,6 @@ class _MapLearner:
     def _search(self, topics: Sequence[Topic], vectors: NDArray[np.float32]) -> Run:
         rankings = self.dense.of_vectors(vectors, DEPTH)
         return {topic.query.qid: ranking for topic, ranking in zip(topics, rankings, strict=True)}
-
-
-def _fuse_untuned(runs: dict[str, Run]) -> dict[str, Run]:
-    """Every fusion of the runs, the dense one first, that needs no judgments."""
-    qids = list(next(iter(runs.values())))
-    return {
-        str(setting): setting.fused(runs, qids, DEPTH) for setting in untuned_settings(list(runs))
-    }
 
 
 def _fuse_held_out(judged: JudgedTopics, held_out: HeldOutRuns, sparse_runs: Sequence[Run]) -> Run:

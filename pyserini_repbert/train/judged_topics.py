@@ -49,6 +49,11 @@ class JudgedTopics:
         """The topics without their judgments."""
         return [topic.query for topic in self.topics]
 
+    @property
+    def qids(self) -> list[str]:
+        """The topics' identifiers."""
+        return [topic.query.qid for topic in self.topics]
+
     def in_fold(self, fold: int) -> list[Topic]:
         """The topics of a fold."""
         return [self.topics[position] for position in self.folds[fold]]

@@ -318,3 +318,63 @@ def test_three_rankings_are_weighed_by_default_shares():
         'interpolation dense+bm25+ql weights=0.333333 0.333333 0.333333',
     ]
     assert str(chosen[-2]) == 'interpolation dense+bm25+ql weights=0.7 0.15 0.15 minmax'
+
+
+def random_judgments(qids, draw):
+    """One random passage for each topic."""
+    return {qid: {f'd{draw.randrange(300)}': 1} for qid in qids}
+
+
+def shuffled_judgments(qids, draw):
+    """The passage of another topic, but by chance, for each topic."""
+    passages = draw.sample(range(len(qids)), len(qids))
+    return {qid: {f'd{passage}': 1} for qid, passage in zip(qids, passages, strict=True)}
+
+
+def right_judgments(qids, draw):
+    """Its own passage for each topic: both rankings know something, and maps and weights nothing
+    more.
+    """
+    return {qid: {f'd{qid}': 1} for qid in qids}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('judge', 'n_spellings'),
+    [(random_judgments, 1), (random_judgments, 4), (shuffled_judgments, 1), (right_judgments, 1)],
+)
+def test_nothing_to_learn_is_not_claimed(searcher, judge, n_spellings):
+    """Over 100 seeds, at most 5 claims; a reranker that changes nothing gains 0 in each."""
+    passages = searcher.index.vectors(np.arange(300))
+    claims = 0
+    for seed in range(100):
+        draw = random.Random(seed)
+        noise = np.random.default_rng(seed).normal(size=(25, searcher.dimension))
+        vectors = (passages[:25] + passages.std() * noise).astype(np.float32)
+        searcher.encode = lambda queries, vectors=vectors: np.stack(
+            [vectors[int(query.split()[1])] for query in queries]
+        )
+        numbers = [str(number) for number in range(25)]
+        judgments = judge(numbers, draw)
+        topics = []
+        qrels = {}
+        rankings = {}
+        for number in numbers:
+            docids = draw.sample([f'd{row}' for row in range(300) if row != int(number)], 39)
+            docids.insert(min(int(draw.expovariate(0.2)), 39), f'd{number}')
+            for spelling in range(n_spellings):
+                topics.append(Query(f'{number}-{spelling}', f'topic{" " * (spelling + 1)}{number}'))
+                qrels[topics[-1].qid] = judgments[number]
+                rankings[topics[-1].qid] = Ranking(docids, range(40, 0, -1))
+        learnt = adapt(
+            searcher,
+            [Fixed(rankings)],
+            topics,
+            qrels,
+            seed=seed,
+            reranker=Unmoved().with_settings(reads=20),
+        )
+        assert learnt.steps['and reranked'].tolist() == learnt.steps['and fused'].tolist()
+        claims += learnt.estimate().is_convincing
+    print(f'{judge.__name__}, {n_spellings} times each: {claims} claims')
+    assert claims <= 5
