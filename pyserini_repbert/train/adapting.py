@@ -269,7 +269,12 @@ def _rerank_untuned(
 
 
 def _values_under_held_out_shares(judged: JudgedTopics, pairs: Sequence[Alignment]) -> Values:
-    """nDCG@10 of rankings before and after a reranker, with the share that other folds teach."""
+    """nDCG@10 of rankings before and after a reranker, with the share that other folds teach.
+
+    Each ranking was fused without what its own fold teaches, so this fold's judgments reach its
+    share only through the other folds' rankings: to rule that out, each would be reranked five
+    times.
+    """
     values = np.zeros(len(pairs))
     for members in judged.folds:
         held = set(members)
