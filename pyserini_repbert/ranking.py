@@ -314,7 +314,10 @@ class Ranker(ABC):
     ) -> list[Candidate]:
         """All candidates in a new order, best first, or the k best; what is given is not
         changed.
+
+        Raises InputError for a query without text.
         """
+        check_question(query)
         whole = self.with_settings(reads=ALL)
         return list(whole.rank([Query('0', query)], {'0': Ranking.of(candidates)}, k)['0'])
 

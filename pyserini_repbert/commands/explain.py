@@ -20,7 +20,7 @@ from pyserini_repbert.commands.flags import add_flags, parsed
 from pyserini_repbert.commands.terminal import Bars, say_device
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import Ranking, check_question
 
 _MATCHES = 3  # closest passage tokens shown of each query token
 _SHADES = (
@@ -77,6 +77,7 @@ def main(arguments: list[str]) -> None:
     )
     add_flags(flags, 'device', 'precision', 'offline')
     options = parsed(flags, arguments)
+    check_question(options.query)
     stored = options.index or options.corpus
     refuse(options.docid and not stored, '--docid needs the --index or the --corpus of the passage')
     refuse(

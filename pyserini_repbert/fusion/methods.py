@@ -115,10 +115,13 @@ def pyserini_hybrid(
             (dense, alpha if on_dense else 1.0),
             (runs[1][qid], 1.0 if on_dense else alpha),
         ):
-            low = min(ranking.scores, default=0.0)
-            high = max(ranking.scores, default=1.0)
+            values: Sequence[float] = ranking.scores
+            if normalization and values:
+                values = _below_one(np.asarray(values)).tolist()
+            low = min(values, default=0.0)
+            high = max(values, default=1.0)
             middle, width = ((low + high) / 2, (high - low) or 1.0) if normalization else (0.0, 1.0)
-            scores = dict(zip(ranking.docids, ranking.scores, strict=True))
+            scores = dict(zip(ranking.docids, values, strict=True))
             for docid in totals:
                 totals[docid] += weight * ((scores.get(docid, low) - middle) / width)
         fused[qid] = by_score(list(totals), list(totals.values()))[:k]
@@ -193,10 +196,18 @@ def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -
 def _weighted(
     rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization
 ) -> Ranking:
-    columns = [
-        w * scaled(ranking.scores, scale) for ranking, w in zip(rankings, weights, strict=True)
-    ]
-    return _summed(rankings, columns, k)
+    try:
+        with np.errstate(over='raise'):
+            columns = [
+                weight * scaled(ranking.scores, scale)
+                for ranking, weight in zip(rankings, weights, strict=True)
+            ]
+            return _summed(rankings, columns, k)
+    except (FloatingPointError, OverflowError) as error:
+        raise InputError(
+            'fused scores are beyond the greatest number: give smaller weights, or normalise',
+            parameters=('weights', 'normalize'),
+        ) from error
 
 
 def scaled(scores: Sequence[float], scale: Normalization) -> Array:
@@ -204,15 +215,23 @@ def scaled(scores: Sequence[float], scale: Normalization) -> Array:
     values = np.fromiter(scores, np.float64, len(scores))
     if scale is Normalization.NONE or not len(values):
         return values
-    # a power of two changes no digit; after it, neither differences nor squares over- or underflow
-    _, exponent = np.frexp(np.abs(values).max())
-    values = np.ldexp(values, -exponent)
+    values = _below_one(values)
     width = np.ptp(values)
     if not width:
         return np.ones(len(values))
     unit = width if scale is Normalization.MINMAX else values.std()
     result: Array = (values - values.min()) / unit
     return result
+
+
+def _below_one(values: Array) -> Array:
+    """Scores times the power of two that brings the greatest of them, by size, between 1/2 and 1.
+
+    This changes no digit. Afterwards neither differences nor squares over- or underflow.
+    """
+    _, exponent = np.frexp(np.abs(values).max())
+    below_one: Array = np.ldexp(values, -exponent)
+    return below_one
 
 
 def _summed(rankings: Sequence[Ranking], columns: Sequence[Array], k: int | None) -> Ranking:

@@ -16,7 +16,7 @@ from pyserini_repbert.fusion.methods import (
     Normalization,
     pyserini_hybrid,
 )
-from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run
+from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, check_question
 from pyserini_repbert.trace import Trace
 
 PYSERINI = 'pyserini'  # the method of Pyserini's HybridSearcher
@@ -128,9 +128,9 @@ class HybridSearcher(Fusion):
         own; methods without weights ignore it.
         normalization, weight_on_dense : of method 'pyserini', see `fusion.methods.pyserini_hybrid`
         """
-        return self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)[
-            '0'
-        ]
+        check_question(query)
+        run = self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)
+        return run['0']
 
     def batch_search(  # type: ignore[override]
         self,

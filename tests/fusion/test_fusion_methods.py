@@ -4,9 +4,10 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from pyserini_repbert.data.runs import strictly_decreasing
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import FusionMethod, fuse
-from pyserini_repbert.fusion.methods import Normalization, scaled
+from pyserini_repbert.fusion.methods import Normalization, pyserini_hybrid, scaled
 from pyserini_repbert.ranking import Ranking
 
 A = {
@@ -226,3 +227,46 @@ def test_a_power_of_two_changes_no_digit(scores, power):
     times = [math.ldexp(score, power) for score in scores]
     for scale in (Normalization.MINMAX, Normalization.ZSCORE):
         assert scaled(times, scale).tolist() == scaled(scores, scale).tolist()
+
+
+@pytest.mark.parametrize('n_runs', [2, 3])
+@pytest.mark.parametrize(
+    ('weight', 'scores', 'normalize'),
+    [
+        (1.0, [1.5e308, -1.5e308], 'none'),  # the sum is too great
+        (3.0, [1.5e308, -1.5e308], 'none'),  # a product is
+        (1e308, [2.0, 1.0], 'minmax'),
+    ],
+)
+def test_sums_that_no_number_holds_are_refused(n_runs, weight, scores, normalize):
+    runs = [{'q': Ranking(['a', 'b'], scores)}] * n_runs
+    with pytest.raises(InputError, match='fused scores are beyond'):
+        fuse(runs, 'interpolation', alpha=[weight] * n_runs, normalize=normalize)
+
+
+@given(
+    lists=st.lists(
+        st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=8),
+        min_size=2,
+        max_size=4,
+    ),
+    scale=st.sampled_from(['minmax', 'zscore']),
+)
+def test_fused_normalised_scores_are_finite_and_are_written_in_their_order(lists, scale):
+    runs = []
+    for scores in lists:
+        ordered = sorted(scores, reverse=True)
+        runs.append({'q': Ranking([f'd{i}' for i in range(len(scores))], ordered)})
+    fused = fuse(runs, 'interpolation', alpha=[1.0] * len(runs), normalize=scale)['q']
+    assert all(math.isfinite(score) for score in fused.scores)
+    written = strictly_decreasing(fused.scores)
+    assert all(above > below for above, below in zip(written, written[1:], strict=False))
+
+
+@pytest.mark.parametrize('greatest', [1.5e308, 1.0, 1e-320])
+def test_pyserinis_hybrid_normalises_scores_of_any_size(greatest):
+    """Each ranking has 0.5, 0 and -0.5; the first counts whole, the second a tenth."""
+    run = {'q': Ranking(['a', 'b', 'c'], [greatest, 0.0, -greatest])}
+    fused = pyserini_hybrid([run, run], None, normalization=True)['q']
+    assert fused.docids == ('a', 'b', 'c')
+    assert fused.scores == pytest.approx([0.55, 0.0, -0.55])

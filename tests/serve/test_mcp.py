@@ -184,6 +184,16 @@ REFUSED = [
     ('search', {'query': 'cat', 'pipeline': {'systm': []}}, "parameter 'pipeline.systm': Extra"),
     ('search', {'query': 'cat', 'alpha': 7}, "parameter 'alpha': Input should be less"),
     ('get_qrels', {'index_name': 'tiny', 'query_id': 'q9'}, "no judgments for topic 'q9'"),
+    (
+        'eval_hits',
+        {'index_name': 'tiny', 'metric': 'ndcg', 'query_id': 'q1', 'hits': {'d1': 'NaN'}},
+        "parameter 'hits.d1': Input should be a finite number",
+    ),
+    (
+        'fuse_search_results',
+        {'results1': {'a': 1.0, 'b': 'inf'}, 'results2': {'a': 1.0}},
+        "parameter 'results1.b': Input should be a finite number",
+    ),
 ]
 
 
