@@ -163,17 +163,27 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
 
 
 @contextmanager
-def atomic_folder(path: StrPath) -> Iterator[Path]:
-    """A temporary neighbouring folder, renamed to `path` at the end (replacing nothing), removed on
-    an error.
+def atomic_folder(path: StrPath, replace: bool = False) -> Iterator[Path]:
+    """A temporary neighbouring folder, renamed to `path` at the end, removed on an error.
 
-    Temporary folders that killed processes left are removed.
+    With `replace`, a folder of that name goes once the new one is whole; without, it must not be
+    there. Temporary folders that killed processes left are removed.
     """
     target = Path(path)
     check_link(target)
     with _temporary(target, folder=True) as temporary, within_limits(target):
         yield temporary
-        move(temporary, target)
+        if not (replace and target.exists()):
+            move(temporary, target)
+            return
+        old = target.with_name(f'{temporary.name}.old')
+        target.replace(old)
+        try:
+            move(temporary, target)
+        except BaseException:
+            old.replace(target)
+            raise
+        shutil.rmtree(old)
 
 
 def move(source: Path, target: Path) -> None:

@@ -287,12 +287,18 @@ class Ranker(ABC):
         return other
 
     def search(self, query: str, k: int = 10) -> list[Candidate]:
-        """The k best hits of a query, as Pyserini's searchers give them.
+        """The k best hits of a query, as Pyserini's searchers give them, with texts where it stores
+        them.
 
         Raises InputError for a query without text.
         """
         check_question(query)
-        return list(self.rank([Query('0', query)], None, k)['0'])
+        return self.shown(self.rank([Query('0', query)], None, k)['0'])
+
+    def shown(self, ranking: Ranking) -> list[Candidate]:
+        """The hits with the passages that it stores."""
+        texts = dict(zip(ranking.docids, self.texts(ranking.docids), strict=True))
+        return list(ranking.with_texts(texts))
 
     def batch_search(
         self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1

@@ -42,7 +42,7 @@ def test_search(corpus, tmp_path):
     ]
     search.main(list(map(str, words)))
     assert read_run(tmp_path / 'run')['1'].docids == ('a', 'b')  # 'cat', 'on' and 'mat'; 'cat'
-    search.main(list(map(str, [*words, '--rerank', f'{RERANKER}@2'])))
+    search.main(list(map(str, [*words, '--overwrite', '--rerank', f'{RERANKER}@2'])))
     assert read_run(tmp_path / 'run')['1'].docids == ('b', 'a')
     rankers = read_record(tmp_path / 'run').settings['rankers']
     assert [(own.get('ranker') or own['reranker'], own['name']) for own in rankers] == [

@@ -4,14 +4,17 @@ new index.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import check_absent
 
-_CONVINCING = 0.05  # the p below which a gain is kept
+if TYPE_CHECKING:
+    from pyserini_repbert.train.adapting import Adaptation, Estimate
 
 
 def main(arguments: list[str]) -> None:
@@ -37,7 +40,7 @@ def main(arguments: list[str]) -> None:
     add(
         '--qrels',
         required=True,
-        help='judgments, likewise: at least 20 topics with a relevant passage',
+        help='judgments, likewise: at least 20 different topics with a relevant passage',
     )
     add('--output', required=True, metavar='FOLDER', help='the folder to make')
     add('--keep', action='store_true', help='write --output whatever the gain')
@@ -50,13 +53,12 @@ def main(arguments: list[str]) -> None:
     add_flags(parser, 'max_length', 'device', 'precision', 'offline')
     options = parser.parse_args(arguments)
     check_absent(options.output)
-    from pyserini_repbert.evaluate.significance import paired_t_test
     from pyserini_repbert.names.topics import load_qrels, load_topics
     from pyserini_repbert.pipeline.adapted import write_adapted
     from pyserini_repbert.pipeline.opening import joined, open_pipeline
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
     from pyserini_repbert.search.dense import RepBertSearcher
-    from pyserini_repbert.train.adapting import DEPTH, FOLDS, adapt
+    from pyserini_repbert.train.adapting import DEPTH, N_MAPS, adapt
 
     given = command.picked(
         options, 'index', 'encoder', 'sparse', 'max_length', 'precision', 'corpus'
@@ -71,35 +73,17 @@ def main(arguments: list[str]) -> None:
     if not isinstance(dense, RepBertSearcher):
         raise InputError('no dense index was given: name the encoder of --index as --encoder')
     reranker = pipeline.rerankers and joined(spec, [], [pipeline.rerankers], pipeline.source)
-    with command.progress(FOLDS * (FOLDS + 1) // 2 + 1, 'adapt', 'map', options.quiet) as bar:
+    with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
         learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker)
 
-    best = max(learnt.untuned.values(), key=lambda values: values.mean())
-    gains = learnt.held_out - best
-    gain = float(gains.mean())
-    error = float(gains.std(ddof=1)) / math.sqrt(len(best))
-    _, p = paired_t_test(learnt.held_out.tolist(), best.tolist())
-    print(f'nDCG@10 on {len(learnt.qids)} topics, each by what the others taught:')
-    rows = learnt.untuned | learnt.steps
-    for name, values in rows.items():
-        print(f'  {name:<{max(map(len, rows))}}  {values.mean():.4f}')
-    if spec.sparse:
-        weights = zip([dense.name, *spec.sparse], learnt.weights, strict=True)
-        print(f'weights: {", ".join(f"{name} {weight:g}" for name, weight in weights)}')
-    if learnt.rerank_weight is not None:
-        print(f"the reranker's share: {learnt.rerank_weight:g}")
-    print(f'gain: {gain:+.4f} +- {error:.4f} over the best untuned, p {p:.2g}')
-    if not options.keep and not (gain > 0 and p < _CONVINCING):
+    estimate = learnt.estimate()
+    _print_estimate(learnt, estimate, [dense.name, *spec.sparse])
+    if not options.keep and not estimate.is_convincing:
         print(
             f'no gain that can be told from noise: {options.output} is not written (--keep writes '
             f'it)'
         )
         return
-    estimate = {
-        'topics': len(learnt.qids),
-        'untuned': float(best.mean()),
-        'adapted': float(learnt.held_out.mean()),
-    }
     write_adapted(
         options.output,
         learnt.query_map,
@@ -109,7 +93,7 @@ def main(arguments: list[str]) -> None:
         sparse=spec.sparse,
         weights=learnt.weights,
         depth=DEPTH,
-        estimate=estimate | {'gain': gain, 'standard_error': error, 'p': p},
+        estimate=asdict(estimate),
         stages=tuple(
             f'{stage}{"," if stage.options else ":"}weight={learnt.rerank_weight:g}'
             for stage in spec.stages
@@ -117,3 +101,22 @@ def main(arguments: list[str]) -> None:
     )
     record_output(options, options.output, ('topics', 'qrels'), opened.models, opened.indexes)
     print(f'{options.output}: search with --adapted {options.output}')
+
+
+def _print_estimate(learnt: Adaptation, estimate: Estimate, names: Sequence[str]) -> None:
+    """Print the means of all rankings, what was learnt, and the gain; `names` are of the fused."""
+    texts = '' if estimate.texts == estimate.topics else f' of {estimate.texts} different texts'
+    print(f'nDCG@10 on {estimate.topics} topics{texts}, each by what the others taught:')
+    rows = learnt.untuned | learnt.steps
+    width = max(map(len, rows))
+    for name, values in rows.items():
+        print(f'  {name:<{width}}  {values.mean():.4f}')
+    if len(names) > 1:
+        weights = zip(names, learnt.weights, strict=True)
+        print(f'weights: {", ".join(f"{name} {weight:g}" for name, weight in weights)}')
+    if learnt.rerank_weight is not None:
+        print(f"the reranker's share: {learnt.rerank_weight:g}")
+    print(
+        f'gain: {estimate.gain:+.4f} +- {estimate.standard_error:.4f} over the best untuned '
+        f'({estimate.baseline}), p {estimate.p:.2g}'
+    )

@@ -127,6 +127,7 @@ class Parser(argparse.ArgumentParser):
     # the output of the command that runs, where the command can resume one
     resumable: ClassVar[str | None] = None
     _given: Sequence[str] = ()
+    is_action = False  # of a command with several: its errors name its own --help
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{'formatter_class': _Help} | options)
@@ -138,6 +139,8 @@ class Parser(argparse.ArgumentParser):
         self._given = sys.argv[1:] if args is None else list(args)
         self.values = {}
         options, rest = super().parse_known_args(args, namespace)
+        if rest and self.is_action:
+            self.error(f'unrecognized arguments: {" ".join(rest)}')
         options.command = [*self.prog.split(), *self._given]
         Parser.resumable = options.output if hasattr(options, 'resume') else None
         if getattr(options, 'offline', False):

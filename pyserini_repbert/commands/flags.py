@@ -56,7 +56,8 @@ _FLAGS: dict[str, dict[str, Any]] = {  # those that need no import of a spec
     'tag': {'flags': ['--runtag'], 'help': "the run's tag; default: the name of the output file"},
     'corpus_format': {
         'default': 'auto',
-        'help': 'auto, jsonl, tsv, trec, trec-disks, clueweb, cedr, html, ir_datasets or lucene',
+        'help': 'auto, jsonl, tsv, trec, trec-disks, clueweb, cedr, text, html, ir_datasets or '
+        'lucene',
     },
     'fields': {
         'nargs': '+',

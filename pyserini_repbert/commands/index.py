@@ -32,6 +32,7 @@ def main(arguments: list[str]) -> None:
             '--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars'
         )
         new.set_defaults(action=act)
+        new.is_action = True
         return new
 
     check = action('check', _check, 'compare every file of an index with its checksum')
@@ -127,7 +128,7 @@ def main(arguments: list[str]) -> None:
     )
     add('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')
     add('--threads', type=command.threads, default=1, help='documents analysed at a time')
-    add_flags(lucene, 'corpus_format', 'fields', 'on_error')
+    add_flags(lucene, 'corpus_format', 'fields', 'on_error', 'overwrite')
     options = flags.parse_args(arguments)
     options.action(options)
 
@@ -238,7 +239,12 @@ def _lucene(options: argparse.Namespace) -> None:
             bundle = EpicBundle(options.vectors)
             tokens = vocabulary_of(bundle, options.encoder)
             count = build_impact_index(
-                bundle, tokens, options.output, options.threads, on_progress=bar.update
+                bundle,
+                tokens,
+                options.output,
+                options.threads,
+                overwrite=options.overwrite,
+                on_progress=bar.update,
             )
         else:
             from pyserini_repbert.index.lucene import build_lucene_index
@@ -247,7 +253,15 @@ def _lucene(options: argparse.Namespace) -> None:
             read = (options.corpus, options.corpus_format, options.fields, options.on_error)
             corpus = open_corpus(*read, keep_empty=options.variant != 'bm25')
             settings = command.picked(
-                options, 'output', 'variant', 'predictions', 'weights', 'topk', 'sqrt', 'threads'
+                options,
+                'output',
+                'variant',
+                'predictions',
+                'weights',
+                'topk',
+                'sqrt',
+                'threads',
+                'overwrite',
             )
             count = build_lucene_index(corpus, on_progress=bar.update, **settings)
     record_output(

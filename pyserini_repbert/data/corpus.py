@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from pyserini_repbert.data.values import has_surrogates, identifier_problem
+from pyserini_repbert.data.values import has_surrogates, identifier_of, identifier_problem
 from pyserini_repbert.errors import InputError
 
 logger = logging.getLogger(__name__)
@@ -148,3 +148,69 @@ class Corpus(ABC):
         return next(
             place for place, item in passages if item.docid == docid and self._problem(item) is None
         )
+
+
+class GivenCorpus(Corpus):
+    """Passages from Python: `Passage`s, pairs of a docid and a text, mappings, or a DataFrame.
+
+    A mapping, and a row of a DataFrame, has the docid as `docid`, `docno`, `id` or `_id`, the text
+    as `text` or `contents`, and may have a `title`, which leads the text.
+    """
+
+    def __init__(self, source: Iterable[Any]) -> None:
+        super().__init__('of the passages given', keep_empty=True)
+        self._source = source
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        rows = self._source
+        if hasattr(rows, 'to_dict') and hasattr(rows, 'columns'):
+            rows = self._rows_of_frame(rows)
+        for number, item in enumerate(rows, 1):
+            yield f'passage {number}', given_passage(item)
+
+    def _rows_of_frame(self, frame: Any) -> Iterator[dict[str, Any]]:
+        names = [str(name) for name in frame.columns]
+        for values in frame.itertuples(index=False, name=None):
+            yield dict(zip(names, values, strict=True))
+
+    def _first_place(self, docid: str) -> str:
+        if iter(self._source) is self._source:  # it cannot be read again
+            return 'an earlier passage'
+        return super()._first_place(docid)
+
+
+def given_passage(item: Any) -> Passage | BadPassage:
+    """The passage of an item of `GivenCorpus`, or why there is none."""
+    if isinstance(item, Mapping):
+        try:
+            docid = identifier_of(item, ('docid', 'docno', 'id', '_id'))
+        except ValueError as error:
+            return BadPassage(str(error))
+        parts = [item.get('title'), item.get('text', item.get('contents'))]
+        if not isinstance(parts[1], str):
+            return BadPassage(f"passage '{docid}' has no 'text' that is a text")
+        return Passage(docid, ' '.join(part for part in parts if isinstance(part, str) and part))
+    if isinstance(item, tuple) and len(item) == 2 and all(isinstance(part, str) for part in item):
+        return Passage(*item)
+    return BadPassage(
+        f'{ascii(item)[:60]} is no passage: a pair of docid and text, or a mapping with both, was '
+        'expected'
+    )
+
+
+def corpus_of(source: Iterable[Any], reread: bool = False) -> Corpus:
+    """A corpus of what a caller gives: a `Corpus` as it is, or the passages of a `GivenCorpus`.
+
+    With `reread`, what can be read only once is kept in memory. Raises InputError for a text, which
+    is no collection of passages.
+    """
+    if isinstance(source, Corpus):
+        return source
+    if isinstance(source, (str, bytes)):
+        raise InputError(
+            f'passages were expected, the text {ascii(source)[:60]} was given: open a file with '
+            '`names.corpora.open_corpus`'
+        )
+    if reread and iter(source) is source:
+        source = list(source)
+    return GivenCorpus(source)

@@ -1,9 +1,10 @@
 """The formats of corpora: JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text,
-HTML.
+text files, HTML.
 """
 
 from __future__ import annotations
 
+import re
 import tarfile
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -11,12 +12,19 @@ from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
 from typing import IO, Self
+from urllib.parse import quote
 
 from pyserini_repbert.data.corpus import BadPassage, Corpus, Passage
 from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.data.values import identifier_of, parse_json
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import ARCHIVE_ERRORS, decoded_line, numbered_bytes, open_binary
+from pyserini_repbert.files import (
+    ARCHIVE_ERRORS,
+    BYTE_ORDER_MARK,
+    decoded_line,
+    numbered_bytes,
+    open_binary,
+)
 
 # kinds of lines in CEDR's data files
 QUERY = 'query'
@@ -166,6 +174,25 @@ class TrecCorpus(FilesCorpus):
                 for number, document in read_documents(numbered_bytes(stream)):
                     bad = isinstance(document, str)
                     yield f'{path}:{number}', BadPassage(document) if bad else Passage(*document)
+
+
+class TextCorpus(FilesCorpus):
+    """Text files, Markdown among them: each is a document, whose docid is its path in the folder.
+
+    White space and % in a path are written as in addresses: 'my notes.md' is 'my%20notes.md'.
+    """
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        folder = Path(self.name)
+        for path in self.paths:
+            name = path.relative_to(folder).as_posix() if folder.is_dir() else path.name
+            docid = re.sub(r'[\s%]', lambda match: quote(match[0]), name)
+            with open_binary(path) as stream:
+                raw = stream.read().removeprefix(BYTE_ORDER_MARK)
+            try:
+                yield str(path), Passage(docid, raw.decode('utf-8').strip())
+            except UnicodeDecodeError as error:
+                yield str(path), BadPassage(f'not valid UTF-8 ({error.reason}): save it as UTF-8')
 
 
 class HtmlCorpus(FilesCorpus):

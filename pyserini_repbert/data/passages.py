@@ -13,6 +13,7 @@ from pyserini_repbert.data.corpus_formats import (
     FilesCorpus,
     HtmlCorpus,
     JsonlCorpus,
+    TextCorpus,
     TrecCorpus,
     TsvCorpus,
 )
@@ -78,11 +79,17 @@ def corpus_of_files(
     return corpus
 
 
-def _text_files(folder: Path) -> list[Path]:
+def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     files = (file for file in folder.rglob('*') if file.is_file())
-    return sorted(file for file in files if file.name.removesuffix('.gz').endswith(_TEXT_SUFFIXES))
+    return sorted(file for file in files if file.name.removesuffix('.gz').endswith(suffixes))
 
 
+def _text_files(folder: Path) -> list[Path]:
+    return _files(folder, _TEXT_SUFFIXES)
+
+
+_MARKDOWN = ('.md', '.markdown')
+_PROSE = (*_MARKDOWN, '.txt')
 _TEXT_SUFFIXES = ('.json', '.jsonl', '.tsv', '.trec', '.txt')
 _TEXT_FILES = f'corpus files ({", ".join(_TEXT_SUFFIXES)}, each also .gz)'
 # The corpus of a format, its files in a folder, and what they are.
@@ -91,6 +98,7 @@ _FORMATS: dict[str, tuple[type[FilesCorpus], Callable[[Path], list[Path]], str]]
     'tsv': (TsvCorpus, _text_files, _TEXT_FILES),
     'trec': (TrecCorpus, _text_files, _TEXT_FILES),
     'cedr': (CedrCorpus, _text_files, _TEXT_FILES),
+    'text': (TextCorpus, lambda folder: _files(folder, _PROSE), 'text files (.md, .txt)'),
     'html': (HtmlCorpus, lambda folder: [folder], 'pages'),
     'trec-disks': (TrecDisksCorpus, disk_files, 'documents of TREC disks'),
     'clueweb': (ClueWebCorpus, warc_files, 'WARC files (.warc, .warc.gz)'),
@@ -109,6 +117,8 @@ def _guess_format(path: Path) -> str:
             return 'clueweb'
         if disk_files(path):
             return 'trec-disks'
+    if _is_prose(path, paths):
+        return 'text'
     if not paths:
         return 'jsonl'
     with open_binary(existing_file(paths[0], 'corpus')) as stream:
@@ -123,6 +133,23 @@ def _guess_format(path: Path) -> str:
     if re.match(rb'(doc|query)\t[^\t\n]*\t', start):
         return 'cedr'
     return 'trec' if start[:5].upper() == b'<DOC>' else 'tsv'
+
+
+def _is_prose(path: Path, paths: Sequence[Path]) -> bool:
+    """Whether a folder, or a file, is Markdown or text, of which each file is a document.
+
+    A .txt file whose first line has a tab is TSV, one that begins with <DOC> or { another format.
+    """
+    if path.name.endswith(_MARKDOWN):
+        return True
+    if not paths:
+        return path.is_dir() and bool(_files(path, _MARKDOWN))
+    if not all(file.name.endswith('.txt') for file in paths):
+        return False
+    with open_binary(existing_file(paths[0], 'corpus')) as stream:
+        start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
+    is_data = start.startswith((b'{', *_PACKED)) or start[:5].upper() == b'<DOC>'
+    return not is_data and b'\t' not in start.partition(b'\n')[0]
 
 
 class CorpusTexts:

@@ -47,6 +47,14 @@ Qrels = dict[str, dict[str, int]]
 Topics = Iterator[tuple[int, str, str]]  # line, qid as it is given, text
 
 
+def normal_form(text: str) -> str:
+    """A topic's text in folded case, its words separated by single spaces.
+
+    Topics with the same normal form are the same question.
+    """
+    return ' '.join(text.casefold().split())
+
+
 def read_topics(path: StrPath, topics_format: TopicsFormat = 'default') -> list[Query]:
     """The topics of a file, in its order.
 

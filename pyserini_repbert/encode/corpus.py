@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.data.corpus import corpus_of
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
@@ -30,7 +31,7 @@ WINDOW = 4096  # passages tokenised and sorted by length together
 
 
 def encode_corpus(
-    corpus: Iterable[Passage],
+    corpus: Iterable[Any],
     encoder: TextDocumentEncoder | EpicEncoder,
     output: StrPath,
     *,
@@ -48,6 +49,8 @@ def encode_corpus(
 
     Parameters
     ----------
+    corpus : a `Corpus`, or any passages of `GivenCorpus`: a list of (docid, text), of mappings, a
+        DataFrame
     resume : go on with an encoding that was begun in `output`, with the same model, settings and
         corpus
     overwrite : replace the index that is in `output`, once the new one is whole
@@ -55,7 +58,7 @@ def encode_corpus(
         shard_size
     """
     make: Any = epic_encoding if isinstance(encoder, EpicEncoder) else dense_encoding
-    return build_bundle(corpus, output, make(encoder, **storage), resume, overwrite)
+    return build_bundle(corpus_of(corpus), output, make(encoder, **storage), resume, overwrite)
 
 
 def dense_encoding(

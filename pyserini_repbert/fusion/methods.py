@@ -23,6 +23,7 @@ from pyserini_repbert.ranking import NO_HITS, Ranking, Run, by_score
 
 RRF_K = 60.0  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
+DENSE_ALPHA = 0.7  # the share of dense search that docs/guides/choosing.md recommends
 
 
 class FusionMethod(Choice, what='fusion method'):

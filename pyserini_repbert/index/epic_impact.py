@@ -20,6 +20,7 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.lucene import check_target
 from pyserini_repbert.index.records import MODEL_DIGESTS
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
@@ -58,25 +59,24 @@ def build_impact_index(
     tokens: Sequence[str],
     output: StrPath,
     threads: int = 1,
+    overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> int:
     """Write an Anserini impact index of a bundle's vectors; the folder appears when it is whole.
 
-    `tokens` are the names of the terms, from `vocabulary_of`; `threads` index in parallel. Passage
+    `tokens` are the names of the terms, from `vocabulary_of`; `threads` index in parallel. With
+    `overwrite`, an index that is in `output` goes once the new one is whole. Passage
     texts are stored where the bundle stores them. `search.EpicImpactSearcher` searches the index,
     and Pyserini's LuceneImpactSearcher with `search.EpicImpactQueryEncoder`. Returns the number of
     passages indexed.
     """
     target = Path(output)
-    if target.exists():
-        raise InputError(
-            f'{target} exists already: delete it, or give another output', parameters=('output',)
-        )
+    check_target(target, overwrite)
     greatest = max(float(vectors.weights.max(initial=0)) for _, vectors in bundle.vectors())
     if greatest <= 0:
         raise InputError(f'index {bundle.folder} has no weight above 0: nothing to index')
     step = greatest / LEVELS
-    with atomic_folder(target) as folder:
+    with atomic_folder(target, replace=overwrite) as folder:
         documents = _documents(bundle, tokens, step)
         with LuceneWriter(folder, threads, impact=True) as writer:
             while batch := list(islice(documents, BATCH)):

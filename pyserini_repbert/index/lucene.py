@@ -9,9 +9,11 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, repeat
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.data.passages import Corpus, Passage
+from pyserini_repbert.data.corpus import corpus_of
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_folder
@@ -43,7 +45,7 @@ DEEPCT_SQRT_BM25 = (18.0, 0.7)
 
 
 def build_lucene_index(
-    corpus: Corpus,
+    corpus: Iterable[Any],
     output: StrPath,
     variant: str = LuceneVariant.BM25,
     predictions: StrPath | Sequence[StrPath] | None = None,
@@ -51,6 +53,7 @@ def build_lucene_index(
     topk: int | None = None,
     sqrt: bool = False,
     threads: int = 1,
+    overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> int:
     """Write a Lucene index with positions, document vectors and raw passages; the folder appears
@@ -61,18 +64,19 @@ def build_lucene_index(
 
     Parameters
     ----------
-    corpus : read once; where predictions or weights have to fit, its passages are counted first
+    corpus : a `Corpus`, or any passages of `GivenCorpus`: a list of (docid, text), of mappings, a
+        DataFrame; read once; where predictions or weights have to fit, its passages are counted
+        first
     predictions : of doc2query and docTTTTTquery: file, files or folder (see `predicted_queries`)
     weights : of DeepCT: file or files (see `weighted_texts`)
     topk : how many predicted queries of each passage are appended
     sqrt : DeepCT's later form, term frequency round(100 sqrt(y))
+    overwrite : replace an index that is in `output`, once the new one is whole
     """
     kind = _checked(variant, predictions, weights, topk, sqrt)
+    corpus = corpus_of(corpus, reread=kind is not LuceneVariant.BM25)
     target = Path(output)
-    if target.exists():
-        raise InputError(
-            f'{target} exists already: delete it, or give another output', parameters=('output',)
-        )
+    check_target(target, overwrite)
 
     def docids() -> Iterator[str]:
         for passage in corpus:
@@ -90,7 +94,7 @@ def build_lucene_index(
     elif weights is not None:
         additions = weighted_texts(weights, docids, sqrt)
     count = 0
-    with atomic_folder(target) as folder:
+    with atomic_folder(target, replace=overwrite) as folder:
         stream = documents(kind, corpus, additions)
         with LuceneWriter(folder, threads) as writer:
             while batch := list(islice(stream, BATCH)):
@@ -110,6 +114,19 @@ def build_lucene_index(
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
         write_checksums(folder)
     return count
+
+
+def check_target(target: Path, overwrite: bool) -> None:
+    """Raises InputError for an output that exists, but for an index that may be overwritten."""
+    if not target.exists():
+        return
+    if not overwrite:
+        raise InputError(
+            f'{target} exists already: overwrite it, or give another output',
+            parameters=('overwrite',),
+        )
+    if not (target / MANIFEST).is_file():
+        raise InputError(f'{target} is no Lucene index that was made here: give another output')
 
 
 def _checked(

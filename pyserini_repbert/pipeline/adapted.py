@@ -4,6 +4,7 @@ searches with it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,21 +27,29 @@ _DECIDED = ('fusion', 'weights', 'normalize', 'depth', 'alpha', 'rrf_k', 'sparse
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
 class Adapted:
-    """What holds for every search with the folder."""
+    """What holds for every search with the folder.
+
+    Attributes
+    ----------
+    index, encoder : as they were given
+    encoder_weights : SHA-256
+    sparse : in the order of fusion, after the dense index
+    query_map : SHA-256 of the file
+    weights : of the dense ranking and of each sparse one, of min-max normalised scores
+    depth : hits of each ranking that are fused
+    estimate : what `adapt` printed: `train.adapting.Estimate`
+    stages : the reranker with its share of the score, if one was given
+    """
 
     index: str
     encoder: str
-    encoder_weights: str  # SHA-256
-    sparse: tuple[str, ...]  # in the order of fusion, after the dense index
-    query_map: Sha256  # of the file
-    weights: tuple[
-        float, ...
-    ]  # of the dense ranking and of each sparse one, of min-max normalised scores
-    depth: int  # hits of each ranking that are fused
-    estimate: dict[
-        str, Any
-    ]  # what `adapt` printed: means of nDCG@10 on topics held out, and their differences
-    stages: tuple[str, ...] = ()  # the reranker with its share of the score, if one was given
+    encoder_weights: str
+    sparse: tuple[str, ...]
+    query_map: Sha256
+    weights: tuple[float, ...]
+    depth: int
+    estimate: dict[str, Any]
+    stages: tuple[str, ...] = ()
     format: Literal['pyserini_repbert.adapted'] = 'pyserini_repbert.adapted'
     version: Literal[1] = 1
 
@@ -92,22 +101,24 @@ def with_adapted(spec: PipelineSpec) -> PipelineSpec:
             raise InputError(
                 f'{spec.adapted} decides how rankings are fused: leave it out', parameters=(name,)
             )
-    techniques = [
-        [name.partition('@')[0] for name in names]
-        for names in (spec.sparse or learnt.sparse, learnt.sparse)
-    ]
-    if techniques[0] != techniques[1]:
-        given, expected = (' '.join(names) or 'none' for names in techniques)
+    given = _techniques(spec.sparse or learnt.sparse)
+    expected = _techniques(learnt.sparse)
+    if given != expected:
         raise MismatchError(
             f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: use '
             f'them'
         )
-    places = {
+    opened = {
         name: getattr(spec, name) or getattr(learnt, name)
         for name in ('index', 'encoder', 'sparse')
     }
     stages = spec.stages or tuple(map(parse_stage, learnt.stages))
-    return spec.model_copy(update=decided | places | {'stages': stages})
+    return spec.model_copy(update=decided | opened | {'stages': stages})
+
+
+def _techniques(sparse: Sequence[str]) -> str:
+    """The names without their indexes, as an error shows them."""
+    return ' '.join(name.partition('@')[0] for name in sparse) or 'none'
 
 
 def with_query_map(searcher: RepBertSearcher, folder: str) -> RepBertSearcher:

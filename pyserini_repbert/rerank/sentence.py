@@ -42,9 +42,12 @@ def is_cross_encoder(checkpoint: Checkpoint) -> bool:
 class SentenceCrossEncoderReranker(Reranker):
     """Scores are the model's logits: the order of its probabilities, which saturate.
 
+    Of a model with two labels, the second of which means relevant, as in monoBERT, they are the
+    logarithms of its probability.
+
     Parameters
     ----------
-    model : a folder of sentence-transformers whose cross-encoder gives one score
+    model : a folder of sentence-transformers whose cross-encoder has one label, or two
     max_length : tokens of the longest input, special tokens included; default: as the folder says
 
     The other parameters are those of `MonoBertReranker`.
@@ -63,9 +66,10 @@ class SentenceCrossEncoderReranker(Reranker):
         self._cross_encoder = open_model(
             'CrossEncoder', self.checkpoint.folder, device, self.precision
         )
-        if self._cross_encoder.num_labels != 1:
+        self._n_labels = self._cross_encoder.num_labels
+        if self._n_labels not in (1, 2):
             raise MismatchError(
-                f"'{self.name}' gives {self._cross_encoder.num_labels} scores, one was expected"
+                f"'{self.name}' gives {self._n_labels} scores, one or two were expected"
             )
         most = self._cross_encoder.max_seq_length
         self.max_tokens = checked_length(
@@ -84,15 +88,18 @@ class SentenceCrossEncoderReranker(Reranker):
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
     ) -> Scores:
-        """The logit of each candidate, float32 (n,) a query."""
-        from torch.nn import Identity
+        """The score of each candidate, float32 (n,) a query."""
+        from torch.nn import Identity, LogSoftmax
+
+        activation = Identity() if self._n_labels == 1 else LogSoftmax(dim=-1)
 
         pairs = each_pair(queries, lists)
         scores = np.empty(len(pairs), np.float32)
         for start in range(0, len(pairs), CHUNK):
             part = pairs[start : start + CHUNK]
-            scores[start : start + CHUNK] = self._cross_encoder.predict(
-                part, batch_size=BATCH, activation_fn=Identity(), show_progress_bar=False
+            predicted = self._cross_encoder.predict(
+                part, batch_size=BATCH, activation_fn=activation, show_progress_bar=False
             )
+            scores[start : start + CHUNK] = predicted.reshape(len(part), self._n_labels)[:, -1]
             on_progress(len(part))
         return in_lists(scores, lists)

@@ -170,7 +170,7 @@ class RepBertSearcher(Ranker):
         """`Ranker.search`, also for a query's vector, float32 (d,)."""
         if isinstance(query, str):
             return super().search(query, k)
-        return list(self.of_vectors(query.reshape(1, -1), k)[0])
+        return self.shown(self.of_vectors(query.reshape(1, -1), k)[0])
 
     def batch_search(
         self,

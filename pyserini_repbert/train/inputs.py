@@ -14,6 +14,7 @@ import numpy as np
 
 from pyserini_repbert.data.passages import Passage, PassageTexts
 from pyserini_repbert.data.runs import read_run
+from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
@@ -101,26 +102,21 @@ class Guard:
     """
 
     def __init__(self, test: Iterable[str] = (), validation: Iterable[str] = ()) -> None:
-        self._test = {_normal_form(text) for text in test}
-        self._validation = {_normal_form(text) for text in validation}
+        self._test = {normal_form(text) for text in test}
+        self._validation = {normal_form(text) for text in validation}
 
     def admits(self, text: str, where: str) -> bool:
         """Whether a query may be trained on.
 
         Raises InputError, which begins with `where`, for a test topic.
         """
-        normal_form = _normal_form(text)
-        if normal_form in self._test:
+        normalised = normal_form(text)
+        if normalised in self._test:
             raise InputError(
                 f'{where}: {text[:60]!r} is a test topic: take it out of the training data, '
                 'or set allow_test_topics: true'
             )
-        return normal_form not in self._validation
-
-
-def _normal_form(text: str) -> str:
-    """A query's text in folded case, its words separated by single spaces."""
-    return ' '.join(text.casefold().split())
+        return normalised not in self._validation
 
 
 class ScoreFile:

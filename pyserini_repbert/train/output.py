@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -21,7 +19,15 @@ from pyserini_repbert.checksums import verify_checksums
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import atomic_file, atomic_folder, locked, remove_leftovers
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.train.digests import INPUTS, Digests, check_digests, write_digests
 from pyserini_repbert.train.recipe import Recipe
+from pyserini_repbert.train.states import (
+    discard,
+    has_saved_state,
+    newest_state,
+    remove_unusable_states,
+    set_aside,
+)
 
 RECIPE = 'recipe.yaml'
 LOG = 'log.csv'
@@ -31,8 +37,6 @@ METRIC = 'eval_measure'  # column of the log: the validation measure
 CUTOFF = 'eval_cutoff'
 AT_CUTOFF = 'eval_at_cutoff'
 REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done
-_CHECKPOINT = 'checkpoint-'  # a folder of the Trainer's, with the step's number
-_STATE = 'trainer_state.json'  # in it, written last
 
 
 class Trained(NamedTuple):
@@ -144,7 +148,8 @@ def _is_trained(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> 
         return False
     before = _recipe_in(work)
     if before is None:
-        if any(path.name != REPLACES and not path.name.startswith('.') for path in work.iterdir()):
+        begun = {path.name for path in work.iterdir() if not path.name.startswith('.')}
+        if begun - {REPLACES, INPUTS}:
             raise InputError(
                 f'{work} is in the way: it holds no {RECIPE}, so it is no training that was stopped'
             )
@@ -160,22 +165,34 @@ def _is_trained(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> 
             f'begin anew',
             parameters=('overwrite',),
         )
+    if not (work / INPUTS).is_file():
+        raise MismatchError(
+            f'{work} holds no {INPUTS}, as a training of an earlier version: begin anew',
+            parameters=('overwrite',),
+        )
     return False
+
+
+def check_inputs(target: Path, digests: Digests) -> None:
+    """Raise MismatchError where the training that was stopped began with other inputs."""
+    work = work_folder(target)
+    if _recipe_in(work) is not None:
+        check_digests(work, digests)
 
 
 @contextmanager
 def state_folder(
-    recipe: Recipe, target: Path, resume: bool, overwrite: bool
+    recipe: Recipe, target: Path, digests: Digests, resume: bool, overwrite: bool
 ) -> Iterator[tuple[Path, Path | None]]:
     """Prepare the state's folder, and lock it; yields it with the checkpoint to resume from, if
-    any.
+    any. `digests` are those of the inputs.
 
     Of several processes, the first one prepares it. An error before the first checkpoint leaves
     nothing behind.
     """
     work = work_folder(target)
     if not is_first():
-        yield work, _checkpoints(work)[0] if resume and work.is_dir() else None
+        yield work, newest_state(work) if resume and work.is_dir() else None
         return
     work.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target):
@@ -191,16 +208,17 @@ def state_folder(
             ) as folder:  # never there without the note that the output may go
                 (folder / REPLACES).touch()
         work.mkdir(exist_ok=True)
+        newest = newest_state(work)
+        remove_unusable_states(work)
         try:
             if _recipe_in(work) is None:
+                # before the recipe, which says that a training has begun
+                write_digests(work, digests)
                 with atomic_file(work / RECIPE) as stream:
                     stream.write(recipe.text)
-            newest, torn = _checkpoints(work)
-            for path in torn:
-                shutil.rmtree(path)
             yield work, newest
         except Exception:
-            if work.is_dir() and _checkpoints(work)[0] is None:
+            if work.is_dir() and not has_saved_state(work):
                 discard(work)
             raise
 
@@ -223,42 +241,13 @@ def finished_output(target: Path) -> Iterator[Path]:
         if (work / EVENTS).is_dir():
             shutil.copytree(work / EVENTS, folder / EVENTS)
         if (work / REPLACES).is_file() and target.exists():
-            earlier = _set_aside(target)
+            earlier = set_aside(target)
     if earlier is not None:
         shutil.rmtree(earlier, ignore_errors=True)
     discard(work)
-
-
-def discard(folder: Path) -> None:
-    """Remove a folder, renamed first, so that no half-removed folder has its name."""
-    if folder.exists():
-        shutil.rmtree(_set_aside(folder), ignore_errors=True)
-    remove_leftovers(folder.parent, folder.name)
-
-
-def _set_aside(folder: Path) -> Path:
-    """Rename a folder to a hidden name, which `remove_leftovers` finds if this process is
-    killed.
-    """
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
-    aside.rmdir()
-    return folder.rename(aside)
 
 
 def _recipe_in(folder: Path) -> str | None:
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return (folder / RECIPE).read_text(encoding='utf-8')
     return None
-
-
-def _checkpoints(work: Path) -> tuple[Path | None, list[Path]]:
-    """The newest complete checkpoint, and all incomplete ones, which lack the Trainer's state."""
-    whole = {}
-    torn = []
-    for path in work.iterdir():
-        if path.name.startswith(_CHECKPOINT):
-            try:
-                whole[json.loads((path / _STATE).read_text(encoding='utf-8'))['global_step']] = path
-            except (OSError, ValueError):
-                torn.append(path)
-    return whole[max(whole)] if whole else None, torn

@@ -38,52 +38,57 @@ class Topic(NamedTuple):
 
 
 class Contrast:
-    """The float32 vectors that the map is learnt from: of n topics, r relevant passages, and m
-    random ones.
+    """The float32 vectors that the map is learnt from.
+
+    Attributes
+    ----------
+    queries : of n topics, (n, d)
+    random : of random passages, (m, d)
+    is_relevant : which of the random passages are relevant to a topic, bool (n, m)
+    hard : of each topic's best passages that are not relevant, (n, at most `HARD`, d)
+    relevant : of the relevant passages of all topics, (r, d)
+    topic_of : the topic of each relevant passage, (r,)
+    scale : of inner products
     """
 
     def __init__(
         self, dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Topic], seed: int
     ) -> None:
         vectors = np.stack([topic.vector for topic in topics])
-        rows = [index.rows(list(topic.grades)) for topic in topics]
-        rows = [rows_of_topic[rows_of_topic >= 0] for rows_of_topic in rows]
-        chosen = np.sort(
-            np.random.default_rng(seed).choice(len(index), min(RANDOM, len(index)), replace=False)
-        )
-        best = dense.of_vectors(vectors, HARD + max(map(len, rows)))
-        others = [
-            [d for d in hits.docids if d not in topic.grades]
-            for hits, topic in zip(best, topics, strict=True)
-        ]
+        relevant_rows = []
+        for topic in topics:
+            rows = index.rows(list(topic.grades))
+            relevant_rows.append(rows[rows >= 0])
+        n_relevant = [len(rows) for rows in relevant_rows]
+        n_random = min(RANDOM, len(index))
+        drawn = np.random.default_rng(seed).choice(len(index), n_random, replace=False)
+        random_rows = np.sort(drawn)
+        best = dense.of_vectors(vectors, HARD + max(n_relevant))
+        others = []
+        for hits, topic in zip(best, topics, strict=True):
+            others.append([docid for docid in hits.docids if docid not in topic.grades])
         n_hard = min(HARD, *map(len, others))
         hard = [index.vectors(index.rows(docids[:n_hard])) for docids in others]
-        self.queries = torch.from_numpy(vectors)  # (n, d)
-        self.random = torch.from_numpy(index.vectors(chosen))  # (m, d)
-        self.is_relevant = torch.from_numpy(
-            np.stack([np.isin(chosen, relevant) for relevant in rows])
-        )  # (n, m)
-        self.hard = torch.from_numpy(
-            np.stack(hard)
-        )  # (n, `HARD`, d): each topic's best passages that are not relevant
-        self.relevant = torch.from_numpy(index.vectors(np.concatenate(rows)))  # (r, d)
-        self.topic_of = torch.from_numpy(
-            np.repeat(np.arange(len(rows)), list(map(len, rows)))
-        )  # (r,)
-        self.scale = 1 / (
-            TEMPERATURE * float((self.queries @ self.random.T).std(dim=1).mean())
-        )  # of inner products
+        in_random = [np.isin(random_rows, rows) for rows in relevant_rows]
+        self.queries = torch.from_numpy(vectors)
+        self.random = torch.from_numpy(index.vectors(random_rows))
+        self.is_relevant = torch.from_numpy(np.stack(in_random))
+        self.hard = torch.from_numpy(np.stack(hard))
+        self.relevant = torch.from_numpy(index.vectors(np.concatenate(relevant_rows)))
+        self.topic_of = torch.from_numpy(np.repeat(np.arange(len(topics)), n_relevant))
+        deviation = float((self.queries @ self.random.T).std(dim=1).mean())
+        self.scale = 1 / (TEMPERATURE * deviation)
 
 
-def learn_query_map(contrast: Contrast, places: Sequence[int]) -> NDArray[np.float32]:
-    """The map A, float32 (d, d), symmetric, learnt from the topics at these places."""
-    chosen = torch.tensor(list(places))
+def learn_query_map(contrast: Contrast, positions: Sequence[int]) -> NDArray[np.float32]:
+    """The map A, float32 (d, d), symmetric, learnt from the topics at these positions."""
+    chosen = torch.tensor(list(positions))
     queries = contrast.queries[chosen]
     hard = contrast.hard[chosen]
     is_relevant = contrast.is_relevant[chosen]
-    new_place = torch.full((len(contrast.queries),), -1)
-    new_place[chosen] = torch.arange(len(chosen))
-    owners = new_place[contrast.topic_of]
+    new_position = torch.full((len(contrast.queries),), -1)
+    new_position[chosen] = torch.arange(len(chosen))
+    owners = new_position[contrast.topic_of]
     relevant = contrast.relevant[owners >= 0]
     owners = owners[owners >= 0]
     share = 1 / (torch.bincount(owners)[owners] * len(chosen))
@@ -95,20 +100,17 @@ def learn_query_map(contrast: Contrast, places: Sequence[int]) -> NDArray[np.flo
         change = (half + half.T) / 2
         mapped = (queries + queries @ change) * contrast.scale
         at_random = (mapped @ contrast.random.T).masked_fill(is_relevant, -torch.inf)
-        others = torch.cat([at_random, torch.einsum('td,thd->th', mapped, hard)], dim=1).logsumexp(
-            dim=1
-        )[owners]
+        at_hard = torch.einsum('td,thd->th', mapped, hard)
+        others = torch.cat([at_random, at_hard], dim=1).logsumexp(dim=1)[owners]
         scores = (mapped[owners] * relevant).sum(dim=1)
-        total = (
-            share * (torch.logaddexp(others, scores) - scores)
-        ).sum() + RIDGE * change.square().sum()
+        losses = torch.logaddexp(others, scores) - scores
+        total = (share * losses).sum() + RIDGE * change.square().sum()
         total.backward()  # type: ignore[no-untyped-call]
         return total
 
     threads = torch.get_num_threads()
-    torch.set_num_threads(
-        1
-    )  # hundreds of small products: threads would wait for each other longer than they compute
+    # hundreds of small products: threads would wait for each other longer than they compute
+    torch.set_num_threads(1)
     try:
         optimizer.step(loss)  # type: ignore[no-untyped-call]
     finally:

@@ -23,6 +23,7 @@ from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC, is_first
 from pyserini_repbert.train.sources import InstanceStream
+from pyserini_repbert.train.states import seal_state
 from pyserini_repbert.train.tasks.base import Batch, Task, parameter_groups
 from pyserini_repbert.train.validation import Validator
 
@@ -120,6 +121,15 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
             self._load_rng_state(str(self.restored))
             self.restored = None
         return batches
+
+    def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+        """Save a state; its checksums come last, when all processes have written their files."""
+        super()._save_checkpoint(*args, **kwargs)
+        self.accelerator.wait_for_everyone()
+        if self.args.should_save:
+            seal_state(
+                Path(self.args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}'
+            )
 
     def compute_loss(self, model: nn.Module, inputs: Batch, *args: Any, **kwargs: Any) -> Any:
         return model(inputs)
@@ -262,7 +272,6 @@ def training_arguments(
         seed=settings.seed,
         logging_steps=settings.log_every,
         logging_nan_inf_filter=False,
-        save_total_limit=2,
         remove_unused_columns=False,
         ignore_data_skip=True,
         restore_callback_states_from_checkpoint=True,

@@ -25,6 +25,7 @@ from pyserini_repbert.train.checkpoints import (
     with_settings_of,
     write_checkpoint,
 )
+from pyserini_repbert.train.digests import input_digests
 from pyserini_repbert.train.inputs import (
     BiEncoderTeacher,
     CrossEncoderTeacher,
@@ -34,6 +35,7 @@ from pyserini_repbert.train.inputs import (
 from pyserini_repbert.train.output import (
     Trained,
     check_apart,
+    check_inputs,
     earlier_result,
     finished_output,
     is_first,
@@ -76,6 +78,10 @@ def train(
         return earlier
     base = open_base(recipe.base)
     check_apart(recipe, base, target)
+    # the first process answers for the inputs, as for the state
+    digests = input_digests(recipe, base) if is_first() else {}
+    if resume and not overwrite and is_first():
+        check_inputs(target, digests)
     given = recipe.ranking
     recipe = with_settings_of(base, recipe)
     settings = recipe.training
@@ -105,7 +111,7 @@ def train(
     if is_first():
         logger.info(settings_line)
     stream = InstanceStream(sources, settings.seed, settings.shuffle)
-    with state_folder(recipe, target, resume, overwrite) as (work, checkpoint):
+    with state_folder(recipe, target, digests, resume, overwrite) as (work, checkpoint):
         if checkpoint is None:
             task.before_first_step(stream)
         set_seed(settings.seed)

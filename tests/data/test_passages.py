@@ -5,6 +5,7 @@ import tarfile
 
 import pytest
 
+from pyserini_repbert.data.corpus import corpus_of
 from pyserini_repbert.data.passages import CorpusTexts, Passage
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
@@ -146,3 +147,58 @@ def test_sources_that_cannot_be_opened(tmp_path, name, options, message):
 def test_texts_by_docid(tmp_path):
     texts = CorpusTexts(corpus(tmp_path, '1\tx\n2\ty\n3\tz\n', 'c.tsv'), ['3', '1', '9'])
     assert texts.texts(['3', '9', '1', '2']) == ['z', None, 'x', None]
+
+
+class Frame:
+    """The part of a pandas DataFrame that is read."""
+
+    columns = ('docno', 'text', 'year')
+
+    def to_dict(self):
+        raise AssertionError('a frame is read by row')
+
+    def itertuples(self, index, name):
+        assert (index, name) == (False, None)
+        return iter([('a', 'one', 2020), ('b', 'two', 2021)])
+
+
+@pytest.mark.parametrize(
+    'given',
+    [
+        [Passage('a', 'one'), Passage('b', 'two')],
+        [('a', 'one'), ('b', 'two')],
+        [{'id': 'a', 'contents': 'one'}, {'docid': 'b', 'text': 'two', 'year': 1}],
+        Frame(),
+    ],
+)
+def test_passages_from_python(given):
+    passages = corpus_of(given)
+    expected = [Passage('a', 'one'), Passage('b', 'two')]
+    assert list(passages) == list(passages) == expected
+
+
+def test_a_title_leads_and_a_generator_is_read_once():
+    given = ({'id': n, 'title': 'T', 'text': 'x'} for n in (1, 2))
+    assert list(corpus_of(given)) == [Passage('1', 'T x'), Passage('2', 'T x')]
+    again = corpus_of((('a', 'x') for _ in range(1)), reread=True)
+    assert list(again) == list(again) == [Passage('a', 'x')]
+
+
+@pytest.mark.parametrize(
+    ('given', 'message'),
+    [
+        ([('a', 'x'), 7], 'passage 2: 7 is no passage: a pair of docid and text'),
+        ([{'text': 'x'}], "passage 1: no 'docid'"),
+        ([{'id': 'a', 'text': None}], "passage 1: passage 'a' has no 'text' that is a text"),
+        ([('a b', 'x')], "passage 1: docid 'a b' "),
+        ((pair for pair in [('a', 'x'), ('a', 'y')]), "passage 2: docid 'a' was used before"),
+    ],
+)
+def test_what_is_no_passage_is_named(given, message):
+    with pytest.raises(InputError, match=message):
+        list(corpus_of(given))
+
+
+def test_a_path_is_no_collection_of_passages():
+    with pytest.raises(InputError, match="the text 'corpus.jsonl' was given: open a file with"):
+        corpus_of('corpus.jsonl')

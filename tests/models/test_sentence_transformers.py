@@ -256,11 +256,27 @@ def test_cross_encoders_equal_theirs(cross_encoder, kind):
     assert np.ptp(expected) > 1e-4
 
 
+def test_two_labels_are_scored_as_monobert_scores(plain, tmp_path):
+    from sentence_transformers import CrossEncoder
+
+    start = plain('bert', 'ForSequenceClassification', num_labels=2, max_position_embeddings=80)
+    CrossEncoder(str(start), device='cpu').save_pretrained(str(tmp_path / 'two'))
+    reranker = open_reranker(tmp_path / 'two')
+    assert isinstance(reranker, SentenceCrossEncoderReranker)
+    _, ranking = _pairs()
+    (scores,) = reranker.score_lists(['the red cat'], [ranking])
+    (expected,) = MonoBertReranker(start).score_lists(['the red cat'], [ranking])
+    # the last passage is too long, and cut elsewhere
+    np.testing.assert_allclose(scores[:-1], expected[:-1], atol=1e-5)
+    assert np.ptp(expected) > 1e-4
+
+
 def test_cross_encoders_of_other_kinds_are_refused(plain, bi_encoder):
     two = plain('bert', 'ForSequenceClassification', num_labels=2, max_position_embeddings=80)
     assert isinstance(open_reranker(two), MonoBertReranker)
-    with pytest.raises(MismatchError, match='gives 2 scores'):
-        SentenceCrossEncoderReranker(two)
+    three = plain('roberta', 'ForSequenceClassification', num_labels=3)
+    with pytest.raises(MismatchError, match='gives 3 scores, one or two were expected'):
+        SentenceCrossEncoderReranker(three)
     with pytest.raises(MismatchError, match='no classifier'):
         open_reranker(bi_encoder())
 

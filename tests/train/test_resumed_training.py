@@ -5,6 +5,8 @@ import pytest
 from trained_models import REPBERT, SYSTEMS, dies_before, files, killed_at, scores
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.train.checkpoints import open_base
+from pyserini_repbert.train.digests import input_digests, write_digests
 from pyserini_repbert.train.training import train
 
 
@@ -127,6 +129,8 @@ def test_a_torn_checkpoint_is_no_dead_end(tiny_recipe, tmp_path):
     work.mkdir(parents=True)
     (work / 'trainer_state.json').write_text('{"global_step": 2, "log_his')
     (work.parent / '.recipe.yaml.a1b2c3d4').write_text('name: ti')
+    base = open_base(recipe.base)
+    write_digests(work.parent, input_digests(recipe, base))
     (work.parent / 'recipe.yaml').write_text(recipe.text)
     train(recipe, tmp_path / 'out', resume=True, device='cpu')
     assert files(tmp_path / 'out') == files(tmp_path / 'whole')

@@ -15,7 +15,14 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, by_rank, evaluate
 from pyserini_repbert.evaluate.significance import Comparison, compare
-from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization, fuse
+from pyserini_repbert.fusion.methods import (
+    ALPHA,
+    DENSE_ALPHA,
+    RRF_K,
+    FusionMethod,
+    Normalization,
+    fuse,
+)
 from pyserini_repbert.ranking import Run
 
 RRF_KS = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
@@ -124,6 +131,30 @@ def settings(
                 yield FusionSetting(
                     FusionMethod.INTERPOLATION, subset, alpha=alpha, normalize=scale
                 )
+
+
+def untuned_settings(names: Sequence[str]) -> list[FusionSetting]:
+    """The ways to fuse all runs, the dense one first, that need no judgments; the default is first.
+
+    Interleaving led by the dense run and by the sparse ones, reciprocal ranks, and interpolation
+    with even weights and with `DENSE_ALPHA`, under each normalisation.
+    """
+    dense, *sparse = names
+    order = (dense, *sparse)
+    chosen = [
+        FusionSetting(FusionMethod.INTERLEAVE, order),
+        FusionSetting(FusionMethod.INTERLEAVE, (*sparse, dense)),
+        FusionSetting(FusionMethod.RRF, order),
+    ]
+    even = 1 / len(order)
+    for share in (even, DENSE_ALPHA):
+        rest = (1 - share) / len(sparse)
+        alpha = share if len(sparse) == 1 else (share, *[rest] * len(sparse))
+        for scale in Normalization:
+            chosen.append(
+                FusionSetting(FusionMethod.INTERPOLATION, order, alpha=alpha, normalize=scale)
+            )
+    return chosen
 
 
 def _weights(n_runs: int) -> Iterator[tuple[float, ...]]:

@@ -1,0 +1,148 @@
+"""The saved states of a training: which are whole, which one to go on from, which ones to keep.
+
+A state is a checkpoint folder of the Trainer's. The checksums of its files are written last, so a
+state without them was never finished.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums, write_checksums
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.files import remove_leftovers
+
+logger = logging.getLogger(__name__)
+
+_NAME = re.compile('checkpoint-([0-9]+)')
+_TRAINER_STATE = 'trainer_state.json'
+
+
+@dataclass
+class States:
+    """The states in a training's folder, by their steps."""
+
+    whole: dict[int, Path] = field(default_factory=dict)
+    # why each of the others cannot be used
+    unusable: dict[Path, str] = field(default_factory=dict)
+
+    @property
+    def newest(self) -> Path | None:
+        """The newest state to go on from."""
+        return self.whole[max(self.whole)] if self.whole else None
+
+
+def check_states(work: Path) -> States:
+    """Compare all states with their checksums; a state whose best model is damaged is not whole."""
+    states = States()
+    best: dict[int, int | None] = {}
+    for step, folder in _folders(work).items():
+        try:
+            verify_checksums(folder, (*summed_names(folder), _TRAINER_STATE), remembered=False)
+            best[step] = _best_step(folder)
+        except DamagedFileError as error:
+            # without what to do: the state before it will do
+            states.unusable[folder] = str(error).rpartition(': ')[0]
+        except (OSError, ValueError):
+            states.unusable[folder] = f'{folder} was not saved to its end'
+        else:
+            states.whole[step] = folder
+    for step, best_step in best.items():
+        if best_step is not None and best_step not in best:
+            folder = states.whole.pop(step)
+            states.unusable[folder] = f'the best model of {folder}, step {best_step}, is not whole'
+    return states
+
+
+def newest_state(work: Path) -> Path | None:
+    """The state to go on from, and a warning where a newer one is damaged; None where none was
+    saved to its end.
+
+    Raises DamagedFileError where states were saved and none is whole.
+    """
+    states = check_states(work)
+    newest = states.newest
+    reasons = [reason for folder, reason in states.unusable.items() if _is_after(folder, newest)]
+    if newest is None and any((folder / CHECKSUMS).is_file() for folder in states.unusable):
+        raise DamagedFileError(
+            f'{work} holds no whole state to go on from ({reasons[0]}): begin anew',
+            parameters=('overwrite',),
+        )
+    if reasons:
+        where = 'its beginning' if newest is None else newest.name
+        logger.warning('%s: training goes on from %s', reasons[0], where)
+    return newest
+
+
+def remove_unusable_states(work: Path) -> None:
+    """Remove the states that are not whole, so that no later one is taken for theirs."""
+    for folder in check_states(work).unusable:
+        discard(folder)
+
+
+def has_saved_state(work: Path) -> bool:
+    """Whether a state was saved to its end."""
+    return any((folder / CHECKSUMS).is_file() for folder in _folders(work).values())
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder, renamed first, so that no half-removed folder has its name."""
+    if folder.exists():
+        shutil.rmtree(set_aside(folder), ignore_errors=True)
+    remove_leftovers(folder.parent, folder.name)
+
+
+def set_aside(folder: Path) -> Path:
+    """Rename a folder to a hidden name, which `remove_leftovers` finds if this process is
+    killed.
+    """
+    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
+    aside.rmdir()
+    return folder.rename(aside)
+
+
+def seal_state(folder: Path) -> None:
+    """Write the checksums of a state that is complete, then remove the states that nothing needs.
+
+    The state before stays, for the case that this one is damaged; so do the best models of both.
+    """
+    write_checksums(folder)
+    folders = _folders(folder.parent)
+    kept = set(sorted(folders)[-2:])
+    for step in tuple(kept):
+        best_step = _best_step(folders[step])
+        if best_step is not None:
+            kept.add(best_step)
+    for step, path in folders.items():
+        if step not in kept:
+            discard(path)
+
+
+def _folders(work: Path) -> dict[int, Path]:
+    """The folders of states by step, the newest first."""
+    found = {}
+    for path in work.iterdir():
+        match = _NAME.fullmatch(path.name)
+        if match is not None:
+            found[int(match[1])] = path
+    return dict(sorted(found.items(), reverse=True))
+
+
+def _best_step(folder: Path) -> int | None:
+    state = json.loads((folder / _TRAINER_STATE).read_text(encoding='utf-8'))
+    # the Trainer writes 0 or null while there is no best model
+    return state['best_global_step'] or None
+
+
+def _is_after(folder: Path, newest: Path | None) -> bool:
+    return newest is None or _step(folder) > _step(newest)
+
+
+def _step(folder: Path) -> int:
+    return int(folder.name.rpartition('-')[2])
