@@ -1,4 +1,5 @@
 import gc
+import itertools
 import math
 
 import pytest
@@ -260,7 +261,7 @@ def test_fused_normalised_scores_are_finite_and_are_written_in_their_order(lists
     fused = fuse(runs, 'interpolation', alpha=[1.0] * len(runs), normalize=scale)['q']
     assert all(math.isfinite(score) for score in fused.scores)
     written = strictly_decreasing(fused.scores)
-    assert all(above > below for above, below in zip(written, written[1:], strict=False))
+    assert all(above > below for above, below in itertools.pairwise(written))
 
 
 @pytest.mark.parametrize('greatest', [1.5e308, 1.0, 1e-320])
