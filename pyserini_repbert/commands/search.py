@@ -6,7 +6,8 @@ import argparse
 import contextlib
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output
@@ -14,11 +15,15 @@ from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_o
 from pyserini_repbert.commands.terminal import Bars, ask, cut_text, say_device, shown_hits
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import Query, check_question
+from pyserini_repbert.ranking import Query, Run, check_question
+
+if TYPE_CHECKING:
+    from pyserini_repbert.pipeline.pipeline import Pipeline
+    from pyserini_repbert.rerank.base import Reranker
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
-# from so many queries together on, exact search is faster (figures: docs/guides/own-corpus.md)
+# From so many queries together on, exact search is faster (figures: docs/guides/own-corpus.md).
 _MANY = 8
 
 
@@ -66,112 +71,173 @@ def main(arguments: list[str]) -> None:
     """Print the hits of questions, or write the run file of topics."""
     options = parsed(make_parser(), arguments)
     command.use_threads(options.threads)
-    asks = options.topics is None
-    options.hits = options.hits or (_SHOWN_HITS if asks else _RUN_HITS)
+    options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     for question in options.query or ():
         check_question(question)
     from pyserini_repbert.pipeline.adapted import with_adapted
 
     spec, machine = spec_of(options, ray=None)
     spec = with_adapted(spec)
-    one = len(spec.sparse) + spec.is_dense < 2
-    fuses = options.fusion or options.depth
     formula = spec.formula  # refuses a setting of another method
+    _check_outputs(options)
+    _check_searchers(options, spec, machine)
+    # the record has what was used
     options.fusion = options.fusion or 'interleave'
     options.alpha = None if spec.weights else formula['alpha']
     options.rrf_k = formula['rrf_k']
-    dense = spec.is_dense or not spec.sparse
-    exact = dense and not spec.ann
-    reads_corpus = machine.build or spec.stages
+    spec = _rank_deeper(spec, options)
+    with contextlib.ExitStack() as held:
+        machine = _start_engines(options, spec, machine, held)
+        if options.topics:
+            _write_run(options, spec, machine)
+        else:
+            _answer(options, spec, machine)
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Raises InputError for flags of runs beside a question, and for flags of questions beside
+    topics.
+    """
+    asks = options.topics is None
     of_runs = options.provenance or options.cost or options.pairs
+    fitting = '--output is for --topics: give both, or ask a --query'
+    command.refuse(asks == bool(options.output), fitting)
+    command.refuse(asks and of_runs, '--provenance, --cost and --pairs are for --topics')
+    fitting = '--explain is for --query or --interactive: a run has --provenance'
+    command.refuse(options.explain and not asks, fitting)
+
+
+def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
+    """Raises InputError for flags of searchers that are not asked."""
+    is_dense = spec.is_dense or not spec.sparse
+    is_exact = is_dense and not spec.ann
+    has_one = len(spec.sparse) + spec.is_dense < 2
+    has_bm25 = spec.k1 is not None or spec.b is not None
+    fuses = options.fusion or options.depth
+    reads_corpus = machine.build or spec.stages
     for unfit, message in (
-        (asks == bool(options.output), '--output is for --topics: give both, or ask a --query'),
-        (asks and of_runs, '--provenance, --cost and --pairs are for --topics'),
         (
-            options.explain and not asks,
-            '--explain is for --query or --interactive: a run has --provenance',
-        ),
-        (
-            fuses and one,
+            fuses and has_one,
             '--fusion and --depth need two rankings: give --encoder with --sparse, or --sparse '
             'twice',
         ),
-        ((spec.k1, spec.b) != (None, None) and not spec.sparse, '--k1 and --b are for --sparse'),
-        (spec.ann and not dense, '--ann is for dense search: give --encoder with --sparse'),
+        (has_bm25 and not spec.sparse, '--k1 and --b are for --sparse'),
+        (spec.ann and not is_dense, '--ann is for dense search: give --encoder with --sparse'),
         (
-            options.ray is not None and not exact,
+            options.ray is not None and not is_exact,
             '--ray is for exact dense search: give --encoder, and not --ann',
         ),
-        (dense and spec.index is None, '--index names the dense index: a folder or a catalog name'),
+        (
+            is_dense and spec.index is None,
+            '--index names the dense index: a folder or a catalog name',
+        ),
         (
             spec.corpus and not reads_corpus,
             '--corpus is for --build, or for --rerank: an index is searched as it is',
         ),
     ):
         command.refuse(unfit, message)
-    if (
-        (options.provenance or options.explain or options.interactive)
-        and spec.fusion == 'interleave'
-        and not spec.ann
-    ):
-        # interleaving needs no more than --hits of each ranking; a hit's rank in each does
-        deepest = max(options.hits, _RUN_HITS, *(stage.k for stage in spec.stages))
-        spec = spec.model_copy(update={'depth': spec.depth or deepest})
-    with contextlib.ExitStack() as held:
-        if any(not names_class(name.partition('@')[0]) for name in spec.sparse):
-            from pyserini_repbert.lucene.jvm import started_ahead
 
-            held.enter_context(started_ahead(few_queries=bool(options.query)))
-        if spec.is_dense or spec.stages:
-            say_device(options)
-        if options.ray is not None:
-            from pyserini_repbert.pipeline.ray_workers import connected
 
-            fleet = held.enter_context(
-                connected(options.ray, options.threads, options.device not in ('cpu', 'auto'))
-            )
-            machine = machine.model_copy(update={'ray': fleet})
-        _write_run(options, spec, machine) if options.topics else _answer(options, spec, machine)
+def _rank_deeper(spec: PipelineSpec, options: argparse.Namespace) -> PipelineSpec:
+    """The spec, with deeper rankings where ranks are shown.
+
+    Interleaving needs no more than --hits of each ranking. A hit's rank in each needs more.
+    """
+    shows_ranks = options.provenance or options.explain or options.interactive
+    if not shows_ranks or spec.fusion != 'interleave' or spec.ann:
+        return spec
+    deepest = max(options.hits, _RUN_HITS, *(stage.k for stage in spec.stages))
+    return spec.model_copy(update={'depth': spec.depth or deepest})
+
+
+def _start_engines(
+    options: argparse.Namespace, spec: PipelineSpec, machine: Machine, held: contextlib.ExitStack
+) -> Machine:
+    """The machine, connected to the Ray cluster if one is named; Java starts meanwhile if needed.
+
+    Parameters
+    ----------
+    options : the command's flags
+    spec : what is searched
+    machine : where
+    held : ends what was started
+    """
+    sparse_names = [name.partition('@')[0] for name in spec.sparse]
+    if not all(map(names_class, sparse_names)):
+        from pyserini_repbert.lucene.jvm import started_ahead
+
+        held.enter_context(started_ahead(few_queries=bool(options.query)))
+    if spec.is_dense or spec.stages:
+        say_device(options)
+    if options.ray is None:
+        return machine
+    from pyserini_repbert.pipeline.ray_workers import connected
+
+    on_gpus = options.device not in ('cpu', 'auto')
+    cluster = held.enter_context(connected(options.ray, options.threads, on_gpus))
+    return machine.model_copy(update={'ray': cluster})
 
 
 def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
     """Show the hits of each question; with --explain also what the last reranker saw in them."""
-    from pyserini_repbert.explain.explaining import hit_reasons
     from pyserini_repbert.pipeline.opening import open_pipeline
-    from pyserini_repbert.rerank.base import Reranker
 
     with Bars(options) as watcher:
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
-    rerankers = (
-        [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)]
-        if options.explain
-        else []
-    )
-    last = rerankers[-1] if rerankers else None
 
-    def answers(texts: Sequence[str]) -> Iterator[str]:
-        topics = [Query(str(number), text) for number, text in enumerate(texts)]
-        with Bars(options) as watcher:
-            run = pipeline.rank(topics, None, options.hits, watcher)
-        for topic in topics:
-            hits = run[topic.qid]
-            hits = hits.with_texts(dict(zip(hits.docids, pipeline.texts(hits.docids), strict=True)))
-            reasons: Sequence[Sequence[str]] = ()
-            if options.explain or options.interactive:
-                searchers = watcher.parts[0].leaves()
-                names = [part.name for part in searchers]
-                inputs = [part.run[topic.qid] for part in searchers]
-                reasons = hit_reasons(topic.text, hits, names, inputs, last, spec.depth)
-            yield shown_hits(topic.text, hits, reasons)
+    def answers(questions: Sequence[str]) -> list[str]:
+        return _answers(questions, pipeline, options, spec.depth)
 
     with contextlib.closing(pipeline):
         if options.interactive:
-            ask(lambda text: next(answers([text])))
+            ask(lambda question: answers([question])[0])
         else:
             print('\n\n'.join(answers(options.query)))
 
 
+def _answers(
+    questions: Sequence[str], pipeline: Pipeline, options: argparse.Namespace, depth: int | None
+) -> list[str]:
+    """The hits of each question as text, with reasons if they are asked for.
+
+    Parameters
+    ----------
+    questions : are ranked together
+    pipeline : ranks them
+    options : the command's flags
+    depth : how many hits of each first stage are fused, None: as many as are shown
+    """
+    from pyserini_repbert.explain.explaining import hit_reasons
+
+    topics = [Query(str(number), text) for number, text in enumerate(questions)]
+    with Bars(options) as watcher:
+        run = pipeline.rank(topics, None, options.hits, watcher)
+    reranker = _last_reranker(pipeline) if options.explain else None
+    shown = []
+    for topic in topics:
+        hits = run[topic.qid]
+        texts = pipeline.texts(hits.docids)
+        hits = hits.with_texts(dict(zip(hits.docids, texts, strict=True)))
+        reasons: Sequence[Sequence[str]] = ()
+        if options.explain or options.interactive:
+            searchers = watcher.parts[0].leaves()
+            names = [part.name for part in searchers]
+            rankings = [part.run[topic.qid] for part in searchers]
+            reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth)
+        shown.append(shown_hits(topic.text, hits, reasons))
+    return shown
+
+
+def _last_reranker(pipeline: Pipeline) -> Reranker | None:
+    from pyserini_repbert.rerank.base import Reranker
+
+    rerankers = [leaf for leaf in pipeline.leaves() if isinstance(leaf, Reranker)]
+    return rerankers[-1] if rerankers else None
+
+
 def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
+    """Write the run of all topics, and what else was asked for; say what it took."""
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.fusion.interleaving import write_provenance
     from pyserini_repbert.names.topics import load_topics
@@ -179,11 +245,8 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     from pyserini_repbert.pipeline.pipeline import run_pipeline
 
     topics = load_topics(options.topics, options.topics_format)
-    if (
-        options.ann
-        and (together := min(len(topics), options.batch_size)) >= _MANY
-        and not options.quiet
-    ):
+    together = min(len(topics), options.batch_size)
+    if options.ann and together >= _MANY and not options.quiet:
         print(
             f'{together} topics together: exact search is faster, and misses nothing: without '
             f'--ann',
@@ -191,35 +254,42 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
         )
     with Bars(options) as watcher:
         opened = open_pipeline(spec, machine, watcher.building)
-        with contextlib.closing(opened.pipeline):
+        pipeline = opened.pipeline
+        with contextlib.closing(pipeline):
             run = run_pipeline(
-                opened.pipeline,
+                pipeline,
                 topics,
-                None,
-                options.hits,
-                watcher,
+                k=options.hits,
+                trace=watcher,
                 batch_topics=machine.batch_size,
             )
             ended = time.perf_counter()
     write_run(options.output, run, options.output_format, options.tag)
-    record_output(options, options.output, ('topics', 'corpus', 'index', 'sparse'), *opened[1:])
-    parts = watcher.parts[0].leaves()  # of each searcher
-    names = [part.name for part in parts]
+    record_output(
+        options,
+        options.output,
+        ('topics', 'corpus', 'index', 'sparse'),
+        models=opened.models,
+        inputs=opened.indexes,
+        rankers=opened.rankers,
+    )
+    searchers = watcher.parts[0].leaves()
+    names = [part.name for part in searchers]
     if options.provenance:
-        write_provenance(options.provenance, names, [part.run for part in parts], run)
-    silent = sum(not ranking for ranking in run.values())
-    without = f', {silent} without hits' if silent else ''
-    first = opened.pipeline.first.leaves() if opened.pipeline.first else ()
-    without += ''.join(cut_text(getattr(leaf, 'query_encoder', None)) for leaf in first)
+        write_provenance(options.provenance, names, [part.run for part in searchers], run)
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
-    print(f'{options.output}: {len(topics)} topics{without}, {times}')
+    print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
     if 'rerank' in watcher.began:
-        report(
-            options,
-            opened.pipeline.rerankers,
-            watcher,
-            {'run': options.output, 'k1': spec.stages[-1].k},
-        )
+        about = {'run': options.output, 'k1': spec.stages[-1].k}
+        report(options, pipeline.rerankers, watcher, about)
+
+
+def _losses_text(run: Run, pipeline: Pipeline) -> str:
+    """', 2 without hits, 3 cut to 20 wordpieces'; '' if nothing was lost."""
+    silent = sum(not ranking for ranking in run.values())
+    text = f', {silent} without hits' if silent else ''
+    searchers = pipeline.first.leaves() if pipeline.first else ()
+    return text + ''.join(cut_text(getattr(leaf, 'query_encoder', None)) for leaf in searchers)
 
 
 def _times_text(began: Mapping[str, float], ended: float, n_topics: int, searchers: str) -> str:

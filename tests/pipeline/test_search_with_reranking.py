@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -40,7 +41,11 @@ def test_searching_with_stages_is_searching_and_then_reranking(world, index, tmp
         )
         == 0
     )
-    assert 'inferences' in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert 'inferences' in printed
+    times = r'3 topics, ([\d.]+) ms each: ([\d.]+) searching \(.+\), ([\d.]+) reranking\n'
+    total, searching, reranking = map(float, re.search(times, printed).groups())
+    assert total == pytest.approx(searching + reranking, abs=0.11)  # each is rounded
     given = [part for stage in stages for part in ('--reranker', stage)]
     arguments = [
         '--run',
@@ -65,10 +70,10 @@ def test_searching_with_stages_is_searching_and_then_reranking(world, index, tmp
 
 def test_the_first_stage_gives_as_many_as_the_reranker_takes(world, index, tmp_path, capsys):
     where = ['--index', index[0], '--topics', str(world.topics)]
-    cost = tmp_path / 'cost.json'
     runs = {}
     for hits in ('2', '20'):
         output = str(tmp_path / f'{hits}.txt')
+        cost = tmp_path / f'{hits}.json'
         given = ['--rerank', f'{world.mono}@9', '--output', output, '--cost', str(cost)]
         assert command.run(search, [*where, *given, '--hits', hits]) == 0
         assert [stage['inferences'] for stage in json.loads(cost.read_text())['stages']] == [3 * 9]
