@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple, Self, overload
 
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
 ALL = sys.maxsize  # `reads` of a reranker that reads all candidates
@@ -296,9 +296,12 @@ class Ranker(ABC):
         return self.shown(self.rank([Query('0', query)], None, k)['0'])
 
     def shown(self, ranking: Ranking) -> list[Candidate]:
-        """The hits with the passages that it stores."""
-        texts = dict(zip(ranking.docids, self.texts(ranking.docids), strict=True))
-        return list(ranking.with_texts(texts))
+        """The hits with the passages that it stores; without, where its index stores none."""
+        try:
+            texts = self.texts(ranking.docids)
+        except MismatchError:
+            return list(ranking)
+        return list(ranking.with_texts(dict(zip(ranking.docids, texts, strict=True))))
 
     def batch_search(
         self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1
@@ -314,10 +317,7 @@ class Ranker(ABC):
     ) -> list[Candidate]:
         """All candidates in a new order, best first, or the k best; what is given is not
         changed.
-
-        Raises InputError for a query without text.
         """
-        check_question(query)
         whole = self.with_settings(reads=ALL)
         return list(whole.rank([Query('0', query)], {'0': Ranking.of(candidates)}, k)['0'])
 

@@ -127,8 +127,8 @@ def test_search_and_its_stages_give_what_the_api_gives(
     np.testing.assert_allclose(
         read_run(files / 'out')['1'].scores, np.sort(scores)[::-1][:9], atol=1e-5
     )
-    words += ['--rerank', f'{epic}@20', '--cost', files / 'cost.json', '--overwrite']
-    assert run('search', *words) == 0
+    rerank = ['--overwrite', '--rerank', f'{epic}@20', '--cost', files / 'cost.json']
+    assert run('search', *words, *rerank) == 0
     passages = [Candidate(f'd{number}', text=text) for number, text in enumerate(texts)]
     expected = EpicReranker(epic).rerank(QUERY, passages, 9)
     np.testing.assert_allclose(

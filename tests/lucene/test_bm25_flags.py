@@ -88,6 +88,6 @@ def test_a_docid_that_an_index_has_twice(tmp_path):
     common += ['--index', str(tmp_path / 'lucene'), '--output', str(tmp_path / 'run')]
     assert run(main, [*common, '--remove-duplicates']) == 0
     assert read_run(tmp_path / 'run')['1'].docids == ('a', 'b', 'c')
-    other = ['--sparse', f'ql@{tmp_path / "lucene"}', '--fusion', 'rrf', '--overwrite']
-    assert run(main, [*common, *other, '--remove-duplicates']) == 0
+    other = ['--sparse', f'ql@{tmp_path / "lucene"}', '--fusion', 'rrf']
+    assert run(main, [*common, *other, '--remove-duplicates', '--overwrite']) == 0
     assert sorted(read_run(tmp_path / 'run')['1'].docids) == ['a', 'b', 'c']
