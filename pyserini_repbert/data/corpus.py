@@ -186,29 +186,32 @@ def given_passage(item: Any) -> Passage | BadPassage:
             docid = identifier_of(item, ('docid', 'docno', 'id', '_id'))
         except ValueError as error:
             return BadPassage(str(error))
-        parts = [item.get('title'), item.get('text', item.get('contents'))]
-        if not isinstance(parts[1], str):
+        texts = [item.get(key) for key in ('text', 'contents')]
+        text = next((text for text in texts if isinstance(text, str)), None)
+        if text is None:
             return BadPassage(f"passage '{docid}' has no 'text' that is a text")
+        parts = [item.get('title'), text]
         return Passage(docid, ' '.join(part for part in parts if isinstance(part, str) and part))
-    if isinstance(item, tuple) and len(item) == 2 and all(isinstance(part, str) for part in item):
+    is_pair = isinstance(item, (tuple, list)) and len(item) == 2
+    if is_pair and all(isinstance(part, str) for part in item):
         return Passage(*item)
     return BadPassage(
-        f'{ascii(item)[:60]} is no passage: a pair of docid and text, or a mapping with both, was '
-        'expected'
+        f'{ascii(item)[:60]} is no passage: a pair of texts (docid, text), or a mapping with both, '
+        'was expected'
     )
 
 
 def corpus_of(source: Iterable[Any], reread: bool = False) -> Corpus:
     """A corpus of what a caller gives: a `Corpus` as it is, or the passages of a `GivenCorpus`.
 
-    With `reread`, what can be read only once is kept in memory. Raises InputError for a text, which
-    is no collection of passages.
+    With `reread`, what can be read only once is kept in memory. Raises InputError for what is no
+    collection of passages, such as a text or a path.
     """
     if isinstance(source, Corpus):
         return source
-    if isinstance(source, (str, bytes)):
+    if isinstance(source, (str, bytes)) or not isinstance(source, Iterable):
         raise InputError(
-            f'passages were expected, the text {ascii(source)[:60]} was given: open a file with '
+            f'passages were expected, {ascii(source)[:60]} was given: open a file with '
             '`names.corpora.open_corpus`'
         )
     if reread and iter(source) is source:

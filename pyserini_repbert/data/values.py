@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cache
+from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -164,8 +165,7 @@ def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:
     value = record.get(key)
     if value is None or isinstance(value, (dict, list)):
         raise ValueError(f"no '{keys[0]}'")
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError(
-            f"'{key}' is {json.dumps(value)[:_SHOWN]}, no text or whole number: put it in quotes"
-        )
+    if isinstance(value, bool) or not isinstance(value, (str, Integral)):
+        shown = json.dumps(value, default=str)[:_SHOWN]
+        raise ValueError(f"'{key}' is {shown}, no text or whole number: put it in quotes")
     return str(value)

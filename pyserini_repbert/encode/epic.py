@@ -134,8 +134,8 @@ class EpicEncoder:
     ) -> list[TokenWeights]:
         model = self.model
         of_query = kind == epic.QUERY_TYPE
-        ids = self.tokenizer.ids(texts)
         limit = self.query_limit if of_query else self.limit
+        ids = self.tokenizer.ids(texts, limit + 1)
         result = [TokenWeights([], np.empty(0, np.float32))] * len(texts)
 
         def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
@@ -204,7 +204,8 @@ class EpicEncoder:
         token_budget: int | None,
         on_progress: Progress,
     ) -> None:
-        texts = self._chunks(self.tokenizer.ids(passages), self.limit, epic.PASSAGE_TYPE)
+        ids = self.tokenizer.ids(passages, self.limit + 1)
+        texts = self._chunks(ids, self.limit, epic.PASSAGE_TYPE)
         wanted = (
             None
             if terms is None

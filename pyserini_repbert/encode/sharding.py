@@ -180,7 +180,10 @@ def _encoded(
     tokenised: Generator[Any] = (((number, passages), ()) for number, passages in reading)
     if tokenizer is not None and workers is not None:
         stream = workers.stream(
-            tokenizer.place, reading, lambda group: [passage.text for passage in group[1]]
+            tokenizer.place,
+            reading,
+            lambda group: [passage.text for passage in group[1]],
+            encoding.settings.max_length + 1,
         )
         tokenised = ahead((group, (ids,)) for group, ids in stream)
 

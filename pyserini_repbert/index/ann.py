@@ -27,6 +27,7 @@ from pyserini_repbert.index.ann_kinds import AnnKind, Effort, read_faiss, search
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST, read_record, signed
 from pyserini_repbert.index.records import Count, Length, Name
+from pyserini_repbert.models.forking import usable_threads
 from pyserini_repbert.record import Sha256
 
 ANN = 'ann'
@@ -137,7 +138,7 @@ def faiss_threads(threads: int) -> Iterator[None]:
 
     before = faiss.omp_get_max_threads()
     if threads:
-        faiss.omp_set_num_threads(threads)
+        faiss.omp_set_num_threads(usable_threads(threads))
     try:
         yield
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import threading
 import time
@@ -15,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
+from pyserini_repbert.models.long_texts import TextCutter
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
 _TOKENISED_AT_ONCE = (
     256  # texts; bounds the memory of the tokenizer's encodings, which hold more than ids
 )
-# A text of more characters is tokenised piece by piece, until it has `MOST_IDS` wordpieces or more:
-# no model reads as many, and a passage may be a whole file.
-PIECE = 200_000
-MOST_IDS = 65_536
-# BERT's tokenizer begins a new word before these: white space, punctuation (but for the brackets
-# of special tokens) and Chinese characters.
-_BORDER = re.compile('[ \t\n!-/:-@^-`{-~\u3001\u3002\u4e00-\u9fff]')
+MOST_IDS = 65_536  # of a text, where a caller names no number: more than any model reads
+# A text is tokenised in pieces of so many characters until it has enough wordpieces: a passage may
+# be a whole file.
+SHORTEST_PIECE = 4096
+LONGEST_PIECE = 100_000
+_CHARACTERS_OF_ID = 8  # of English text, 4.5 on average
+_CHARACTERS_AT_ONCE = 1_000_000
 # texts that a worker gets at a time
 FEWEST = 64
 MOST = 512
@@ -44,7 +45,6 @@ GROUPS_AHEAD = (
     2  # groups of texts in the workers; of 4,096 texts each, one keeps eight workers busy
 )
 
-_BERT = 'BertPreTokenizer'
 _Group = TypeVar('_Group')
 
 
@@ -52,7 +52,7 @@ _Group = TypeVar('_Group')
 class TokenIds:
     """The wordpiece ids of n texts, without special tokens, not truncated.
 
-    Of a text of more than `PIECE` characters, at least the first `MOST_IDS`.
+    Of a long text, at least the first wordpieces, as many as were asked for.
     """
 
     ids: NDArray[np.int32]  # (total,), text after text
@@ -62,70 +62,68 @@ class TokenIds:
         return len(self.lengths)
 
 
-def tokenised(backend: Tokenizer, texts: Sequence[str]) -> TokenIds:
-    """The ids of texts.
+def tokenised(backend: Tokenizer, texts: Sequence[str], most: int = MOST_IDS) -> TokenIds:
+    """The ids of texts; of a long text, at least the first `most`.
 
     Raises InputError for what is not a text, or has characters that UTF-8 cannot hold.
     """
     all_ids = array('i')
     lengths = array('q')
-    for start in range(0, len(texts), _TOKENISED_AT_ONCE):
-        part = list(texts[start : start + _TOKENISED_AT_ONCE])
-        for text in part:
-            if not isinstance(
-                text, str
-            ):  # tokenizers take a pair, too, and read both parts as one input
-                raise InputError(f'a text was expected, {ascii(text)[:60]} was given')
+    for part in _small_groups(texts):
         try:
-            ids_of_part = _ids_of(backend, part)
-        except TypeError as error:
-            bad = next(filter(has_surrogates, part), None)
-            if bad is None:
-                raise
-            raise InputError(
-                f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it'
-            ) from error
+            ids_of_part = _ids_of(backend, part, most)
+        except TypeError:
+            _check_characters(part)
+            raise
         for ids in ids_of_part:
             all_ids.fromlist(ids)
             lengths.append(len(ids))
     return TokenIds(np.array(all_ids, np.int32), np.array(lengths, np.int64))
 
 
-def _ids_of(backend: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """The ids of each text; of a long one, as many as `TokenIds` says."""
-    if max(map(len, texts)) <= PIECE or type(backend.pre_tokenizer).__name__ != _BERT:
+def _check_characters(texts: Sequence[str]) -> None:
+    bad = next(filter(has_surrogates, texts), None)
+    if bad is not None:
+        raise InputError(f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it')
+
+
+def _small_groups(texts: Sequence[str]) -> Iterator[list[str]]:
+    """The texts in groups of bounded length, which are tokenised at once."""
+    group: list[str] = []
+    characters = 0
+    for text in texts:
+        # tokenizers take a pair, too, and read both parts as one input
+        if not isinstance(text, str):
+            raise InputError(f'a text was expected, {ascii(text)[:60]} was given')
+        group.append(text)
+        characters += min(len(text), LONGEST_PIECE)
+        if len(group) == _TOKENISED_AT_ONCE or characters >= _CHARACTERS_AT_ONCE:
+            yield group
+            group = []
+            characters = 0
+    if group:
+        yield group
+
+
+def _ids_of(backend: Tokenizer, texts: list[str], most: int) -> list[list[int]]:
+    """The ids of each text, of a long one at least the first `most`."""
+    size = min(max(_CHARACTERS_OF_ID * most, SHORTEST_PIECE), LONGEST_PIECE)
+    is_long = max(map(len, texts)) > size
+    cutter = TextCutter.of(backend) if is_long else None
+    if cutter is None:
         encodings = backend.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
-    ids_of_texts = []
-    for text in texts:
-        ids: list[int] = []
-        for piece in pieces(text, PIECE):
-            (encoding,) = backend.encode_batch_fast([piece], add_special_tokens=False)
-            ids += encoding.ids
-            if len(ids) >= MOST_IDS:
-                break
-        ids_of_texts.append(ids)
+    _check_characters(texts)
+    ids_of_texts: list[list[int]] = [[] for _ in texts]
+    coming = {row: cutter.pieces(text, size) for row, text in enumerate(texts)}
+    while coming:
+        pieces = {row: next(rest, None) for row, rest in coming.items()}
+        batch = {row: piece for row, piece in pieces.items() if piece is not None}
+        encodings = backend.encode_batch_fast(list(batch.values()), add_special_tokens=False)
+        for row, encoding in zip(batch, encodings, strict=True):
+            ids_of_texts[row] += encoding.ids
+        coming = {row: coming[row] for row in batch if len(ids_of_texts[row]) < most}
     return ids_of_texts
-
-
-def pieces(text: str, size: int) -> Iterator[str]:
-    """The text cut where BERT's tokenizer begins a word, into the longest pieces of at most `size`.
-
-    A word that is longer stays whole.
-    """
-    start = 0
-    while len(text) - start > size:
-        cut = text.rfind(' ', start + 1, start + size + 1)
-        if cut < 0:
-            borders = (border.start() for border in _BORDER.finditer(text, start + 1))
-            cut = next(borders, len(text))
-            for border in borders:
-                if border > start + size:
-                    break
-                cut = border
-        yield text[start:cut]
-        start = cut
-    yield text[start:]
 
 
 class TokenizerWorkers:
@@ -138,34 +136,45 @@ class TokenizerWorkers:
 
     def __init__(self, tokenizers: Sequence[Tokenizer], n: int) -> None:
         settings = [tokenizer.to_str() for tokenizer in tokenizers]
+        self._tokenizers = list(tokenizers)
+        self._owner = os.getpid()
         self._pool = ProcessPoolExecutor(n, get_context('spawn'), _start, (settings,))
         weakref.finalize(self, self._pool.shutdown, cancel_futures=True)
         self.n = n
         self.seconds = 0.0
 
     def stream(
-        self, place: int, groups: Iterable[_Group], texts_of: Callable[[_Group], Sequence[str]]
+        self,
+        place: int,
+        groups: Iterable[_Group],
+        texts_of: Callable[[_Group], Sequence[str]],
+        most: int = MOST_IDS,
     ) -> Iterator[tuple[_Group, TokenIds]]:
         """Each group and the ids of its texts, in order; at most `GROUPS_AHEAD` groups are read
         ahead.
         """
         ahead: deque[tuple[_Group, Callable[[], TokenIds]]] = deque()
         for group in groups:
-            ahead.append((group, self.begun(place, texts_of(group))))
+            ahead.append((group, self.begun(place, texts_of(group), most)))
             if len(ahead) > GROUPS_AHEAD:
                 first, ids = ahead.popleft()
                 yield first, ids()
         yield from ((group, ids()) for group, ids in ahead)
 
-    def begun(self, place: int, texts: Sequence[str]) -> Callable[[], TokenIds]:
+    def begun(
+        self, place: int, texts: Sequence[str], most: int = MOST_IDS
+    ) -> Callable[[], TokenIds]:
         """Begin with texts.
 
-        The function returned waits for their ids, and raises what `tokenised` raises.
+        The function returned waits for their ids, and raises what `tokenised` raises. In a forked
+        process, which cannot reach the workers, it computes them.
         """
+        if os.getpid() != self._owner:
+            return partial(tokenised, self._tokenizers[place], texts, most)
         size = min(max(-(-len(texts) // self.n), FEWEST), MOST)
         with _one_line():
             parts = [
-                self._pool.submit(_answer, place, texts[i : i + size])
+                self._pool.submit(_answer, place, texts[i : i + size], most)
                 for i in range(0, len(texts), size)
             ]
 
@@ -218,7 +227,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _answer(place: int, texts: Sequence[str]) -> tuple[TokenIds, float]:
+def _answer(place: int, texts: Sequence[str], most: int) -> tuple[TokenIds, float]:
     """The ids of texts, and the seconds that they took."""
     start = time.perf_counter()
-    return tokenised(_tokenizers[place], texts), time.perf_counter() - start
+    return tokenised(_tokenizers[place], texts, most), time.perf_counter() - start

@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.models.token_ids import FEWEST, TokenIds, TokenizerWorkers, tokenised
+from pyserini_repbert.models.token_ids import (
+    FEWEST,
+    MOST_IDS,
+    TokenIds,
+    TokenizerWorkers,
+    tokenised,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -150,22 +156,22 @@ class WordPieceTokenizer:
         tokenizer.add_special_tokens([token for token in _SPECIAL_TOKENS if token in ids])
         return cls(tokenizer)
 
-    def flat_ids(self, texts: Sequence[str] | TokenIds) -> TokenIds:
-        """The wordpiece ids of each text, without special tokens, not truncated; ids are
-        returned as they are.
+    def flat_ids(self, texts: Sequence[str] | TokenIds, most: int = MOST_IDS) -> TokenIds:
+        """The wordpiece ids of each text, without special tokens; of a long text, at least the
+        first `most`. Ids are returned as they are.
         """
         if isinstance(texts, TokenIds):
             return texts
         if self.workers is not None and len(texts) >= FEWEST:
-            return self.workers.begun(self.place, texts)()
+            return self.workers.begun(self.place, texts, most)()
         start = time.perf_counter()
-        ids = tokenised(self.backend, texts)
+        ids = tokenised(self.backend, texts, most)
         self.seconds += time.perf_counter() - start
         return ids
 
-    def ids(self, texts: Sequence[str] | TokenIds) -> list[list[int]]:
+    def ids(self, texts: Sequence[str] | TokenIds, most: int = MOST_IDS) -> list[list[int]]:
         """`flat_ids` as lists, one a text."""
-        flat = self.flat_ids(texts)
+        flat = self.flat_ids(texts, most)
         ids = flat.ids.tolist()
         return [ids[start:end] for start, end in pairwise([0, *np.cumsum(flat.lengths).tolist()])]
 
@@ -177,7 +183,7 @@ class WordPieceTokenizer:
         """`[CLS] text [SEP]` for each text, cut to its first `limit` wordpieces (special tokens
         not counted).
         """
-        texts = self.flat_ids(texts)
+        texts = self.flat_ids(texts, limit + 1)
         lengths = np.minimum(texts.lengths, limit)
         self.n_cut += int((texts.lengths > limit).sum())
         ends = np.cumsum(lengths + 2)

@@ -51,6 +51,7 @@ class CedrReranker(TextReranker):
         self.ranker = load_ranker(self.checkpoint, n_layers, max_length).to(self.device)
         self.ranker.bert.to(self.dtype)
         self.layout = CedrLayout(self.ranker.bert.config, self.ranker.settings, self.tokenizer)
+        self.text_limit = self.ranker.settings.max_doc_length
         self.n_layers = self.ranker.bert.config.num_hidden_layers  # BERT's layers that run
 
     def identity(self) -> Mapping[str, object]:

@@ -35,6 +35,7 @@ class TextReranker(Reranker):
     """Opens a checkpoint and counts work; subclasses own the model and document the parameters."""
 
     work: Work
+    text_limit: int  # wordpieces of a text that a model input has at most
 
     def __init__(
         self,
@@ -73,10 +74,17 @@ class TextReranker(Reranker):
         return tuple(queries), tuple(ranking.docids for ranking in lists)
 
     def _read(self, queries: Sequence[str], lists: Sequence[Ranking]) -> Any:
-        """The wordpiece ids of each distinct query and text, by text: each is tokenised once."""
+        """The wordpiece ids of each distinct query and text, by text: each is tokenised once.
+
+        Of a long text there are more than `text_limit`, and more than of any query: what
+        `PairLayout` compares.
+        """
+        distinct = list(dict.fromkeys(queries))
+        ids = dict(zip(distinct, self.tokenizer.ids(distinct), strict=True))
+        most = max([self.text_limit, *map(len, ids.values())]) + 1
         texts = (candidate.text or '' for candidates in lists for candidate in candidates)
-        distinct = list(dict.fromkeys([*queries, *texts]))
-        return dict(zip(distinct, self.tokenizer.ids(distinct), strict=True))
+        others = [text for text in dict.fromkeys(texts) if text not in ids]
+        return ids | dict(zip(others, self.tokenizer.ids(others, most), strict=True))
 
 
 def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[str, str]]:
@@ -144,6 +152,7 @@ class CrossEncoderReranker(TextReranker):
             self.name, usual if max_length is None else max_length, positions
         )
         network = self._loaded(config)
+        self.text_limit = self.max_tokens
         self._forward: Forward
         if self.backend is Backend.TORCH:
             self._forward = network.to_device(self.device, self.dtype)

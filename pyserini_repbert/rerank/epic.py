@@ -136,7 +136,7 @@ class EpicReranker(Reranker):
         """
         texts = Counter(text for _, _, text in absent)  # distinct, in order of first occurrence
         places = {text: place for place, text in enumerate(texts)}
-        ids = self.encoder.tokenizer.flat_ids(list(places))
+        ids = self.encoder.tokenizer.flat_ids(list(places), self.encoder.limit + 1)
         lengths = ids.lengths.tolist()
         self.work.inferences += len(places)
         self.work.tokens += sum(map(self.encoder.input_tokens, lengths))

@@ -23,6 +23,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
+from pyserini_repbert.models.forking import usable_threads
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, topics_of
 from pyserini_repbert.search import ann as approximate, exact
@@ -228,7 +229,7 @@ def _threads(threads: int) -> Iterator[None]:
     if not 1 <= threads <= MAX_THREADS:
         raise InputError(f'threads={threads} were asked for, expected 1 to {MAX_THREADS}')
     before = torch.get_num_threads()
-    torch.set_num_threads(threads if threads > 1 else before)
+    torch.set_num_threads(usable_threads(threads) if threads > 1 else before)
     try:
         yield
     finally:

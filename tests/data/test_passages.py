@@ -2,7 +2,10 @@ import gzip
 import io
 import json
 import tarfile
+from datetime import date
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pyserini_repbert.data.corpus import corpus_of
@@ -154,6 +157,9 @@ class Frame:
 
     columns = ('docno', 'text', 'year')
 
+    def __iter__(self):
+        return iter(self.columns)
+
     def to_dict(self):
         raise AssertionError('a frame is read by row')
 
@@ -167,7 +173,9 @@ class Frame:
     [
         [Passage('a', 'one'), Passage('b', 'two')],
         [('a', 'one'), ('b', 'two')],
+        [['a', 'one'], ['b', 'two']],
         [{'id': 'a', 'contents': 'one'}, {'docid': 'b', 'text': 'two', 'year': 1}],
+        [{'id': 'a', 'text': None, 'contents': 'one'}, {'id': 'b', 'text': 'two'}],
         Frame(),
     ],
 )
@@ -175,6 +183,10 @@ def test_passages_from_python(given):
     passages = corpus_of(given)
     expected = [Passage('a', 'one'), Passage('b', 'two')]
     assert list(passages) == list(passages) == expected
+
+
+def test_a_number_of_an_array_is_a_docid():
+    assert list(corpus_of([{'id': np.int64(7), 'text': 'x'}])) == [Passage('7', 'x')]
 
 
 def test_a_title_leads_and_a_generator_is_read_once():
@@ -187,7 +199,8 @@ def test_a_title_leads_and_a_generator_is_read_once():
 @pytest.mark.parametrize(
     ('given', 'message'),
     [
-        ([('a', 'x'), 7], 'passage 2: 7 is no passage: a pair of docid and text'),
+        ([('a', 'x'), 7], r'passage 2: 7 is no passage: a pair of texts \(docid, text\)'),
+        ([{'id': date(2020, 1, 2), 'text': 'x'}], 'passage 1: \'id\' is "2020-01-02", no text or'),
         ([{'text': 'x'}], "passage 1: no 'docid'"),
         ([{'id': 'a', 'text': None}], "passage 1: passage 'a' has no 'text' that is a text"),
         ([('a b', 'x')], "passage 1: docid 'a b' "),
@@ -199,6 +212,14 @@ def test_what_is_no_passage_is_named(given, message):
         list(corpus_of(given))
 
 
-def test_a_path_is_no_collection_of_passages():
-    with pytest.raises(InputError, match="the text 'corpus.jsonl' was given: open a file with"):
-        corpus_of('corpus.jsonl')
+@pytest.mark.parametrize(
+    ('given', 'message'),
+    [
+        ('corpus.jsonl', "'corpus.jsonl' was given: open a file with"),
+        (Path('corpus.jsonl'), 'corpus.jsonl.* was given: open a file with'),
+        (None, 'None was given'),
+    ],
+)
+def test_a_path_is_no_collection_of_passages(given, message):
+    with pytest.raises(InputError, match=message):
+        corpus_of(given)

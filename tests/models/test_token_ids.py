@@ -11,7 +11,6 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.models import token_ids
@@ -124,33 +123,42 @@ def test_workers_end_with_the_process_that_started_them(how, tiny_checkpoint):
     assert len(pids) == 2 and all(map(gone, pids)) and (how == 'is killed' or not ended.stderr)
 
 
-WORDS = st.lists(
-    st.sampled_from(
-        ['cat', 'sat', ' ', '\n', '\t', ',', '.', '[SEP]', '[', ']', '-', 'é', '貓', '。', '\x00']
-    ),
-    max_size=60,
-).map(''.join)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(text=WORDS, size=st.integers(1, 12))
-def test_pieces_of_a_text_have_the_ids_of_the_whole(text, size, tokenizers):
-    tokenizer = tokenizers[0]
-    parts = list(token_ids.pieces(text, size))
-    assert ''.join(parts) == text
-    whole = tokenizer.ids([text])[0]
-    assert [number for ids in tokenizer.ids(parts) for number in ids] == whole
-
-
 def test_a_long_text_is_read_until_it_has_enough_wordpieces(tokenizers, monkeypatch):
-    tokenizer = tokenizers[0]
-    monkeypatch.setattr(token_ids, 'PIECE', 40)
-    monkeypatch.setattr(token_ids, 'MOST_IDS', 8)
-    texts = ['cat sat mat ' * 1000, 'cat']
-    long, short = tokenizer.ids(texts)
-    cat, sat, mat = tokenizer.ids(['cat sat mat'])[0]
-    assert short == [cat]
-    assert long[:9] == [cat, sat, mat] * 3
-    assert 8 <= len(long) < 20
-    tokenizer.single(texts, 5, 0)
-    assert tokenizer.n_cut == 1
+    """In this process, and in the workers, which have pieces of the usual length."""
+    texts = ['cat sat mat ' * 10_000, 'cat', '', 'mat ' * 3000] * 20
+    cat, sat, mat = tokenizers[0].ids(['cat sat mat'])[0]
+    here = WordPieceTokenizer(tokenizers[0].backend)
+    for tokenizer in (here, tokenizers[0]):
+        long, short, empty, last = tokenizer.ids(texts, 5)[-4:]
+        assert (short, empty) == ([cat], [])
+        assert long[:6] == [cat, sat, mat] * 2
+        assert last[:6] == [mat] * 6
+        assert 5 <= len(long) < 2000
+        assert 5 <= len(last) < 2000
+        inputs = tokenizer.single(texts, 1500, 0)
+        assert inputs.lengths[:4].tolist() == [1502, 3, 2, 1502]
+        assert tokenizer.n_cut == 40
+    assert len(here.ids(texts[:1])[0]) == 30_000
+    with pytest.raises(InputError, match='is no text that UTF-8 can hold'):
+        here.ids(['cat ' * 10_000 + '\ud800'], 5)
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='only where processes fork')
+def test_a_forked_process_tokenises_without_the_workers(tiny_checkpoint):
+    code = f"""if __name__ == '__main__':
+        import os, signal
+        from pathlib import Path
+        from pyserini_repbert.models.tokenizer import WordPieceTokenizer, share_workers
+        tokenizer = WordPieceTokenizer.from_folder(Path({str(tiny_checkpoint())!r}))
+        share_workers([tokenizer], 1)
+        expected = tokenizer.ids(['cat sat'] * 100)
+        child = os.fork()
+        if not child:
+            signal.alarm(30)
+            os._exit(tokenizer.ids(['cat sat'] * 100) != expected)
+        print(os.waitpid(child, 0)[1])
+    """
+    ended = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout == '0\n'

@@ -1,12 +1,16 @@
 """Processes that are started after a search, and search themselves."""
 
 import multiprocessing
+import os
+import signal
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 
+from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.search import RepBertSearcher
 from pyserini_repbert.search.exact import ExactIndex
 
 SECONDS = 60
@@ -53,6 +57,33 @@ def test_a_process_that_is_started_after_a_search_can_search(searched, method):
                 process.kill()
             raise
     assert rows == searched
+
+
+@pytest.mark.parametrize('backend', ['loky', 'multiprocessing'])
+def test_the_workers_of_joblib_can_search(searched, backend):
+    joblib = pytest.importorskip('joblib')
+    parallel = joblib.Parallel(n_jobs=2, backend=backend, timeout=SECONDS)
+    assert parallel(joblib.delayed(best_rows)(300) for _ in range(2)) == [searched] * 2
+
+
+def search_in_threads(searcher):
+    queries = ['cat', 'sat', 'mat'] * 10
+    qids = [str(number) for number in range(30)]
+    hits = searcher.batch_search(queries, qids, k=5, threads=2)
+    return {qid: [hit.docid for hit in ranking] for qid, ranking in hits.items()}
+
+
+def test_a_forked_process_searches_in_one_thread_though_asked_for_two(tiny_checkpoint, tmp_path):
+    folder = tiny_checkpoint()
+    passages = [(f'd{number}', 'cat sat mat ' * number) for number in range(1, 40)]
+    encode_corpus(passages, RepBertDocumentEncoder(folder), tmp_path / 'index')
+    searcher = RepBertSearcher(tmp_path / 'index', folder)
+    here = search_in_threads(searcher)
+    child = os.fork()
+    if not child:
+        signal.alarm(SECONDS)
+        os._exit(search_in_threads(searcher) != here)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 class Searched(torch.utils.data.Dataset):
