@@ -1,13 +1,10 @@
-"""The benchmarks of RESULTS.md in one go, on a quiet machine: medians and spread of several runs,
-also for README.md.
+"""The benchmarks of RESULTS.md in one go, on a quiet machine: medians and spread of several runs.
 
 python benchmarks/all.py [--runs 5] [--only fusion exact_search] [--output benchmarks/RESULTS.md]
-[--readme]
 
 Each benchmark runs in a process of its own, `--runs` times. One that lacks a package or a GPU is
 named before anything starts, and left out; one that fails is named in the results, which are
-written anew after each benchmark. `--readme` also puts the headline figures into README.md, between
-its two comments.
+written anew after each benchmark.
 """
 
 from __future__ import annotations
@@ -31,9 +28,6 @@ import figures
 from figures import Figure, number
 
 HERE = Path(__file__).parent
-README = HERE.parent / 'README.md'
-BEGIN = '<!-- benchmarks/all.py writes from here -->'
-END = '<!-- to here -->'
 CUDA = 'a CUDA device'
 ENVIRONMENT = {
     'GOMP_SPINCOUNT': '10000',
@@ -134,37 +128,12 @@ def table(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
     return rows
 
 
-def summary(results: dict[str, list[tuple[Figure, float, float]]]) -> list[str]:
-    """The lines of a Markdown table with a row for each headline: its median, and its goal if
-    that was missed.
-    """
-    rows = ['| what, and against whom | median | |', '|---|---:|---|']
-    for told in results.values():
-        for figure in (figure for figure, _, _ in told if figure.headline):
-            missed = f'goal: {figure.told_goal}' if figure.verdict == 'missed' else ''
-            rows.append(f'| {figure.name} | {number(figure.value, figure.unit)} | {missed} |')
-    return rows
-
-
-def into_readme(rows: list[str], machine_line: str) -> None:
-    """Replace the text between the two comments."""
-    text = README.read_text(encoding='utf-8')
-    if BEGIN not in text or END not in text:
-        sys.exit(f'README.md has no lines {BEGIN!r} and {END!r}, between which the table goes')
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    README.write_text(
-        '\n'.join([before + BEGIN, machine_line, '', *rows, END]) + after, encoding='utf-8'
-    )
-
-
 def main() -> None:
     """Run what can be run, and write the results."""
     parser = figures.parser(__doc__)
     parser.add_argument('--runs', type=int, default=5)
     parser.add_argument('--only', nargs='+', choices=tuple(BENCHMARKS), default=tuple(BENCHMARKS))
     parser.add_argument('--output', type=Path, default=HERE / 'RESULTS.md')
-    parser.add_argument('--readme', action='store_true')
     options: argparse.Namespace = parser.parse_args()
     lacking = {
         name: missing
@@ -200,8 +169,6 @@ def main() -> None:
         options.output.write_text(
             '\n'.join([*about(where), '', *rows, '', *remarks]).rstrip() + '\n', encoding='utf-8'
         )
-    if options.readme:
-        into_readme(summary(results), where)
     figures.tell(options, [figure for told in results.values() for figure, _, _ in told])
     if any(name not in lacking for name in left_out):
         sys.exit(1)

@@ -87,7 +87,6 @@ def main() -> None:
                 peer_time / own_time,
                 'x',
                 1.3,
-                headline=True,
             ),
             Figure(
                 'encoding, --precision auto: sentence-transformers, float32', peer_time / auto_time

@@ -122,7 +122,6 @@ def measured(count: int, options: argparse.Namespace, folder: Path) -> list[Figu
             one,
             'x',
             goals[1],
-            headline=count == 1_000_000,
         ),
         Figure(f'exact search, {size}: a priority queue a query', times['loop'] / times['ours']),
         Figure(

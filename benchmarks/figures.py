@@ -24,7 +24,6 @@ class Figure:
     unit : 'x' is a ratio: how many times faster than the peer that `name` ends with
     goal : the value that it should reach, None for none
     at_most : whether `goal` is an upper limit
-    headline : whether it is in README's table, too
     """
 
     name: str
@@ -32,7 +31,6 @@ class Figure:
     unit: str = 'x'
     goal: float | None = None
     at_most: bool = False
-    headline: bool = False
 
     @property
     def verdict(self) -> str:

@@ -228,7 +228,6 @@ def main() -> None:
                 theirs / ours[method],
                 'x',
                 GOAL_RATIO,
-                headline=(method, name) == ('rrf', 'Pyserini'),
             )
             for method in ours
         ]

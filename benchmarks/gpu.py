@@ -272,7 +272,7 @@ def main() -> None:
         [
             Figure(f'encode, {n:,} passages', n / encode, '/s', goal(25_000)),
             Figure('  of the product rate', share(n * forward, encode), '%', goal(35)),
-            Figure('  sentence-transformers', sentence_encode / encode, headline=True),
+            Figure('  sentence-transformers', sentence_encode / encode),
             Figure('  plain PyTorch', plain_encode / encode),
             Figure(f'search, {topics:,} topics over {n:,} vectors', search, 's'),
             Figure('  of the product rate', share(2 * n * options.hidden * topics, search), '%'),
@@ -281,7 +281,7 @@ def main() -> None:
                 f'rerank, {reranked} topics x {hits:,}', pairs / rerank, 'pairs/s', goal(25_000)
             ),
             Figure('  of the product rate', share(pairs * pair, rerank), '%'),
-            Figure('  CrossEncoder', cross_encoder / rerank, 'x', goal(8), headline=True),
+            Figure('  CrossEncoder', cross_encoder / rerank, 'x', goal(8)),
             Figure(f'train, {steps} steps of {BATCH} x 2', steps / train, 'steps/s', goal(20)),
             Figure('  of the product rate', share(trained, train), '%'),
             Figure(
@@ -289,7 +289,6 @@ def main() -> None:
                 sentence_train / train,
                 'x',
                 goal(2),
-                headline=True,
             ),
             Figure('from collection to MRR@10', encode + search + evaluate, 's'),
         ],

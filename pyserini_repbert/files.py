@@ -15,6 +15,7 @@ import secrets
 import shutil
 import socket
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -167,23 +168,42 @@ def atomic_folder(path: StrPath, replace: bool = False) -> Iterator[Path]:
     """A temporary neighbouring folder, renamed to `path` at the end, removed on an error.
 
     With `replace`, a folder of that name goes once the new one is whole; without, it must not be
-    there. Temporary folders that killed processes left are removed.
+    there. Of a symbolic link, the target is replaced. Temporary folders that killed processes left
+    are removed.
     """
     target = Path(path)
     check_link(target)
+    if replace:
+        target = Path(os.path.realpath(target))
     with _temporary(target, folder=True) as temporary, within_limits(target):
         yield temporary
-        if not (replace and target.exists()):
+        if replace and target.exists():
+            _exchange(temporary, target)
+        else:
             move(temporary, target)
-            return
-        old = target.with_name(f'{temporary.name}.old')
-        target.replace(old)
-        try:
-            move(temporary, target)
-        except BaseException:
-            old.replace(target)
-            raise
-        shutil.rmtree(old)
+
+
+def _exchange(source: Path, target: Path) -> None:
+    """Rename a folder to one that is there, and remove that."""
+    # before the moment without a target, because this takes long
+    _sync(_files_in(source))
+    earlier = set_aside(target)
+    try:
+        move(source, target)
+    except BaseException:
+        if not target.exists():
+            earlier.rename(target)
+        raise
+    shutil.rmtree(earlier, ignore_errors=True)
+
+
+def set_aside(folder: Path) -> Path:
+    """Rename a folder to a hidden name, which `remove_leftovers` finds if this process is
+    killed.
+    """
+    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
+    aside.rmdir()
+    return folder.rename(aside)
 
 
 def move(source: Path, target: Path) -> None:
@@ -193,10 +213,8 @@ def move(source: Path, target: Path) -> None:
     Of a folder, the records (.json), without which it counts as incomplete, are copied last and
     removed first.
     """
-    files = [path for path in (source, *source.rglob('*')) if path.is_file()]
-    for file in files:
-        with open(file, 'rb') as stream:
-            os.fsync(stream.fileno())
+    files = _files_in(source)
+    _sync(files)
     try:
         source.replace(target)
     except OSError as error:
@@ -209,6 +227,17 @@ def move(source: Path, target: Path) -> None:
         for file in reversed(files):
             file.unlink()
         shutil.rmtree(source, ignore_errors=True)
+
+
+def _files_in(source: Path) -> list[Path]:
+    return [path for path in (source, *source.rglob('*')) if path.is_file()]
+
+
+def _sync(files: Iterable[Path]) -> None:
+    """Wait until the files are on the disk."""
+    for file in files:
+        with open(file, 'rb') as stream:
+            os.fsync(stream.fileno())
 
 
 def remove_leftovers(folder: Path, name: str) -> None:

@@ -3,7 +3,8 @@ import os
 
 import pytest
 
-from pyserini_repbert.errors import InputError
+from pyserini_repbert import files
+from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file, atomic_folder, numbered_lines, open_binary
 
 
@@ -87,6 +88,37 @@ def test_atomic_folder(tmp_path):
         (temporary / 'file').write_text('x')
         raise KeyError
     assert [path.name for path in tmp_path.iterdir()] == ['a']
+
+
+def test_a_folder_is_replaced_when_the_new_one_is_whole(tmp_path):
+    old = tmp_path / 'folder'
+    old.mkdir()
+    (old / 'old').write_text('x')
+    with pytest.raises(KeyError), atomic_folder(old, replace=True) as temporary:
+        (temporary / 'new').write_text('x')
+        raise KeyError
+    assert [path.name for path in old.iterdir()] == ['old']
+    (tmp_path / 'link').symlink_to('folder')
+    with atomic_folder(tmp_path / 'link', replace=True) as temporary:
+        (temporary / 'new').write_text('x')
+        assert [path.name for path in old.iterdir()] == ['old']
+    assert [path.name for path in old.iterdir()] == ['new']
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['folder', 'link']
+
+
+def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
+    old = tmp_path / 'folder'
+    old.mkdir()
+    (old / 'old').write_text('x')
+
+    def refuse(source, target):
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(files, 'move', refuse)
+    with pytest.raises(PyseriniRepbertError), atomic_folder(old, replace=True):
+        pass
+    assert [path.name for path in old.iterdir()] == ['old']
+    assert [path.name for path in tmp_path.iterdir()] == ['folder']
 
 
 @pytest.mark.parametrize('write', [atomic_file, atomic_folder])

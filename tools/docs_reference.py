@@ -1,5 +1,8 @@
-"""MkDocs hook: a reference page for each package with public names, and a warning for each name
-without a docstring.
+"""MkDocs hook: a reference page for each package with public names, a warning for each name
+without a docstring, and links of pages to files outside docs/.
+
+A page links what is in the repository: a package's `__init__.py`, which the site replaces by the
+reference page, or a notebook, which the site has a copy of.
 
 The names are those that a package's `__init__.py` imports for type checkers (`from … import X as
 X`); `tests/docs/test_reference.py` compares them with its `__all__`. A warning fails a strict
@@ -10,12 +13,15 @@ from __future__ import annotations
 
 import ast
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = 'pyserini_repbert'
 FOLDER = 'reference'
+EXAMPLES = 'examples'
+_OUTSIDE = re.compile(rf'(?<=\]\()(?:\.\./)+({PACKAGE}|{EXAMPLES})/([\w/-]+)\.(py|ipynb)(?=\))')
 log = logging.getLogger('mkdocs.hooks.docs_reference')
 
 
@@ -55,9 +61,31 @@ def on_files(files: Any, config: Any) -> Any:
 
     for package, names in public_names().items():
         files.append(File.generated(config, f'{FOLDER}/{package}.md', content=page(package, names)))
+    for path in sorted((ROOT / EXAMPLES).glob('*.ipynb')):
+        name = f'{EXAMPLES}/{path.name}'
+        files.append(File.generated(config, name, abs_src_path=str(path)))
     for name in undocumented():
         log.warning('%s has no docstring', name)
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Lead the links of a page to files outside docs/ to those of the site."""
+    return site_links(markdown, page.file.src_uri)
+
+
+def site_links(markdown: str, page: str) -> str:
+    """The Markdown of a page, such as 'guides/hybrid.md', with links to files of the site."""
+    up = '../' * page.count('/')
+
+    def on_site(link: re.Match[str]) -> str:
+        folder, name, suffix = link.groups()
+        if suffix == 'ipynb':
+            return f'{up}{folder}/{name}.{suffix}'
+        package = '.'.join((folder, *name.split('/'))).removesuffix('.__init__')
+        return f'{up}{FOLDER}/{package}.md'
+
+    return _OUTSIDE.sub(on_site, markdown)
 
 
 def undocumented() -> list[str]:

@@ -127,10 +127,11 @@ class Parser(argparse.ArgumentParser):
     # the output of the command that runs, where the command can resume one
     resumable: ClassVar[str | None] = None
     _given: Sequence[str] = ()
-    is_action = False  # of a command with several: its errors name its own --help
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{'formatter_class': _Help} | options)
+        # here, because argparse passes neither on to the parsers of actions
+        defaults: dict[str, Any] = {'formatter_class': _Help, 'allow_abbrev': False}
+        super().__init__(**defaults | options)
         self.values: dict[str, Any] = {}  # of the options that were read so far
         for action in (None, 'store'):
             self.register('action', action, _StoreOnce)
@@ -139,7 +140,8 @@ class Parser(argparse.ArgumentParser):
         self._given = sys.argv[1:] if args is None else list(args)
         self.values = {}
         options, rest = super().parse_known_args(args, namespace)
-        if rest and self.is_action:
+        if rest:
+            # here, because argparse leaves the rest of an action to the parser above it
             self.error(f'unrecognized arguments: {" ".join(rest)}')
         options.command = [*self.prog.split(), *self._given]
         Parser.resumable = options.output if hasattr(options, 'resume') else None
@@ -188,9 +190,7 @@ class _StoreOnce(argparse._StoreAction):
 
 def parser(module: str, description: str) -> Parser:
     """A parser for `python -m pyserini_repbert.MODULE`, with `--quiet`."""
-    flags = Parser(
-        prog=f'python -m pyserini_repbert.{module}', description=description, allow_abbrev=False
-    )
+    flags = Parser(prog=f'python -m pyserini_repbert.{module}', description=description)
     flags.add_argument('--quiet', action='store_true', help='no progress bars')
     return flags
 

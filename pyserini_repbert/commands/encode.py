@@ -15,7 +15,7 @@ from typing import Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
-from pyserini_repbert.commands.terminal import cut_text, say_device, stages_text
+from pyserini_repbert.commands.terminal import cut_text, say_device, skipped_text, stages_text
 from pyserini_repbert.data.corpus import Corpus
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -148,8 +148,7 @@ def encode(
         if part.of > 1
         else described(manifest)
     )
-    skipped = f', {corpus.skipped} lines skipped' if corpus.skipped else ''
-    print(f'{options.output}: {text}{skipped}{cut_text(encoder)}')
+    print(f'{options.output}: {text}{skipped_text(corpus)}{cut_text(encoder)}')
 
 
 def _on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -> Any:

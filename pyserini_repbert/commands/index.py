@@ -12,6 +12,7 @@ from typing import Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import add_encoding_arguments, check_flags, encode
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
+from pyserini_repbert.commands.terminal import skipped_text
 
 WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}  # values of --weights: dtypes of an EPIC bundle
 _VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
@@ -32,7 +33,6 @@ def main(arguments: list[str]) -> None:
             '--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars'
         )
         new.set_defaults(action=act)
-        new.is_action = True
         return new
 
     check = action('check', _check, 'compare every file of an index with its checksum')
@@ -231,6 +231,7 @@ def _lucene(options: argparse.Namespace) -> None:
     foreign = [name for name, value in given.items() if value and name not in (needed, *more)]
     other = f'; --{foreign[0]} is for others' if foreign else ''
     command.refuse(other or not given[needed], f'variant {options.variant} takes --{needed}{other}')
+    skipped = ''
     with command.progress(None, 'indexing', 'passages', options.quiet) as bar:
         if impact:
             from pyserini_repbert.index.epic import EpicBundle
@@ -264,7 +265,9 @@ def _lucene(options: argparse.Namespace) -> None:
                 'overwrite',
             )
             count = build_lucene_index(corpus, on_progress=bar.update, **settings)
+            skipped = skipped_text(corpus)
     record_output(
         options, options.output, ('vectors',) if impact else ('corpus', 'predictions', 'weights')
     )
-    print(f'{options.output}: {count} passages ({options.variant})')
+    passages = command.counted(count, 'passage')
+    print(f'{options.output}: {passages} ({options.variant}){skipped}')

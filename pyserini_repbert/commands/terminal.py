@@ -19,6 +19,7 @@ from pyserini_repbert.trace import Notes, StageCost, StageTimes
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pyserini_repbert.data.corpus import Corpus
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
     from pyserini_repbert.names.indexes import NamedIndex
 
@@ -116,6 +117,11 @@ def cut_text(encoder: Any) -> str:
     """
     n_cut = getattr(getattr(encoder, 'tokenizer', None), 'n_cut', 0)
     return f', {n_cut} cut to {encoder.limit} wordpieces' if n_cut else ''
+
+
+def skipped_text(corpus: Corpus) -> str:
+    """', 3 skipped' for the lines or files of a corpus that could not be used; '' for none."""
+    return f', {corpus.skipped} skipped' if corpus.skipped else ''
 
 
 def costs_text(costs: Sequence[StageCost]) -> str:

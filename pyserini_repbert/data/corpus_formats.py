@@ -182,6 +182,10 @@ class TextCorpus(FilesCorpus):
     White space and % in a path are written as in addresses: 'my notes.md' is 'my%20notes.md'.
     """
 
+    def count_hint(self) -> int | None:
+        """The number of files."""
+        return -(-len(self.paths) // self._part[1])
+
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         folder = Path(self.name)
         for path in self.paths:

@@ -88,9 +88,20 @@ def _text_files(folder: Path) -> list[Path]:
     return _files(folder, _TEXT_SUFFIXES)
 
 
+def _prose_files(folder: Path) -> list[Path]:
+    """Text and Markdown files; none that is hidden or in a hidden folder."""
+    files = _files(folder, _PROSE)
+    return [file for file in files if not _is_hidden(file.relative_to(folder))]
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(name.startswith('.') for name in path.parts)
+
+
 _MARKDOWN = ('.md', '.markdown')
 _PROSE = (*_MARKDOWN, '.txt')
-_TEXT_SUFFIXES = ('.json', '.jsonl', '.tsv', '.trec', '.txt')
+_RECORDS = ('.json', '.jsonl', '.tsv', '.trec')
+_TEXT_SUFFIXES = (*_RECORDS, '.txt')
 _TEXT_FILES = f'corpus files ({", ".join(_TEXT_SUFFIXES)}, each also .gz)'
 # The corpus of a format, its files in a folder, and what they are.
 _FORMATS: dict[str, tuple[type[FilesCorpus], Callable[[Path], list[Path]], str]] = {
@@ -98,7 +109,7 @@ _FORMATS: dict[str, tuple[type[FilesCorpus], Callable[[Path], list[Path]], str]]
     'tsv': (TsvCorpus, _text_files, _TEXT_FILES),
     'trec': (TrecCorpus, _text_files, _TEXT_FILES),
     'cedr': (CedrCorpus, _text_files, _TEXT_FILES),
-    'text': (TextCorpus, lambda folder: _files(folder, _PROSE), 'text files (.md, .txt)'),
+    'text': (TextCorpus, _prose_files, 'text files (.md, .txt)'),
     'html': (HtmlCorpus, lambda folder: [folder], 'pages'),
     'trec-disks': (TrecDisksCorpus, disk_files, 'documents of TREC disks'),
     'clueweb': (ClueWebCorpus, warc_files, 'WARC files (.warc, .warc.gz)'),
@@ -107,49 +118,63 @@ _PACKED = {b'BZh': 'bzip2', b'\xfd7zXZ\x00': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', 
 
 
 def _guess_format(path: Path) -> str:
-    paths = _text_files(path) if path.is_dir() else [path]
-    if path.name.endswith(('.tar.gz', '.tgz', '.tar')) or (
-        path.is_dir() and not paths and any(path.rglob('*.html'))
-    ):
+    if path.is_dir():
+        return _guess_folder(path)
+    if path.name.endswith(('.tar.gz', '.tgz', '.tar')):
         return 'html'
-    if path.is_dir() and all(is_documentation(file) for file in paths):
-        if warc_files(path):
-            return 'clueweb'
-        if disk_files(path):
-            return 'trec-disks'
-    if _is_prose(path, paths):
+    if path.name.removesuffix('.gz').endswith(_MARKDOWN):
         return 'text'
-    if not paths:
-        return 'jsonl'
-    with open_binary(existing_file(paths[0], 'corpus')) as stream:
+    return _guess_lines(path) or ('text' if path.name.endswith('.txt') else 'tsv')
+
+
+def _guess_folder(folder: Path) -> str:
+    texts = _text_files(folder)
+    prose = _prose_files(folder)
+    documents = [file for file in prose if not file.name.lower().startswith('readme')]
+    has_pages = any(folder.rglob('*.html'))
+    if has_pages and not texts and not documents:
+        return 'html'
+    if all(is_documentation(file) for file in (*texts, *prose)):
+        if warc_files(folder):
+            return 'clueweb'
+        if disk_files(folder):
+            return 'trec-disks'
+    if records := _files(folder, _RECORDS):
+        return _guess_lines(records[0]) or 'tsv'
+    if has_pages and documents:
+        raise InputError(
+            f'folder {folder} holds text files and HTML: say which of them are the corpus',
+            parameters=('corpus_format=text', 'corpus_format=html'),
+        )
+    if has_pages:
+        return 'html'
+    if not texts and not prose:
+        suffixes = (*_TEXT_SUFFIXES, *_MARKDOWN, '.html')
+        raise InputError(f'folder {folder} holds no corpus files ({", ".join(suffixes)})')
+    # text files can also hold lines or documents of another format
+    return (_guess_lines(texts[0]) if texts else '') or 'text'
+
+
+def _guess_lines(path: Path) -> str:
+    """The format of a file by its first bytes; '' if they are of none."""
+    with open_binary(existing_file(path, 'corpus')) as stream:
         start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
     for magic, packer in _PACKED.items():
         if start.startswith(magic):
             raise InputError(
-                f'corpus {paths[0]} is packed with {packer}: unpack it, or give it as a .gz file'
+                f'corpus {path} is packed with {packer}: unpack it, or give it as a .gz file'
             )
     if start[:1] == b'{':
         return 'jsonl'
     if re.match(rb'(doc|query)\t[^\t\n]*\t', start):
         return 'cedr'
-    return 'trec' if start[:5].upper() == b'<DOC>' else 'tsv'
-
-
-def _is_prose(path: Path, paths: Sequence[Path]) -> bool:
-    """Whether a folder, or a file, is Markdown or text, of which each file is a document.
-
-    A .txt file whose first line has a tab is TSV, one that begins with <DOC> or { another format.
-    """
-    if path.name.endswith(_MARKDOWN):
-        return True
-    if not paths:
-        return path.is_dir() and bool(_files(path, _MARKDOWN))
-    if not all(file.name.endswith('.txt') for file in paths):
-        return False
-    with open_binary(existing_file(paths[0], 'corpus')) as stream:
-        start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
-    is_data = start.startswith((b'{', *_PACKED)) or start[:5].upper() == b'<DOC>'
-    return not is_data and b'\t' not in start.partition(b'\n')[0]
+    if start[:5].upper() == b'<DOC>':
+        return 'trec'
+    lines = start.splitlines()
+    # the last one may have been cut
+    whole = lines[:-1] or lines
+    has_docids = all(re.match(rb'\S+\t', line) for line in whole if line.strip())
+    return 'tsv' if whole and has_docids else ''
 
 
 class CorpusTexts:

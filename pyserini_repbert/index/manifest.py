@@ -106,6 +106,13 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
         if any(Path(folder).glob('shard-*')) or (Path(folder) / SETTINGS).is_file():
             advice = 'resume it with the command that began it'
             raise InputError(f'index {folder} is not finished: {advice}', parameters=('resume',))
+        from pyserini_repbert.lucene.indexer import is_lucene_index
+
+        if is_lucene_index(folder):
+            raise InputError(
+                f"'{folder}' is a Lucene index, an index of vectors was expected: name it as a "
+                f'sparse ranking, bm25@{folder}'
+            )
         raise InputError(
             f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and "
             f"'docid'"

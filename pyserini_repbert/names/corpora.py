@@ -33,8 +33,8 @@ def open_corpus(
     ----------
     source : a file or a folder of files, `ir_datasets:ID`, a Lucene index folder, or a collection
         of the catalog, which is downloaded if it is not here and downloads are allowed
-    fmt : 'jsonl', 'tsv', 'trec', 'cedr', 'html', 'trec-disks', 'clueweb', 'ir_datasets', 'lucene',
-        or 'auto': recognised by the files in a folder, a file's name or its first bytes
+    fmt : 'jsonl', 'tsv', 'trec', 'cedr', 'text', 'html', 'trec-disks', 'clueweb', 'ir_datasets',
+        'lucene', or 'auto': recognised by the files in a folder, a file's name or its first bytes
     fields : for JSON lines: the text fields, joined by a space (default: `contents`, else `title`
         and `text`)
     on_error : 'refuse': an InputError at the first unusable line, when the corpus is read; 'skip':

@@ -17,7 +17,13 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.checksums import verify_checksums
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.files import atomic_file, atomic_folder, locked, remove_leftovers
+from pyserini_repbert.files import (
+    atomic_file,
+    atomic_folder,
+    locked,
+    remove_leftovers,
+    set_aside,
+)
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.train.digests import INPUTS, Digests, check_digests, write_digests
 from pyserini_repbert.train.recipe import Recipe
@@ -26,7 +32,6 @@ from pyserini_repbert.train.states import (
     has_saved_state,
     newest_state,
     remove_unusable_states,
-    set_aside,
 )
 
 RECIPE = 'recipe.yaml'

@@ -10,13 +10,12 @@ import json
 import logging
 import re
 import shutil
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.files import remove_leftovers
+from pyserini_repbert.files import remove_leftovers, set_aside
 
 logger = logging.getLogger(__name__)
 
@@ -96,15 +95,6 @@ def discard(folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(set_aside(folder), ignore_errors=True)
     remove_leftovers(folder.parent, folder.name)
-
-
-def set_aside(folder: Path) -> Path:
-    """Rename a folder to a hidden name, which `remove_leftovers` finds if this process is
-    killed.
-    """
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
-    aside.rmdir()
-    return folder.rename(aside)
 
 
 def seal_state(folder: Path) -> None:

@@ -111,3 +111,24 @@ def test_an_interrupted_command_names_resume_where_it_left_work(
 
     assert run(main, ['--output', 'o']) == 130
     assert capsys.readouterr().err == line
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'problem'),
+    [
+        (
+            ['lucene', '--output', 'o', '--overwrit'],
+            "unrecognized arguments: --overwrit; did you mean '--overwrite' instead of --overwrit?",
+        ),
+        (['lucene', 'x', '--output', 'o'], 'unrecognized arguments: x'),
+        (['lucene'], 'the following arguments are required: --output'),
+    ],
+)
+def test_an_error_of_an_action_names_its_own_help(arguments, problem, capsys):
+    """The parser above knew neither the action's flags nor its name."""
+    from pyserini_repbert.commands.index import main
+
+    assert run(main, arguments) == 2
+    assert capsys.readouterr().err == (
+        f'error: {problem} (see python -m pyserini_repbert.index lucene --help)\n'
+    )

@@ -38,8 +38,13 @@ def test_a_file_is_a_document_and_its_path_the_docid(tmp_path):
         ({'a.md': 'x'}, ['a.md']),
         ({'a.txt': 'Prose in a line.\n\tAnd more.'}, ['a.txt']),
         ({'a.txt': 'd1\ttext\n'}, ['d1']),
+        ({'a.txt': 'A title\twith a tab\nd1\ttext\n'}, ['a.txt']),
+        ({'a.txt': 'A\ttitle with a tab\nProse.\nMore.'}, ['a.txt']),
         ({'a.txt': '<DOC>\n<DOCNO>d1</DOCNO>\nx\n</DOC>\n'}, ['d1']),
         ({'a.txt': '{"id": "d1", "contents": "x"}\n'}, ['d1']),
+        ({'a.md': 'x', '.hidden/b.md': 'x', '._c.md': 'x', 'd.txt': 'x'}, ['a.md', 'd.txt']),
+        ({'a.md': 'x', 'archive.bz2': b'BZh9'}, ['a.md']),
+        ({'a.html': '<p>x</p>', 'README.md': 'About.', 'readme.txt': 'About.'}, ['a']),
         ({'a.jsonl': '{"id": "d1", "contents": "x"}\n', 'README.md': 'About.'}, ['d1']),
     ],
 )
@@ -56,3 +61,27 @@ def test_other_encodings_are_refused(tmp_path):
     files(tmp_path, {'a.md': b'\xff\xfe'})
     with pytest.raises(InputError, match=r'a\.md: not valid UTF-8 .*save it as UTF-8'):
         list(open_corpus(tmp_path))
+
+
+@pytest.mark.parametrize('name', ['b.md', 'b.txt'])
+def test_pages_beside_text_are_not_guessed(tmp_path, name):
+    """The pages, or the text, were left out without a word."""
+    folder = files(tmp_path, {'a.html': '<p>x</p>', name: 'x'})
+    with pytest.raises(InputError, match='holds text files and HTML: say which') as caught:
+        open_corpus(folder)
+    assert caught.value.parameters == ('corpus_format=text', 'corpus_format=html')
+    assert [passage.docid for passage in open_corpus(folder, 'text')] == [name]
+    assert [passage.docid for passage in open_corpus(folder, 'html')] == ['a']
+
+
+def test_parts_of_a_folder_are_files(tmp_path):
+    folder = files(tmp_path, {f'{number}.md': 'x' for number in range(5)})
+    corpus = open_corpus(folder)
+    assert corpus.count_hint() == 5
+    parts = [[passage.docid for passage in corpus.part(index, 2)] for index in range(2)]
+    assert parts == [['0.md', '2.md', '4.md'], ['1.md', '3.md']]
+
+
+def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path):
+    with pytest.raises(InputError, match=r'holds no corpus files \(.*\.txt, \.md, .*\.html\)'):
+        open_corpus(files(tmp_path, {'a.pdf': 'x'}))

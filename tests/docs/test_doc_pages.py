@@ -1,7 +1,5 @@
 """README and docs: every shell and Python block runs, and prints what the page shows."""
 
-import re
-
 import pytest
 from doc_runner import ROOT, Page
 
@@ -24,14 +22,3 @@ def test_page(
     rewrite = pytestconfig.getoption('rewrite_outputs', default=None)
     failures = Page(path, tmp_path, doc_cache, doc_programs).run(doc_counts, rewrite)
     assert not failures, '\n\n'.join(map(str, failures))
-
-
-def test_relative_links_lead_to_files_of_the_repository():
-    pages = [*PAGES, ROOT / 'CONTRIBUTING.md']
-    broken = []
-    for page in pages:
-        for match in re.finditer(r'\]\(([^)#\s]+)(?:#[^)]*)?\)', page.read_text('utf-8')):
-            is_relative = not re.match('[a-z]+:', match[1])
-            if is_relative and not (page.parent / match[1]).exists():
-                broken.append(f'{page.relative_to(ROOT)}: {match[1]}')
-    assert broken == []

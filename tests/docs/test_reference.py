@@ -1,7 +1,10 @@
-"""The API reference holds each public name, and README and docs name no file that is not there."""
+"""The API reference holds each public name; README and docs name and link no file that is not
+there.
+"""
 
 import importlib
 import importlib.util
+import os
 import pkgutil
 import re
 
@@ -63,23 +66,47 @@ def test_docstrings_as_numpydoc():
     )
 
 
-@pytest.mark.parametrize(
-    'path', [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))], ids=lambda p: p.name
-)
+PAGES = [
+    path
+    for folder in ('.', 'examples', 'benchmarks', 'regressions', 'pyserini_repbert', 'docs')
+    for path in sorted((ROOT / folder).glob('*.md' if folder == '.' else '**/*.md'))
+]
+
+
+@pytest.mark.parametrize('path', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_named_files_exist(path):
+    """A link leads to a file of the repository, not to a page that only the site has."""
     text = path.read_text(encoding='utf-8')
-    missing = [
-        name
-        for name in _LINK.findall(text)
-        if not (path.parent / name).exists() and 'reference/' not in name
-    ]
-    missing += [name for name in _FILE.findall(text) if not (ROOT / name).exists()]
+    missing = [name for name in _LINK.findall(text) if not (path.parent / name).exists()]
+    if path.name != 'CHANGELOG.md':
+        missing += [name for name in _FILE.findall(text) if not (ROOT / name).exists()]
     assert not missing
 
 
-def test_reference_pages_that_are_linked_exist():
-    pages = {f'reference/{package}.md' for package in _load('docs_reference').public_names()}
-    for path in sorted((ROOT / 'docs').rglob('*.md')):
-        for name in _LINK.findall(path.read_text(encoding='utf-8')):
-            if 'reference/' in name:
-                assert name.removeprefix('../') in pages, path
+def test_links_out_of_docs_lead_to_files_of_the_site():
+    reference = _load('docs_reference')
+    site = {f'reference/{package}.md' for package in reference.public_names()}
+    site |= {f'examples/{path.name}' for path in (ROOT / 'examples').glob('*.ipynb')}
+    docs = ROOT / 'docs'
+    for path in sorted(docs.rglob('*.md')):
+        page = path.relative_to(docs).as_posix()
+        links = _LINK.findall(reference.site_links(path.read_text(encoding='utf-8'), page))
+        targets = [os.path.relpath(path.parent / link, docs) for link in links]
+        assert [link for link in targets if not (docs / link).exists() and link not in site] == []
+        assert [link for link in targets if link.startswith('..')] == []
+
+
+def test_links_of_a_page_on_the_site():
+    site_links = _load('docs_reference').site_links
+    text = '[a](../../pyserini_repbert/fusion/__init__.py) [b](../../examples/epic.ipynb) [c](x.md)'
+    expected = '[a](../reference/pyserini_repbert.fusion.md) [b](../examples/epic.ipynb) [c](x.md)'
+    assert site_links(text, 'guides/epic.md') == expected
+    assert site_links('[b](../examples/epic.ipynb)', 'index.md') == '[b](examples/epic.ipynb)'
+
+
+def test_each_notebook_is_linked():
+    readme = (ROOT / 'README.md').read_text(encoding='utf-8')
+    guides = [path.read_text(encoding='utf-8') for path in (ROOT / 'docs').rglob('*.md')]
+    for path in sorted((ROOT / 'examples').glob('*.ipynb')):
+        assert f'](examples/{path.name})' in readme
+        assert sum(f'/examples/{path.name})' in text for text in guides) >= 2, path.name

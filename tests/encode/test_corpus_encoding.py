@@ -127,7 +127,7 @@ def test_the_command_encodes_and_reports_bad_lines(tiny_checkpoint, tmp_path, ca
     with pytest.raises(InputError, match=r"corpus\.tsv:2: passage '2' has no text"):
         main(arguments)
     main([*arguments, '--on-error', 'skip', '--overwrite', '--vector-dtype', 'float16'])
-    assert '2 passages x 16 float16 in 1 shard, 4 lines skipped' in capsys.readouterr().out
+    assert '2 passages x 16 float16 in 1 shard, 4 skipped' in capsys.readouterr().out
     places = [record.getMessage().split(': ')[0].rsplit(':', 1)[1] for record in caplog.records]
     assert places == ['2', '3', '4', '5']
     assert (tmp_path / 'index' / 'shard-00000' / 'docids.txt').read_text() == '1\n5\n'

@@ -272,3 +272,24 @@ def test_a_corpus_becomes_an_index(tmp_path, capsys):
     assert run(main, ['lucene', '--corpus', out, '--output', again]) == 0
     assert LuceneSparseSearcher(again).search('guard') == []
     assert LuceneSparseSearcher(again).texts(['2']) == ['dogs bark']
+
+
+@pytest.mark.jvm
+def test_a_folder_of_notes_becomes_an_index(tmp_path, capsys):
+    """What was skipped is counted, and where vectors are expected, the index says what it is."""
+    from pyserini_repbert.commands.search import main as search
+
+    (tmp_path / 'notes').mkdir()
+    (tmp_path / 'notes' / 'about slugs.md').write_text('Ring lettuce with copper tape.')
+    (tmp_path / 'notes' / 'b.txt').write_bytes(b'caf\xe9')
+    out = str(tmp_path / 'index')
+    arguments = ['--corpus', str(tmp_path / 'notes'), '--output', out, '--on-error', 'skip']
+    assert run(main, ['lucene', *arguments]) == 0
+    assert capsys.readouterr().out == f'{out}: 1 passage (bm25), 1 skipped\n'
+    assert run(search, ['--sparse', f'bm25@{out}', '--query', 'copper']) == 0
+    assert '1. about%20slugs.md' in capsys.readouterr().out
+    assert run(search, ['--index', out, '--query', 'copper']) == 2
+    assert capsys.readouterr().err == (
+        f"error: '{out}' is a Lucene index, an index of vectors was expected: name it as a sparse "
+        f'ranking, bm25@{out}\n'
+    )

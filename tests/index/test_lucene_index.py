@@ -68,6 +68,30 @@ def test_plain_index(corpus, tmp_path):
 
 
 @pytest.mark.jvm
+def test_an_index_is_overwritten_when_asked_for(corpus, tmp_path):
+    build_lucene_index(corpus, tmp_path / 'i')
+    with pytest.raises(InputError, match='exists already: overwrite it, or give another'):
+        build_lucene_index(corpus, tmp_path / 'i')
+    (tmp_path / 'bad.jsonl').write_text('{"id": "n1", "contents": "New apples."}\nbroken\n')
+    with pytest.raises(InputError, match='not JSON'):
+        build_lucene_index(open_corpus(tmp_path / 'bad.jsonl'), tmp_path / 'i', overwrite=True)
+    assert found(tmp_path / 'i', 'apple') == ['d1'], 'the old index, because the new one failed'
+    (tmp_path / 'new.jsonl').write_text('{"id": "n1", "contents": "New apples."}\n')
+    build_lucene_index(open_corpus(tmp_path / 'new.jsonl'), tmp_path / 'i', overwrite=True)
+    assert found(tmp_path / 'i', 'apple') == ['n1']
+    names = ['bad.jsonl', 'corpus.jsonl', 'i', 'new.jsonl']
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
+def test_only_a_lucene_index_is_overwritten(corpus, tmp_path):
+    (tmp_path / 'letters').mkdir()
+    (tmp_path / 'letters' / 'dear').write_text('you')
+    with pytest.raises(InputError, match='letters is no Lucene index that was made here'):
+        build_lucene_index(corpus, tmp_path / 'letters', overwrite=True)
+    assert (tmp_path / 'letters' / 'dear').read_text() == 'you'
+
+
+@pytest.mark.jvm
 def test_bm25_score_by_hand(corpus, tmp_path):
     build_lucene_index(corpus, tmp_path / 'i')
     (hit,) = searcher(tmp_path / 'i').search('sea')
