@@ -12,8 +12,14 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from enum import StrEnum
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
+from pyserini_repbert.data.documents import (
+    DOCID_KEYS,
+    TEXT_KEYS,
+    Document,
+    document_of_record,
+)
 from pyserini_repbert.data.values import has_surrogates, identifier_of, identifier_problem
 from pyserini_repbert.errors import InputError
 
@@ -27,6 +33,9 @@ class Passage(NamedTuple):
 
     docid: str
     text: str
+
+
+_Item = TypeVar('_Item', Passage, Document)
 
 
 class OnError(StrEnum):
@@ -116,11 +125,27 @@ class Corpus(ABC):
         return (item for row, item in enumerate(self._read()) if self._takes(row))
 
     def __iter__(self) -> Iterator[Passage]:
+        return self._usable(self._read_part())
+
+    def documents(self) -> Iterator[Document]:
+        """The documents, with titles and fields where the format has them."""
+        return self._usable(self._read_documents())
+
+    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
+        """As `_read_part`, for documents; a format with titles or fields replaces this."""
+        for place, item in self._read_part():
+            if isinstance(item, Passage):
+                yield place, Document(item.docid, item.text)
+            else:
+                yield place, item
+
+    def _usable(self, items: Iterator[tuple[str, _Item | BadPassage]]) -> Iterator[_Item]:
+        """The items that pass the checks; others are refused or skipped."""
         self.skipped = 0
         seen = _SeenDocids()
-        for place, item in self._read_part():
+        for place, item in items:
             problem = self._problem(item)
-            if problem is None and isinstance(item, Passage):
+            if problem is None and not isinstance(item, BadPassage):
                 first = self._first_place(item.docid) if seen.add(item.docid) else place
                 if first == place:  # also where only hashes are equal
                     yield item
@@ -132,7 +157,7 @@ class Corpus(ABC):
             self.skipped += 1
             logger.warning('%s: skipped: %s', place, problem)
 
-    def _problem(self, item: Passage | BadPassage) -> str | None:
+    def _problem(self, item: Passage | Document | BadPassage) -> str | None:
         if isinstance(item, BadPassage):
             return str(item)
         if problem := identifier_problem(item.docid):
@@ -162,11 +187,18 @@ class GivenCorpus(Corpus):
         self._source = source
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        for number, item in enumerate(self._rows(), 1):
+            yield f'passage {number}', given_passage(item)
+
+    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
+        for number, item in enumerate(self._rows(), 1):
+            yield f'document {number}', given_document(item)
+
+    def _rows(self) -> Iterable[Any]:
         rows = self._source
         if hasattr(rows, 'to_dict') and hasattr(rows, 'columns'):
-            rows = self._rows_of_frame(rows)
-        for number, item in enumerate(rows, 1):
-            yield f'passage {number}', given_passage(item)
+            return self._rows_of_frame(rows)
+        return rows
 
     def _rows_of_frame(self, frame: Any) -> Iterator[dict[str, Any]]:
         names = [str(name) for name in frame.columns]
@@ -183,10 +215,10 @@ def given_passage(item: Any) -> Passage | BadPassage:
     """The passage of an item of `GivenCorpus`, or why there is none."""
     if isinstance(item, Mapping):
         try:
-            docid = identifier_of(item, ('docid', 'docno', 'id', '_id'))
+            docid = identifier_of(item, DOCID_KEYS)
         except ValueError as error:
             return BadPassage(str(error))
-        texts = [item.get(key) for key in ('text', 'contents')]
+        texts = [item.get(key) for key in TEXT_KEYS]
         text = next((text for text in texts if isinstance(text, str)), None)
         if text is None:
             return BadPassage(f"passage '{docid}' has no 'text' that is a text")
@@ -199,6 +231,27 @@ def given_passage(item: Any) -> Passage | BadPassage:
         f'{ascii(item)[:60]} is no passage: a pair of texts (docid, text), or a mapping with both, '
         'was expected'
     )
+
+
+def given_document(item: Any) -> Document | BadPassage:
+    """The document of an item of `GivenCorpus`, or a `Document`; or why there is none.
+
+    Other keys of a mapping, and other columns of a DataFrame, become fields.
+    """
+    if isinstance(item, Document):
+        return item
+    if not isinstance(item, Mapping):
+        passage = given_passage(item)
+        return Document(*passage) if isinstance(passage, Passage) else passage
+    try:
+        docid = identifier_of(item, DOCID_KEYS)
+        text_key = next((key for key in TEXT_KEYS if isinstance(item.get(key), str)), None)
+        if text_key is None:
+            return BadPassage(f"document '{docid}' has no 'text' that is a text")
+        docid_key = next(key for key in DOCID_KEYS if key in item)
+        return document_of_record(docid, item, (text_key,), (docid_key,))
+    except ValueError as error:
+        return BadPassage(str(error))
 
 
 def corpus_of(source: Iterable[Any], reread: bool = False) -> Corpus:

@@ -7,14 +7,15 @@ from __future__ import annotations
 import re
 import tarfile
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any, Self, TypeVar
 from urllib.parse import quote
 
 from pyserini_repbert.data.corpus import BadPassage, Corpus, Passage
+from pyserini_repbert.data.documents import Document, document_of_markdown, document_of_record
 from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.data.values import identifier_of, parse_json
 from pyserini_repbert.errors import InputError
@@ -29,7 +30,10 @@ from pyserini_repbert.files import (
 # kinds of lines in CEDR's data files
 QUERY = 'query'
 DOCUMENT = 'doc'
+_JSONL_DOCIDS = ('id', '_id', 'docid')
 _QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to count their lines
+
+_Item = TypeVar('_Item', Passage, Document)
 
 
 class FilesCorpus(Corpus):
@@ -73,6 +77,12 @@ class LinesCorpus(FilesCorpus):
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         """Parses no line of another part."""
+        return self._parsed_lines(self.parse)
+
+    def _parsed_lines(
+        self, parse: Callable[[str], _Item | None]
+    ) -> Iterator[tuple[str, _Item | BadPassage]]:
+        """What the lines of this part become."""
         rows = count()
         in_parts = self._part[1] > 1
         for path in self.paths:
@@ -80,13 +90,13 @@ class LinesCorpus(FilesCorpus):
                 for number, raw in numbered_bytes(stream):
                     if not raw or raw.isspace() or (in_parts and not self._takes(next(rows))):
                         continue
-                    passage: Passage | BadPassage | None
+                    item: _Item | BadPassage | None
                     try:
-                        passage = self.parse(decoded_line(raw))
+                        item = parse(decoded_line(raw))
                     except ValueError as error:
-                        passage = BadPassage(str(error))
-                    if passage is not None:
-                        yield f'{path}:{number}', passage
+                        item = BadPassage(str(error))
+                    if item is not None:
+                        yield f'{path}:{number}', item
 
 
 class JsonlCorpus(LinesCorpus):
@@ -97,28 +107,53 @@ class JsonlCorpus(LinesCorpus):
     fields: Sequence[str] = ()  # of the text; by default `contents`, else `title` and `text`
 
     def parse(self, line: str) -> Passage:
+        record = self._record(line)
+        docid = identifier_of(record, _JSONL_DOCIDS)
+        texts = [str(record[name]) for name in self._text_fields(record, docid)]
+        return Passage(docid, ' '.join(text for text in texts if text))
+
+    def parse_document(self, line: str) -> Document:
+        """A line's document: a `title` apart from the text, other keys as fields.
+
+        Raises ValueError for an unusable line.
+        """
+        record = self._record(line)
+        docid = identifier_of(record, _JSONL_DOCIDS)
+        text_fields = self._text_fields(record, docid)
+        if not self.fields and len(text_fields) > 1:
+            text_fields = [name for name in text_fields if name != 'title']
+        docid_key = next(key for key in _JSONL_DOCIDS if key in record)
+        return document_of_record(docid, record, text_fields, (docid_key,))
+
+    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
+        return self._parsed_lines(self.parse_document)
+
+    def _record(self, line: str) -> dict[str, Any]:
         try:
             record = parse_json(line)
         except ValueError as error:
             raise BadPassage(f'not JSON ({error}): {line[:60]!r}') from error
         if not isinstance(record, dict):
             raise BadPassage(f'expected a JSON object, found {line[:60]!r}')
-        docid = identifier_of(record, ('id', '_id', 'docid'))
-        fields = self.fields or (('contents',) if 'contents' in record else ('title', 'text'))
-        texts = []
-        for field in fields:
-            text = record.get(field)
+        return record
+
+    def _text_fields(self, record: dict[str, Any], docid: str) -> list[str]:
+        """The names of the record's text fields, of those that make up its text."""
+        wanted = self.fields or (('contents',) if 'contents' in record else ('title', 'text'))
+        names = []
+        for name in wanted:
+            text = record.get(name)
             if text is None and not self.fields:
                 continue
             if not isinstance(text, str):
                 wrong = 'is not there' if text is None else 'is no text: put it in quotes'
-                raise BadPassage(f"field '{field}' of passage '{docid[:60]}' {wrong}")
-            texts.append(text)
-        if not texts:
+                raise BadPassage(f"field '{name}' of passage '{docid[:60]}' {wrong}")
+            names.append(name)
+        if not names:
             raise BadPassage(
                 f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text"
             )
-        return Passage(docid, ' '.join(text for text in texts if text))
+        return names
 
 
 class TsvCorpus(LinesCorpus):
@@ -187,16 +222,35 @@ class TextCorpus(FilesCorpus):
         return -(-len(self.paths) // self._part[1])
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        folder = Path(self.name)
         for path in self.paths:
-            name = path.relative_to(folder).as_posix() if folder.is_dir() else path.name
-            docid = re.sub(r'[\s%]', lambda match: quote(match[0]), name)
-            with open_binary(path) as stream:
-                raw = stream.read().removeprefix(BYTE_ORDER_MARK)
             try:
-                yield str(path), Passage(docid, raw.decode('utf-8').strip())
-            except UnicodeDecodeError as error:
-                yield str(path), BadPassage(f'not valid UTF-8 ({error.reason}): save it as UTF-8')
+                yield str(path), Passage(self._docid(path), self._text(path).strip())
+            except ValueError as error:
+                yield str(path), BadPassage(str(error))
+
+    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
+        for path in self._paths_of_part():
+            try:
+                yield str(path), document_of_markdown(self._docid(path), self._text(path))
+            except ValueError as error:
+                yield str(path), BadPassage(str(error))
+
+    def _paths_of_part(self) -> Iterator[Path]:
+        return (path for row, path in enumerate(self.paths) if self._takes(row))
+
+    def _docid(self, path: Path) -> str:
+        folder = Path(self.name)
+        name = path.relative_to(folder).as_posix() if folder.is_dir() else path.name
+        return re.sub(r'[\s%]', lambda match: quote(match[0]), name)
+
+    def _text(self, path: Path) -> str:
+        """A file's text. Raises ValueError for bytes that are not UTF-8."""
+        with open_binary(path) as stream:
+            raw = stream.read().removeprefix(BYTE_ORDER_MARK)
+        try:
+            return raw.decode('utf-8')
+        except UnicodeDecodeError as error:
+            raise ValueError(f'not valid UTF-8 ({error.reason}): save it as UTF-8') from error
 
 
 class HtmlCorpus(FilesCorpus):

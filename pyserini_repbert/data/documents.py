@@ -1,0 +1,136 @@
+"""Documents as users have them: a text with a title and fields.
+
+A passage of `Corpus` has its title in its text. A document keeps them apart: a title goes in front
+of each passage that the text is cut into, and fields are what filters ask for.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+from pyserini_repbert.data.yaml_files import parse_yaml
+from pyserini_repbert.errors import InputError
+
+DOCID_KEYS = ('docid', 'docno', 'id', '_id')
+TEXT_KEYS = ('text', 'contents')
+TITLE_KEY = 'title'
+# A YAML header between two lines of three hyphens, with which Markdown files may begin.
+_FRONT_MATTER = re.compile(r'---[ \t]*\r?\n(.*?\n)---[ \t]*(?:\r?\n|\Z)', re.DOTALL)
+_HEADING = re.compile(r'\s*#[ \t]+(\S.*?)[ \t#]*(?:\r?\n|\Z)')
+_KEY_OF_YAML = re.compile(r'\s*[^\s:#-][^:\n]*:(\s|\Z)')
+_MOST_HEADER = 65_536  # characters
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document: its identifier, its text, its title, and its fields.
+
+    Attributes
+    ----------
+    docid : one that run files can hold
+    text : '' for a document that only its fields find
+    title : '' if it has none
+    fields : values by name, as JSON has them: texts, numbers, truth values, None, lists, mappings
+    """
+
+    docid: str
+    text: str
+    title: str = ''
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+def plain_fields(values: Mapping[Any, Any]) -> dict[str, Any]:
+    """Fields as JSON has them; a value that is missing (NaN in a DataFrame) is left out.
+
+    Raises ValueError for a value that JSON cannot hold.
+    """
+    plain = {}
+    for name, value in values.items():
+        if not _is_missing(value):
+            plain[str(name)] = _plain_value(str(name), value)
+    return plain
+
+
+def _is_missing(value: Any) -> bool:
+    # NaN, and NaT of pandas, are the values that do not equal themselves
+    return isinstance(value, (float, datetime)) and value != value
+
+
+def _plain_value(name: str, value: Any) -> Any:
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"field '{name}' is {value}: a finite number was expected")
+        return value
+    if isinstance(value, (date, datetime)):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): _plain_value(name, item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain_value(name, item) for item in value]
+    if hasattr(value, 'tolist'):  # numbers and arrays of NumPy
+        return _plain_value(name, value.tolist())
+    raise ValueError(
+        f"field '{name}' is a {type(value).__name__}: a text, a number, a date, a truth value or a "
+        'list of them was expected'
+    )
+
+
+def document_of_record(
+    docid: str, record: Mapping[str, Any], text_keys: Iterable[str], known_keys: Iterable[str]
+) -> Document:
+    """The document of a JSON object.
+
+    Parameters
+    ----------
+    docid : its identifier
+    record : the object
+    text_keys : the keys whose texts, joined by a space, are the document's text
+    known_keys : further keys that do not become fields
+
+    Raises ValueError for a value that JSON cannot hold.
+    """
+    used = {*text_keys, *known_keys, TITLE_KEY}
+    texts = [record.get(key) for key in text_keys]
+    text = ' '.join(part for part in texts if isinstance(part, str) and part)
+    title = record.get(TITLE_KEY)
+    if not isinstance(title, str) or TITLE_KEY in text_keys or text.startswith(title):
+        title = ''
+    fields = {name: value for name, value in record.items() if name not in used}
+    return Document(docid, text, ' '.join(title.split()), plain_fields(fields))
+
+
+def document_of_markdown(docid: str, text: str) -> Document:
+    """The document of a Markdown file, or of plain text.
+
+    The YAML header that may begin the file becomes fields. Its `title` is the document's title,
+    else a heading of the first level with which the text begins; that heading is then left out of
+    the text. Raises ValueError for a header that is no YAML.
+    """
+    header = _FRONT_MATTER.match(text, 0, _MOST_HEADER)
+    fields: dict[str, Any] = {}
+    if header is not None and _KEY_OF_YAML.match(header[1]):
+        fields = _header_fields(header[1])
+        text = text[header.end() :]
+    title = fields.pop(TITLE_KEY, '')
+    heading = _HEADING.match(text)
+    if not isinstance(title, str):
+        title = str(title)
+    if not title and heading is not None:
+        title = heading[1]
+        text = text[heading.end() :]
+    return Document(docid, text.strip(), ' '.join(title.split()), fields)
+
+
+def _header_fields(header: str) -> dict[str, Any]:
+    try:
+        values = parse_yaml(header, 'the header').value
+    except InputError as error:
+        raise ValueError(f'{error}: mend it, or remove the lines of ---') from error
+    return plain_fields(values) if isinstance(values, Mapping) else {}
