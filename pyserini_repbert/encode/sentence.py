@@ -7,9 +7,10 @@ similarity, they are scaled to length 1, so that inner products are its scores.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -88,6 +89,16 @@ class _SentenceEncoder(TextEncoder):
     def weights_sha256(self) -> str:
         """Checksum over the files of the folder."""
         return folder_digest(self._folder)
+
+    @property
+    def text_tokenizer(self) -> Any:
+        """The model's tokenizer, of transformers."""
+        return self._sentence_transformer.tokenizer
+
+    @property
+    def prompts(self) -> Mapping[str, str]:
+        """The folder's prompts by name."""
+        return self._sentence_transformer.prompts or {}
 
     def _embed(
         self, texts: Sequence[str], limit: int, token_budget: int | None, on_progress: Progress

@@ -1,0 +1,84 @@
+"""Removing what no generation needs any more: after publishing, and never what a reader holds."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+from pyserini_repbert.collection.generations import (
+    GENERATIONS,
+    LUCENE,
+    Published,
+    list_manifests,
+    manifest_path,
+    read_manifest,
+)
+from pyserini_repbert.collection.locks import removal_lock
+from pyserini_repbert.collection.shards import SHARDS
+from pyserini_repbert.collection.store import VERSIONED, transaction
+
+
+def remove_unpublished(folder: Path, published: int) -> None:
+    """Remove the manifests of generations that were not published."""
+    for number in list_manifests(folder):
+        if number > published:
+            manifest_path(folder, number).unlink()
+
+
+def clean(folder: Path, connection: sqlite3.Connection, current: int) -> None:
+    """Remove generations before `current` that no reader holds, with their rows and files."""
+    oldest = _remove_manifests(folder, current)
+    with transaction(connection):
+        for table in VERSIONED:
+            connection.execute(f'DELETE FROM {table} WHERE until <= ?', [oldest])
+        connection.execute(
+            'DELETE FROM dead_rows WHERE shard IN (SELECT shard FROM shards WHERE until <= ?)',
+            [oldest],
+        )
+        connection.execute('DELETE FROM shards WHERE until <= ?', [oldest])
+        connection.execute('DELETE FROM generations WHERE number < ?', [oldest])
+    _remove_shards(folder, connection)
+    _remove_lucene_folders(folder, connection)
+
+
+def _remove_manifests(folder: Path, current: int) -> int:
+    """The oldest generation that stays."""
+    oldest = current
+    for number in reversed(list_manifests(folder)):
+        if number >= current:
+            continue
+        path = manifest_path(folder, number)
+        with removal_lock(path) as is_free:
+            if is_free:
+                path.unlink()
+            else:
+                oldest = number
+    return oldest
+
+
+def _remove_shards(folder: Path, connection: sqlite3.Connection) -> None:
+    rows = connection.execute('SELECT name FROM shards')
+    needed: set[str | None] = {name for (name,) in rows}
+    _remove_others(folder / SHARDS, needed)
+
+
+def _remove_lucene_folders(folder: Path, connection: sqlite3.Connection) -> None:
+    needed: set[str | None] = set()
+    here = set(list_manifests(folder))
+    rows = connection.execute('SELECT number, manifest_sha256 FROM generations').fetchall()
+    for number, sha256 in rows:
+        if number in here:
+            needed.add(read_manifest(folder, Published(number, sha256)).lucene)
+    _remove_others(folder / LUCENE, needed)
+    for path in (folder / GENERATIONS).glob('.*'):
+        path.unlink()
+
+
+def _remove_others(folder: Path, needed: set[str | None]) -> None:
+    """Remove the folders in `folder` that are not needed, unfinished ones among them."""
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.name not in needed:
+            shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,245 @@
+"""A collection of documents that lives: one folder with all rankings of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Self
+
+from pyserini_repbert.collection.reading import Generation, open_generation
+from pyserini_repbert.collection.settings import EncoderSource, WantedSettings
+from pyserini_repbert.collection.store import is_collection
+from pyserini_repbert.collection.syncing import (
+    Changes,
+    add_documents,
+    delete_documents,
+    sync_documents,
+)
+from pyserini_repbert.collection.writing import Writer
+from pyserini_repbert.data.corpus import Corpus, corpus_of
+from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.names.corpora import open_corpus
+
+ADDED = 'add'  # the source of documents that were added, not synced
+GIVEN = 'python'  # the source of documents that were synced from Python
+
+
+class Collection:
+    """Documents with everything that ranks them, in one folder that is kept up to date.
+
+    Open it with `Collection.open`, as a context or until `close`:
+
+        with Collection.open('mine', encoder='minilm') as collection:
+            collection.sync([{'id': 'a', 'text': 'Slugs avoid copper.', 'title': 'Slugs'}])
+
+    A reader sees one generation, `generation`, which does not change while others write. After this
+    object has written, its generation is the new one; `refresh` takes the newest of another writer.
+    """
+
+    def __init__(
+        self,
+        folder: StrPath,
+        source: EncoderSource,
+        wanted: WantedSettings,
+    ) -> None:
+        self.folder = Path(folder)
+        self._source = source
+        self._wanted = wanted
+        self._generation: Generation | None = None
+
+    @classmethod
+    def open(
+        cls,
+        folder: StrPath,
+        encoder: str | os.PathLike[str] | TextDocumentEncoder | None = None,
+        *,
+        device: str = 'cpu',
+        precision: str | None = None,
+        batch_tokens: int | None = None,
+        passage_tokens: int | None = None,
+        overlap: int | None = None,
+        language: str | None = None,
+        sparse: str | None = None,
+    ) -> Self:
+        """Open a collection, or one to be built: the folder is made when it is first written.
+
+        Settings are needed once. They are stored, and None means what is stored.
+
+        Parameters
+        ----------
+        folder : of the collection
+        encoder : a catalog name, a checkpoint folder, or a document encoder; default: 'minilm'
+        device : where the encoder runs: 'cpu', 'cuda', 'mps'
+        precision : that the encoder runs in; default: 'float32'
+        batch_tokens : padded tokens that the encoder reads together; default: by device
+        passage_tokens : wordpieces of a passage; default: 200
+        overlap : wordpieces of a passage that the next one repeats; default: 40
+        language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: 'en'
+        sparse : 'bm25', or 'none' for a collection without Lucene; default: 'bm25'
+        """
+        wanted = WantedSettings(
+            passage_tokens=passage_tokens, overlap=overlap, language=language, sparse=sparse
+        )
+        named = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
+        return cls(folder, EncoderSource(named, device, precision, batch_tokens), wanted)
+
+    def sync(
+        self,
+        documents: StrPath | Iterable[Any],
+        source: str | None = None,
+        *,
+        delete_most: bool = False,
+        merge: bool = False,
+        rebuild: bool = False,
+        on_progress: Callable[[int], object] = int,
+    ) -> Changes:
+        """Bring the collection up to date with all documents of a source.
+
+        New documents are added and changed ones replaced; those that the source no longer has are
+        deleted. What other sources brought stays. Only new passages are encoded.
+
+        Parameters
+        ----------
+        documents : a file or folder, or any name of a corpus; or documents themselves: mappings
+            with `id`, `text`, maybe `title`, and fields; pairs of a docid and a text; a DataFrame;
+            a `Corpus`
+        source : what the source is called; default: the path, or 'python'
+        delete_most : also delete more than half of the source's documents
+        merge : merge Lucene's segments, so that BM25 is that of an index built anew
+        rebuild : let the settings of `open` replace those stored, and redo what depends on them
+        on_progress : called with the number of documents read since the last call
+
+        Raises InputError for documents that cannot be read, or a source that has lost most of them;
+        MismatchError for settings that differ from those stored; BusyError while another process
+        writes. Nothing is changed then.
+        """
+        corpus = open_documents(documents)
+        name = source or source_name(documents)
+        with self._writer(rebuild) as writer:
+            changes = sync_documents(
+                writer,
+                corpus.documents(),
+                name,
+                delete_most=delete_most,
+                merge=merge,
+                on_progress=on_progress,
+            )
+        self.refresh()
+        return changes
+
+    def add(
+        self,
+        documents: StrPath | Iterable[Any],
+        *,
+        merge: bool = False,
+        on_progress: Callable[[int], object] = int,
+    ) -> Changes:
+        """Add documents, and replace those of the same docids; nothing is deleted.
+
+        Parameters and errors are those of `sync`.
+        """
+        corpus = open_documents(documents)
+        with self._writer() as writer:
+            changes = add_documents(
+                writer, corpus.documents(), ADDED, merge=merge, on_progress=on_progress
+            )
+        self.refresh()
+        return changes
+
+    def delete(self, docids: str | Iterable[str], *, merge: bool = False) -> Changes:
+        """Delete documents, whatever their source.
+
+        Raises InputError for a docid that the collection lacks; nothing is deleted then.
+        """
+        self._check_exists()
+        names = [docids] if isinstance(docids, str) else docids
+        with self._writer() as writer:
+            changes = delete_documents(writer, names, merge=merge)
+        self.refresh()
+        return changes
+
+    def compact(self) -> Changes:
+        """Give back the room of what was deleted: no row and no document of it stays.
+
+        Nothing is encoded. Lucene's segments are merged.
+        """
+        self._check_exists()
+        with self._writer() as writer:
+            manifest = writer.finish(merge=True, compact=True)
+        self.refresh()
+        return Changes(0, 0, 0, manifest.documents, 0, manifest.number)
+
+    @property
+    def generation(self) -> Generation:
+        """The generation that this object reads.
+
+        Raises InputError for a folder that is no collection.
+        """
+        if self._generation is None:
+            self._generation = open_generation(self.folder)
+        return self._generation
+
+    def refresh(self) -> bool:
+        """Read the newest generation from now on; returns whether it is another one.
+
+        The generation before is closed. Shards that both have stay open.
+        """
+        before = self._generation
+        opened = {}
+        if before is not None:
+            opened = {live.shard.name: live.shard for live in before.shards}
+        newest = open_generation(self.folder, opened)
+        if before is not None and before.number == newest.number:
+            newest.close()
+            return False
+        self._generation = newest
+        if before is not None:
+            before.close()
+        return True
+
+    def __len__(self) -> int:
+        """How many documents there are."""
+        return len(self.generation)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the generation go; the collection can be used again."""
+        if self._generation is not None:
+            self._generation.close()
+            self._generation = None
+
+    def _writer(self, rebuild: bool = False) -> Writer:
+        return Writer(self.folder, self._source, self._wanted, rebuild)
+
+    def _check_exists(self) -> None:
+        """Raises InputError for a folder that is no collection: none is made."""
+        if not is_collection(self.folder):
+            raise InputError(
+                f'folder {self.folder} holds no collection: build one with `index sync`, or check '
+                'the path'
+            )
+
+
+def open_documents(documents: StrPath | Iterable[Any]) -> Corpus:
+    """A corpus of what a user gives: a path or a name, or documents themselves."""
+    if isinstance(documents, (str, os.PathLike)):
+        return open_corpus(documents, keep_empty=True)
+    return corpus_of(documents)
+
+
+def source_name(documents: StrPath | Iterable[Any]) -> str:
+    """What the source of documents is called: the whole path of a file or folder, or its name."""
+    if isinstance(documents, Corpus):
+        documents = documents.name
+    if not isinstance(documents, (str, os.PathLike)):
+        return GIVEN
+    path = Path(documents)
+    return str(path.resolve()) if path.exists() else str(documents)

@@ -1,0 +1,153 @@
+"""Rewriting shards: small ones become one, and dead rows go. Nothing is encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.shards import SHARD_ROWS, SHARDS, Shard, ShardRows, write_shard
+from pyserini_repbert.collection.staging import Staging
+from pyserini_repbert.collection.store import FOREVER, transaction
+
+SMALL_ROWS = 16_384  # a shard with fewer live rows is small
+MOST_SMALL = 8  # small shards in a generation
+MOST_DEAD = 1 / 5  # of a shard's rows
+
+
+@dataclass(frozen=True)
+class ShardState:
+    """A shard of the next generation: its number, its name, its rows, and those that are dead."""
+
+    shard: int
+    name: str
+    rows: int
+    dead: NDArray[np.int64]
+
+    @property
+    def n_live(self) -> int:
+        """How many rows count."""
+        return self.rows - len(self.dead)
+
+
+def shard_states(staging: Staging) -> list[ShardState]:
+    """The shards of the next generation, in the order in which they were written."""
+    execute = staging.connection.execute
+    shards = execute(
+        f'SELECT shard, name, rows FROM shards WHERE until = {FOREVER} ORDER BY shard'
+    ).fetchall()
+    states = []
+    for shard, name, rows in shards:
+        dead = execute('SELECT row FROM dead_rows WHERE shard = ? ORDER BY row', [shard])
+        numbers = np.array([row for (row,) in dead], np.int64)
+        states.append(ShardState(shard, name, rows, numbers))
+    return states
+
+
+def rewrite_shards(staging: Staging, compact: bool = False) -> None:
+    """Leave out shards without live rows, and rewrite those with many dead or few rows.
+
+    With `compact`, no dead row stays, and small shards become one.
+    """
+    states = shard_states(staging)
+    for state in states:
+        if state.n_live == 0:
+            _end_shard(staging, state)
+    live = [state for state in states if state.n_live]
+    small = [state for state in live if state.n_live < SMALL_ROWS]
+    most_small = 1 if compact else MOST_SMALL
+    most_dead = 0.0 if compact else MOST_DEAD
+    are_many = len(small) > most_small
+    chosen = []
+    for state in live:
+        is_small = are_many and state.n_live < SMALL_ROWS
+        if is_small or len(state.dead) > most_dead * state.rows:
+            chosen.append(state)
+    for group in _groups(chosen):
+        _rewrite(staging, group)
+
+
+def _groups(states: Iterable[ShardState]) -> list[list[ShardState]]:
+    """Shards whose live rows make up one shard each."""
+    groups: list[list[ShardState]] = []
+    n_rows = SHARD_ROWS
+    for state in states:
+        if n_rows + state.n_live > SHARD_ROWS:
+            groups.append([])
+            n_rows = 0
+        groups[-1].append(state)
+        n_rows += state.n_live
+    return groups
+
+
+def _rewrite(staging: Staging, states: Sequence[ShardState]) -> None:
+    """Write the live rows of some shards as one, and let the passages lie there."""
+    shards = [staging.vectors.shard(state.name) for state in states]
+    live = []
+    for state in states:
+        live.append(np.setdiff1d(np.arange(state.rows), state.dead, assume_unique=True))
+    rows = _rows_of(shards, live)
+    order = np.lexsort((rows.numbers, rows.documents))
+    rows = ShardRows(
+        vectors=rows.vectors[order],
+        documents=rows.documents[order],
+        numbers=rows.numbers[order],
+        inputs=rows.inputs[order],
+    )
+    shard = write_shard(staging.folder / SHARDS, rows, staging.generation)
+    with transaction(staging.connection):
+        number = staging.add_shard(shard)
+        _move_passages(staging, rows, number)
+        for state in states:
+            _end_shard(staging, state)
+
+
+def _rows_of(shards: Sequence[Shard], live: Sequence[NDArray[np.int64]]) -> ShardRows:
+    pairs = list(zip(shards, live, strict=True))
+    return ShardRows(
+        vectors=np.concatenate([shard.vectors[rows] for shard, rows in pairs]),
+        documents=np.concatenate([shard.documents[rows] for shard, rows in pairs]),
+        numbers=np.concatenate([shard.numbers[rows] for shard, rows in pairs]),
+        inputs=np.concatenate([shard.inputs[rows] for shard, rows in pairs]),
+    )
+
+
+def _move_passages(staging: Staging, rows: ShardRows, shard: int) -> None:
+    """Let the passages of these rows lie in a shard, from the next generation on."""
+    connection = staging.connection
+    generation = staging.generation
+    connection.execute(
+        'CREATE TEMP TABLE IF NOT EXISTS moved '
+        '(docno INTEGER, number INTEGER, row INTEGER, PRIMARY KEY (docno, number)) WITHOUT ROWID'
+    )
+    connection.execute('DELETE FROM moved')
+    numbered = zip(
+        rows.documents.tolist(), rows.numbers.tolist(), range(len(rows.documents)), strict=True
+    )
+    connection.executemany('INSERT INTO moved VALUES (?, ?, ?)', numbered)
+    connection.execute('INSERT OR IGNORE INTO staged SELECT DISTINCT docno, 0 FROM moved')
+    # no reader sees the rows of the next generation, which are changed as they are
+    connection.execute(
+        'UPDATE passages SET shard = ?, row = moved.row FROM moved '
+        'WHERE passages.docno = moved.docno AND passages.number = moved.number AND since = ?',
+        [shard, generation],
+    )
+    connection.execute(
+        'INSERT INTO passages SELECT docno, number, ?, until, start, end, input, ?, moved.row '
+        'FROM moved JOIN passages USING (docno, number) '
+        f'WHERE until = {FOREVER} AND since < ?',
+        [generation, shard, generation],
+    )
+    connection.execute(
+        f'UPDATE passages SET until = ? WHERE until = {FOREVER} AND since < ? '
+        'AND (docno, number) IN (SELECT docno, number FROM moved)',
+        [generation, generation],
+    )
+
+
+def _end_shard(staging: Staging, state: ShardState) -> None:
+    staging.connection.execute(
+        'UPDATE shards SET until = ? WHERE shard = ?', [staging.generation, state.shard]
+    )

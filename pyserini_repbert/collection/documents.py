@@ -1,0 +1,61 @@
+"""What a collection stores of a document: its digests, and its fields as filters compare them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyserini_repbert.data.documents import Document
+
+_DIGEST_BYTES = 16
+_DATE = re.compile(
+    r'\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?'
+)
+_Typed = tuple[str, str, str | float]  # field, type, value
+
+
+def text_digest(document: Document) -> bytes:
+    """A digest of title and text."""
+    return _digest([document.title, document.text])
+
+
+def fields_digest(document: Document) -> bytes:
+    """A digest of the fields, whatever their order."""
+    return _digest(rendered_fields(document.fields))
+
+
+def rendered_fields(fields: Mapping[str, Any]) -> str:
+    """Fields as JSON, in the order of their names."""
+    return json.dumps(fields, ensure_ascii=False, sort_keys=True)
+
+
+def typed_values(fields: Mapping[str, Any]) -> list[_Typed]:
+    """Each value of each field with its type: 'text' (casefolded), 'number' or 'date' (ISO).
+
+    A value of a mapping belongs to the field `outer.inner`; a list has several values.
+    """
+    return sorted(set(_values_of('', fields)), key=repr)
+
+
+def _values_of(name: str, value: Any) -> Iterator[_Typed]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _values_of(f'{name}.{key}' if name else str(key), item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _values_of(name, item)
+    elif isinstance(value, bool):
+        yield name, 'text', str(value).casefold()
+    elif isinstance(value, (int, float)):
+        yield name, 'number', float(value)
+    elif isinstance(value, str):
+        kind = 'date' if _DATE.fullmatch(value) else 'text'
+        yield name, kind, value.casefold()
+
+
+def _digest(value: Any) -> bytes:
+    content = json.dumps(value, ensure_ascii=False).encode()
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()

@@ -1,0 +1,98 @@
+"""The encoder of a collection: opened when something has to be cut or encoded, not before."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.passages import PassageCutter
+from pyserini_repbert.collection.settings import (
+    CollectionSettings,
+    EncoderSource,
+    check_encoder,
+)
+from pyserini_repbert.collection.shards import INPUT_BYTES
+from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
+from pyserini_repbert.errors import InputError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_DOCUMENT_PROMPTS = ('document', 'passage', 'corpus')  # of sentence-transformers
+
+
+class PassageEncoder:
+    """Cuts documents into passages, and encodes passages, as the settings of a collection say.
+
+    `count` is how many passages were encoded.
+    """
+
+    def __init__(self, source: EncoderSource, settings: CollectionSettings) -> None:
+        self._source = source
+        self._settings = settings
+        self._key = settings.model_key()
+        self.count = 0
+
+    @cached_property
+    def encoder(self) -> TextDocumentEncoder:
+        """The encoder. Raises MismatchError for another than the collection's."""
+        opened = self._source.opened
+        check_encoder(opened, self._settings)
+        return opened
+
+    @cached_property
+    def cutter(self) -> PassageCutter:
+        """Cuts texts for this encoder."""
+        tokenizer = _fast_tokenizer(self.encoder)
+        return PassageCutter(
+            tokenizer,
+            _capacity(self.encoder, tokenizer),
+            self._settings.passage_tokens,
+            self._settings.overlap,
+        )
+
+    def input_digest(self, text: str) -> bytes:
+        """A digest of a model's input, which decides its vector together with the model."""
+        return hashlib.blake2b(text.encode(), digest_size=INPUT_BYTES, key=self._key).digest()
+
+    def encode(
+        self, inputs: Sequence[str], on_progress: Callable[[int], object] = int
+    ) -> NDArray[np.float32]:
+        """The vectors of inputs, float32 (n, d)."""
+        self.count += len(inputs)
+        return self.encoder.embed(
+            inputs, token_budget=self._source.token_budget, on_progress=on_progress
+        )
+
+
+def _fast_tokenizer(encoder: Any) -> Tokenizer:
+    """The tokenizer of an encoder, with offsets."""
+    backend = getattr(getattr(encoder, 'tokenizer', None), 'backend', None)
+    if backend is None:
+        backend = getattr(getattr(encoder, 'text_tokenizer', None), 'backend_tokenizer', None)
+    if backend is None:
+        raise InputError(
+            f"encoder '{encoder.name}' has no tokenizer of the package tokenizers, by which texts "
+            'are cut into passages: choose another encoder'
+        )
+    tokenizer: Tokenizer = backend
+    return tokenizer
+
+
+def _capacity(encoder: Any, tokenizer: Tokenizer) -> int:
+    """How many wordpieces of a text the encoder reads."""
+    if encoder.pooling != 'sentence-transformers':
+        return int(encoder.limit)
+    # of these, `limit` counts special tokens and the prompt, too
+    special = tokenizer.num_special_tokens_to_add(False)
+    prompts = encoder.prompts
+    prompt = next((prompts[name] for name in _DOCUMENT_PROMPTS if prompts.get(name)), '')
+    encoding = tokenizer.encode(prompt, add_special_tokens=False)
+    # a tokenizer may read the first word of a part otherwise than within its text
+    spare = 2
+    return max(1, int(encoder.limit) - special - len(encoding.ids) - spare)

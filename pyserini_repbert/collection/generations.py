@@ -1,0 +1,143 @@
+"""Generations: what a collection holds at one moment, as its manifest says.
+
+`generations/000007.json` names the shards of generation 7, their dead rows, and its Lucene folder.
+It counts from the moment at which `collection.sqlite` names it with its checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from pyserini_repbert.collection.settings import CollectionSettings
+from pyserini_repbert.collection.shards import sync_to_disk
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.index.records import Count
+
+GENERATIONS = 'generations'
+LUCENE = 'lucene'
+_Natural = Annotated[int, Field(ge=0)]
+_CONFIG = ConfigDict(extra='forbid')
+_AGAIN = 'restore the file from a copy, or build the collection again'
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class ShardOfGeneration:
+    """A shard and its dead rows, as (first row, number of rows) of each stretch of them."""
+
+    name: str
+    rows: Count
+    dead: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def n_dead(self) -> int:
+        """How many rows are dead."""
+        return sum(count for _, count in self.dead)
+
+    def live_mask(self) -> NDArray[np.bool_] | None:
+        """Whether each row counts, bool (n,); None where all do."""
+        if not self.dead:
+            return None
+        mask = np.ones(self.rows, np.bool_)
+        for first, count in self.dead:
+            mask[first : first + count] = False
+        return mask
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class Manifest:
+    """A generation, as its file has it."""
+
+    number: Count
+    settings: CollectionSettings
+    documents: _Natural  # live ones, those without text included
+    passages: _Natural
+    shards: tuple[ShardOfGeneration, ...] = ()
+    lucene: str | None = None  # the name of the folder in `lucene/`
+    lucene_documents: _Natural = 0
+    lucene_dead: _Natural = 0  # deleted documents that Lucene still counts
+    format_version: Annotated[int, Field(ge=1, le=1)] = 1
+
+    def rendered(self) -> bytes:
+        """The bytes of the manifest's file."""
+        return (json.dumps(asdict(self), indent=1) + '\n').encode()
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published generation's number, and the sha256 of its manifest."""
+
+    number: int
+    manifest_sha256: str
+
+
+def generation_name(number: int) -> str:
+    """'000007'"""
+    return f'{number:06d}'
+
+
+def manifest_path(folder: Path, number: int) -> Path:
+    """Where the manifest of a generation lies."""
+    return folder / GENERATIONS / f'{generation_name(number)}.json'
+
+
+def last_published(connection: sqlite3.Connection) -> Published | None:
+    """The newest generation; None where there is none."""
+    row = connection.execute(
+        'SELECT number, manifest_sha256 FROM generations ORDER BY number DESC LIMIT 1'
+    ).fetchone()
+    return None if row is None else Published(*row)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> Published:
+    """Write a generation's manifest; it is on the disk when this returns."""
+    target = manifest_path(folder, manifest.number)
+    unfinished = target.with_name(f'.{target.name}')
+    content = manifest.rendered()
+    unfinished.write_bytes(content)
+    sync_to_disk(unfinished)
+    os.replace(unfinished, target)
+    sync_to_disk(target.parent)
+    return Published(manifest.number, hashlib.sha256(content).hexdigest())
+
+
+def read_manifest(folder: Path, published: Published) -> Manifest:
+    """The manifest of a published generation.
+
+    Raises FileNotFoundError where it was removed, DamagedFileError for one that is not whole.
+    """
+    path = manifest_path(folder, published.number)
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != published.manifest_sha256:
+        raise DamagedFileError(f'{path} is damaged, its sha256 is another: {_AGAIN}')
+    try:
+        manifest: Manifest = TypeAdapter(Manifest).validate_json(content)
+    except ValidationError as error:
+        raise DamagedFileError(f'{path} is no manifest of a generation: {_AGAIN}') from error
+    return manifest
+
+
+def list_manifests(folder: Path) -> list[int]:
+    """The numbers of the generations whose manifests are in a collection, in order."""
+    paths = (folder / GENERATIONS).glob('[0-9]*.json')
+    return sorted(int(path.stem) for path in paths)
+
+
+def stretches_of(rows: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
+    """Ascending rows as (first row, number of rows) of each stretch."""
+    if not len(rows):
+        return ()
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    firsts = rows[np.concatenate([[0], breaks])]
+    counts = np.diff(np.concatenate([[0], breaks, [len(rows)]]))
+    return tuple(zip(firsts.tolist(), counts.tolist(), strict=True))

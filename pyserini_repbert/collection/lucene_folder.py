@@ -1,0 +1,125 @@
+"""Lucene's part of a collection: a folder a generation, whose segments are hard links.
+
+Lucene never changes a segment that is written. A generation links those of the one before, adds and
+deletes documents in new files, and leaves the old folder as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyserini_repbert.collection.generations import Manifest, generation_name
+from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
+from pyserini_repbert.collection.shards import sync_to_disk
+from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.errors import within_limits
+from pyserini_repbert.lucene.updating import LuceneCounts, LuceneUpdate
+
+MOST_DEAD = 1 / 20  # of the documents, before segments are merged
+_UNFINISHED = '.unfinished'
+_LOCK = 'write.lock'
+
+
+@dataclass(frozen=True)
+class LuceneState:
+    """The Lucene folder of a generation."""
+
+    name: str
+    documents: int
+    dead: int  # deleted documents that Lucene still counts
+
+
+def update_lucene(
+    parent: Path,
+    connection: sqlite3.Connection,
+    generation: int,
+    settings: CollectionSettings,
+    before: Manifest | None,
+    merge: bool = False,
+) -> LuceneState | None:
+    """Write Lucene's folder of the next generation; None for a collection without Lucene.
+
+    Parameters
+    ----------
+    parent : the folder `lucene/` of the collection
+    connection : of the writer, which has staged the next generation
+    generation : its number
+    settings : its settings
+    before : the generation that it follows; None: all documents are indexed anew
+    merge : merge segments, whatever the share of deleted documents
+
+    A generation without another text keeps the folder of the one before.
+    """
+    if settings.sparse is SparseKind.NONE:
+        return None
+    state = None
+    if before is not None and before.lucene is not None:
+        state = LuceneState(before.lucene, before.lucene_documents, before.lucene_dead)
+        is_changed = connection.execute('SELECT 1 FROM staged WHERE is_text LIMIT 1').fetchone()
+        if not is_changed and not (merge and state.dead):
+            return state
+    folder = parent / _UNFINISHED
+    with within_limits(parent):
+        _link(None if state is None else parent / state.name, folder)
+        counts = _update(folder, connection, settings.language, state is None, merge)
+        (folder / _LOCK).unlink(missing_ok=True)
+        sync_to_disk(folder)
+        target = parent / generation_name(generation)
+        # of a command that was killed before it published
+        shutil.rmtree(target, ignore_errors=True)
+        folder.rename(target)
+        sync_to_disk(parent)
+    return LuceneState(target.name, counts.documents, counts.dead)
+
+
+def _update(
+    folder: Path, connection: sqlite3.Connection, language: str, is_new: bool, merge: bool
+) -> LuceneCounts:
+    with LuceneUpdate(folder, language) as index:
+        if is_new:
+            index.add(_contents(connection, ''))
+        else:
+            index.delete(_changed_docids(connection))
+            index.add(_contents(connection, 'JOIN staged USING (docno)', 'AND is_text'))
+        return index.finish(0.0 if merge else MOST_DEAD)
+
+
+def _changed_docids(connection: sqlite3.Connection) -> Iterator[str]:
+    rows = connection.execute('SELECT docid FROM staged JOIN documents USING (docno) WHERE is_text')
+    for (docid,) in rows:
+        yield docid
+
+
+def _contents(
+    connection: sqlite3.Connection, join: str, condition: str = ''
+) -> Iterator[tuple[str, str]]:
+    """The docid and the contents of documents; those without text are left out."""
+    rows = connection.execute(
+        f'SELECT docid, title, text FROM texts JOIN documents USING (docno) {join} '
+        f'WHERE until = {FOREVER} {condition} ORDER BY docno'
+    )
+    for docid, title, text in rows:
+        contents = f'{title} {text}' if title else text
+        if contents.strip():
+            yield docid, contents
+
+
+def _link(source: Path | None, target: Path) -> None:
+    """Make a folder of hard links to the files of another; copies where there are no links."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    if source is None:
+        return
+    for file in sorted(source.iterdir()):
+        if file.name == _LOCK:
+            continue
+        try:
+            os.link(file, target / file.name)
+        except OSError:
+            shutil.copyfile(file, target / file.name)
+            sync_to_disk(target / file.name)

@@ -1,0 +1,260 @@
+"""Long texts cut into passages by the wordpieces of an encoder's tokenizer.
+
+A text is tokenised once, with the offsets of its wordpieces. A passage ends at a heading, a
+paragraph or a sentence where there is one in its second half, else after a word; the next passage
+repeats its last wordpieces. No encoder has to cut a passage again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.errors import InputError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+PASSAGE_TOKENS = 200
+OVERLAP = 40
+# A text, or the rest of one, stays whole where it is at most a quarter longer than a passage:
+# short rests, most of which would be overlap, do not become passages.
+_LONGEST = 5 / 4
+_TITLE_SHARE = 4  # a title takes at most a quarter of what the encoder reads
+_TOKENISED_AT_ONCE = 100_000  # characters, which bound the memory of a long text's wordpieces
+_SPACE = re.compile(r'\s')
+# Where passages may begin, after one of: a line before a heading, an empty line, the end of a
+# sentence, and a line before an item of a list.
+_BOUNDARY = re.compile(
+    r"""(?P<heading>\n(?=\#{1,6}[ ]))
+    |(?P<paragraph>\n[ \t]*\r?\n\s*)
+    |(?P<sentence>[.!?…]["'”’»)\]]*\s+|[。！？]["”’」』）]*\s*|\n(?=\s*(?:[-*+]|\d+[.)])[ ]))""",
+    re.VERBOSE,
+)
+_LEVELS = ('heading', 'paragraph', 'sentence')
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A part of a document: `text[start:end]`, and `input`, what the encoder reads for it."""
+
+    start: int
+    end: int
+    input: str
+
+
+@dataclass(frozen=True)
+class _Wordpieces:
+    """A text's wordpieces: the character at which each begins, and whether a word begins there."""
+
+    starts: NDArray[np.int64]
+    is_word: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+class PassageCutter:
+    """Cuts texts into passages for one encoder.
+
+    Parameters
+    ----------
+    tokenizer : the encoder's; it is copied, without truncation and padding
+    capacity : wordpieces that the encoder reads of an input, special tokens not counted
+    tokens : wordpieces of a passage, its title not counted
+    overlap : wordpieces of a passage that the next one repeats
+
+    Raises InputError for an overlap of more than half a passage.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        capacity: int,
+        tokens: int = PASSAGE_TOKENS,
+        overlap: int = OVERLAP,
+    ) -> None:
+        check_lengths(tokens, overlap)
+        self._tokenizer = type(tokenizer).from_str(tokenizer.to_str())
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._capacity = capacity
+        self._tokens = tokens
+        self._overlap = overlap
+
+    def cut(self, titles: Sequence[str], texts: Sequence[str]) -> list[list[Passage]]:
+        """The passages of each text, in order; none where both title and text are empty."""
+        pieces_of_titles = self._wordpieces(titles)
+        pieces_of_texts = self._wordpieces(texts)
+        passages = []
+        for number, text in enumerate(texts):
+            title = titles[number]
+            title_length = min(len(pieces_of_titles[number]), self._capacity // _TITLE_SHARE)
+            title = _first_wordpieces(title, pieces_of_titles[number], title_length)
+            size = self._capacity - title_length
+            passages.append(self._passages(title, text, pieces_of_texts[number], size))
+        return passages
+
+    def _passages(self, title: str, text: str, pieces: _Wordpieces, capacity: int) -> list[Passage]:
+        if not len(pieces):
+            return [Passage(0, 0, title)] if title else []
+        size = min(self._tokens, capacity)
+        windows = _Windows(
+            pieces=pieces,
+            boundaries=_find_boundaries(text, pieces),
+            size=size,
+            overlap=min(self._overlap, size // 2),
+            longest=min(int(size * _LONGEST), capacity),
+        )
+        passages = []
+        for first, after in windows:
+            start = int(pieces.starts[first])
+            end = int(pieces.starts[after]) if after < len(pieces) else len(text)
+            part = text[start:end].rstrip()
+            passage_input = f'{title} {part}' if title else part
+            passages.append(Passage(start, start + len(part), passage_input))
+        return passages
+
+    def _wordpieces(self, texts: Sequence[str]) -> list[_Wordpieces]:
+        """The wordpieces of each text."""
+        parts: list[str] = []
+        starts_of_parts: list[int] = []
+        counts = []
+        for text in texts:
+            cuts = list(_cut_at_spaces(text))
+            counts.append(len(cuts))
+            for start, end in cuts:
+                parts.append(text[start:end])
+                starts_of_parts.append(start)
+        encodings = self._tokenizer.encode_batch(parts, add_special_tokens=False)
+        wordpieces = []
+        first = 0
+        for count in counts:
+            starts = [np.empty(0, np.int64)]
+            is_word = [np.empty(0, np.bool_)]
+            for number in range(first, first + count):
+                encoding = encodings[number]
+                offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)
+                starts.append(offsets[:, 0] + starts_of_parts[number])
+                is_word.append(_begin_words(encoding.word_ids))
+            wordpieces.append(_Wordpieces(np.concatenate(starts), np.concatenate(is_word)))
+            first += count
+        return wordpieces
+
+
+def check_lengths(tokens: int, overlap: int) -> None:
+    """Raises InputError for lengths of passages that do not fit."""
+    if tokens < 1:
+        raise InputError(f'passages of {tokens} wordpieces: expected at least 1')
+    if not 0 <= overlap <= tokens // 2:
+        raise InputError(
+            f'passages of {tokens} wordpieces with an overlap of {overlap}: expected an overlap of '
+            f'at most half of a passage, {tokens // 2}'
+        )
+
+
+class _Windows:
+    """The passages of a text as (first wordpiece, the one after the last), in order."""
+
+    def __init__(
+        self,
+        pieces: _Wordpieces,
+        boundaries: dict[str, NDArray[np.int64]],
+        size: int,
+        overlap: int,
+        longest: int,
+    ) -> None:
+        self._count = len(pieces)
+        self._words = np.flatnonzero(pieces.is_word)
+        self._by_level = [boundaries[level] for level in _LEVELS]
+        self._size = size
+        self._overlap = overlap
+        self._longest = longest
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        first = 0
+        while self._count - first > self._longest:
+            after = self._end(first)
+            yield first, after
+            first = self._next_start(after)
+        yield first, self._count
+
+    def _end(self, first: int) -> int:
+        """The last boundary in the second half of a passage, of the highest level there is."""
+        most = first + self._size
+        for positions in (*self._by_level, self._words):
+            number = np.searchsorted(positions, most, side='right') - 1
+            if number >= 0 and positions[number] > first + self._size // 2:
+                return int(positions[number])
+        return most
+
+    def _next_start(self, after: int) -> int:
+        """The first sentence, or else the first word, within the overlap."""
+        if self._overlap == 0:
+            return after
+        least = after - self._overlap
+        firsts = []
+        for positions in self._by_level:
+            firsts += _first_within(positions, least, after)
+        if not firsts:
+            firsts = _first_within(self._words, least, after)
+        return min(firsts, default=least)
+
+
+def _first_within(positions: NDArray[np.int64], least: int, below: int) -> list[int]:
+    """The first of some positions that is at least `least` and lies below `below`, in a list."""
+    number = np.searchsorted(positions, least)
+    if number < len(positions) and positions[number] < below:
+        return [int(positions[number])]
+    return []
+
+
+def _find_boundaries(text: str, pieces: _Wordpieces) -> dict[str, NDArray[np.int64]]:
+    """The wordpieces before which a part of the text ends, by the level of the part."""
+    positions: dict[str, list[int]] = {level: [] for level in _LEVELS}
+    for match in _BOUNDARY.finditer(text):
+        positions[str(match.lastgroup)].append(match.end())
+    found = {}
+    for level in _LEVELS:
+        numbers = np.searchsorted(pieces.starts, np.array(positions[level], np.int64))
+        numbers = np.unique(numbers[numbers < len(pieces)])
+        found[level] = numbers[pieces.is_word[numbers]]
+    return found
+
+
+def _begin_words(word_ids: Sequence[int | None]) -> NDArray[np.bool_]:
+    """Of each wordpiece, whether it begins a word."""
+    # an added token such as [SEP] in a text is of no word
+    numbers = np.array([-1 if word is None else word for word in word_ids], np.int64)
+    begins = np.ones(len(numbers), np.bool_)
+    begins[1:] = (numbers[1:] != numbers[:-1]) | (numbers[1:] < 0)
+    return begins
+
+
+def _first_wordpieces(text: str, pieces: _Wordpieces, count: int) -> str:
+    """The words of a text that have at most `count` wordpieces together."""
+    if len(pieces) <= count:
+        return text
+    while count and not pieces.is_word[count]:
+        count -= 1
+    return text[: pieces.starts[count]].rstrip()
+
+
+def _cut_at_spaces(text: str) -> Iterator[tuple[int, int]]:
+    """(start, end) of parts of bounded length, which end at white space where there is any."""
+    start = 0
+    while len(text) - start > _TOKENISED_AT_ONCE:
+        end = start + _TOKENISED_AT_ONCE
+        # a word is rarely longer than this, and then it is cut
+        for position in range(end, end - 1000, -1):
+            if _SPACE.match(text, position):
+                end = position
+                break
+        yield start, end
+        start = end
+    yield start, len(text)

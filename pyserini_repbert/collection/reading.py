@@ -1,0 +1,290 @@
+"""What a reader has of a collection: one generation, which stays while it is open."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.generations import (
+    GENERATIONS,
+    LUCENE,
+    Manifest,
+    Published,
+    last_published,
+    manifest_path,
+    read_manifest,
+)
+from pyserini_repbert.collection.locks import GenerationLock
+from pyserini_repbert.collection.settings import CollectionSettings
+from pyserini_repbert.collection.shards import SHARDS, Shard
+from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.errors import DamagedFileError, InputError
+
+_TRIES = 50
+_ALIVE = 'since <= :generation AND until > :generation'
+
+
+@dataclass(frozen=True)
+class LiveShard:
+    """A shard as a generation sees it.
+
+    Attributes
+    ----------
+    shard : what several generations share: vectors float32 (n, d), documents and numbers int32 (n,)
+    live : whether each row counts, bool (n,); None where all do
+    """
+
+    shard: Shard
+    live: NDArray[np.bool_] | None
+
+    @property
+    def n_live(self) -> int:
+        """How many rows count."""
+        return len(self.shard) if self.live is None else int(np.count_nonzero(self.live))
+
+
+@dataclass(frozen=True)
+class PassageSpan:
+    """A passage of a document: `text[start:end]`, and where its vector is.
+
+    `shard` is the position in `Generation.shards`, `row` that in the shard.
+    """
+
+    docno: int
+    number: int
+    start: int
+    end: int
+    shard: int
+    row: int
+
+
+class Generation:
+    """A collection at one moment: its shards, and what SQLite has of documents.
+
+    Threads may share it. Open it with `open_generation`, and close it: until then, neither its
+    files nor its rows are removed.
+
+    Attributes
+    ----------
+    folder : the collection's
+    manifest : what the generation's file says
+    sha256 : of the manifest: the generation's digest, which a copy of the collection shares
+    shards : its shards, in order; rows that are not live belong to other generations
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        published: Published,
+        manifest: Manifest,
+        connection: sqlite3.Connection,
+        lock: GenerationLock,
+        opened: Mapping[str, Shard],
+    ) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.sha256 = published.manifest_sha256
+        self._connection = connection
+        self._lock = lock
+        self._calling = threading.Lock()
+        shards = []
+        for entry in manifest.shards:
+            shard = opened.get(entry.name) or Shard(folder / SHARDS / entry.name)
+            if len(shard) != entry.rows:
+                raise DamagedFileError(
+                    f'{shard.folder} has {len(shard)} rows, {entry.rows} were expected: build the '
+                    'collection again'
+                )
+            shards.append(LiveShard(shard, entry.live_mask()))
+        self.shards = tuple(shards)
+
+    @property
+    def number(self) -> int:
+        """The generation's number."""
+        return self.manifest.number
+
+    @property
+    def settings(self) -> CollectionSettings:
+        """The collection's settings."""
+        return self.manifest.settings
+
+    @property
+    def lucene_folder(self) -> Path | None:
+        """Lucene's index of the documents; None for a collection without one."""
+        name = self.manifest.lucene
+        return None if name is None else self.folder / LUCENE / name
+
+    def __len__(self) -> int:
+        """How many documents there are, those without text included."""
+        return self.manifest.documents
+
+    def close(self) -> None:
+        """Let the generation go."""
+        with self._calling:
+            self._connection.close()
+        self._lock.close()
+
+    def docids(self, docnos: Iterable[int]) -> list[str]:
+        """The docids of documents by number, in their order."""
+        if isinstance(docnos, np.ndarray):
+            docnos = docnos.tolist()
+        numbers = [int(docno) for docno in docnos]
+        if '_all_docids' in vars(self) or len(numbers) > len(self) // 20:
+            return [self._all_docids[number] for number in numbers]
+        rows = self._select(
+            'SELECT docno, docid FROM documents '
+            'WHERE docno IN (SELECT value FROM json_each(:rows))',
+            numbers,
+        )
+        by_number = dict(rows)
+        return [by_number[number] for number in numbers]
+
+    @cached_property
+    def _all_docids(self) -> NDArray[Any]:
+        """The docid of every number, object (n,)."""
+        rows = self._select('SELECT docno, docid FROM documents ORDER BY docno', [])
+        docids = np.empty(rows[-1][0] + 1 if rows else 0, dtype=object)
+        for docno, docid in rows:
+            docids[docno] = docid
+        return docids
+
+    def docnos(self, docids: Sequence[str]) -> NDArray[np.int64]:
+        """The numbers of documents in the order of `docids`, int64 (n,); -1 for one not here."""
+        rows = self._select(
+            f'SELECT docid, docno FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
+            'AND docid IN (SELECT value FROM json_each(:rows))',
+            docids,
+        )
+        by_docid = dict(rows)
+        return np.array([by_docid.get(docid, -1) for docid in docids], np.int64)
+
+    def documents(self, docids: Sequence[str]) -> list[Document | None]:
+        """Documents with texts, titles and fields; None for a docid that is not here."""
+        rows = self._select(
+            'SELECT docid, text, title, fields FROM documents JOIN fields USING (docno) '
+            'JOIN texts USING (docno) '
+            'WHERE fields.since <= :generation AND fields.until > :generation '
+            'AND texts.since <= :generation AND texts.until > :generation '
+            'AND docid IN (SELECT value FROM json_each(:rows))',
+            docids,
+        )
+        by_docid = {}
+        for docid, text, title, fields in rows:
+            by_docid[docid] = Document(docid, text, title, json.loads(fields))
+        return [by_docid.get(docid) for docid in docids]
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """Titles and texts, joined by a space as Lucene has them; None for a docid not here."""
+        texts: list[str | None] = []
+        for document in self.documents(docids):
+            if document is None:
+                texts.append(None)
+            else:
+                texts.append(f'{document.title} {document.text}'.strip())
+        return texts
+
+    def all_documents(self) -> Iterator[Document]:
+        """All documents, in the order of their numbers."""
+        numbers = self._select(f'SELECT docno FROM fields WHERE {_ALIVE} ORDER BY docno', [])
+        for first in range(0, len(numbers), 500):
+            part = [docno for (docno,) in numbers[first : first + 500]]
+            for document in self.documents(self.docids(part)):
+                if document is not None:
+                    yield document
+
+    def fields(self, docids: Sequence[str]) -> list[dict[str, Any] | None]:
+        """The fields of documents, without reading their texts; None for a docid not here."""
+        rows = self._select(
+            f'SELECT docid, fields FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
+            'AND docid IN (SELECT value FROM json_each(:rows))',
+            docids,
+        )
+        by_docid = {docid: json.loads(fields) for docid, fields in rows}
+        return [by_docid.get(docid) for docid in docids]
+
+    def passages(self, docnos: Iterable[int]) -> dict[int, list[PassageSpan]]:
+        """The passages of documents, in order, by the document's number."""
+        numbers = [int(docno) for docno in docnos]
+        rows = self._select(
+            'SELECT docno, number, start, end, name, row FROM passages JOIN shards USING (shard) '
+            'WHERE passages.since <= :generation AND passages.until > :generation '
+            'AND docno IN (SELECT value FROM json_each(:rows)) ORDER BY docno, number',
+            numbers,
+        )
+        spans: dict[int, list[PassageSpan]] = {number: [] for number in numbers}
+        for docno, number, start, end, name, row in rows:
+            position = self._positions[name]
+            spans[docno].append(PassageSpan(docno, number, start, end, position, row))
+        return spans
+
+    def passage_vectors(self, spans: Sequence[PassageSpan]) -> NDArray[np.float32]:
+        """The vectors of passages, float32 (n, d), in their order."""
+        vectors = np.empty((len(spans), self.settings.dimension), np.float32)
+        for number, span in enumerate(spans):
+            vectors[number] = self.shards[span.shard].shard.vectors[span.row]
+        return vectors
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {live.shard.name: position for position, live in enumerate(self.shards)}
+
+    def _select(self, statement: str, rows: Sequence[Any]) -> list[Any]:
+        """The rows of a query; `:rows` in it is a list as JSON, `:generation` this generation."""
+        parameters = {'generation': self.number, 'rows': json.dumps(list(rows))}
+        with self._calling, sqlite_errors(self.folder / STORE):
+            return self._connection.execute(statement, parameters).fetchall()
+
+
+def open_generation(folder: Path, opened: Mapping[str, Shard] | None = None) -> Generation:
+    """The newest generation of a collection.
+
+    `opened` has shards by name that are open already, and are shared.
+
+    Raises InputError for a folder that is no collection, or whose first generation was not
+    published.
+    """
+    connection = open_for_reading(folder)
+    try:
+        for _ in range(_TRIES):
+            published = _newest(folder, connection)
+            try:
+                lock = GenerationLock(manifest_path(folder, published.number))
+            except FileNotFoundError:
+                # a writer has published another generation meanwhile, and removed this one
+                time.sleep(0.01)
+                continue
+            try:
+                manifest = read_manifest(folder, published)
+                return Generation(folder, published, manifest, connection, lock, opened or {})
+            except BaseException:
+                lock.close()
+                raise
+        raise DamagedFileError(
+            f'a manifest in {folder / GENERATIONS} is missing: restore it from a copy, or build '
+            'the collection again'
+        )
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _newest(folder: Path, connection: sqlite3.Connection) -> Published:
+    with sqlite_errors(folder / STORE):
+        published = last_published(connection)
+    if published is None:
+        raise InputError(
+            f'collection {folder} holds nothing yet: `index sync` builds it, and goes on where it '
+            'was interrupted'
+        )
+    return published

@@ -1,0 +1,201 @@
+"""The settings of a collection: its encoder, its passages, its language."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from pyserini_repbert.collection.passages import OVERLAP, PASSAGE_TOKENS, check_lengths
+from pyserini_repbert.data.values import Choice
+from pyserini_repbert.encode.encoders import document_encoder
+from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
+from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.index.records import MODEL_DIGESTS, Length, Name
+from pyserini_repbert.record import Sha256
+
+DEFAULT_ENCODER = 'minilm'
+DEFAULT_LANGUAGE = 'en'
+
+
+class EncoderSource:
+    """Opens the encoder of a collection, once, when it is needed.
+
+    Parameters
+    ----------
+    encoder : a catalog name, a checkpoint folder, or an opened encoder; None: that of the
+        collection, or the default of a new one
+    device : where the model runs
+    precision : that the model runs in; default: that of the collection, or float32
+    token_budget : padded tokens in a batch; default: by device
+    """
+
+    def __init__(
+        self,
+        encoder: str | TextDocumentEncoder | None = None,
+        device: str = 'cpu',
+        precision: str | None = None,
+        token_budget: int | None = None,
+    ) -> None:
+        self._encoder = encoder
+        self._device = device
+        self._precision = precision
+        self.token_budget = token_budget
+
+    @property
+    def name(self) -> str | None:
+        """What the encoder is called; None for that of the collection."""
+        if self._encoder is None or isinstance(self._encoder, str):
+            return self._encoder
+        return self._encoder.name
+
+    def complete(self, stored: CollectionSettings | None) -> None:
+        """Take what the user did not name from the settings of the collection."""
+        if self._encoder is None:
+            self._encoder = DEFAULT_ENCODER if stored is None else stored.encoder
+        if self._precision is None:
+            self._precision = 'float32' if stored is None else stored.precision
+
+    @cached_property
+    def opened(self) -> TextDocumentEncoder:
+        """The encoder, after `complete`."""
+        if isinstance(self._encoder, str):
+            return document_encoder(self._encoder, self._device, precision=self._precision)
+        if self._encoder is None:
+            raise ValueError('complete() comes first')
+        return self._encoder
+
+
+class SparseKind(Choice, what='sparse ranking of a collection'):
+    """What Lucene keeps of a collection: an index of whole documents for BM25, or nothing."""
+
+    BM25 = 'bm25'
+    NONE = 'none'
+
+
+@dataclass(frozen=True, config=ConfigDict(extra='forbid'))
+class CollectionSettings:
+    """All that decides a collection's vectors, passages and terms.
+
+    The checksums of configuration and tokenizer are None where `weights_sha256` covers them.
+    """
+
+    encoder: Name  # catalog name or folder
+    weights_sha256: Sha256
+    config_sha256: Sha256 | None
+    tokenizer_sha256: Sha256 | None
+    pooling: str
+    max_length: Length  # wordpieces that the encoder keeps of a passage
+    dimension: Length
+    precision: str  # that the model runs in
+    passage_tokens: Length
+    overlap: Annotated[int, Field(ge=0)]
+    language: Name  # of Lucene's analyzer
+    sparse: SparseKind
+
+    def model_key(self) -> bytes:
+        """A digest of all that decides a vector, but for the text."""
+        parts = [getattr(self, name) for name in _MODEL_PARTS]
+        return hashlib.sha256(repr(parts).encode()).digest()
+
+
+_MODEL_PARTS = (*MODEL_DIGESTS, 'pooling', 'max_length', 'dimension', 'precision')
+_CUTTING_PARTS = (*_MODEL_PARTS, 'passage_tokens', 'overlap')
+
+
+@dataclass(frozen=True)
+class WantedSettings:
+    """What a user asks for; None is what the collection has, or the default of a new one."""
+
+    passage_tokens: int | None = None
+    overlap: int | None = None
+    language: str | None = None
+    sparse: str | None = None
+
+    def check(self, stored: CollectionSettings) -> None:
+        """Raises MismatchError where the collection has another setting than the one asked for."""
+        for name in (known.name for known in fields(self)):
+            wanted = getattr(self, name)
+            if wanted is not None and wanted != getattr(stored, name):
+                raise MismatchError(
+                    f"the collection has {name} '{getattr(stored, name)}', '{wanted}' was given: "
+                    'leave it out, or rebuild what depends on it',
+                    parameters=('rebuild',),
+                )
+
+
+def encoder_parts(encoder: TextDocumentEncoder) -> dict[str, Any]:
+    """The settings that an opened encoder decides."""
+    parts: dict[str, Any] = {name: getattr(encoder, name, None) for name in MODEL_DIGESTS}
+    return {
+        **parts,
+        'encoder': encoder.name,
+        'pooling': encoder.pooling,
+        'max_length': encoder.limit,
+        'dimension': encoder.dimension,
+        'precision': str(encoder.precision),
+    }
+
+
+def check_encoder(encoder: TextDocumentEncoder, settings: CollectionSettings) -> None:
+    """Raises MismatchError for an encoder whose vectors are not those of a collection."""
+    for name, given in encoder_parts(encoder).items():
+        expected = getattr(settings, name)
+        if name != 'encoder' and given != expected:
+            raise MismatchError(
+                f"the collection was built with encoder '{settings.encoder}', and '{encoder.name}' "
+                f"differs in {name} ('{given}', expected '{expected}'): give that encoder, or "
+                'rebuild the collection with this one',
+                parameters=('encoder', 'rebuild'),
+            )
+
+
+def cuts_alike(one: CollectionSettings, other: CollectionSettings) -> bool:
+    """Whether two settings give the same passages with the same vectors."""
+    return all(getattr(one, name) == getattr(other, name) for name in _CUTTING_PARTS)
+
+
+def indexes_alike(one: CollectionSettings, other: CollectionSettings) -> bool:
+    """Whether two settings give the same Lucene index."""
+    return (one.language, one.sparse) == (other.language, other.sparse)
+
+
+def wanted_settings(
+    wanted: WantedSettings,
+    source: EncoderSource,
+    stored: CollectionSettings | None,
+    rebuild: bool,
+) -> CollectionSettings:
+    """The settings of the next generation.
+
+    Parameters
+    ----------
+    wanted : what the user names
+    source : the user's encoder, completed
+    stored : the collection's settings; None for a new one
+    rebuild : let what the user names replace what is stored
+
+    Raises MismatchError where both differ and nothing is to be rebuilt.
+    """
+    if stored is None:
+        settings = CollectionSettings(
+            **encoder_parts(source.opened),
+            passage_tokens=wanted.passage_tokens or PASSAGE_TOKENS,
+            overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
+            language=wanted.language or DEFAULT_LANGUAGE,
+            sparse=SparseKind(wanted.sparse or SparseKind.BM25),
+        )
+    elif rebuild:
+        given = {name: value for name, value in vars(wanted).items() if value is not None}
+        settings = replace(stored, **given, **encoder_parts(source.opened))
+    else:
+        wanted.check(stored)
+        if source.name != stored.encoder:
+            check_encoder(source.opened, stored)
+        settings = stored
+    check_lengths(settings.passage_tokens, settings.overlap)
+    return settings

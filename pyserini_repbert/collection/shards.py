@@ -1,0 +1,181 @@
+"""Shards: vectors of passages, written once and never changed.
+
+A shard is a folder named by its digest:
+
+- `vectors.npy`: float32 (n, d), a passage's vector in each row
+- `documents.npy`: int32 (n,), the document's number
+- `numbers.npy`: int32 (n,), the passage's number in its document
+- `inputs.npy`: uint8 (n, 16), the digest of what the encoder read
+- `shard.json`: the generation that it was written for, the number of rows, the sha256 of each file
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from pyserini_repbert.checksums import compare_digest, digest
+from pyserini_repbert.errors import DamagedFileError, within_limits
+from pyserini_repbert.index.bundle import mapped
+from pyserini_repbert.index.records import Count
+from pyserini_repbert.record import Sha256
+
+SHARDS = 'shards'
+SHARD_ROWS = 65_536  # at most, in a shard that is written when others are put together
+INPUT_BYTES = 16  # of the digest of a model's input
+_RECORD = 'shard.json'
+_NAME_LENGTH = 16  # hexadecimal digits
+_UNFINISHED = '.unfinished'
+
+
+@checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+class ShardRecord:
+    """What `shard.json` says."""
+
+    generation: Count
+    rows: Count
+    dimension: Count
+    files: dict[str, Sha256]
+
+
+@dataclass(frozen=True)
+class ShardRows:
+    """The rows of a shard, each a passage: arrays of one length."""
+
+    vectors: NDArray[np.float32]  # (n, d)
+    documents: NDArray[np.int32]  # (n,)
+    numbers: NDArray[np.int32]  # (n,)
+    inputs: NDArray[np.uint8]  # (n, 16)
+
+
+_ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
+
+
+class Shard:
+    """A shard, opened: its arrays are mapped when they are first used."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = folder.name
+        self.record = _read_record(folder)
+
+    def __len__(self) -> int:
+        return self.record.rows
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float32]:
+        """The vectors, float32 (n, d), mapped."""
+        return self._array('vectors', np.float32, (self.record.dimension,))
+
+    @cached_property
+    def documents(self) -> NDArray[np.int32]:
+        """The number of each row's document, int32 (n,), mapped."""
+        return self._array('documents', np.int32)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int32]:
+        """The number of each row's passage in its document, int32 (n,), mapped."""
+        return self._array('numbers', np.int32)
+
+    @cached_property
+    def inputs(self) -> NDArray[np.uint8]:
+        """The digest of each row's input, uint8 (n, 16), mapped."""
+        return self._array('inputs', np.uint8, (INPUT_BYTES,))
+
+    def map_all(self) -> None:
+        """Map every file, so that the shard stays readable where another process removes it."""
+        for name in _ROW_FILES:
+            getattr(self, name)
+
+    def verify(self) -> None:
+        """Compare every file with its checksum. Raises DamagedFileError for one that differs."""
+        for name, sha256 in self.record.files.items():
+            compare_digest(self.folder / name, sha256, self.folder / _RECORD, remembered=False)
+
+    def _array(self, name: str, dtype: Any, row_shape: tuple[int, ...] = ()) -> NDArray[Any]:
+        return mapped(self.folder / f'{name}.npy', dtype, (len(self), *row_shape))
+
+
+def write_shard(parent: Path, rows: ShardRows, generation: int) -> Shard:
+    """Write a shard into the folder `parent`; it is on the disk when this returns.
+
+    The caller holds the lock of the collection's writer.
+    """
+    folder = parent / _UNFINISHED
+    shutil.rmtree(folder, ignore_errors=True)
+    with within_limits(parent):
+        folder.mkdir(parents=True)
+        name = _write_files(folder, rows, generation)
+        target = parent / name
+        if target.exists():
+            shutil.rmtree(folder)
+        else:
+            folder.rename(target)
+        sync_to_disk(parent)
+    return Shard(target)
+
+
+def _write_files(folder: Path, rows: ShardRows, generation: int) -> str:
+    """Write the files of a shard, and return its name."""
+    files = {}
+    for name in _ROW_FILES:
+        path = folder / f'{name}.npy'
+        np.save(path, getattr(rows, name))
+        files[path.name] = digest(path)
+    record = {
+        'generation': generation,
+        'rows': len(rows.documents),
+        'dimension': int(rows.vectors.shape[1]),
+        'files': files,
+    }
+    content = json.dumps(record, indent=1, sort_keys=True) + '\n'
+    (folder / _RECORD).write_text(content, encoding='utf-8')
+    for path in (*folder.iterdir(), folder):
+        sync_to_disk(path)
+    return _name_of(content.encode())
+
+
+def _name_of(record: bytes) -> str:
+    return hashlib.sha256(record).hexdigest()[:_NAME_LENGTH]
+
+
+def list_shards(parent: Path) -> list[str]:
+    """The names of the shards in a folder, in order."""
+    if not parent.is_dir():
+        return []
+    return sorted(path.name for path in parent.iterdir() if not path.name.startswith('.'))
+
+
+def sync_to_disk(path: Path) -> None:
+    """Wait until a file, or the entries of a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _read_record(folder: Path) -> ShardRecord:
+    path = folder / _RECORD
+    again = 'restore the folder from a copy, or build the collection again'
+    try:
+        content = path.read_bytes()
+        record = TypeAdapter(ShardRecord).validate_json(content)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise DamagedFileError(f'{path} is missing: {again}') from error
+    except ValidationError as error:
+        raise DamagedFileError(f'{path} is no record of a shard: {again}') from error
+    if _name_of(content) != folder.name:
+        raise DamagedFileError(f'{path} is damaged, its digest is not {folder.name}: {again}')
+    return record

@@ -1,0 +1,208 @@
+"""The truth of a collection, `collection.sqlite`: its schema and its connections.
+
+Rows of documents have two numbers, `since` and `until`: a generation g sees a row where
+since <= g < until. A writer commits under the next generation's number, which no reader sees.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from pyserini_repbert.errors import DamagedFileError, InputError, within_limits
+
+STORE = 'collection.sqlite'
+FOREVER = 2**62  # `until` of a row that is not replaced yet
+_APPLICATION = 0x70726263  # says in the file's header that it is ours
+_FORMAT = 1
+_WAIT = 60  # seconds for another connection's lock
+_CACHE = -64_000  # negative: in kB
+# File systems over a network, on which WAL's shared memory does not work.
+_NETWORK = ('nfs', 'cifs', 'smb', '9p', 'fuse.sshfs', 'lustre', 'gpfs', 'afs', 'ceph', 'glusterfs')
+
+_SCHEMA = f"""
+CREATE TABLE generations (
+    number INTEGER PRIMARY KEY,
+    manifest_sha256 TEXT NOT NULL,
+    published TEXT NOT NULL
+);
+CREATE TABLE sources (source INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE documents (docno INTEGER PRIMARY KEY, docid TEXT NOT NULL UNIQUE);
+CREATE TABLE fields (
+    docno INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    source INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    text_digest BLOB NOT NULL,
+    fields TEXT NOT NULL,
+    PRIMARY KEY (docno, since)
+) WITHOUT ROWID;
+CREATE TABLE field_values (
+    field TEXT NOT NULL,
+    type TEXT NOT NULL,
+    value NOT NULL,
+    docno INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (field, type, value, docno, since)
+) WITHOUT ROWID;
+CREATE TABLE texts (
+    docno INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (docno, since)
+);
+CREATE TABLE passages (
+    docno INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    input BLOB NOT NULL,
+    shard INTEGER NOT NULL,
+    row INTEGER NOT NULL,
+    PRIMARY KEY (docno, since, number)
+) WITHOUT ROWID;
+CREATE TABLE shards (
+    shard INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    rows INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL
+);
+CREATE TABLE dead_rows (
+    shard INTEGER NOT NULL,
+    row INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    PRIMARY KEY (shard, row)
+) WITHOUT ROWID;
+CREATE TABLE staged (docno INTEGER PRIMARY KEY, is_text INTEGER NOT NULL);
+CREATE INDEX passages_by_input ON passages (input);
+CREATE INDEX values_by_document ON field_values (docno);
+CREATE INDEX fields_ended ON fields (until) WHERE until < {FOREVER};
+CREATE INDEX values_ended ON field_values (until) WHERE until < {FOREVER};
+CREATE INDEX texts_ended ON texts (until) WHERE until < {FOREVER};
+CREATE INDEX passages_ended ON passages (until) WHERE until < {FOREVER};
+"""
+VERSIONED = ('fields', 'field_values', 'texts', 'passages')
+
+
+def is_collection(folder: Path) -> bool:
+    """Whether a folder is a collection."""
+    return (folder / STORE).is_file()
+
+
+def open_for_writing(folder: Path) -> sqlite3.Connection:
+    """A writer's connection; makes the file where there is none.
+
+    The caller holds the lock of the collection's writer.
+    """
+    path = folder / STORE
+    with sqlite_errors(path):
+        connection = sqlite3.connect(
+            path, timeout=_WAIT, isolation_level=None, check_same_thread=False
+        )
+        journal = 'DELETE' if is_on_network(folder) else 'WAL'
+        connection.execute(f'PRAGMA journal_mode = {journal}')
+        connection.execute('PRAGMA synchronous = FULL')
+        connection.execute(f'PRAGMA cache_size = {_CACHE}')
+        if connection.execute('PRAGMA user_version').fetchone()[0] == 0:
+            with transaction(connection):
+                for statement in _SCHEMA.split(';\n'):
+                    connection.execute(statement)
+                connection.execute(f'PRAGMA application_id = {_APPLICATION}')
+                connection.execute(f'PRAGMA user_version = {_FORMAT}')
+        _check_format(connection, path)
+    return connection
+
+
+def open_for_reading(folder: Path) -> sqlite3.Connection:
+    """A reader's connection, for any thread that waits for the others.
+
+    Raises InputError for a folder that is no collection.
+    """
+    path = folder / STORE
+    if not path.is_file():
+        raise InputError(
+            f'folder {folder} holds no collection: build one with `index sync`, or check the path'
+        )
+    # on media that cannot be written, no file of locks or of the WAL can be made
+    is_read_only = bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    mode = 'immutable=1' if is_read_only else 'mode=ro'
+    address = f'file:{quote(str(path.absolute()))}?{mode}'
+    with sqlite_errors(path):
+        connection = sqlite3.connect(
+            address, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True
+        )
+        _check_format(connection, path)
+    return connection
+
+
+def _check_format(connection: sqlite3.Connection, path: Path) -> None:
+    application = connection.execute('PRAGMA application_id').fetchone()[0]
+    version = connection.execute('PRAGMA user_version').fetchone()[0]
+    if application != _APPLICATION:
+        raise DamagedFileError(f'{path} is no collection of this package: check the path')
+    if version != _FORMAT:
+        raise DamagedFileError(
+            f'{path} has format version {version}, this release reads {_FORMAT}: use the release '
+            'that wrote it'
+        )
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All statements within are committed together, or none."""
+    connection.execute('BEGIN IMMEDIATE')
+    try:
+        yield
+        connection.execute('COMMIT')
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute('ROLLBACK')
+        raise
+
+
+@contextmanager
+def sqlite_errors(path: Path) -> Iterator[None]:
+    """Errors of SQLite about the file `path` as one line."""
+    with within_limits(path):
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+            raise InputError(
+                f'{path} could not be used ({error}): check its permissions and those of its folder'
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise DamagedFileError(
+                f'{path} is damaged ({error}): restore it from a copy, or build the collection '
+                'again'
+            ) from error
+
+
+def is_on_network(folder: Path) -> bool:
+    """Whether a folder lies on a file system over a network, as far as Linux says."""
+    mounts = Path('/proc/self/mountinfo')
+    if not mounts.is_file():
+        return False
+    resolved = folder.resolve()
+    longest = ''
+    kind = ''
+    for line in mounts.read_text(encoding='utf-8', errors='surrogateescape').splitlines():
+        before, _, after = line.partition(' - ')
+        mount_point = before.split()[4].encode().decode('unicode_escape')
+        if len(mount_point) >= len(longest) and resolved.is_relative_to(mount_point):
+            longest = mount_point
+            kind = after.split()[0]
+    return kind.startswith(_NETWORK)

@@ -1,0 +1,219 @@
+"""What a user does to a collection: mirror a source, add, delete, compact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from pyserini_repbert.collection.staging import Change
+from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.collection.writing import Writer
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.values import identifier_problem
+from pyserini_repbert.errors import InputError
+
+_DOCUMENTS_AT_ONCE = 256
+_CHARACTERS_AT_ONCE = 4_000_000
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a command did to a collection."""
+
+    added: int
+    changed: int
+    deleted: int
+    unchanged: int
+    encoded: int  # passages
+    generation: int
+
+    def __str__(self) -> str:
+        """'10 added, 5 changed, 3 deleted, 581 unchanged; 97 passages encoded, generation 8'"""
+        passages = 'passage' if self.encoded == 1 else 'passages'
+        return (
+            f'{self.added} added, {self.changed} changed, {self.deleted} deleted, '
+            f'{self.unchanged} unchanged; {self.encoded} {passages} encoded, '
+            f'generation {self.generation}'
+        )
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """How many documents of a source were added, changed and left."""
+
+    added: int
+    changed: int
+    unchanged: int
+
+
+class _SeenNumbers:
+    """A set of documents by their numbers, a bit each."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray()
+
+    def add(self, docno: int) -> None:
+        byte = docno >> 3
+        if byte >= len(self._bits):
+            self._bits.extend(bytes(byte + 1 - len(self._bits) + 65_536))
+        self._bits[byte] |= 1 << (docno & 7)
+
+    def __contains__(self, docno: int) -> bool:
+        byte = docno >> 3
+        return byte < len(self._bits) and bool(self._bits[byte] >> (docno & 7) & 1)
+
+
+def sync_documents(
+    writer: Writer,
+    documents: Iterable[Document],
+    source: str,
+    *,
+    delete_most: bool = False,
+    merge: bool = False,
+    on_progress: Callable[[int], object] = int,
+) -> Changes:
+    """Let a collection have the documents of a source, and those of other sources as they are.
+
+    Parameters
+    ----------
+    writer : of the collection
+    documents : all documents of the source
+    source : what the source is called
+    delete_most : also delete more than half of what the collection has of this source
+    merge : merge Lucene's segments, so that no deleted document counts
+    on_progress : called with the number of documents read since the last call
+
+    Raises InputError where more than half would be deleted. Nothing is published then, nor where
+    the documents cannot be read.
+    """
+    number = writer.staging.source_number(source)
+    seen = _SeenNumbers()
+    counts = _put(writer, documents, number, seen, on_progress)
+    gone, n_before = _missing_documents(writer, number, seen)
+    if 2 * len(gone) > n_before and not delete_most:
+        raise InputError(
+            f'source {source} has lost {len(gone)} of {n_before} documents, and more than half are '
+            'not deleted unasked: check the source, or say that they are to be deleted',
+            parameters=('delete_most',),
+        )
+    writer.staging.remove(gone)
+    if writer.must_cut_again:
+        writer.staging.cut_again()
+    manifest = writer.finish(merge=merge)
+    return Changes(
+        added=counts.added,
+        changed=counts.changed,
+        deleted=len(gone),
+        unchanged=counts.unchanged,
+        encoded=writer.encoder.count,
+        generation=manifest.number,
+    )
+
+
+def add_documents(
+    writer: Writer,
+    documents: Iterable[Document],
+    source: str,
+    *,
+    merge: bool = False,
+    on_progress: Callable[[int], object] = int,
+) -> Changes:
+    """Add documents to a collection; a document of the same docid is replaced.
+
+    Parameters are those of `sync_documents`.
+    """
+    number = writer.staging.source_number(source)
+    counts = _put(writer, documents, number, _SeenNumbers(), on_progress)
+    if writer.must_cut_again:
+        writer.staging.cut_again()
+    manifest = writer.finish(merge=merge)
+    return Changes(
+        added=counts.added,
+        changed=counts.changed,
+        deleted=0,
+        unchanged=counts.unchanged,
+        encoded=writer.encoder.count,
+        generation=manifest.number,
+    )
+
+
+def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = False) -> Changes:
+    """Delete documents, whatever their source.
+
+    Raises InputError for a docid that the collection lacks; nothing is deleted then.
+    """
+    docnos = []
+    stream = iter(dict.fromkeys(docids))
+    while batch := list(islice(stream, _DOCUMENTS_AT_ONCE)):
+        known = writer.staging.find(batch)
+        for docid in batch:
+            if docid not in known or not known[docid].is_live:
+                raise InputError(
+                    f"the collection has no document '{docid[:_SHOWN]}': check the docid; nothing "
+                    'was deleted'
+                )
+            docnos.append(known[docid].docno)
+    writer.staging.remove(docnos)
+    manifest = writer.finish(merge=merge)
+    return Changes(
+        added=0,
+        changed=0,
+        deleted=len(docnos),
+        unchanged=manifest.documents,
+        encoded=writer.encoder.count,
+        generation=manifest.number,
+    )
+
+
+def _put(
+    writer: Writer,
+    documents: Iterable[Document],
+    source: int,
+    seen: _SeenNumbers,
+    on_progress: Callable[[int], object],
+) -> _Counts:
+    """Write documents; `seen` gets the numbers of those that the collection knows."""
+    counts = dict.fromkeys(Change, 0)
+    for batch in _batches(documents):
+        changes = writer.staging.put(batch, source, seen.add)
+        for change in changes:
+            counts[change] += 1
+        on_progress(len(batch))
+    writer.staging.flush()
+    return _Counts(counts[Change.ADDED], counts[Change.CHANGED], counts[Change.UNCHANGED])
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Documents in batches of bounded size. Raises InputError for a docid no run file can hold."""
+    batch: list[Document] = []
+    characters = 0
+    for document in documents:
+        problem = identifier_problem(document.docid)
+        if problem is not None:
+            raise InputError(f'docid {document.docid[:_SHOWN]!r} {problem}')
+        batch.append(document)
+        characters += len(document.text)
+        if len(batch) >= _DOCUMENTS_AT_ONCE or characters >= _CHARACTERS_AT_ONCE:
+            yield batch
+            batch = []
+            characters = 0
+    if batch:
+        yield batch
+
+
+def _missing_documents(writer: Writer, source: int, seen: _SeenNumbers) -> tuple[list[int], int]:
+    """The documents of a source that were not seen, and how many the collection had of it."""
+    generation = writer.staging.generation
+    rows = writer.staging.connection.execute(
+        'SELECT docno, until FROM fields WHERE source = ? AND since < ? AND until >= ?',
+        [source, generation, generation],
+    )
+    missing = []
+    n_before = 0
+    for docno, until in rows:
+        n_before += 1
+        if until == FOREVER and docno not in seen:
+            missing.append(docno)
+    return missing, n_before

@@ -1,0 +1,94 @@
+"""Vectors by the digest of the model's input: from shards that have them, else from the encoder."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.encoding import PassageEncoder
+from pyserini_repbert.collection.shards import SHARDS, Shard, list_shards
+from pyserini_repbert.errors import DamagedFileError
+
+_AT_ONCE = 500  # digests in a query
+
+
+class VectorSource:
+    """Gives vectors of inputs, and encodes only those that no shard has.
+
+    Shards that an interrupted command left behind count, too: what they hold is not encoded again.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        connection: sqlite3.Connection,
+        encoder: PassageEncoder,
+        dimension: int,
+    ) -> None:
+        self._parent = folder / SHARDS
+        self._connection = connection
+        self._encoder = encoder
+        self._dimension = dimension
+        self._shards: dict[str, Shard] = {}
+        self._list_spare_vectors()
+
+    def vectors_of(self, inputs: Mapping[bytes, str]) -> dict[bytes, NDArray[np.float32]]:
+        """The vector of each input, by its digest."""
+        vectors: dict[bytes, NDArray[np.float32]] = {}
+        digests = list(inputs)
+        for digest, name, row in self._stored(digests):
+            vectors[digest] = self.shard(name).vectors[row]
+        missing = [digest for digest in digests if digest not in vectors]
+        if missing:
+            encoded = self._encoder.encode([inputs[digest] for digest in missing])
+            vectors.update(zip(missing, encoded, strict=True))
+        return vectors
+
+    def shard(self, name: str) -> Shard:
+        """A shard of the collection, opened once."""
+        if name not in self._shards:
+            self._shards[name] = Shard(self._parent / name)
+        return self._shards[name]
+
+    def _stored(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, str, int]]:
+        """(digest, shard, row) of each input that a shard has, maybe several times."""
+        numbers = iter(digests)
+        while part := list(islice(numbers, _AT_ONCE)):
+            marks = ','.join('?' * len(part))
+            yield from self._connection.execute(
+                'SELECT input, name, row FROM passages JOIN shards USING (shard) '
+                f'WHERE input IN ({marks})',
+                part,
+            )
+            yield from self._connection.execute(
+                f'SELECT input, name, row FROM spare_vectors WHERE input IN ({marks})', part
+            )
+
+    def _list_spare_vectors(self) -> None:
+        """Note what the shards hold that no row of the collection names."""
+        execute = self._connection.execute
+        execute('DROP TABLE IF EXISTS temp.spare_vectors')
+        execute(
+            'CREATE TEMP TABLE spare_vectors (input BLOB PRIMARY KEY, name TEXT, row INTEGER) '
+            'WITHOUT ROWID'
+        )
+        known = {name for (name,) in execute('SELECT name FROM shards')}
+        for name in list_shards(self._parent):
+            if name in known:
+                continue
+            try:
+                shard = self.shard(name)
+                shard.verify()
+            except DamagedFileError:
+                # what is not whole is encoded again
+                continue
+            if shard.record.dimension == self._dimension:
+                rows = ((digest.tobytes(), name, row) for row, digest in enumerate(shard.inputs))
+                self._connection.executemany(
+                    'INSERT OR IGNORE INTO temp.spare_vectors VALUES (?, ?, ?)', rows
+                )

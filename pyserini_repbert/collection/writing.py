@@ -1,0 +1,207 @@
+"""The one writer of a collection: it stages the next generation, and publishes it.
+
+Files are on the disk before the transaction that publishes them; what is old is removed after it.
+A killed writer leaves the published generation as it was. The next one takes back what was staged,
+and finds the vectors that were encoded in the shards that were left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from pyserini_repbert.collection.cleaning import clean, remove_unpublished
+from pyserini_repbert.collection.compacting import rewrite_shards, shard_states
+from pyserini_repbert.collection.encoding import PassageEncoder
+from pyserini_repbert.collection.generations import (
+    GENERATIONS,
+    LUCENE,
+    Manifest,
+    ShardOfGeneration,
+    last_published,
+    read_manifest,
+    stretches_of,
+    write_manifest,
+)
+from pyserini_repbert.collection.locks import writer_lock
+from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
+from pyserini_repbert.collection.settings import (
+    CollectionSettings,
+    EncoderSource,
+    WantedSettings,
+    cuts_alike,
+    indexes_alike,
+    wanted_settings,
+)
+from pyserini_repbert.collection.shards import SHARDS, sync_to_disk
+from pyserini_repbert.collection.staging import Staging, discard_staged
+from pyserini_repbert.collection.store import (
+    FOREVER,
+    STORE,
+    open_for_writing,
+    sqlite_errors,
+    transaction,
+)
+from pyserini_repbert.errors import InputError
+
+
+class Writer:
+    """A context in which a collection is written; leaving it lets the next writer in.
+
+    Parameters
+    ----------
+    folder : the collection's; made where it is not there
+    source : opens the encoder, if anything has to be encoded
+    wanted : the settings that the user names
+    rebuild : redo what depends on settings that the user changes
+
+    Raises BusyError where another process writes the collection, MismatchError for settings that
+    differ from the collection's.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        source: EncoderSource,
+        wanted: WantedSettings,
+        rebuild: bool = False,
+    ) -> None:
+        self._folder = folder
+        self._source = source
+        self._wanted = wanted
+        self._rebuild = rebuild
+        self._resources = contextlib.ExitStack()
+        self.published: Manifest | None = None
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as resources:
+            _make_folders(self._folder)
+            resources.enter_context(writer_lock(self._folder))
+            self._connection = open_for_writing(self._folder)
+            resources.callback(self._connection.close)
+            resources.enter_context(sqlite_errors(self._folder / STORE))
+            self._begin()
+            self._resources = resources.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> bool | None:
+        return self._resources.__exit__(*error)  # type: ignore[arg-type]
+
+    def _begin(self) -> None:
+        newest = last_published(self._connection)
+        number = 0 if newest is None else newest.number
+        self.published = None if newest is None else read_manifest(self._folder, newest)
+        discard_staged(self._connection, number + 1)
+        remove_unpublished(self._folder, number)
+        self.settings = self._choose_settings()
+        self.encoder = PassageEncoder(self._source, self.settings)
+        self.staging = Staging(
+            folder=self._folder,
+            connection=self._connection,
+            generation=number + 1,
+            encoder=self.encoder,
+            dimension=self.settings.dimension,
+        )
+
+    def _choose_settings(self) -> CollectionSettings:
+        stored = None if self.published is None else self.published.settings
+        self._source.complete(stored)
+        return wanted_settings(self._wanted, self._source, stored, self._rebuild)
+
+    @property
+    def must_cut_again(self) -> bool:
+        """Whether the settings ask for other passages or vectors than those that are stored."""
+        return self.published is not None and not cuts_alike(self.published.settings, self.settings)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything is staged that a generation would have."""
+        if self.published is None or self.published.settings != self.settings:
+            return True
+        row = self._connection.execute('SELECT 1 FROM staged LIMIT 1').fetchone()
+        return row is not None
+
+    def finish(self, merge: bool = False, compact: bool = False) -> Manifest:
+        """Publish what is staged as the next generation; returns the newest generation.
+
+        Where nothing has changed, the generation stays as it is.
+
+        Parameters
+        ----------
+        merge : merge Lucene's segments, so that no deleted document counts
+        compact : also rewrite shards with dead rows, and put small shards together
+        """
+        self.staging.flush()
+        is_merging = merge and self.published is not None and self.published.lucene_dead > 0
+        if not (self.has_changes or is_merging or compact) and self.published is not None:
+            clean(self._folder, self._connection, self.published.number)
+            return self.published
+        rewrite_shards(self.staging, compact)
+        manifest = self._new_manifest(self._update_lucene(merge or compact))
+        if compact and self.published is not None and not self.has_changes:
+            unchanged = replace(manifest, number=self.published.number)
+            if unchanged == self.published:
+                return self.published
+        self._publish(manifest)
+        clean(self._folder, self._connection, manifest.number)
+        return manifest
+
+    def _update_lucene(self, merge: bool) -> LuceneState | None:
+        before = self.published
+        if before is not None and not indexes_alike(before.settings, self.settings):
+            before = None
+        return update_lucene(
+            self._folder / LUCENE,
+            connection=self._connection,
+            generation=self.staging.generation,
+            settings=self.settings,
+            before=before,
+            merge=merge,
+        )
+
+    def _new_manifest(self, lucene: LuceneState | None) -> Manifest:
+        shards = []
+        for state in shard_states(self.staging):
+            dead = stretches_of(state.dead)
+            shards.append(ShardOfGeneration(state.name, state.rows, dead))
+        count = self._connection.execute(
+            f'SELECT COUNT(*) FROM fields WHERE until = {FOREVER}'
+        ).fetchone()[0]
+        return Manifest(
+            number=self.staging.generation,
+            settings=self.settings,
+            documents=count,
+            passages=sum(shard.rows - shard.n_dead for shard in shards),
+            shards=tuple(shards),
+            lucene=None if lucene is None else lucene.name,
+            lucene_documents=0 if lucene is None else lucene.documents,
+            lucene_dead=0 if lucene is None else lucene.dead,
+        )
+
+    def _publish(self, manifest: Manifest) -> None:
+        """All files are on the disk; from the end of this transaction on, readers see them."""
+        published = write_manifest(self._folder, manifest)
+        now = datetime.now(UTC).isoformat(timespec='seconds')
+        with transaction(self._connection):
+            self._connection.execute(
+                'INSERT INTO generations VALUES (?, ?, ?)',
+                [published.number, published.manifest_sha256, now],
+            )
+            self._connection.execute('DELETE FROM staged')
+        self.published = manifest
+
+
+def _make_folders(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f'{folder} is a file: give the folder of a collection')
+    is_new = not (folder / STORE).exists()
+    if is_new and folder.is_dir() and any(folder.glob('[!.]*')):
+        raise InputError(
+            f'folder {folder} is not empty, and holds no collection: give another folder'
+        )
+    for name in (SHARDS, GENERATIONS, LUCENE):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    sync_to_disk(folder)

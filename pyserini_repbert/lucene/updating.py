@@ -1,0 +1,161 @@
+"""Changing a Lucene index: documents are added and deleted, segments are merged."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.errors import InputError, JavaError, exhausted
+from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, java_reason, quiet_java
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 1000  # documents handed to Java together
+_MOST_BUFFER = 2048  # MB: Lucene's own limit for one indexing thread
+
+
+@dataclass(frozen=True)
+class LuceneCounts:
+    """How many documents a Lucene index has, and how many deleted ones it still counts."""
+
+    documents: int
+    dead: int
+
+
+class LuceneUpdate:
+    """Adds documents to an index, and deletes some, as a context: leaving it closes the index.
+
+    Positions and document vectors are stored, the documents themselves are not.
+
+    Parameters
+    ----------
+    folder : the index, or an empty folder
+    language : of Anserini's analyzer
+    """
+
+    def __init__(self, folder: Path, language: str) -> None:
+        self._folder = folder
+        self._is_closed = False
+        quiet_java()
+        with java_calls(), self._one_line():
+            heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
+            options = ['-input', '', '-collection', 'JsonCollection', '-index', str(folder)]
+            options += ['-memoryBuffer', str(max(16, min(_MOST_BUFFER, heap // 4)))]
+            options += ['-threads', '1', '-storePositions', '-storeDocvectors', '-append']
+            options += ['-language', language]
+            self._java: Any = java_class('io.anserini.index.SimpleIndexer')(options)
+            self._term: Any = java_class('org.apache.lucene.index.Term')
+            self._query: Any = java_class('org.apache.lucene.search.TermQuery')
+
+    def delete(self, docids: Iterable[str]) -> None:
+        """Delete documents; a docid that the index lacks is passed over."""
+        with java_calls(), self._one_line():
+            for docid in docids:
+                # pyjnius finds Lucene's method for queries, not the one for terms
+                self._java.writer.deleteDocuments(self._query(self._term('id', docid)))
+
+    def add(
+        self,
+        documents: Iterable[tuple[str, str]],
+        on_progress: Callable[[int], object] = int,
+    ) -> None:
+        """Add documents, each a docid and its contents.
+
+        Raises InputError where Anserini refuses one, JavaError where Lucene cannot write.
+        """
+        stream = iter(documents)
+        while batch := list(islice(stream, _AT_ONCE)):
+            raw = [json.dumps({'id': docid, 'contents': text}) for docid, text in batch]
+            with java_calls(), self._one_line():
+                added = self._java.addRawDocuments(raw)
+                failure = self._java.writer.getTragicException()
+            if failure is not None:
+                raise self._failure(str(failure.toString()))
+            if added != len(raw):
+                raise InputError(
+                    f"Anserini refused {len(raw) - added} of {len(raw)} documents from '"
+                    f"{batch[0][0]}' on: mend them (a docid has at most 32,766 bytes)"
+                )
+            on_progress(len(raw))
+
+    def finish(self, most_dead: float) -> LuceneCounts:
+        """Write everything to the disk and close the index; returns its counts.
+
+        Segments are merged where more than a share `most_dead` of the documents is deleted.
+        """
+        with java_calls(), self._one_line():
+            self._java.writer.commit()
+            counts = self._counts()
+            is_merged = counts.dead > most_dead * (counts.documents + counts.dead)
+            self._is_closed = True
+            self._java.close(is_merged)
+        if not any(self._folder.glob('segments_*')):  # Anserini only logs a failure to close
+            raise JavaError('Lucene could not finish the index: check the free disk space')
+        return LuceneCounts(counts.documents, 0) if is_merged else counts
+
+    def _counts(self) -> LuceneCounts:
+        stats = self._java.writer.getDocStats()
+        return LuceneCounts(int(stats.numDocs), int(stats.maxDoc) - int(stats.numDocs))
+
+    def __enter__(self) -> LuceneUpdate:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if not self._is_closed:
+            with java_calls():
+                try:
+                    self._java.writer.rollback()
+                except Exception as failure:
+                    logger.info('closing an index failed: %s', java_reason(failure))
+
+    @contextmanager
+    def _one_line(self) -> Iterator[None]:
+        import jnius
+
+        try:
+            yield
+        except jnius.JavaException as error:
+            raise self._failure(java_reason(error)) from error
+
+    def _failure(self, reason: str) -> Exception:
+        limit = exhausted(RuntimeError(reason), self._folder.parent)
+        return limit or JavaError(
+            f'Lucene could not index ({reason}): free memory or disk, and start again'
+        )
+
+
+def check_lucene_index(folder: Path, docids: Iterable[str]) -> LuceneCounts:
+    """Compare the checksums of an index's files, and look for documents; returns its counts.
+
+    Raises JavaError where Lucene finds a damage, InputError for a docid that the index lacks.
+    """
+    with java_calls():
+        quiet_java()
+        paths = java_class('java.nio.file.Paths')
+        directory = java_class('org.apache.lucene.store.FSDirectory').open(
+            paths.get(str(folder.absolute()), [])
+        )
+        reader = calling(java_class('org.apache.lucene.index.DirectoryReader').open, directory)
+        try:
+            for leaf in reader.leaves().toArray():
+                calling(_code_reader(leaf.reader()).checkIntegrity)
+            term = java_class('org.apache.lucene.index.Term')
+            for docid in docids:
+                if not reader.docFreq(term('id', docid)):
+                    raise InputError(f"Lucene's index {folder} lacks document '{docid}'")
+            return LuceneCounts(int(reader.numDocs()), int(reader.numDeletedDocs()))
+        finally:
+            reader.close()
+            directory.close()
+
+
+def _code_reader(reader: Any) -> Any:
+    import jnius
+
+    return jnius.cast('org.apache.lucene.index.CodecReader', reader)
