@@ -96,11 +96,14 @@ def document_of_record(
 
     Raises ValueError for a value that JSON cannot hold.
     """
+    text_keys = tuple(text_keys)
     used = {*text_keys, *known_keys, TITLE_KEY}
     texts = [record.get(key) for key in text_keys]
     text = ' '.join(part for part in texts if isinstance(part, str) and part)
     title = record.get(TITLE_KEY)
-    if not isinstance(title, str) or TITLE_KEY in text_keys or text.startswith(title):
+    # Pyserini's `contents` may begin with the title
+    is_in_text = 'contents' in text_keys and isinstance(title, str) and text.startswith(title)
+    if not isinstance(title, str) or TITLE_KEY in text_keys or is_in_text:
         title = ''
     fields = {name: value for name, value in record.items() if name not in used}
     return Document(docid, text, ' '.join(title.split()), plain_fields(fields))

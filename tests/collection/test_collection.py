@@ -1,0 +1,234 @@
+"""A collection that is synced, added to and deleted from: its counts, its documents, its vectors."""
+
+import json
+
+import pytest
+
+from pyserini_repbert.collection import Collection, Document
+from pyserini_repbert.errors import BusyError, InputError, MismatchError
+
+LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
+DOCUMENTS = [
+    {'id': 'a', 'text': 'cat sat on the mat', 'title': 'cat', 'year': 2020},
+    {'id': 'b', 'text': LONG},
+    {'id': 'c#1/ü', 'text': 'cat sat on the mat', 'title': 'cat', 'tags': ['x', 'Y']},
+    {'id': 'empty', 'text': '', 'lang': 'de'},
+]
+
+
+def test_a_second_sync_changes_nothing(open_collection):
+    with open_collection() as collection:
+        first = collection.sync(DOCUMENTS)
+        assert str(first) == (
+            '4 added, 0 changed, 0 deleted, 0 unchanged; 6 passages encoded, generation 1'
+        )
+        again = collection.sync(DOCUMENTS)
+        assert str(again) == (
+            '0 added, 0 changed, 0 deleted, 4 unchanged; 0 passages encoded, generation 1'
+        )
+
+
+def test_the_documents_are_read_back(open_collection):
+    with open_collection() as collection:
+        collection.sync(DOCUMENTS)
+        generation = collection.generation
+        assert generation.documents(['a', 'none', 'empty']) == [
+            Document('a', 'cat sat on the mat', 'cat', {'year': 2020}),
+            None,
+            Document('empty', '', '', {'lang': 'de'}),
+        ]
+        assert generation.texts(['a', 'none']) == ['cat cat sat on the mat', None]
+        assert generation.fields(['c#1/ü']) == [{'tags': ['x', 'Y']}]
+        docnos = generation.docnos(['b', 'none'])
+        assert docnos[1] == -1
+        assert generation.docids(docnos[:1]) == ['b']
+        spans = generation.passages(docnos[:1])[int(docnos[0])]
+        assert [span.number for span in spans] == list(range(len(spans)))
+        assert LONG[spans[0].start : spans[0].end].startswith('cat ran on the red mat.')
+        assert [document.docid for document in generation.all_documents()] == [
+            document['id'] for document in DOCUMENTS
+        ]
+
+
+def test_only_what_changes_is_encoded(open_collection):
+    with open_collection() as collection:
+        collection.sync(DOCUMENTS)
+        renamed = [{**DOCUMENTS[0], 'id': 'z'}, *DOCUMENTS[1:]]
+        assert str(collection.sync(renamed)) == (
+            '1 added, 0 changed, 1 deleted, 3 unchanged; 0 passages encoded, generation 2'
+        )
+        fields = [*renamed[:3], {'id': 'empty', 'text': '', 'lang': 'en'}]
+        assert str(collection.sync(fields)) == (
+            '0 added, 1 changed, 0 deleted, 3 unchanged; 0 passages encoded, generation 3'
+        )
+        assert collection.generation.fields(['empty']) == [{'lang': 'en'}]
+        changed = [fields[0], {'id': 'b', 'text': f'{LONG} moon.'}, *fields[2:]]
+        counts = collection.sync(changed)
+        assert (counts.changed, counts.encoded) == (1, 1)
+
+
+def test_a_source_deletes_only_what_is_its_own(open_collection, corpus_file):
+    with open_collection() as collection:
+        collection.sync(corpus_file(4), source='one')
+        collection.add([('added', 'the moon')])
+        collection.sync([('other', 'the sun')], source='two')
+        assert collection.sync(corpus_file(3), source='one').deleted == 1
+        kept = {document.docid for document in collection.generation.all_documents()}
+        assert kept == {'d0', 'd1', 'd2', 'added', 'other'}
+
+
+def test_most_documents_are_deleted_only_when_asked_for(open_collection, corpus_file):
+    with open_collection() as collection:
+        collection.sync(corpus_file(4), source='one')
+        with pytest.raises(InputError, match='has lost 3 of 4 documents') as error:
+            collection.sync(corpus_file(1), source='one')
+        assert error.value.parameters == ('delete_most',)
+        assert (len(collection), collection.generation.number) == (4, 1)
+        assert collection.sync(corpus_file(1), source='one', delete_most=True).deleted == 3
+
+
+def test_a_bad_line_leaves_the_generation_as_it_was(open_collection, corpus_file):
+    with open_collection() as collection:
+        corpus = corpus_file(3)
+        collection.sync(corpus)
+        with open(corpus, 'a', encoding='utf-8') as stream:
+            stream.write('{"id": "d9", "contents": "moon tree"}\nno json\n')
+        with pytest.raises(InputError, match=r'corpus\.jsonl:5: not JSON'):
+            collection.sync(corpus)
+        assert (len(collection), collection.generation.number) == (3, 1)
+        # the next command does not publish what the refused one staged
+        collection.add([('x', 'the sun')])
+        assert collection.generation.docnos(['d9'])[0] == -1
+
+
+def test_a_docid_that_no_run_file_can_hold_is_refused(open_collection):
+    with open_collection() as collection:
+        collection.sync(DOCUMENTS)
+        with pytest.raises(InputError, match="docid 'a b' contains white space"):
+            collection.sync([{'id': 'a b', 'text': 'cat'}])
+        assert len(collection) == 4
+
+
+def test_deleting(open_collection):
+    with open_collection() as collection:
+        collection.sync(DOCUMENTS)
+        with pytest.raises(InputError, match="no document 'none'"):
+            collection.delete(['a', 'none'])
+        assert str(collection.delete(['a', 'empty'])).startswith('0 added, 0 changed, 2 deleted')
+        assert collection.generation.docnos(['a', 'b', 'empty']).tolist() == [-1, 1, -1]
+        assert collection.generation.passages([0])[0] == []
+        # a docid has its number for ever
+        collection.add([('a', 'the moon')])
+        assert collection.generation.docnos(['a'])[0] == 0
+
+
+def test_a_folder_that_is_no_collection(open_collection, tmp_path):
+    missing = Collection.open(tmp_path / 'missing')
+    for call in (lambda: missing.delete('a'), missing.compact, lambda: missing.generation):
+        with pytest.raises(InputError, match='holds no collection'):
+            call()
+    assert not (tmp_path / 'missing').exists()
+    other = tmp_path / 'other'
+    other.mkdir()
+    (other / 'notes.txt').write_text('mine', encoding='utf-8')
+    with pytest.raises(InputError, match='is not empty'):
+        open_collection('other').sync(DOCUMENTS)
+
+
+def test_other_settings_are_refused_and_rebuilt(
+    open_collection, tiny_checkpoint, all_scores, query
+):
+    open_collection().sync(DOCUMENTS)
+    with pytest.raises(MismatchError, match="has passage_tokens '10', '8' was given"):
+        open_collection(passage_tokens=8).sync(DOCUMENTS)
+    other = str(tiny_checkpoint('other', seed=1))
+    with pytest.raises(MismatchError, match='differs in weights_sha256'):
+        Collection.open(open_collection().folder, encoder=other).sync(DOCUMENTS)
+    with Collection.open(open_collection().folder, encoder=other, passage_tokens=8) as rebuilt:
+        assert rebuilt.sync(DOCUMENTS, rebuild=True).generation == 2
+        scores = all_scores(rebuilt, query)
+    with Collection.open(
+        open_collection().folder.parent / 'new', other, passage_tokens=8, overlap=3, sparse='none'
+    ) as anew:
+        anew.sync(DOCUMENTS)
+        assert all_scores(anew, query) == pytest.approx(scores, abs=1e-5)
+
+
+def test_one_writer(open_collection):
+    collection = open_collection()
+    collection.sync(DOCUMENTS)
+
+    def documents():
+        yield ('x', 'cat')
+        with pytest.raises(BusyError, match='is being written by process'):
+            open_collection().add([('y', 'dog')])
+        yield ('z', 'dog')
+
+    assert collection.sync(documents(), source='other').added == 2
+
+
+def test_readers_keep_their_generation(open_collection, all_scores, query):
+    writer = open_collection()
+    writer.sync(DOCUMENTS)
+    with open_collection() as reader:
+        before = all_scores(reader, query)
+        texts = reader.generation.texts(['a', 'b'])
+        writer.add([('a', 'the moon'), ('b', 'the sun')])
+        writer.compact()
+        writer.delete('b')
+        writer.close()
+        open_collection().add([('c', 'sea')])
+        assert all_scores(reader, query) == before
+        assert reader.generation.texts(['a', 'b']) == texts
+        assert reader.refresh()
+        assert reader.generation.texts(['a', 'b']) == ['the moon', None]
+    last = open_collection()
+    last.add([('d', 'sky')])
+    last.close()
+    assert len(list((last.folder / 'generations').glob('0*.json'))) <= 2
+
+
+def test_dataframes_and_documents(open_collection):
+    pandas = pytest.importorskip('pandas')
+    frame = pandas.DataFrame(
+        {'docno': ['a', 'b'], 'text': ['cat', 'dog'], 'year': [2020, None], 'n': [1, 2]}
+    )
+    with open_collection() as collection:
+        collection.sync(frame)
+        assert collection.generation.fields(['a', 'b']) == [{'year': 2020.0, 'n': 1}, {'n': 2}]
+        collection.sync([Document('a', 'cat', 'red', {'year': 1})], delete_most=True)
+        assert collection.generation.documents(['a'])[0].title == 'red'
+
+
+def test_a_folder_of_markdown(open_collection, tmp_path):
+    folder = tmp_path / 'docs'
+    (folder / 'sub').mkdir(parents=True)
+    header = '---\ntitle: The cat\nyear: 2020\nwhen: 2020-01-02\n---\n'
+    (folder / 'one.md').write_text(f'{header}# Red\nThe cat ran.\n', encoding='utf-8')
+    (folder / 'sub/two.md').write_text('# Blue mat\n\nThe dog sat.\n', encoding='utf-8')
+    (folder / 'rule.md').write_text('---\nThe sun.\n---\n', encoding='utf-8')
+    with open_collection() as collection:
+        collection.sync(folder)
+        documents = collection.generation.documents(['one.md', 'sub/two.md', 'rule.md'])
+        assert documents == [
+            Document(
+                'one.md', '# Red\nThe cat ran.', 'The cat', {'year': 2020, 'when': '2020-01-02'}
+            ),
+            Document('sub/two.md', 'The dog sat.', 'Blue mat'),
+            Document('rule.md', '---\nThe sun.\n---'),
+        ]
+
+
+def test_lines_of_json_have_fields(open_collection, tmp_path):
+    records = [
+        {'id': 'a', 'title': 'Red', 'text': 'cat', 'n': 1.5},
+        {'id': 'b', 'contents': 'dog', 'more': {'x': [1, None]}},
+    ]
+    path = tmp_path / 'corpus.jsonl'
+    path.write_text('\n'.join(map(json.dumps, records)) + '\n', encoding='utf-8')
+    with open_collection() as collection:
+        collection.sync(path)
+        assert collection.generation.documents(['a', 'b']) == [
+            Document('a', 'cat', 'Red', {'n': 1.5}),
+            Document('b', 'dog', '', {'more': {'x': [1, None]}}),
+        ]
