@@ -150,9 +150,9 @@ class Collection:
         return changes
 
     def delete(self, docids: str | Iterable[str], *, merge: bool = False) -> Changes:
-        """Delete documents, whatever their source.
+        """Delete documents, whatever their source; those that are deleted already are passed over.
 
-        Raises InputError for a docid that the collection lacks; nothing is deleted then.
+        Raises InputError for a docid that the collection never had; nothing is deleted then.
         """
         self._check_exists()
         names = [docids] if isinstance(docids, str) else docids

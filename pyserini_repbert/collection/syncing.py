@@ -140,21 +140,22 @@ def add_documents(
 
 
 def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = False) -> Changes:
-    """Delete documents, whatever their source.
+    """Delete documents, whatever their source; those that are deleted already are passed over.
 
-    Raises InputError for a docid that the collection lacks; nothing is deleted then.
+    Raises InputError for a docid that the collection never had; nothing is deleted then.
     """
     docnos = []
     stream = iter(dict.fromkeys(docids))
     while batch := list(islice(stream, _DOCUMENTS_AT_ONCE)):
         known = writer.staging.find(batch)
         for docid in batch:
-            if docid not in known or not known[docid].is_live:
+            if docid not in known:
                 raise InputError(
-                    f"the collection has no document '{docid[:_SHOWN]}': check the docid; nothing "
-                    'was deleted'
+                    f"the collection never had a document '{docid[:_SHOWN]}': check the docid; "
+                    'nothing was deleted'
                 )
-            docnos.append(known[docid].docno)
+            if known[docid].is_live:
+                docnos.append(known[docid].docno)
     writer.staging.remove(docnos)
     manifest = writer.finish(merge=merge)
     return Changes(

@@ -1,4 +1,4 @@
-"""A collection that is synced, added to and deleted from: its counts, its documents, its vectors."""
+"""A collection that is synced, added to and deleted from: counts, documents, vectors."""
 
 import json
 
@@ -112,9 +112,10 @@ def test_a_docid_that_no_run_file_can_hold_is_refused(open_collection):
 def test_deleting(open_collection):
     with open_collection() as collection:
         collection.sync(DOCUMENTS)
-        with pytest.raises(InputError, match="no document 'none'"):
+        with pytest.raises(InputError, match="never had a document 'none'"):
             collection.delete(['a', 'none'])
         assert str(collection.delete(['a', 'empty'])).startswith('0 added, 0 changed, 2 deleted')
+        assert collection.delete('a').deleted == 0
         assert collection.generation.docnos(['a', 'b', 'empty']).tolist() == [-1, 1, -1]
         assert collection.generation.passages([0])[0] == []
         # a docid has its number for ever

@@ -1,0 +1,181 @@
+"""kill -9 at file events and SQL statements of a collection's writer: the published generation
+answers as before, and the same command again finishes, and encodes nothing twice.
+"""
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from types import SimpleNamespace
+
+import kill_at
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from pyserini_repbert.collection import Collection, reading, staging, store
+
+WORDS = 'cat dog fish bird sat ran mat hat red blue moon sea sky'.split()
+DIMENSION = 8
+
+
+class FakeEncoder:
+    """Vectors by the digest of a text; a log says what was encoded together."""
+
+    name = 'fake'
+    weights_sha256 = '0' * 64
+    config_sha256 = tokenizer_sha256 = None
+    pooling = 'mean'
+    limit = 12
+    dimension = DIMENSION
+    precision = 'float32'
+
+    def __init__(self, log):
+        self.log = log
+        ids = {word: number for number, word in enumerate(['[UNK]', *WORDS])}
+        backend = Tokenizer(models.WordPiece(ids, unk_token='[UNK]'))
+        backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        self.tokenizer = SimpleNamespace(backend=backend)
+
+    def embed(self, texts, token_budget=None, on_progress=int):
+        with open(self.log, 'a', encoding='utf-8') as stream:
+            stream.write(json.dumps(list(texts)) + '\n')
+        seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) for text in texts]
+        vectors = [np.random.default_rng(seed).standard_normal(DIMENSION) for seed in seeds]
+        return np.array(vectors, np.float32)
+
+
+def text(number, n_words=20):
+    return ' '.join(WORDS[(number * 5 + place * (number + 3)) % 13] for place in range(n_words))
+
+
+BEFORE = [
+    {'id': f'd{number}', 'text': text(number), 'title': 'cat', 'year': number}
+    for number in range(8)
+]
+AFTER = [
+    {**BEFORE[0], 'year': 99},
+    {**BEFORE[1], 'text': text(50, 30)},
+    {**BEFORE[2], 'id': 'renamed'},
+    *BEFORE[4:],
+    {'id': 'new', 'text': text(60, 40)},
+]
+COMMANDS = {
+    'sync': lambda collection: collection.sync(AFTER, source='one'),
+    'add': lambda collection: collection.add([('d3', text(70)), ('other', text(80, 30))]),
+    'delete': lambda collection: collection.delete(['d1', 'd5', 'd6']),
+    'compact': lambda collection: collection.compact(),
+    'rebuild': lambda collection: rebuild(collection),
+}
+
+
+def rebuild(collection):
+    encoder = collection._source.opened
+    other = Collection.open(collection.folder, encoder, passage_tokens=5, overlap=1)
+    other.sync(AFTER, source='one', rebuild=True)
+    other.close()
+
+
+def open_one(folder, log):
+    return Collection.open(folder, FakeEncoder(log), passage_tokens=6, overlap=2, sparse='none')
+
+
+def answers(folder):
+    """All that a reader gets: the vectors of all passages by docid and span, and all documents."""
+    generation = reading.open_generation(folder)
+    docids = [document.docid for document in generation.all_documents()]
+    vectors = {}
+    for docid, docno in zip(docids, generation.docnos(docids), strict=True):
+        for span in generation.passages([docno])[docno]:
+            vector = generation.passage_vectors([span])[0]
+            vectors[docid, span.number, span.start, span.end] = vector.tolist()
+    live = sum(shard.n_live for shard in generation.shards)
+    assert live == len(vectors) == generation.manifest.passages
+    found = (vectors, sorted(map(repr, generation.documents(docids))))
+    generation.close()
+    return found
+
+
+def published_files(folder):
+    """The bytes of all files that the published generation names."""
+    generation = reading.open_generation(folder)
+    paths = [folder / f'generations/{generation.number:06d}.json']
+    for live in generation.shards:
+        paths += sorted(live.shard.folder.iterdir())
+    generation.close()
+    return {path.name + path.parent.name: path.read_bytes() for path in paths}
+
+
+def encoded(log):
+    return [json.loads(line) for line in log.read_text(encoding='utf-8').splitlines()]
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Shards of two or three passages, and a point at which to kill at every SQL statement."""
+    monkeypatch.setenv('TOKENIZERS_PARALLELISM', 'false')
+    monkeypatch.setattr(staging, '_PASSAGES_AT_ONCE', 2)
+    connect = sqlite3.connect
+
+    def connect_with_points(path, **options):
+        connection = connect(path, **options)
+
+        def meet(statement):
+            watch = kill_at._watch
+            if watch is not None and not watch.busy:
+                watch.point('statement', statement[:40])
+
+        connection.set_trace_callback(meet)
+        return connection
+
+    monkeypatch.setattr(store.sqlite3, 'connect', connect_with_points)
+
+
+@pytest.mark.parametrize('every', [31, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize('name', COMMANDS)
+def test_kills_of_a_writer(name, every, tmp_path, small_batches):
+    log = tmp_path / 'log'
+    base = tmp_path / 'base'
+    with open_one(base, log) as collection:
+        collection.sync(BEFORE, source='one')
+        collection.add([('added', text(90))])
+        collection.delete('d7')
+    open_one(base, log).add([('d7', text(7))])
+    before = (answers(base), published_files(base))
+    work = tmp_path / 'work'
+    folder = work / 'mine'
+
+    def start():
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(base, folder)
+        log.write_text('', encoding='utf-8')
+
+    def run():
+        COMMANDS[name](open_one(folder, log))
+
+    start()
+    whole = kill_at.run(run, work)
+    assert (whole.status, len(whole.points) > 60) == (0, True), whole.output
+    after = answers(folder)
+    generation = reading.open_generation(base)
+    number = generation.number
+    generation.close()
+    for point in range(3, len(whole.points), every):
+        start()
+        where = f'killed at {whole.points[point]}'
+        assert kill_at.run(run, work, at=point).killed, where
+        first = encoded(log)
+        found = answers(folder)
+        assert found in (before[0], after), where
+        files = published_files(folder)
+        is_published = f'{number + 1:06d}.jsongenerations' in files
+        assert is_published or files == before[1], where
+        log.write_text('', encoding='utf-8')
+        run()
+        assert answers(folder) == after, where
+        again = [passage for batch in encoded(log) for passage in batch]
+        staged = [passage for batch in first[:-1] for passage in batch]
+        assert not set(again) & set(staged), where
+        assert sorted(path.name for path in folder.iterdir()) == sorted(
+            path.name for path in base.iterdir()
+        )

@@ -1,0 +1,95 @@
+"""After any sequence of adds, changes and deletes, a collection equals one that is built anew."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.encode.encoders import document_encoder
+
+DOCIDS = ['a', 'b', 'c#1', 'd/e', 'ü', '00']
+WORDS = ['cat', 'dog', 'ran', 'the', 'mat', 'red', 'moon.', 'sea.\n\n', 'zebra']
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=40).map(' '.join)
+DOCUMENTS = st.fixed_dictionaries(
+    {'id': st.sampled_from(DOCIDS), 'text': TEXTS},
+    optional={'title': st.sampled_from(['cat', 'red sky']), 'year': st.integers(0, 2)},
+)
+STEPS = st.one_of(
+    st.tuples(st.just('sync'), st.lists(DOCUMENTS, max_size=6, unique_by=lambda one: one['id'])),
+    st.tuples(st.just('add'), st.lists(DOCUMENTS, max_size=3, unique_by=lambda one: one['id'])),
+    st.tuples(st.just('delete'), st.lists(st.sampled_from(DOCIDS), max_size=2, unique=True)),
+    st.tuples(st.just('compact'), st.none()),
+)
+
+
+@pytest.fixture
+def encoder(tiny_checkpoint):
+    return document_encoder(str(tiny_checkpoint()))
+
+
+def open_one(folder, encoder):
+    return Collection.open(folder, encoder, passage_tokens=8, overlap=2, sparse='none')
+
+
+def apply(collection, step, content, expected):
+    """Do one step to a collection, and to what is expected of it: {docid: (document, source)}."""
+    if step == 'sync':
+        collection.sync(content, source='one', delete_most=True)
+        kept = {item['id'] for item in content}
+        for docid in [docid for docid, (_, source) in expected.items() if source == 'one']:
+            if docid not in kept:
+                del expected[docid]
+        expected.update({item['id']: (item, 'one') for item in content})
+    elif step == 'add':
+        collection.add(content)
+        expected.update({item['id']: (item, 'add') for item in content})
+    elif step == 'delete':
+        docids = [docid for docid in content if docid in expected]
+        collection.delete(docids)
+        for docid in docids:
+            del expected[docid]
+    elif expected:
+        collection.compact()
+
+
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.lists(STEPS, min_size=1, max_size=8))
+def test_a_collection_equals_one_built_anew(encoder, all_scores, query, steps):
+    with tempfile.TemporaryDirectory() as folder:
+        expected = {}
+        with open_one(Path(folder) / 'lived', encoder) as lived:
+            lived.sync([])
+            for step, content in steps:
+                apply(lived, step, content, expected)
+            with open_one(Path(folder) / 'anew', encoder) as anew:
+                anew.sync([document for document, _ in expected.values()])
+                assert all_scores(lived, query) == pytest.approx(all_scores(anew, query), abs=1e-5)
+                for one, other in ((lived, anew), (anew, lived)):
+                    docids = [document.docid for document in one.generation.all_documents()]
+                    assert sorted(docids) == sorted(expected)
+                    assert one.generation.documents(docids) == other.generation.documents(docids)
+                    assert spans(one, docids) == spans(other, docids)
+                assert lived.generation.manifest.passages == anew.generation.manifest.passages
+
+
+def spans(collection, docids):
+    """The number, start and end of each passage of documents."""
+    generation = collection.generation
+    docnos = generation.docnos(docids)
+    passages = generation.passages(docnos)
+    found = []
+    for docno in docnos.tolist():
+        for span in passages[docno]:
+            shard = generation.shards[span.shard]
+            assert (shard.shard.documents[span.row], shard.shard.numbers[span.row]) == (
+                docno,
+                span.number,
+            )
+            assert shard.live is None or shard.live[span.row]
+            found.append((docno in docnos, span.number, span.start, span.end))
+    return found
