@@ -142,7 +142,7 @@ class Generation:
         numbers = [int(docno) for docno in docnos]
         if '_all_docids' in vars(self) or len(numbers) > len(self) // 20:
             return [self._all_docids[number] for number in numbers]
-        rows = self._select(
+        rows = self.select(
             'SELECT docno, docid FROM documents '
             'WHERE docno IN (SELECT value FROM json_each(:rows))',
             numbers,
@@ -153,7 +153,7 @@ class Generation:
     @cached_property
     def _all_docids(self) -> NDArray[Any]:
         """The docid of every number, object (n,)."""
-        rows = self._select('SELECT docno, docid FROM documents ORDER BY docno', [])
+        rows = self.select('SELECT docno, docid FROM documents ORDER BY docno')
         docids = np.empty(rows[-1][0] + 1 if rows else 0, dtype=object)
         for docno, docid in rows:
             docids[docno] = docid
@@ -161,7 +161,7 @@ class Generation:
 
     def docnos(self, docids: Sequence[str]) -> NDArray[np.int64]:
         """The numbers of documents in the order of `docids`, int64 (n,); -1 for one not here."""
-        rows = self._select(
+        rows = self.select(
             f'SELECT docid, docno FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
             'AND docid IN (SELECT value FROM json_each(:rows))',
             docids,
@@ -171,7 +171,7 @@ class Generation:
 
     def documents(self, docids: Sequence[str]) -> list[Document | None]:
         """Documents with texts, titles and fields; None for a docid that is not here."""
-        rows = self._select(
+        rows = self.select(
             'SELECT docid, text, title, fields FROM documents JOIN fields USING (docno) '
             'JOIN texts USING (docno) '
             'WHERE fields.since <= :generation AND fields.until > :generation '
@@ -196,7 +196,7 @@ class Generation:
 
     def all_documents(self) -> Iterator[Document]:
         """All documents, in the order of their numbers."""
-        numbers = self._select(f'SELECT docno FROM fields WHERE {_ALIVE} ORDER BY docno', [])
+        numbers = self.select(f'SELECT docno FROM fields WHERE {_ALIVE} ORDER BY docno')
         for first in range(0, len(numbers), 500):
             part = [docno for (docno,) in numbers[first : first + 500]]
             for document in self.documents(self.docids(part)):
@@ -205,7 +205,7 @@ class Generation:
 
     def fields(self, docids: Sequence[str]) -> list[dict[str, Any] | None]:
         """The fields of documents, without reading their texts; None for a docid not here."""
-        rows = self._select(
+        rows = self.select(
             f'SELECT docid, fields FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
             'AND docid IN (SELECT value FROM json_each(:rows))',
             docids,
@@ -216,7 +216,7 @@ class Generation:
     def passages(self, docnos: Iterable[int]) -> dict[int, list[PassageSpan]]:
         """The passages of documents, in order, by the document's number."""
         numbers = [int(docno) for docno in docnos]
-        rows = self._select(
+        rows = self.select(
             'SELECT docno, number, start, end, name, row FROM passages JOIN shards USING (shard) '
             'WHERE passages.since <= :generation AND passages.until > :generation '
             'AND docno IN (SELECT value FROM json_each(:rows)) ORDER BY docno, number',
@@ -239,7 +239,7 @@ class Generation:
     def _positions(self) -> dict[str, int]:
         return {live.shard.name: position for position, live in enumerate(self.shards)}
 
-    def _select(self, statement: str, rows: Sequence[Any]) -> list[Any]:
+    def select(self, statement: str, rows: Sequence[Any] = ()) -> list[Any]:
         """The rows of a query; `:rows` in it is a list as JSON, `:generation` this generation."""
         parameters = {'generation': self.number, 'rows': json.dumps(list(rows))}
         with self._calling, sqlite_errors(self.folder / STORE):

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from pyserini_repbert.commands import command
+from pyserini_repbert.commands.collection import add_collection_actions, check
 from pyserini_repbert.commands.encode import add_encoding_arguments, check_flags, encode
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
@@ -35,9 +36,9 @@ def main(arguments: list[str]) -> None:
         new.set_defaults(action=act)
         return new
 
-    check = action('check', _check, 'compare every file of an index with its checksum')
+    whole = action('check', _check, 'compare every file of an index with its checksum')
     export = action('export', _export, "write a dense index as Pyserini's FAISS layout")
-    for one in (check, export):
+    for one in (whole, export):
         one.add_argument('--index', required=True, help='an index folder or a catalog name')
         one.add_argument('--encoder', help='of a catalog index')
     export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
@@ -129,6 +130,7 @@ def main(arguments: list[str]) -> None:
     add('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')
     add('--threads', type=command.threads, default=1, help='documents analysed at a time')
     add_flags(lucene, 'corpus_format', 'fields', 'on_error', 'overwrite')
+    add_collection_actions(action)
     options = flags.parse_args(arguments)
     options.action(options)
 
@@ -137,7 +139,7 @@ def _check(options: argparse.Namespace) -> None:
     from pyserini_repbert.index.check import check_index
     from pyserini_repbert.names.indexes import ready_folder
 
-    print(check_index(ready_folder(options.index, options.encoder)))
+    print(check(options.index) or check_index(ready_folder(options.index, options.encoder)))
 
 
 def _export(options: argparse.Namespace) -> None:

@@ -137,10 +137,8 @@ def check_lucene_index(folder: Path, docids: Iterable[str]) -> LuceneCounts:
     """
     with java_calls():
         quiet_java()
-        paths = java_class('java.nio.file.Paths')
-        directory = java_class('org.apache.lucene.store.FSDirectory').open(
-            paths.get(str(folder.absolute()), [])
-        )
+        path = java_class('java.io.File')(str(folder.absolute())).toPath()
+        directory = java_class('org.apache.lucene.store.FSDirectory').open(path)
         reader = calling(java_class('org.apache.lucene.index.DirectoryReader').open, directory)
         try:
             for leaf in reader.leaves().toArray():

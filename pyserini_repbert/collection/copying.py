@@ -1,0 +1,87 @@
+"""A copy of a collection, made while it is written and read."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from pathlib import Path
+
+from pyserini_repbert.collection.cleaning import clean
+from pyserini_repbert.collection.generations import (
+    GENERATIONS,
+    LUCENE,
+    Manifest,
+    last_published,
+    manifest_path,
+)
+from pyserini_repbert.collection.reading import Generation, open_generation
+from pyserini_repbert.collection.shards import SHARDS
+from pyserini_repbert.collection.staging import discard_staged
+from pyserini_repbert.collection.store import (
+    STORE,
+    open_for_reading,
+    open_for_writing,
+    sqlite_errors,
+)
+from pyserini_repbert.errors import BusyError
+from pyserini_repbert.files import StrPath, atomic_folder, check_absent
+
+JUDGMENTS = 'judgments.sqlite'
+_TRIES = 10
+
+
+def copy_collection(folder: StrPath, target: StrPath) -> Manifest:
+    """Copy the newest generation of a collection into a new folder, with its judgments.
+
+    The copy has the digest of what it copies. Raises InputError for a folder that exists.
+    """
+    source = Path(folder)
+    check_absent(target)
+    with atomic_folder(target) as copy, contextlib.ExitStack() as resources:
+        generation = _copy_store(source, copy)
+        resources.callback(generation.close)
+        for live in generation.shards:
+            shutil.copytree(live.shard.folder, copy / SHARDS / live.shard.name)
+        (copy / GENERATIONS).mkdir()
+        path = manifest_path(source, generation.number)
+        shutil.copyfile(path, copy / GENERATIONS / path.name)
+        (copy / LUCENE).mkdir()
+        if generation.lucene_folder is not None:
+            name = generation.lucene_folder.name
+            ignored = shutil.ignore_patterns('write.lock')
+            shutil.copytree(generation.lucene_folder, copy / LUCENE / name, ignore=ignored)
+        _drop_other_generations(copy, generation.number)
+        if (source / JUDGMENTS).is_file():
+            _copy_judgments(source / JUDGMENTS, copy / JUDGMENTS)
+    return generation.manifest
+
+
+def _copy_store(source: Path, copy: Path) -> Generation:
+    """Copy SQLite's file; returns the generation that is the newest in the copy, opened."""
+    for _ in range(_TRIES):
+        generation = open_generation(source)
+        reading = open_for_reading(source)
+        writing = sqlite3.connect(copy / STORE)
+        with contextlib.closing(reading), contextlib.closing(writing):
+            with sqlite_errors(copy / STORE):
+                reading.backup(writing)
+            published = last_published(writing)
+        if published is not None and published.number == generation.number:
+            return generation
+        # another one was published between the two steps
+        generation.close()
+    raise BusyError(f'collection {source} is written again and again: copy it later')
+
+
+def _drop_other_generations(copy: Path, number: int) -> None:
+    with contextlib.closing(open_for_writing(copy)) as connection:
+        discard_staged(connection, number + 1)
+        clean(copy, connection, number)
+
+
+def _copy_judgments(source: Path, target: Path) -> None:
+    reading = sqlite3.connect(f'file:{source.absolute()}?mode=ro', uri=True)
+    writing = sqlite3.connect(target)
+    with contextlib.closing(reading), contextlib.closing(writing):
+        reading.backup(writing)

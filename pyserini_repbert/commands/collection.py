@@ -1,0 +1,173 @@
+"""Actions of `index` for collections: sync, add, delete, compact, copy."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.flags import add_flags, check_outside
+from pyserini_repbert.commands.terminal import skipped_text
+
+_NewAction = Callable[[str, Callable[[argparse.Namespace], None], str], command.Parser]
+_CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
+
+
+def add_collection_actions(action: _NewAction) -> None:
+    """Add the actions; `action` makes the parser of one from its name, function and help."""
+    sync = action('sync', _sync, 'make a collection, or bring it up to date')
+    add = sync.add_argument
+    _add_corpus_flags(sync)
+    add('--source', metavar='NAME', help='what the corpus is called; default: its path')
+    add('--delete-most', action='store_true', help='also delete more than half of the documents')
+    add(
+        '--rebuild',
+        action='store_true',
+        help='let the settings given here replace those of the collection',
+    )
+    _add_settings(sync)
+
+    more = action('add', _add, 'add documents to a collection, and replace those of same docids')
+    _add_corpus_flags(more)
+    _add_settings(more)
+
+    delete = action('delete', _delete, 'delete documents of a collection')
+    add = delete.add_argument
+    add('--index', required=True, help='a collection')
+    add('--ids', nargs='+', metavar='DOCID', help='the documents')
+    add('--ids-file', metavar='FILE', help='a file with a docid a line')
+    _add_merge(delete)
+
+    compact = action('compact', _compact, 'give back the room of what was deleted')
+    compact.add_argument('--index', required=True, help='a collection')
+
+    copy = action('copy', _copy, 'copy a collection, also while it is written')
+    copy.add_argument('--index', required=True, help='a collection')
+    copy.add_argument('--output', required=True, help='the folder to make')
+
+
+def _add_corpus_flags(parser: command.Parser) -> None:
+    parser.add_argument('--corpus', required=True, help=_CORPUS)
+    parser.add_argument('--index', required=True, help='a collection; made where it is missing')
+    add_flags(parser, 'corpus_format', 'fields', 'on_error')
+    _add_merge(parser)
+
+
+def _add_merge(parser: command.Parser) -> None:
+    parser.add_argument(
+        '--merge',
+        action='store_true',
+        help="merge Lucene's segments, so that BM25 is that of an index made anew",
+    )
+
+
+def _add_settings(parser: command.Parser) -> None:
+    add = parser.add_argument
+    stored = 'default: that of the collection, first'
+    add('--encoder', help=f"catalog name or checkpoint folder; {stored} 'minilm'")
+    add('--passage-tokens', type=command.positive_int, help=f'wordpieces a passage; {stored} 200')
+    add(
+        '--overlap',
+        type=command.zero_or_more,
+        help=f'wordpieces that the next passage repeats; {stored} 40',
+    )
+    add('--language', help=f"of the documents, for Lucene's analyzer; {stored} 'en'")
+    add(
+        '--sparse',
+        choices=('bm25', 'none'),
+        help=f"'none': without Lucene's index; {stored} 'bm25'",
+    )
+    precisions = ('float32', 'bfloat16', 'float16', 'auto')
+    add('--precision', choices=precisions, help=f'of the encoder; {stored} float32')
+    add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
+    add_flags(parser, 'device', 'threads', 'offline')
+
+
+def _sync(options: argparse.Namespace) -> None:
+    settings = command.picked(options, 'delete_most', 'merge', 'rebuild')
+    _write(options, 'sync', source=options.source or _source_of(options.corpus), **settings)
+
+
+def _add(options: argparse.Namespace) -> None:
+    _write(options, 'add', merge=options.merge)
+
+
+def _source_of(corpus: str) -> str:
+    from pyserini_repbert.collection.collection import source_name
+
+    return source_name(corpus)
+
+
+def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
+    """Do what `Collection.sync` or `Collection.add` do, and print what that was."""
+    check_outside(options.index, options.corpus)
+    command.use_threads(options.threads)
+    from pyserini_repbert.collection import Collection
+    from pyserini_repbert.names.corpora import open_corpus
+
+    corpus = open_corpus(
+        options.corpus, options.corpus_format, options.fields, options.on_error, keep_empty=True
+    )
+    stored = ('passage_tokens', 'overlap', 'language', 'sparse', 'precision', 'batch_tokens')
+    chosen = command.picked(options, 'encoder', 'device', *stored)
+    with (
+        Collection.open(options.index, **chosen) as collection,
+        command.progress(corpus.count_hint(), method, 'documents', options.quiet) as bar,
+    ):
+        changes = getattr(collection, method)(corpus, on_progress=bar.update, **settings)
+    print(f'{options.index}: {changes}{skipped_text(corpus)}')
+
+
+def _delete(options: argparse.Namespace) -> None:
+    from pyserini_repbert.collection import Collection
+
+    command.refuse(
+        (options.ids is None) == (options.ids_file is None), 'give either --ids or --ids-file'
+    )
+    docids = options.ids or _read_docids(options.ids_file)
+    with Collection.open(options.index) as collection:
+        print(f'{options.index}: {collection.delete(docids, merge=options.merge)}')
+
+
+def _read_docids(path: str) -> list[str]:
+    from pyserini_repbert.files import numbered_lines
+
+    docids = [line.strip() for _, line in numbered_lines(path, 'file of docids')]
+    return [docid for docid in docids if docid]
+
+
+def _compact(options: argparse.Namespace) -> None:
+    from pyserini_repbert.collection import Collection
+
+    with Collection.open(options.index) as collection:
+        changes = collection.compact()
+        manifest = collection.generation.manifest
+        shards = command.counted(len(manifest.shards), 'shard')
+    print(
+        f'{options.index}: {manifest.documents} documents, {manifest.passages} passages in '
+        f'{shards}, generation {changes.generation}'
+    )
+
+
+def _copy(options: argparse.Namespace) -> None:
+    from pyserini_repbert.collection.copying import copy_collection
+
+    manifest = copy_collection(options.index, options.output)
+    print(
+        f'{options.output}: {manifest.documents} documents, {manifest.passages} passages, '
+        f'generation {manifest.number}'
+    )
+
+
+def check(index: str) -> str | None:
+    """A line about a collection that is whole; None for another folder or name."""
+    from pyserini_repbert.collection.store import is_collection
+
+    folder = Path(index)
+    if not is_collection(folder):
+        return None
+    from pyserini_repbert.collection.checking import check_collection
+
+    return check_collection(folder)

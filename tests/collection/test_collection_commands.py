@@ -1,0 +1,203 @@
+"""`index sync`, `add`, `delete`, `compact`, `copy`, `check`: what they print, one-line errors."""
+
+import json
+import shutil
+import sqlite3
+
+import pytest
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.index import main
+from pyserini_repbert.errors import DamagedFileError, InputError
+
+
+@pytest.fixture
+def index(tmp_path, tiny_checkpoint, capsys, monkeypatch):
+    """run(action, *arguments) -> (status, what was printed), in the folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    tiny_checkpoint()
+
+    def run(action, *arguments):
+        if action in ('sync', 'add') and not (tmp_path / 'mine').exists():
+            arguments = (*arguments, '--encoder', 'tiny', '--passage-tokens', '10')
+            arguments = (*arguments, '--overlap', '2', '--sparse', 'none')
+        words = [action, '--index', 'mine', '--quiet', *map(str, arguments)]
+        status = command.run(main, words)
+        found = capsys.readouterr()
+        return status, found.out + found.err
+
+    return run
+
+
+def test_the_actions(index, corpus_file, tmp_path):
+    corpus = corpus_file(6)
+    assert index('sync', '--corpus', corpus) == (
+        0,
+        'mine: 6 added, 0 changed, 0 deleted, 0 unchanged; 6 passages encoded, generation 1\n',
+    )
+    corpus_file(5)
+    assert index('sync', '--corpus', corpus.name) == (
+        0,
+        'mine: 0 added, 0 changed, 1 deleted, 5 unchanged; 0 passages encoded, generation 2\n',
+    )
+    more = tmp_path / 'more.tsv'
+    more.write_text('x\tthe moon\nd1\tthe sun\n', encoding='utf-8')
+    assert index('add', '--corpus', more) == (
+        0,
+        'mine: 1 added, 1 changed, 0 deleted, 0 unchanged; 2 passages encoded, generation 3\n',
+    )
+    ids = tmp_path / 'ids.txt'
+    ids.write_text('x\n\nd2\n', encoding='utf-8')
+    assert index('delete', '--ids-file', ids)[1].startswith('mine: 0 added, 0 changed, 2 deleted')
+    assert index('compact') == (0, 'mine: 4 documents, 4 passages in 1 shard, generation 4\n')
+    assert index('compact') == (0, 'mine: 4 documents, 4 passages in 1 shard, generation 4\n')
+    assert index('copy', '--output', 'other') == (
+        0,
+        'other: 4 documents, 4 passages, generation 4\n',
+    )
+    assert index('check') == (
+        0,
+        "mine: whole, generation 4: 4 documents, 4 passages in 1 shard, encoder 'tiny'; "
+        'no Lucene index\n',
+    )
+
+
+def test_errors_are_one_line(index, corpus_file, tmp_path):
+    corpus = corpus_file(4)
+    index('sync', '--corpus', corpus)
+    corpus_file(1)
+    assert index('sync', '--corpus', corpus) == (
+        2,
+        f'error: source {corpus} has lost 3 of 4 documents, and more than half are not deleted '
+        'unasked: check the source, or say that they are to be deleted (--delete-most)\n',
+    )
+    status, text = index('sync', '--corpus', corpus, '--overlap', '1')
+    assert (status, text.count('\n'), '(--rebuild)' in text) == (2, 1, True)
+    assert index('delete')[1] == 'error: give either --ids or --ids-file (see --help)\n'
+    assert index('sync', '--corpus', tmp_path / 'none')[0] == 2
+    assert index('sync', '--corpus', corpus, '--delete-most')[0] == 0
+
+
+def test_a_collection_in_its_corpus_is_refused(tmp_path, capsys):
+    folder = tmp_path / 'docs'
+    folder.mkdir()
+    words = ['sync', '--corpus', str(folder), '--index', str(folder / 'mine')]
+    assert command.run(main, words) == 2
+    assert 'lies in the corpus folder' in capsys.readouterr().err
+
+
+@pytest.fixture
+def collection(open_collection):
+    with open_collection() as opened:
+        opened.sync(
+            [{'id': f'd{number}', 'text': f'cat sat {"on " * number}'} for number in range(5)]
+        )
+        opened.add([('d1', 'the moon ate.')])
+        yield opened
+
+
+def test_a_copy_answers_and_goes_on_alone(collection, all_scores, query, tmp_path):
+    copy_collection(collection.folder, tmp_path / 'copy')
+    with Collection.open(tmp_path / 'copy') as copy:
+        assert all_scores(copy, query) == all_scores(collection, query)
+        assert copy.generation.sha256 == collection.generation.sha256
+        copy.delete('d1')
+        assert len(collection) == len(copy) + 1
+    with pytest.raises(InputError, match='exists'):
+        copy_collection(collection.folder, tmp_path / 'copy')
+
+
+def damage_vector(folder):
+    path = next((folder / 'shards').glob('*/vectors.npy'))
+    raw = bytearray(path.read_bytes())
+    raw[-3] ^= 1
+    path.write_bytes(raw)
+
+
+def change(statement):
+    def damage(folder):
+        with sqlite3.connect(folder / 'collection.sqlite') as connection:
+            connection.execute(statement)
+        connection.close()
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ('damage', 'expected'),
+    [
+        (damage_vector, 'vectors.npy is damaged'),
+        (lambda folder: shutil.rmtree(next((folder / 'shards').iterdir())), 'is missing'),
+        (change('DELETE FROM passages WHERE docno = 2'), 'are not its live rows'),
+        (change('UPDATE passages SET input = x\'00\' WHERE docno = 2'), 'is another passage'),
+        (change('UPDATE passages SET end = 9999 WHERE docno = 2'), "document 'd2' lies outside"),
+        (change('DELETE FROM fields WHERE docno = 2'), '4 documents, its manifest says 5'),
+        (lambda folder: (folder / 'generations/000002.json').write_text('{}'), 'is damaged'),
+    ],
+)  # fmt: skip
+def test_a_check_finds_damage(collection, damage, expected):
+    from pyserini_repbert.collection.checking import check_collection
+
+    folder = collection.folder
+    collection.close()
+    assert check_collection(folder).startswith(f'{folder}: whole, generation 2: 5 documents')
+    damage(folder)
+    with pytest.raises(DamagedFileError, match=expected):
+        check_collection(folder)
+
+
+@pytest.mark.jvm
+def test_lucene_goes_along(open_collection, corpus_file, tmp_path):
+    """After a merge, hits and scores are those of an index built anew; without, the same hits."""
+    from pyserini_repbert.collection.checking import check_collection
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+    from pyserini_repbert.ranking import Query
+
+    topics = [Query(word, word) for word in ('cat', 'red mat', 'sky moon', 'dog', 'zebra')]
+
+    def run(collection):
+        searcher = LuceneSparseSearcher(collection.generation.lucene_folder)
+        ranked = searcher.rank(topics, None, 50)
+        searcher.close()
+        return ranked
+
+    documents = [json.loads(line) for line in corpus_file(40).read_text().splitlines()]
+    documents += [{'id': 'empty', 'text': '', 'year': 1}]
+    with open_collection(sparse='bm25') as lived, open_collection('new', sparse='bm25') as anew:
+        lived.sync(documents)
+        first = lived.generation.lucene_folder
+        before = run(lived)
+        files = {path.name: path.read_bytes() for path in first.iterdir()}
+        reader = open_collection()
+        assert reader.generation.number == 1
+        changed = [
+            {**documents[3], 'contents': 'zebra cat'},
+            *documents[5:],
+            {'id': 'z', 'text': 'sky'},
+        ]
+        lived.sync(changed)
+        anew.sync(changed)
+        assert lived.generation.manifest.lucene_dead == 0  # more than a twentieth was dead
+        assert run(lived) == run(anew)
+        lived.delete('z')
+        assert lived.generation.manifest.lucene_dead == 1
+        assert run(lived)['zebra'].docids == ('d3',)
+        assert 'and 1 deleted ones' in check_collection(lived.folder)
+        assert lived.sync(changed[:-1], merge=True).generation == 4
+        anew.sync(changed[:-1])
+        anew.compact()
+        assert run(lived) == run(anew)
+        # changed fields keep Lucene's folder
+        lucene = lived.generation.lucene_folder
+        lived.sync([{**document, 'year': 5} for document in changed[:-1]])
+        assert lived.generation.lucene_folder == lucene
+        # the first generation, which a reader holds, is as it was
+        assert {path.name: path.read_bytes() for path in first.iterdir()} == files
+        assert run(reader) == before
+        reader.close()
+        assert 'Lucene: 36 documents' in check_collection(lived.folder)
+    with open_collection(sparse='none') as without:
+        assert without.sync(changed, rebuild=True).encoded == 1
+        assert without.generation.lucene_folder is None
