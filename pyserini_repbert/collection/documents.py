@@ -14,12 +14,14 @@ _DIGEST_BYTES = 16
 _DATE = re.compile(
     r'\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?'
 )
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 _Typed = tuple[str, str, str | float]  # field, type, value
 
 
 def text_digest(document: Document) -> bytes:
     """A digest of title and text."""
-    return _digest([document.title, document.text])
+    # the title's length tells where it ends
+    return _digest(f'{len(document.title)} {document.title}{document.text}')
 
 
 def fields_digest(document: Document) -> bytes:
@@ -29,7 +31,7 @@ def fields_digest(document: Document) -> bytes:
 
 def rendered_fields(fields: Mapping[str, Any]) -> str:
     """Fields as JSON, in the order of their names."""
-    return json.dumps(fields, ensure_ascii=False, sort_keys=True)
+    return _ENCODER.encode(fields) if fields else '{}'
 
 
 def typed_values(fields: Mapping[str, Any]) -> list[_Typed]:
@@ -56,6 +58,5 @@ def _values_of(name: str, value: Any) -> Iterator[_Typed]:
         yield name, kind, value.casefold()
 
 
-def _digest(value: Any) -> bytes:
-    content = json.dumps(value, ensure_ascii=False).encode()
-    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()

@@ -8,7 +8,7 @@ repeats its last wordpieces. No encoder has to cut a passage again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -104,13 +104,16 @@ class PassageCutter:
         if not len(pieces):
             return [Passage(0, 0, title)] if title else []
         size = min(self._tokens, capacity)
-        windows = _Windows(
-            pieces=pieces,
-            boundaries=_find_boundaries(text, pieces),
-            size=size,
-            overlap=min(self._overlap, size // 2),
-            longest=min(int(size * _LONGEST), capacity),
-        )
+        longest = min(int(size * _LONGEST), capacity)
+        windows: Iterable[tuple[int, int]] = [(0, len(pieces))]
+        if len(pieces) > longest:
+            windows = _Windows(
+                pieces=pieces,
+                boundaries=_find_boundaries(text, pieces),
+                size=size,
+                overlap=min(self._overlap, size // 2),
+                longest=longest,
+            )
         passages = []
         for first, after in windows:
             start = int(pieces.starts[first])
@@ -229,10 +232,10 @@ def _find_boundaries(text: str, pieces: _Wordpieces) -> dict[str, NDArray[np.int
 
 def _begin_words(word_ids: Sequence[int | None]) -> NDArray[np.bool_]:
     """Of each wordpiece, whether it begins a word."""
-    # an added token such as [SEP] in a text is of no word
-    numbers = np.array([-1 if word is None else word for word in word_ids], np.int64)
+    # an added token such as [SEP] in a text is of no word: NaN, which is unlike any number
+    numbers = np.array(word_ids, np.float64)
     begins = np.ones(len(numbers), np.bool_)
-    begins[1:] = (numbers[1:] != numbers[:-1]) | (numbers[1:] < 0)
+    begins[1:] = numbers[1:] != numbers[:-1]
     return begins
 
 

@@ -50,6 +50,11 @@ class KnownDocument:
         """Whether the document is in the collection."""
         return self.source is not None
 
+    def has(self, source: int, of_fields: bytes, of_text: bytes) -> bool:
+        """Whether the document has this source and these digests."""
+        is_text = self.text_digest == of_text
+        return is_text and self.fields_digest == of_fields and self.source == source
+
 
 class Change(StrEnum):
     """What writing a document does to the collection."""
@@ -85,13 +90,6 @@ class _Pending:
         """Whether anything differs that the collection stores."""
         is_moved = self.known is None or self.known.source != self.source
         return is_moved or self.is_text_new or self.are_fields_new
-
-    @property
-    def change(self) -> Change:
-        """What writing the document does."""
-        if self.known is None or not self.known.is_live:
-            return Change.ADDED
-        return Change.CHANGED if self.is_new_version else Change.UNCHANGED
 
 
 @dataclass(frozen=True)
@@ -197,23 +195,21 @@ class Staging:
         Returns what happens to each. `on_known` is called with the number of each document that
         the collection has had before.
         """
-        known = self.find([document.docid for document in documents])
+        known_documents = self.find([document.docid for document in documents])
         changes = []
         changed = []
         for document in documents:
-            pending = _Pending(
-                document=document,
-                source=source,
-                known=known.get(document.docid),
-                fields_digest=fields_digest(document),
-                text_digest=text_digest(document),
-                passages=None,
-            )
-            changes.append(pending.change)
-            if pending.known is not None:
-                on_known(pending.known.docno)
-            if pending.change is not Change.UNCHANGED:
-                changed.append(pending)
+            known = known_documents.get(document.docid)
+            of_fields = fields_digest(document)
+            of_text = text_digest(document)
+            if known is not None:
+                on_known(known.docno)
+                if known.has(source, of_fields, of_text):
+                    changes.append(Change.UNCHANGED)
+                    continue
+            is_new = known is None or not known.is_live
+            changes.append(Change.ADDED if is_new else Change.CHANGED)
+            changed.append(_Pending(document, source, known, of_fields, of_text, None))
         self._cut([pending for pending in changed if pending.is_text_new])
         self._append([pending for pending in changed if not pending.is_text_new])
         return changes

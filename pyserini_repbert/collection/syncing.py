@@ -10,7 +10,6 @@ from pyserini_repbert.collection.staging import Change
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.values import identifier_problem
 from pyserini_repbert.errors import InputError
 
 _DOCUMENTS_AT_ONCE = 256
@@ -187,13 +186,10 @@ def _put(
 
 
 def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Documents in batches of bounded size. Raises InputError for a docid no run file can hold."""
+    """Documents in batches of bounded size."""
     batch: list[Document] = []
     characters = 0
     for document in documents:
-        problem = identifier_problem(document.docid)
-        if problem is not None:
-            raise InputError(f'docid {document.docid[:_SHOWN]!r} {problem}')
         batch.append(document)
         characters += len(document.text)
         if len(batch) >= _DOCUMENTS_AT_ONCE or characters >= _CHARACTERS_AT_ONCE:

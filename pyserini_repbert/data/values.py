@@ -106,12 +106,18 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
+# One for all lines of a file: making it takes half as long as reading a line.
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+
+
 def parse_json(text: str | bytes) -> Any:
     """A JSON value.
 
     Raises ValueError for text that is not JSON, has a key twice or is nested too deeply.
     """
     try:
+        if isinstance(text, str) and not text.startswith('\ufeff'):
+            return _DECODER.decode(text)
         return json.loads(text, object_pairs_hook=_object)
     except RecursionError as error:
         raise ValueError('nested too deeply') from error
