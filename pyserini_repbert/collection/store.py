@@ -135,9 +135,10 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
         raise InputError(
             f'folder {folder} holds no collection: build one with `index sync`, or check the path'
         )
-    # on media that cannot be written, no file of locks or of the WAL can be made
-    is_read_only = bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
-    mode = 'immutable=1' if is_read_only else 'mode=ro'
+    # where no file can be made, SQLite needs those of the WAL, which a writer leaves that runs
+    has_wal = path.with_name(f'{STORE}-wal').is_file()
+    is_immutable = not os.access(folder, os.W_OK) and not has_wal
+    mode = 'immutable=1' if is_immutable else 'mode=ro'
     address = f'file:{quote(str(path.absolute()))}?{mode}'
     with sqlite_errors(path):
         connection = sqlite3.connect(

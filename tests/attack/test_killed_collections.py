@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
+from pathlib import Path
 from types import SimpleNamespace
 
 import kill_at
@@ -179,3 +180,25 @@ def test_kills_of_a_writer(name, every, tmp_path, small_batches):
         assert sorted(path.name for path in folder.iterdir()) == sorted(
             path.name for path in base.iterdir()
         )
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize('every', [9, pytest.param(1, marks=pytest.mark.slow)])
+def test_kills_while_lucene_writes(every, tmp_path):
+    script = Path(__file__).with_name('collection_with_lucene.py')
+    log = tmp_path / 'log'
+    before = kill_at.fresh(script, tmp_path / 'base', log, 'before')
+    shutil.copytree(tmp_path / 'base', tmp_path / 'whole')
+    whole = kill_at.fresh(script, tmp_path / 'whole', log, 'after')
+    assert whole['before'] == {name: before[name] for name in ('dense', 'lucene')}
+    assert whole['steps'] > 15
+    folder = tmp_path / 'mine'
+    for step in range(2, whole['steps'], every):
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(tmp_path / 'base', folder)
+        with pytest.raises(RuntimeError, match='ended with -9'):
+            kill_at.fresh(script, folder, log, 'after', step)
+        again = kill_at.fresh(script, folder, log, 'after')
+        assert again['before'] in (whole['before'], {n: whole[n] for n in ('dense', 'lucene')})
+        assert (again['dense'], again['lucene']) == (whole['dense'], whole['lucene'])
+        assert again['check'].replace('mine', 'whole') == whole['check']

@@ -297,3 +297,19 @@ def test_a_repository_in_the_hubs_cache(bi_encoder, tmp_path, monkeypatch, capsy
     command = ['--corpus', 'demo', '--encoder', 'org/other', '--output', str(tmp_path / 'index')]
     assert run(encode, command) == 2
     assert "no repository in the hub's cache: check the path, or fetch" in capsys.readouterr().err
+
+
+def test_a_collection_cuts_no_passage_twice(bi_encoder, tmp_path):
+    from pyserini_repbert.collection import Collection
+
+    folder = bi_encoder(prompts={'query': 'the cat ', 'document': 'on the '}, length=16)
+    text = ' '.join(['cat sat on the red mat.'] * 9)
+    with Collection.open(tmp_path / 'mine', folder, sparse='none') as collection:
+        collection.sync([{'id': 'a', 'text': text, 'title': 'dog'}])
+        spans = collection.generation.passages([0])[0]
+        vectors = collection.generation.passage_vectors(spans)
+    encoder = document_encoder(folder)
+    tokenizer = encoder.text_tokenizer
+    inputs = [f'dog {text[span.start : span.end]}' for span in spans]
+    assert all(len(tokenizer(f'on the {text}').input_ids) <= 16 for text in inputs)
+    np.testing.assert_allclose(encoder.embed(inputs), vectors, atol=1e-5)

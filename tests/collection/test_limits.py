@@ -1,0 +1,98 @@
+"""What the system refuses: locks, room on the disk, folders that cannot be written."""
+
+import errno
+import fcntl
+import os
+import sqlite3
+
+import pytest
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.store import is_on_network
+from pyserini_repbert.errors import DamagedFileError, ExhaustedError, InputError
+
+DOCUMENTS = [('a', 'cat sat'), ('b', 'the dog ran.')]
+
+
+def test_a_file_system_without_locks_is_not_written(open_collection, monkeypatch):
+    def refuse(handle, operation):
+        raise OSError(errno.ENOLCK, 'No locks available')
+
+    collection = open_collection()
+    collection.sync(DOCUMENTS)
+    collection.close()
+    monkeypatch.setattr(fcntl, 'flock', refuse)
+    with pytest.raises(InputError, match='file system without locks'):
+        collection.add([('c', 'red')])
+    # it can be read
+    assert len(collection) == 2
+
+
+@pytest.mark.parametrize('what', ['vectors', 'documents'])
+def test_a_full_disk_leaves_the_generation_as_it_was(open_collection, monkeypatch, what):
+    collection = open_collection()
+    collection.sync(DOCUMENTS)
+    with monkeypatch.context() as patch:
+        if what == 'vectors':
+
+            def save(path, array):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+            patch.setattr('numpy.save', save)
+        else:
+
+            def insert(*_):
+                error = sqlite3.OperationalError('database or disk is full')
+                error.sqlite_errorcode = sqlite3.SQLITE_FULL
+                raise error
+
+            patch.setattr('pyserini_repbert.collection.staging.Staging._insert', insert)
+        with pytest.raises(ExhaustedError, match='the disk is full'):
+            collection.add([('c', 'red moon')])
+    assert (len(collection), collection.generation.number) == (2, 1)
+    assert str(collection.add([('c', 'red moon')])).startswith('1 added')
+
+
+def test_a_damaged_store_is_one_line(open_collection):
+    collection = open_collection()
+    collection.sync(DOCUMENTS)
+    collection.close()
+    path = collection.folder / 'collection.sqlite'
+    path.write_bytes(b'no database' * 1000)
+    with pytest.raises(DamagedFileError, match='is damaged'):
+        len(collection)
+    with pytest.raises(DamagedFileError, match='is damaged'):
+        collection.add(DOCUMENTS)
+
+
+def test_another_database_is_refused(tmp_path):
+    connection = sqlite3.connect(tmp_path / 'collection.sqlite')
+    connection.execute('CREATE TABLE t (a)')
+    connection.close()
+    with pytest.raises(DamagedFileError, match='is no collection of this package'):
+        len(Collection.open(tmp_path))
+
+
+def test_a_folder_that_cannot_be_written_is_read(open_collection, monkeypatch):
+    collection = open_collection()
+    collection.sync(DOCUMENTS)
+    collection.close()
+    monkeypatch.setattr(os, 'access', lambda path, mode: False)
+    assert len(collection) == 2
+
+
+def test_a_first_sync_that_failed_is_said(open_collection):
+    collection = open_collection()
+    with pytest.raises(InputError, match='has no .text. that is a text'):
+        collection.sync([*({'id': f'd{n}', 'text': 'cat'} for n in range(300)), {'id': 'bad'}])
+    with pytest.raises(InputError, match='holds nothing yet'):
+        len(collection)
+    assert collection.sync(DOCUMENTS).generation == 1
+
+
+def test_mounts_over_a_network(tmp_path, monkeypatch):
+    assert not is_on_network(tmp_path)
+    lines = f'1 0 0:1 / / rw - ext4 x rw\n2 1 0:2 / {tmp_path} rw - nfs4 server:/x rw\n'
+    monkeypatch.setattr('pathlib.Path.read_text', lambda path, **_: lines)
+    assert is_on_network(tmp_path / 'mine')
+    assert not is_on_network(tmp_path.parent)
