@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.shards import SHARD_ROWS, SHARDS, Shard, ShardRows, write_shard
+from pyserini_repbert.collection.shards import (
+    ROW_FILES,
+    SHARD_ROWS,
+    SHARDS,
+    ShardRows,
+    write_shard,
+)
 from pyserini_repbert.collection.staging import Staging
 from pyserini_repbert.collection.store import FOREVER, transaction
 
@@ -51,22 +58,30 @@ def rewrite_shards(staging: Staging, compact: bool = False) -> None:
 
     With `compact`, no dead row stays, and small shards become one.
     """
-    states = shard_states(staging)
-    for state in states:
-        if state.n_live == 0:
+    live = []
+    for state in shard_states(staging):
+        if state.n_live:
+            live.append(state)
+        else:
             _end_shard(staging, state)
-    live = [state for state in states if state.n_live]
-    small = [state for state in live if state.n_live < SMALL_ROWS]
-    most_small = 1 if compact else MOST_SMALL
-    most_dead = 0.0 if compact else MOST_DEAD
-    are_many = len(small) > most_small
-    chosen = []
-    for state in live:
-        is_small = are_many and state.n_live < SMALL_ROWS
-        if is_small or len(state.dead) > most_dead * state.rows:
-            chosen.append(state)
+    if compact:
+        chosen = _choose(live, most_small=1, most_dead=0.0)
+    else:
+        chosen = _choose(live, most_small=MOST_SMALL, most_dead=MOST_DEAD)
     for group in _groups(chosen):
         _rewrite(staging, group)
+
+
+def _choose(states: Sequence[ShardState], most_small: int, most_dead: float) -> list[ShardState]:
+    """The shards to rewrite: small ones where there are too many, and those with many dead rows."""
+    small = {state.shard for state in states if state.n_live < SMALL_ROWS}
+    if len(small) <= most_small:
+        small = set()
+    chosen = []
+    for state in states:
+        if state.shard in small or len(state.dead) > most_dead * state.rows:
+            chosen.append(state)
+    return chosen
 
 
 def _groups(states: Iterable[ShardState]) -> list[list[ShardState]]:
@@ -84,34 +99,26 @@ def _groups(states: Iterable[ShardState]) -> list[list[ShardState]]:
 
 def _rewrite(staging: Staging, states: Sequence[ShardState]) -> None:
     """Write the live rows of some shards as one, and let the passages lie there."""
-    shards = [staging.vectors.shard(state.name) for state in states]
-    live = []
-    for state in states:
-        live.append(np.setdiff1d(np.arange(state.rows), state.dead, assume_unique=True))
-    rows = _rows_of(shards, live)
-    order = np.lexsort((rows.numbers, rows.documents))
-    rows = ShardRows(
-        vectors=rows.vectors[order],
-        documents=rows.documents[order],
-        numbers=rows.numbers[order],
-        inputs=rows.inputs[order],
-    )
+    rows = _live_rows(staging, states)
     shard = write_shard(staging.folder / SHARDS, rows, staging.generation)
     with transaction(staging.connection):
-        number = staging.add_shard(shard)
+        number = staging.rows.write_shard(shard)
         _move_passages(staging, rows, number)
         for state in states:
             _end_shard(staging, state)
 
 
-def _rows_of(shards: Sequence[Shard], live: Sequence[NDArray[np.int64]]) -> ShardRows:
-    pairs = list(zip(shards, live, strict=True))
-    return ShardRows(
-        vectors=np.concatenate([shard.vectors[rows] for shard, rows in pairs]),
-        documents=np.concatenate([shard.documents[rows] for shard, rows in pairs]),
-        numbers=np.concatenate([shard.numbers[rows] for shard, rows in pairs]),
-        inputs=np.concatenate([shard.inputs[rows] for shard, rows in pairs]),
-    )
+def _live_rows(staging: Staging, states: Sequence[ShardState]) -> ShardRows:
+    """The live rows of some shards, in the order of documents and passages."""
+    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in ROW_FILES}
+    for state in states:
+        shard = staging.vectors.shard(state.name)
+        live = np.setdiff1d(np.arange(state.rows), state.dead, assume_unique=True)
+        for name, arrays in parts.items():
+            arrays.append(getattr(shard, name)[live])
+    whole = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    order = np.lexsort((whole['numbers'], whole['documents']))
+    return ShardRows(**{name: array[order] for name, array in whole.items()})
 
 
 def _move_passages(staging: Staging, rows: ShardRows, shard: int) -> None:

@@ -16,8 +16,8 @@ from pyserini_repbert.collection.generations import (
     manifest_path,
 )
 from pyserini_repbert.collection.reading import Generation, open_generation
+from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.shards import SHARDS
-from pyserini_repbert.collection.staging import discard_staged
 from pyserini_repbert.collection.store import (
     STORE,
     open_for_reading,

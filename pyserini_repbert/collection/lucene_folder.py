@@ -18,7 +18,7 @@ from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.collection.shards import sync_to_disk
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.errors import within_limits
-from pyserini_repbert.lucene.updating import LuceneCounts, LuceneUpdate
+from pyserini_repbert.lucene.updating import LuceneUpdate
 
 MOST_DEAD = 1 / 20  # of the documents, before segments are merged
 _UNFINISHED = '.unfinished'
@@ -27,11 +27,11 @@ _LOCK = 'write.lock'
 
 @dataclass(frozen=True)
 class LuceneState:
-    """The Lucene folder of a generation."""
+    """The Lucene folder of a generation; `name` is None for a collection without Lucene."""
 
-    name: str
-    documents: int
-    dead: int  # deleted documents that Lucene still counts
+    name: str | None = None
+    documents: int = 0
+    dead: int = 0  # deleted documents that Lucene still counts
 
 
 def update_lucene(
@@ -41,8 +41,8 @@ def update_lucene(
     settings: CollectionSettings,
     before: Manifest | None,
     merge: bool = False,
-) -> LuceneState | None:
-    """Write Lucene's folder of the next generation; None for a collection without Lucene.
+) -> LuceneState:
+    """Write Lucene's folder of the next generation.
 
     Parameters
     ----------
@@ -56,37 +56,32 @@ def update_lucene(
     A generation without another text keeps the folder of the one before.
     """
     if settings.sparse is SparseKind.NONE:
-        return None
-    state = None
+        return LuceneState()
+    earlier = None
     if before is not None and before.lucene is not None:
         state = LuceneState(before.lucene, before.lucene_documents, before.lucene_dead)
         is_changed = connection.execute('SELECT 1 FROM staged WHERE is_text LIMIT 1').fetchone()
         if not is_changed and not (merge and state.dead):
             return state
-    folder = parent / _UNFINISHED
+        earlier = parent / before.lucene
+    most_dead = 0.0 if merge else MOST_DEAD
+    target = parent / generation_name(generation)
     with within_limits(parent):
-        _link(None if state is None else parent / state.name, folder)
-        counts = _update(folder, connection, settings.language, state is None, merge)
+        folder = _make_links(earlier, parent / _UNFINISHED)
+        with LuceneUpdate(folder, settings.language) as index:
+            if earlier is None:
+                index.add(_contents(connection))
+            else:
+                index.delete(_changed_docids(connection))
+                index.add(_contents(connection, 'JOIN staged USING (docno)', 'AND is_text'))
+            counts = index.finish(most_dead)
         (folder / _LOCK).unlink(missing_ok=True)
         sync_to_disk(folder)
-        target = parent / generation_name(generation)
         # of a command that was killed before it published
         shutil.rmtree(target, ignore_errors=True)
         folder.rename(target)
         sync_to_disk(parent)
     return LuceneState(target.name, counts.documents, counts.dead)
-
-
-def _update(
-    folder: Path, connection: sqlite3.Connection, language: str, is_new: bool, merge: bool
-) -> LuceneCounts:
-    with LuceneUpdate(folder, language) as index:
-        if is_new:
-            index.add(_contents(connection, ''))
-        else:
-            index.delete(_changed_docids(connection))
-            index.add(_contents(connection, 'JOIN staged USING (docno)', 'AND is_text'))
-        return index.finish(0.0 if merge else MOST_DEAD)
 
 
 def _changed_docids(connection: sqlite3.Connection) -> Iterator[str]:
@@ -96,7 +91,7 @@ def _changed_docids(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _contents(
-    connection: sqlite3.Connection, join: str, condition: str = ''
+    connection: sqlite3.Connection, join: str = '', condition: str = ''
 ) -> Iterator[tuple[str, str]]:
     """The docid and the contents of documents; those without text are left out."""
     rows = connection.execute(
@@ -109,17 +104,15 @@ def _contents(
             yield docid, contents
 
 
-def _link(source: Path | None, target: Path) -> None:
+def _make_links(source: Path | None, target: Path) -> Path:
     """Make a folder of hard links to the files of another; copies where there are no links."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    if source is None:
-        return
-    for file in sorted(source.iterdir()):
-        if file.name == _LOCK:
-            continue
+    files = [] if source is None else sorted(source.iterdir())
+    for file in files:
         try:
             os.link(file, target / file.name)
         except OSError:
             shutil.copyfile(file, target / file.name)
             sync_to_disk(target / file.name)
+    return target

@@ -164,7 +164,7 @@ def indexes_alike(one: CollectionSettings, other: CollectionSettings) -> bool:
     return (one.language, one.sparse) == (other.language, other.sparse)
 
 
-def wanted_settings(
+def choose_settings(
     wanted: WantedSettings,
     source: EncoderSource,
     stored: CollectionSettings | None,

@@ -59,7 +59,8 @@ class ShardRows:
     inputs: NDArray[np.uint8]  # (n, 16)
 
 
-_ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
+# The files of a shard, and the attributes of `ShardRows` and `Shard`.
+ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
 
 
 class Shard:
@@ -95,7 +96,7 @@ class Shard:
 
     def map_all(self) -> None:
         """Map every file, so that the shard stays readable where another process removes it."""
-        for name in _ROW_FILES:
+        for name in ROW_FILES:
             getattr(self, name)
 
     def verify(self) -> None:
@@ -129,7 +130,7 @@ def write_shard(parent: Path, rows: ShardRows, generation: int) -> Shard:
 def _write_files(folder: Path, rows: ShardRows, generation: int) -> str:
     """Write the files of a shard, and return its name."""
     files = {}
-    for name in _ROW_FILES:
+    for name in ROW_FILES:
         path = folder / f'{name}.npy'
         np.save(path, getattr(rows, name))
         files[path.name] = digest(path)

@@ -87,7 +87,7 @@ def sync_documents(
     Raises InputError where more than half would be deleted. Nothing is published then, nor where
     the documents cannot be read.
     """
-    number = writer.staging.source_number(source)
+    number = writer.staging.rows.source_number(source)
     seen = _SeenNumbers()
     counts = _put(writer, documents, number, seen, on_progress)
     gone, n_before = _missing_documents(writer, number, seen)
@@ -121,9 +121,15 @@ def add_documents(
 ) -> Changes:
     """Add documents to a collection; a document of the same docid is replaced.
 
-    Parameters are those of `sync_documents`.
+    Parameters
+    ----------
+    writer : of the collection
+    documents : those to add
+    source : what they are called together
+    merge : merge Lucene's segments, so that no deleted document counts
+    on_progress : called with the number of documents read since the last call
     """
-    number = writer.staging.source_number(source)
+    number = writer.staging.rows.source_number(source)
     counts = _put(writer, documents, number, _SeenNumbers(), on_progress)
     if writer.must_cut_again:
         writer.staging.cut_again()
@@ -146,7 +152,7 @@ def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = Fal
     docnos = []
     stream = iter(dict.fromkeys(docids))
     while batch := list(islice(stream, _DOCUMENTS_AT_ONCE)):
-        known = writer.staging.find(batch)
+        known = writer.staging.rows.find(batch)
         for docid in batch:
             if docid not in known:
                 raise InputError(

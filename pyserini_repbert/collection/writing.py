@@ -28,16 +28,16 @@ from pyserini_repbert.collection.generations import (
 )
 from pyserini_repbert.collection.locks import writer_lock
 from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
+from pyserini_repbert.collection.rows import discard_staged
 from pyserini_repbert.collection.settings import (
-    CollectionSettings,
     EncoderSource,
     WantedSettings,
+    choose_settings,
     cuts_alike,
     indexes_alike,
-    wanted_settings,
 )
 from pyserini_repbert.collection.shards import SHARDS, sync_to_disk
-from pyserini_repbert.collection.staging import Staging, discard_staged
+from pyserini_repbert.collection.staging import Staging
 from pyserini_repbert.collection.store import (
     FOREVER,
     STORE,
@@ -92,11 +92,16 @@ class Writer:
 
     def _begin(self) -> None:
         newest = last_published(self._connection)
-        number = 0 if newest is None else newest.number
-        self.published = None if newest is None else read_manifest(self._folder, newest)
+        number = 0
+        stored = None
+        if newest is not None:
+            number = newest.number
+            self.published = read_manifest(self._folder, newest)
+            stored = self.published.settings
         discard_staged(self._connection, number + 1)
         remove_unpublished(self._folder, number)
-        self.settings = self._choose_settings()
+        self._source.complete(stored)
+        self.settings = choose_settings(self._wanted, self._source, stored, self._rebuild)
         self.encoder = PassageEncoder(self._source, self.settings)
         self.staging = Staging(
             folder=self._folder,
@@ -105,11 +110,6 @@ class Writer:
             encoder=self.encoder,
             dimension=self.settings.dimension,
         )
-
-    def _choose_settings(self) -> CollectionSettings:
-        stored = None if self.published is None else self.published.settings
-        self._source.complete(stored)
-        return wanted_settings(self._wanted, self._source, stored, self._rebuild)
 
     @property
     def must_cut_again(self) -> bool:
@@ -135,21 +135,23 @@ class Writer:
         compact : also rewrite shards with dead rows, and put small shards together
         """
         self.staging.flush()
-        is_merging = merge and self.published is not None and self.published.lucene_dead > 0
-        if not (self.has_changes or is_merging or compact) and self.published is not None:
+        if self.published is not None and not self._must_publish(merge, compact):
             clean(self._folder, self._connection, self.published.number)
             return self.published
         rewrite_shards(self.staging, compact)
         manifest = self._new_manifest(self._update_lucene(merge or compact))
-        if compact and self.published is not None and not self.has_changes:
-            unchanged = replace(manifest, number=self.published.number)
-            if unchanged == self.published:
-                return self.published
-        self._publish(manifest)
-        clean(self._folder, self._connection, manifest.number)
-        return manifest
+        if self.published is None or self.has_changes or _differ(manifest, self.published):
+            self._publish(manifest)
+            self.published = manifest
+        clean(self._folder, self._connection, self.published.number)
+        return self.published
 
-    def _update_lucene(self, merge: bool) -> LuceneState | None:
+    def _must_publish(self, merge: bool, compact: bool) -> bool:
+        """Whether there may be anything for another generation."""
+        is_unmerged = self.published is not None and self.published.lucene_dead > 0
+        return self.has_changes or compact or (merge and is_unmerged)
+
+    def _update_lucene(self, merge: bool) -> LuceneState:
         before = self.published
         if before is not None and not indexes_alike(before.settings, self.settings):
             before = None
@@ -162,7 +164,7 @@ class Writer:
             merge=merge,
         )
 
-    def _new_manifest(self, lucene: LuceneState | None) -> Manifest:
+    def _new_manifest(self, lucene: LuceneState) -> Manifest:
         shards = []
         for state in shard_states(self.staging):
             dead = stretches_of(state.dead)
@@ -176,9 +178,9 @@ class Writer:
             documents=count,
             passages=sum(shard.rows - shard.n_dead for shard in shards),
             shards=tuple(shards),
-            lucene=None if lucene is None else lucene.name,
-            lucene_documents=0 if lucene is None else lucene.documents,
-            lucene_dead=0 if lucene is None else lucene.dead,
+            lucene=lucene.name,
+            lucene_documents=lucene.documents,
+            lucene_dead=lucene.dead,
         )
 
     def _publish(self, manifest: Manifest) -> None:
@@ -191,7 +193,11 @@ class Writer:
                 [published.number, published.manifest_sha256, now],
             )
             self._connection.execute('DELETE FROM staged')
-        self.published = manifest
+
+
+def _differ(manifest: Manifest, before: Manifest) -> bool:
+    """Whether two generations differ in more than their numbers."""
+    return replace(manifest, number=before.number) != before
 
 
 def _make_folders(folder: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_full_disk_leaves_the_generation_as_it_was(open_collection, monkeypatc
                 error.sqlite_errorcode = sqlite3.SQLITE_FULL
                 raise error
 
-            patch.setattr('pyserini_repbert.collection.staging.Staging._insert', insert)
+            patch.setattr('pyserini_repbert.collection.rows.StagedRows._insert', insert)
         with pytest.raises(ExhaustedError, match='the disk is full'):
             collection.add([('c', 'red moon')])
     assert (len(collection), collection.generation.number) == (2, 1)

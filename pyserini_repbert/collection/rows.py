@@ -1,0 +1,193 @@
+"""Versioned rows of a collection: those of the next generation, which no reader sees yet."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyserini_repbert.collection.documents import rendered_fields, typed_values
+from pyserini_repbert.collection.passages import Passage
+from pyserini_repbert.collection.shards import Shard
+from pyserini_repbert.collection.store import FOREVER, VERSIONED, transaction
+from pyserini_repbert.data.documents import Document
+
+
+@dataclass(frozen=True)
+class KnownDocument:
+    """What the collection has of a docid; of one that is deleted, the number alone."""
+
+    docno: int
+    source: int | None
+    fields_digest: bytes | None
+    text_digest: bytes | None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the document is in the collection."""
+        return self.source is not None
+
+    def has(self, source: int, of_fields: bytes, of_text: bytes) -> bool:
+        """Whether the document has this source and these digests."""
+        is_text = self.text_digest == of_text
+        return is_text and self.fields_digest == of_fields and self.source == source
+
+
+@dataclass(frozen=True)
+class RowOfShard:
+    """Where the vector of a passage is; `shard` is None for the shard that is written next."""
+
+    shard: int | None
+    row: int
+
+
+@dataclass(frozen=True)
+class PassageRow:
+    """A passage of a document, with the digest of its input, and where its vector is."""
+
+    docno: int
+    number: int
+    passage: Passage
+    digest: bytes
+    location: RowOfShard
+
+
+def discard_staged(connection: sqlite3.Connection, generation: int) -> None:
+    """Take back what a command staged for a generation that it did not publish."""
+    staged = 'docno IN (SELECT docno FROM staged)'
+    with transaction(connection):
+        for table in VERSIONED:
+            connection.execute(f'DELETE FROM {table} WHERE {staged} AND since = ?', [generation])
+            connection.execute(
+                f'UPDATE {table} SET until = {FOREVER} WHERE {staged} AND until = ?', [generation]
+            )
+        connection.execute('DELETE FROM dead_rows WHERE since = ?', [generation])
+        connection.execute('DELETE FROM shards WHERE since = ?', [generation])
+        connection.execute(f'UPDATE shards SET until = {FOREVER} WHERE until = ?', [generation])
+        connection.execute('DELETE FROM staged')
+
+
+class StagedRows:
+    """Reads live rows, and writes those of the next generation, `generation`.
+
+    What writes belongs into a transaction of the caller.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, generation: int) -> None:
+        self.connection = connection
+        self.generation = generation
+
+    def source_number(self, name: str) -> int:
+        """The number of a source, which is made where it is new."""
+        self.connection.execute('INSERT OR IGNORE INTO sources (name) VALUES (?)', [name])
+        row = self.connection.execute('SELECT source FROM sources WHERE name = ?', [name])
+        return int(row.fetchone()[0])
+
+    def next_docno(self) -> int:
+        """The first number that no document has had."""
+        row = self.connection.execute('SELECT COALESCE(MAX(docno), -1) FROM documents').fetchone()
+        return int(row[0]) + 1
+
+    def find(self, docids: Sequence[str]) -> dict[str, KnownDocument]:
+        """What the collection has of these docids, without those that it never had."""
+        rows = self.connection.execute(
+            'SELECT docid, documents.docno, source, digest, text_digest FROM documents '
+            f'LEFT JOIN fields ON fields.docno = documents.docno AND until = {FOREVER} '
+            'WHERE docid IN (SELECT value FROM json_each(?))',
+            [json.dumps(list(docids))],
+        )
+        found = {}
+        for docid, docno, source, of_fields, of_text in rows:
+            found[docid] = KnownDocument(docno, source, of_fields, of_text)
+        return found
+
+    def locations(self, docnos: Sequence[int]) -> dict[tuple[int, int, bytes], RowOfShard]:
+        """Where the live passages of documents are, by docno, number, and digest of the input."""
+        rows = self.connection.execute(
+            f'SELECT docno, number, input, shard, row FROM passages WHERE until = {FOREVER} '
+            'AND docno IN (SELECT value FROM json_each(?))',
+            [json.dumps(docnos)],
+        )
+        locations = {}
+        for docno, number, digest, shard, row in rows:
+            locations[docno, number, digest] = RowOfShard(shard, row)
+        return locations
+
+    def write_docid(self, docno: int, docid: str) -> None:
+        """Give a new document its number."""
+        self._insert('documents', docno, docid)
+
+    def write_version(
+        self, docno: int, document: Document, source: int, of_fields: bytes, of_text: bytes
+    ) -> None:
+        """Write a document's source, digests and fields.
+
+        Parameters
+        ----------
+        docno : the document's number
+        document : has the fields
+        source : the number of its source
+        of_fields, of_text : the digests of its fields and of its text
+        """
+        self.end('fields', docno)
+        fields = rendered_fields(document.fields)
+        version = (docno, self.generation, FOREVER, source, of_fields, of_text, fields)
+        self._insert('fields', *version)
+
+    def write_field_values(self, docno: int, document: Document) -> None:
+        """Write the values by which filters find a document."""
+        self.end('field_values', docno)
+        for name, kind, value in typed_values(document.fields):
+            self._insert('field_values', name, kind, value, docno, self.generation, FOREVER)
+
+    def write_text(self, docno: int, document: Document) -> None:
+        """Write a document's title and text; the passages before are dead."""
+        self.end_text(docno)
+        version = (docno, self.generation, FOREVER, document.title, document.text)
+        self._insert('texts', *version)
+
+    def write_passage(self, row: PassageRow, shard: int) -> None:
+        """Write a passage, whose vector is in a shard."""
+        passage = row.passage
+        version = (row.docno, row.number, self.generation, FOREVER, passage.start, passage.end)
+        self._insert('passages', *version, row.digest, shard, row.location.row)
+        # a row that stays was counted as dead when the version before ended
+        self.connection.execute(
+            'DELETE FROM dead_rows WHERE shard = ? AND row = ?', [shard, row.location.row]
+        )
+
+    def write_shard(self, shard: Shard) -> int:
+        """Note a shard of the next generation; returns its number."""
+        cursor = self.connection.execute(
+            'INSERT INTO shards (name, rows, since, until) VALUES (?, ?, ?, ?)',
+            [shard.name, len(shard), self.generation, FOREVER],
+        )
+        return int(cursor.lastrowid or 0)
+
+    def end(self, table: str, docno: int) -> None:
+        """Let a document's live rows end with the generation before the next."""
+        self.connection.execute(
+            f'UPDATE {table} SET until = ? WHERE docno = ? AND until = {FOREVER}',
+            [self.generation, docno],
+        )
+        self.connection.execute('INSERT OR IGNORE INTO staged VALUES (?, 0)', [docno])
+
+    def end_text(self, docno: int) -> None:
+        """End the text of a document and its passages; Lucene will have another text, or none."""
+        self.end('texts', docno)
+        self.end_passages(docno)
+        self.connection.execute('UPDATE staged SET is_text = 1 WHERE docno = ?', [docno])
+
+    def end_passages(self, docno: int) -> None:
+        """End the passages of a document; their rows in shards are dead from now on."""
+        self.connection.execute(
+            'INSERT OR IGNORE INTO dead_rows SELECT shard, row, ? FROM passages '
+            f'WHERE docno = ? AND until = {FOREVER}',
+            [self.generation, docno],
+        )
+        self.end('passages', docno)
+
+    def _insert(self, table: str, *values: object) -> None:
+        marks = ','.join('?' * len(values))
+        self.connection.execute(f'INSERT INTO {table} VALUES ({marks})', values)
