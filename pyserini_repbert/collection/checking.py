@@ -35,7 +35,7 @@ def check_collection(folder: Path) -> str:
     return (
         f'{folder}: whole, generation {manifest.number}: {manifest.documents} documents, '
         f'{manifest.passages} passages in {shards}, encoder '
-        f"'{manifest.settings.encoder}'; {lucene}"
+        f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; {lucene}"
     )
 
 

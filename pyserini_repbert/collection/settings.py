@@ -16,10 +16,10 @@ from pyserini_repbert.encode.encoders import document_encoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS, Length, Name
+from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.record import Sha256
 
 DEFAULT_ENCODER = 'minilm'
-DEFAULT_LANGUAGE = 'en'
 
 
 class EncoderSource:
@@ -186,7 +186,7 @@ def choose_settings(
             **encoder_parts(source.opened),
             passage_tokens=wanted.passage_tokens or PASSAGE_TOKENS,
             overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
-            language=wanted.language or DEFAULT_LANGUAGE,
+            language=wanted.language or ENGLISH,
             sparse=SparseKind(wanted.sparse or SparseKind.BM25),
         )
     elif rebuild:
@@ -198,4 +198,5 @@ def choose_settings(
             check_encoder(source.opened, stored)
         settings = stored
     check_lengths(settings.passage_tokens, settings.overlap)
+    check_language(settings.language)
     return settings

@@ -10,6 +10,7 @@ from typing import Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, check_outside
 from pyserini_repbert.commands.terminal import skipped_text
+from pyserini_repbert.lucene.languages import LANGUAGES
 
 _NewAction = Callable[[str, Callable[[argparse.Namespace], None], str], command.Parser]
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
@@ -73,7 +74,12 @@ def _add_settings(parser: command.Parser) -> None:
         type=command.zero_or_more,
         help=f'wordpieces that the next passage repeats; {stored} 40',
     )
-    add('--language', help=f"of the documents, for Lucene's analyzer; {stored} 'en'")
+    add(
+        '--language',
+        choices=LANGUAGES,
+        metavar='CODE',
+        help=f"of the documents, for Lucene's analyzer: {', '.join(LANGUAGES)}; {stored} en",
+    )
     add(
         '--sparse',
         choices=('bm25', 'none'),

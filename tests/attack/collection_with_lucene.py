@@ -25,7 +25,7 @@ STEPS = [
     (LuceneUpdate, 'delete'),
     (LuceneUpdate, 'add'),
     (LuceneUpdate, 'finish'),
-    (lucene_folder, '_link'),
+    (lucene_folder, '_make_links'),
     (lucene_folder, 'sync_to_disk'),
     (writing, 'write_manifest'),
     (writing, 'clean'),

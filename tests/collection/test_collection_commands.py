@@ -59,8 +59,8 @@ def test_the_actions(index, corpus_file, tmp_path):
     )
     assert index('check') == (
         0,
-        "mine: whole, generation 4: 4 documents, 4 passages in 1 shard, encoder 'tiny'; "
-        'no Lucene index\n',
+        "mine: whole, generation 4: 4 documents, 4 passages in 1 shard, encoder 'tiny', "
+        "language 'en'; no Lucene index\n",
     )
 
 
@@ -201,3 +201,14 @@ def test_lucene_goes_along(open_collection, corpus_file, tmp_path):
     with open_collection(sparse='none') as without:
         assert without.sync(changed, rebuild=True).generation == 6
         assert without.generation.lucene_folder is None
+
+
+@pytest.mark.jvm
+def test_the_languages_are_anserinis(open_collection):
+    from pyserini_repbert.lucene.jvm import java_class
+    from pyserini_repbert.lucene.languages import LANGUAGES
+
+    known = java_class('io.anserini.analysis.AnalyzerMap').analyzerMap.keySet().toArray()
+    assert sorted([*map(str, known), 'en']) == list(LANGUAGES)
+    with pytest.raises(InputError, match="language 'xx' has no analyzer"):
+        open_collection(language='xx').sync([('a', 'cat')])
