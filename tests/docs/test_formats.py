@@ -6,11 +6,20 @@ import re
 import pytest
 from doc_runner import ROOT
 
+from pyserini_repbert.collection import generations as collection
+from pyserini_repbert.collection.settings import CollectionSettings
+from pyserini_repbert.collection.shards import ShardRecord as CollectionShard
 from pyserini_repbert.index.records import EpicSettings, Manifest, Settings, ShardRecord
 from pyserini_repbert.record import Input, Model, Record
 from pyserini_repbert.train.recipe import Adapter, Recipe, Source, Training, Validation
 
 _RECIPE = (Recipe, Source, Validation, Adapter, Training)
+_COLLECTION = (
+    collection.Manifest,
+    collection.ShardOfGeneration,
+    CollectionSettings,
+    CollectionShard,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,6 +27,7 @@ _RECIPE = (Recipe, Source, Validation, Adapter, Training)
     [
         ('recipes', _RECIPE, {'text'}),
         ('dense', (Manifest, Settings, ShardRecord), {'kind'}),
+        ('collection', _COLLECTION, set()),
         ('epic', (EpicSettings,), set()),
         ('records', (Record, Model, Input), set()),
     ],
