@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sqlite3
 from pathlib import Path
@@ -17,6 +18,9 @@ from pyserini_repbert.collection.generations import (
 from pyserini_repbert.collection.locks import removal_lock
 from pyserini_repbert.collection.shards import SHARDS
 from pyserini_repbert.collection.store import VERSIONED, transaction
+
+
+logger = logging.getLogger(__name__)
 
 
 def remove_unpublished(folder: Path, published: int) -> None:
@@ -40,6 +44,16 @@ def clean(folder: Path, connection: sqlite3.Connection, current: int) -> None:
         connection.execute('DELETE FROM generations WHERE number < ?', [oldest])
     _remove_shards(folder, connection)
     _remove_lucene_folders(folder, connection)
+
+
+def shrink(connection: sqlite3.Connection) -> None:
+    """Give back the room that removed rows took in SQLite's file, where it is not in use."""
+    try:
+        connection.execute('VACUUM')
+        connection.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
+    except sqlite3.OperationalError as error:
+        # readers hold the file, or there is no room for a second one: it stays as it is
+        logger.info('SQLite does not shrink its file: %s', error)
 
 
 def _remove_manifests(folder: Path, current: int) -> int:

@@ -71,12 +71,14 @@ def discard_staged(connection: sqlite3.Connection, generation: int) -> None:
 class StagedRows:
     """Reads live rows, and writes those of the next generation, `generation`.
 
-    What writes belongs into a transaction of the caller.
+    What writes belongs into a transaction of the caller. New documents are numbered from
+    `first_new` on.
     """
 
     def __init__(self, connection: sqlite3.Connection, generation: int) -> None:
         self.connection = connection
         self.generation = generation
+        self.first_new = self._first_new()
 
     def source_number(self, name: str) -> int:
         """The number of a source, which is made where it is new."""
@@ -84,7 +86,7 @@ class StagedRows:
         row = self.connection.execute('SELECT source FROM sources WHERE name = ?', [name])
         return int(row.fetchone()[0])
 
-    def next_docno(self) -> int:
+    def _first_new(self) -> int:
         """The first number that no document has had."""
         row = self.connection.execute('SELECT COALESCE(MAX(docno), -1) FROM documents').fetchone()
         return int(row[0]) + 1
@@ -152,10 +154,11 @@ class StagedRows:
         passage = row.passage
         version = (row.docno, row.number, self.generation, FOREVER, passage.start, passage.end)
         self._insert('passages', *version, row.digest, shard, row.location.row)
-        # a row that stays was counted as dead when the version before ended
-        self.connection.execute(
-            'DELETE FROM dead_rows WHERE shard = ? AND row = ?', [shard, row.location.row]
-        )
+        if row.location.shard is not None:
+            # a row that stays was counted as dead when the version before ended
+            self.connection.execute(
+                'DELETE FROM dead_rows WHERE shard = ? AND row = ?', [shard, row.location.row]
+            )
 
     def write_shard(self, shard: Shard) -> int:
         """Note a shard of the next generation; returns its number."""
@@ -167,10 +170,11 @@ class StagedRows:
 
     def end(self, table: str, docno: int) -> None:
         """Let a document's live rows end with the generation before the next."""
-        self.connection.execute(
-            f'UPDATE {table} SET until = ? WHERE docno = ? AND until = {FOREVER}',
-            [self.generation, docno],
-        )
+        if docno < self.first_new:
+            self.connection.execute(
+                f'UPDATE {table} SET until = ? WHERE docno = ? AND until = {FOREVER}',
+                [self.generation, docno],
+            )
         self.connection.execute('INSERT OR IGNORE INTO staged VALUES (?, 0)', [docno])
 
     def end_text(self, docno: int) -> None:
@@ -181,6 +185,8 @@ class StagedRows:
 
     def end_passages(self, docno: int) -> None:
         """End the passages of a document; their rows in shards are dead from now on."""
+        if docno >= self.first_new:
+            return
         self.connection.execute(
             'INSERT OR IGNORE INTO dead_rows SELECT shard, row, ? FROM passages '
             f'WHERE docno = ? AND until = {FOREVER}',

@@ -112,7 +112,7 @@ class Staging:
         self.encoder = encoder
         self.vectors = VectorSource(folder, connection, encoder, dimension)
         self._dimension = dimension
-        self._next_docno = self.rows.next_docno()
+        self._next_docno = self.rows.first_new
         self._pending: list[_Pending] = []
         self._n_passages = 0
         self._n_characters = 0

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from pyserini_repbert.collection.cleaning import clean, remove_unpublished
+from pyserini_repbert.collection.cleaning import clean, remove_unpublished, shrink
 from pyserini_repbert.collection.compacting import rewrite_shards, shard_states
 from pyserini_repbert.collection.encoding import PassageEncoder
 from pyserini_repbert.collection.generations import (
@@ -144,6 +144,8 @@ class Writer:
             self._publish(manifest)
             self.published = manifest
         clean(self._folder, self._connection, self.published.number)
+        if compact:
+            shrink(self._connection)
         return self.published
 
     def _must_publish(self, merge: bool, compact: bool) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection import Collection, compacting, staging
 from pyserini_repbert.encode.encoders import document_encoder
 
 DOCIDS = ['a', 'b', 'c#1', 'd/e', 'ü', '00']
@@ -27,6 +27,16 @@ STEPS = st.one_of(
 @pytest.fixture
 def encoder(tiny_checkpoint):
     return document_encoder(str(tiny_checkpoint()))
+
+
+@pytest.fixture(params=['usual', 'small'])
+def shards(request, monkeypatch):
+    """Shards as usual, or so small that they are rewritten all the time."""
+    if request.param == 'small':
+        monkeypatch.setattr(staging, '_PASSAGES_AT_ONCE', 3)
+        monkeypatch.setattr(compacting, 'SHARD_ROWS', 10)
+        monkeypatch.setattr(compacting, 'SMALL_ROWS', 4)
+        monkeypatch.setattr(compacting, 'MOST_SMALL', 2)
 
 
 def open_one(folder, encoder):
@@ -59,7 +69,7 @@ def apply(collection, step, content, expected):
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(STEPS, min_size=1, max_size=8))
-def test_a_collection_equals_one_built_anew(encoder, all_scores, query, steps):
+def test_a_collection_equals_one_built_anew(encoder, all_scores, query, shards, steps):
     with tempfile.TemporaryDirectory() as folder:
         expected = {}
         with open_one(Path(folder) / 'lived', encoder) as lived:
