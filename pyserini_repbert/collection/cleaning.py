@@ -19,7 +19,6 @@ from pyserini_repbert.collection.locks import removal_lock
 from pyserini_repbert.collection.shards import SHARDS
 from pyserini_repbert.collection.store import VERSIONED, transaction
 
-
 logger = logging.getLogger(__name__)
 
 
