@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization, fuse
+from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Run
-from pyserini_repbert.search.dense import RepBertSearcher
 from pyserini_repbert.train.adapting import DEPTH, adapt
 from pyserini_repbert.train.alignment import ndcg
 

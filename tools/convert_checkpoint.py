@@ -46,7 +46,8 @@ def main(arguments: list[str]) -> None:
     output = options.output
     refuse((system == 'cedr') != bool(options.base), '--base goes with cedr, and cedr needs it')
     if system in ('repbert', 'epic'):
-        from pyserini_repbert.models.convert.pytorch import convert_epic, convert_repbert
+        from pyserini_repbert.systems.epic.conversion import convert_epic
+        from pyserini_repbert.systems.repbert.conversion import convert_repbert
 
         convert = convert_repbert if system == 'repbert' else convert_epic
         ranking = catalog.get(str(catalog.checkpoint_kind(system)), system).values['ranking']
@@ -54,7 +55,7 @@ def main(arguments: list[str]) -> None:
         print(f'{output}: {system}')
     elif system == 'cedr':
         from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-        from pyserini_repbert.models.convert.cedr import convert_cedr
+        from pyserini_repbert.systems.cedr.conversion import convert_cedr
 
         settings, frozen = convert_cedr(source, open_checkpoint(options.base), output)
         k_max = f', k_max {settings.k_max}' if settings.architecture == 'pacrr' else ''

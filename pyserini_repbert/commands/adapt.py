@@ -53,11 +53,11 @@ def main(arguments: list[str]) -> None:
     add_flags(parser, 'max_length', 'device', 'precision', 'offline')
     options = parser.parse_args(arguments)
     check_absent(options.output)
+    from pyserini_repbert.names.dense import RepBertSearcher
     from pyserini_repbert.names.topics import load_qrels, load_topics
     from pyserini_repbert.pipeline.adapted import write_adapted
     from pyserini_repbert.pipeline.opening import joined, open_pipeline
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-    from pyserini_repbert.search.dense import RepBertSearcher
     from pyserini_repbert.train.adapting import DEPTH, N_MAPS, adapt
 
     given = command.picked(

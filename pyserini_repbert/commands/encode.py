@@ -194,9 +194,9 @@ def main(arguments: list[str]) -> None:
     )
     options = parser.parse_args(arguments)
     check_flags(options)
-    from pyserini_repbert.encode.corpus import dense_encoding
-    from pyserini_repbert.encode.encoders import document_encoder
+    from pyserini_repbert.encode.dense import dense_encoding
     from pyserini_repbert.index.records import Settings
+    from pyserini_repbert.systems.encoders import document_encoder
 
     def described(manifest: Any) -> str:
         stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'

@@ -59,7 +59,7 @@ def tradeoff(arguments: Sequence[str]) -> None:
     add('--budget', type=positive_int, metavar='N', help='inferences that a query may take')
     options = parsed(flags, arguments)
     from pyserini_repbert.evaluate.studies import tradeoff as study
-    from pyserini_repbert.rerank.saved_scores import read_saved_scores
+    from pyserini_repbert.systems.duobert.saved_scores import read_saved_scores
 
     measures = parse_measures(options.measures)
     qrels = load_qrels(options.qrels)
@@ -189,10 +189,10 @@ def epic_pruning(arguments: Sequence[str]) -> None:
     add_flags(flags, 'csv', 'overwrite', 'device', 'precision', 'offline')
     options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.evaluate.studies.epic import compare_pruning
     from pyserini_repbert.models.checkpoints.checkpoint import used_models
     from pyserini_repbert.names.corpora import open_corpus
+    from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
     measures = parse_measures(options.measures)
     settings = [(prune, WEIGHTS[weights]) for weights in options.weights for prune in options.prune]

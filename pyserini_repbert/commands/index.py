@@ -185,10 +185,10 @@ def _ann(options: argparse.Namespace) -> None:
 
 def _epic(options: argparse.Namespace) -> None:
     check_flags(options)
-    from pyserini_repbert.encode.corpus import epic_encoding
-    from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.index.epic import EpicBundle
     from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.systems.epic.encoder import EpicEncoder
+    from pyserini_repbert.systems.epic.encoding import epic_encoding
 
     def described(manifest: Any) -> str:
         bundle = EpicBundle(options.output, verify=False)
@@ -200,8 +200,8 @@ def _epic(options: argparse.Namespace) -> None:
 
 
 def _prune(options: argparse.Namespace) -> None:
-    from pyserini_repbert.encode.corpus import prune_epic_bundle
     from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
 
     before = EpicBundle(options.index)
     prune = before.settings.prune if options.prune is None else options.prune

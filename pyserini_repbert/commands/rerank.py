@@ -115,7 +115,7 @@ def report(
     what stages took.
     """
     from pyserini_repbert.pipeline.pipeline import Chain
-    from pyserini_repbert.rerank.saved_scores import write_saved_scores
+    from pyserini_repbert.systems.duobert.saved_scores import write_saved_scores
 
     costs = [part.cost for part in notes.walk() if part.cost]
     stages = [cost.as_json() for cost in costs]
@@ -204,8 +204,11 @@ def _rerank(options: argparse.Namespace) -> None:
 def _replay(options: argparse.Namespace) -> None:
     command.refuse(options.stages or options.run, '--from-pairs needs no --run and no --reranker')
     from pyserini_repbert.data.runs import write_run
-    from pyserini_repbert.rerank.aggregation import checked_method
-    from pyserini_repbert.rerank.saved_scores import read_saved_scores, replay
+    from pyserini_repbert.systems.duobert.aggregation import checked_method
+    from pyserini_repbert.systems.duobert.saved_scores import (
+        read_saved_scores,
+        replay,
+    )
 
     checked_method(options.method, options.samples)
     queries, about = read_saved_scores(options.from_pairs)

@@ -9,11 +9,11 @@ from typing import Any
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.encoders import document_encoder
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.pipeline.opening import open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import topics_of
+from pyserini_repbert.systems.encoders import document_encoder
 
 with needs('beir', __name__, 'beir'):
     from beir.retrieval.search import BaseSearch

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.corpus import Corpus, Passage
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.encoders import document_encoder, query_encoder
 from pyserini_repbert.errors import needs
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.index.lucene import build_lucene_index
@@ -34,6 +33,10 @@ from pyserini_repbert.pipeline.opening import joined, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Candidate, Query, Ranking, topics_of
 from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.systems.encoders import (
+    document_encoder,
+    query_encoder,
+)
 
 with needs('mteb', __name__, 'mteb'):
     from mteb._create_dataloaders import create_dataloader

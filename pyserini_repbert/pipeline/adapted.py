@@ -16,9 +16,9 @@ from pydantic.dataclasses import dataclass
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder, existing_file
+from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
 from pyserini_repbert.record import Sha256
-from pyserini_repbert.search.dense import RepBertSearcher
 
 ADAPTED = 'adapted.json'
 QUERY_MAP = 'query_map.npy'

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from pyserini_repbert.train.losses import PairLoss
+from pyserini_repbert.tasks.losses import PairLoss
 
 _LARGEST = 2**31 - 1
 _READ = ('topics', 'qrels', 'run', 'triples', 'corpus', 'index', 'qids', 'scores')

@@ -14,9 +14,16 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import Forward, collate
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.tokenizer import ModelInputs, TokenSequence, WordPieceTokenizer
-from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive, pair_loss
-from pyserini_repbert.train.recipe import Recipe, Training
-from pyserini_repbert.train.sources import Instance, TrainingSource
+from pyserini_repbert.tasks.instances import Instance, InstanceSource
+from pyserini_repbert.tasks.losses import (
+    listwise_divergence,
+    localized_contrastive,
+    pair_loss,
+)
+from pyserini_repbert.tasks.recipe import (
+    Recipe,
+    Training,
+)
 
 Batch = dict[str, Any]  # tensors by name; of CEDR also lists of such dictionaries
 GROUP = 8  # sequences of like length that a CPU runs at once
@@ -35,7 +42,7 @@ class Task(nn.Module, ABC):
         self,
         recipe: Recipe,
         tokenizer: WordPieceTokenizer,
-        sources: Sequence[TrainingSource],
+        sources: Sequence[InstanceSource],
         config: Mapping[str, Any],
     ) -> None:
         super().__init__()

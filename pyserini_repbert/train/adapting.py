@@ -21,8 +21,8 @@ from pyserini_repbert.evaluate.significance import paired_t_test
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization, fuse
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.ranking import Query, Ranker, Run
-from pyserini_repbert.search.dense import RepBertSearcher
 from pyserini_repbert.train.alignment import CUT, Alignment, learn_weights
 from pyserini_repbert.train.judged_topics import FOLDS, JudgedTopics, Values, align, select_judged
 from pyserini_repbert.train.query_map import Contrast, Topic, learn_query_map

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pyserini_repbert.data.topics import Qrels, normal_form
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.ranking import ALL, Query, Ranker, Run
-from pyserini_repbert.search.dense import RepBertSearcher
 from pyserini_repbert.train.alignment import Alignment, ndcg
 from pyserini_repbert.train.query_map import Topic
 

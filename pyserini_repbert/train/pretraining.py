@@ -19,12 +19,17 @@ from torch.nn import functional
 
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.pair_inputs import MAX_TOKENS
+from pyserini_repbert.models.cross_encoder import MAX_TOKENS
 from pyserini_repbert.models.pretraining import PreTrainedBert
 from pyserini_repbert.models.tokenizer import TokenSequence
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.train.recipe import Source
-from pyserini_repbert.train.tasks.base import Batch, Task, limit, padded
+from pyserini_repbert.tasks.recipe import Source
+from pyserini_repbert.tasks.task import (
+    Batch,
+    Task,
+    limit,
+    padded,
+)
 
 MASKED = 0.15
 # cumulative probabilities

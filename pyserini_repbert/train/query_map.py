@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.search.dense import RepBertSearcher
 
 RIDGE = 0.26
 TEMPERATURE = 0.5  # in standard deviations of a query's scores

@@ -16,8 +16,12 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.models.cross_encoder import MONOBERT
 from pyserini_repbert.names.topics import load_topics
+from pyserini_repbert.systems.monobert.network import NAME as MONOBERT
+from pyserini_repbert.tasks.recipe import (
+    Recipe,
+    System,
+)
 from pyserini_repbert.train.checkpoints import (
     base_reference,
     new_task,
@@ -41,9 +45,8 @@ from pyserini_repbert.train.output import (
     is_first,
     state_folder,
 )
-from pyserini_repbert.train.recipe import Recipe, System
+from pyserini_repbert.train.pretraining import CorpusSource
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
-from pyserini_repbert.train.tasks.pretraining import CorpusSource
 from pyserini_repbert.train.validation import Validator
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,11 @@ from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import write_provenance
 from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
+from pyserini_repbert.systems.duobert.saved_scores import (
+    SavedScores,
+    read_saved_scores,
+    write_saved_scores,
+)
 
 NAMES = st.text(
     st.sampled_from('ab1_é\u00a0\u2028\x1c\ufeff\0 \t\r\n\ud800'), max_size=3

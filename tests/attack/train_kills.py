@@ -29,7 +29,7 @@ def imports() -> None:
         'peft',
         'pyserini_repbert.train.trainer',
         'pyserini_repbert.train.validation',
-        'pyserini_repbert.train.tasks.repbert',
+        'pyserini_repbert.systems.repbert.training',
         'pyserini_repbert.train.tasks.cross_encoders',
         'pyserini_repbert.rerank',
     ):

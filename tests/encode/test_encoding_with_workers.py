@@ -12,11 +12,11 @@ from folders import tree
 
 from pyserini_repbert.commands import command, encode as encode_command, index as index_command
 from pyserini_repbert.encode import corpus as corpus_module, sharding
-from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
 from pyserini_repbert.index.shard_writer import ShardWriter
 from pyserini_repbert.models import tokenizer as tokenizer_module
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.systems.repbert.encoder import RepBertDocumentEncoder
 
 
 @pytest.fixture

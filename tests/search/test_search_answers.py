@@ -7,12 +7,12 @@ from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.search import main
 from pyserini_repbert.commands.terminal import shown_hits
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_text
 from pyserini_repbert.explain.explaining import hit_reasons, reason_of
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import open_reranker
 from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 
 @pytest.fixture

@@ -12,14 +12,15 @@ import numpy as np
 from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.encode.corpus import encode_corpus, prune_epic_bundle
-from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
 from pyserini_repbert.evaluate.overlap import overlap
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Query, Ranking, Run
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
+from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
 
 _AGREEMENT_DEPTH = 10
 

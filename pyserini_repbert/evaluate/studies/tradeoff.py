@@ -16,7 +16,10 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, by_rank, evaluate
 from pyserini_repbert.ranking import Run
-from pyserini_repbert.rerank.saved_scores import SavedScores, replay
+from pyserini_repbert.systems.duobert.saved_scores import (
+    SavedScores,
+    replay,
+)
 
 _TRIALS = 10  # drawings of 'sample' that are averaged (Multi-Stage section 5.2)
 

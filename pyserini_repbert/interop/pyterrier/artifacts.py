@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 
 from pyserini_repbert.data.corpus import BadPassage, OnError, Passage
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.encoders import document_encoder
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
 from pyserini_repbert.interop.hits import Documents
 from pyserini_repbert.interop.pyterrier.frames import pd, pt
 from pyserini_repbert.interop.pyterrier.rerankers import Rerank
 from pyserini_repbert.interop.pyterrier.retrievers import HITS, RepBertRetriever
+from pyserini_repbert.systems.encoders import document_encoder
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 FORMAT = 'pyserini_repbert'
 PACKAGE = 'pyserini-repbert[pyterrier]'

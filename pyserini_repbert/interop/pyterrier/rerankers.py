@@ -20,7 +20,7 @@ from pyserini_repbert.interop.pyterrier.frames import (
 )
 from pyserini_repbert.interop.pyterrier.retrievers import Retriever
 from pyserini_repbert.models.cross_encoder import log_probabilities
-from pyserini_repbert.pipeline.opening import open_reranker
+from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.pipeline.pipeline import cut_batches
 from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
 from pyserini_repbert.rerank.base import rescored

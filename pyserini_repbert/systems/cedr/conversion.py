@@ -12,12 +12,22 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import atomic_folder, check_absent, existing_file
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.heads import KernelBank, told_k_max
-from pyserini_repbert.models.cedr.loading import load_ranker, new_ranker
-from pyserini_repbert.models.cedr.settings import MAX_QUERY_TOKENS, Architecture, CedrSettings
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.checkpoints.loading import without_weights
 from pyserini_repbert.models.convert.pytorch import load_legacy
+from pyserini_repbert.systems.cedr.heads import (
+    KernelBank,
+    told_k_max,
+)
+from pyserini_repbert.systems.cedr.loading import (
+    load_ranker,
+    new_ranker,
+)
+from pyserini_repbert.systems.cedr.settings import (
+    MAX_QUERY_TOKENS,
+    Architecture,
+    CedrSettings,
+)
 
 _UNUSED = 'bert_ranker.'  # a second BERT that the released KNRM and DRMM have but never run
 _TELLING = {  # a weight that only one architecture has

@@ -22,8 +22,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.ranker import CedrRanker, Evidence, keep_columns
-from pyserini_repbert.models.cedr.settings import CedrSettings
+from pyserini_repbert.systems.cedr.network import (
+    CedrRanker,
+    Evidence,
+    keep_columns,
+)
+from pyserini_repbert.systems.cedr.settings import CedrSettings
 
 NGRAM_SIZES = (1, 2, 3)
 N_FILTERS = 32

@@ -25,8 +25,8 @@ from torch import Tensor
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.settings import CedrSettings
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
+from pyserini_repbert.systems.cedr.settings import CedrSettings
 
 _SPECIAL_TOKENS = 3  # [CLS] and two [SEP]
 

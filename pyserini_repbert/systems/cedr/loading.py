@@ -6,11 +6,23 @@ from dataclasses import replace
 
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.heads import CedrDrmm, CedrKnrm, CedrPacrr, told_k_max
-from pyserini_repbert.models.cedr.ranker import CedrRanker, VanillaBert
-from pyserini_repbert.models.cedr.settings import SYSTEM, Architecture, CedrSettings
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
+from pyserini_repbert.systems.cedr.heads import (
+    CedrDrmm,
+    CedrKnrm,
+    CedrPacrr,
+    told_k_max,
+)
+from pyserini_repbert.systems.cedr.network import (
+    CedrRanker,
+    VanillaBert,
+)
+from pyserini_repbert.systems.cedr.settings import (
+    NAME,
+    Architecture,
+    CedrSettings,
+)
 
 RANKERS: dict[str, type[CedrRanker]] = {
     Architecture.VANILLA: VanillaBert,
@@ -36,7 +48,7 @@ def load_ranker(
     `n_layers`: run only BERT's first `n_layers` layers (CEDR section 3.2); default: all.
     `max_doc_length`: wordpieces kept of a document; default: the checkpoint's limit.
     """
-    ranking = checkpoint.system(SYSTEM)
+    ranking = checkpoint.system(NAME)
     if 'architecture' not in ranking:
         raise MismatchError(
             f"checkpoint '{checkpoint.name}' has no CEDR head: its config.json should name the "

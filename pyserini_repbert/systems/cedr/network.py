@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.layout import PairBatch
-from pyserini_repbert.models.cedr.settings import CedrSettings
+from pyserini_repbert.systems.cedr.layout import PairBatch
+from pyserini_repbert.systems.cedr.settings import CedrSettings
 
 _LEAST_NORM = 1e-9  # added to norms, so that a zero vector has similarity 0
 

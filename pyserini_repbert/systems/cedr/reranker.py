@@ -5,18 +5,27 @@ term.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import length_batches, run_positions
-from pyserini_repbert.models.cedr.layout import CedrLayout
-from pyserini_repbert.models.cedr.loading import load_ranker
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.rerank.base import Progress, Scores
+from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.rerank.base import ExplanationSettings, Progress, Scores
 from pyserini_repbert.rerank.cross_encoder import TextReranker, each_pair, in_lists
+from pyserini_repbert.systems.cedr.explaining import SimilarityMap
+from pyserini_repbert.systems.cedr.layout import CedrLayout
+from pyserini_repbert.systems.cedr.loading import load_ranker
+from pyserini_repbert.systems.cedr.settings import NAME
+from pyserini_repbert.trace import SILENT, Trace
 
+MAP_DIGITS = 4  # of a similarity, as JSON shows it
+REASON_TERMS = 5  # query terms in the reason for a hit
 EMPTY_SCORE = -1e6  # score of a document without wordpieces, below those that a model gives
 
 
@@ -88,3 +97,66 @@ class CedrReranker(TextReranker):
         scores = run_positions(forward, length_batches(costs, self.token_budget), on_progress)
         scores[[not tokens[text] for _, text in texts]] = EMPTY_SCORE
         return in_lists(scores, lists)
+
+    def explain(
+        self, query: str, hits: Ranking, settings: ExplanationSettings, trace: Trace = SILENT
+    ) -> dict[str, Any]:
+        """The similarity maps of each hit."""
+        passages = []
+        for hit in hits:
+            maps = self.similarity_maps(query, hit.text or '', settings.layers or [self.n_layers])
+            layers = []
+            for layer_map in maps:
+                values = np.round(layer_map.values.astype(float), MAP_DIGITS).tolist()
+                layers.append({'layer': layer_map.layer, 'values': values})
+            passages.append(
+                {
+                    'docid': hit.docid,
+                    'n_layers': self.n_layers,
+                    'query_tokens': maps[0].query,
+                    'passage_tokens': maps[0].passage,
+                    'maps': layers,
+                }
+            )
+        return {'system': NAME, 'passages': passages}
+
+    def reason(self, query: str, hit: Candidate) -> str:
+        """The most similar passage token of each query token, in the last layer."""
+        if not all(self.tokenizer.ids([query, str(hit.text)])):
+            return ''
+        (last,) = self.similarity_maps(query, str(hit.text), [self.n_layers])
+        best = [matches[0] for matches in last.best_matches(1)]
+        pairs = sorted(zip(last.query, best, strict=True), key=lambda pair: -pair[1].similarity)
+        return ', '.join(
+            f'{word}~{match.token} {match.similarity:.2f}' for word, match in pairs[:REASON_TERMS]
+        )
+
+    def similarity_maps(
+        self, query: str, passage: str, layers: Sequence[int] | None = None
+    ) -> list[SimilarityMap]:
+        """The similarity maps of a query and a passage, cut as the model cuts them; layer 0 is the
+        embedding output; default: all layers.
+
+        Raises InputError for a layer that the model lacks, and for a text without words.
+        """
+        if layers is None:
+            layers = range(self.n_layers + 1)
+        unknown = [layer for layer in layers if not 0 <= layer <= self.n_layers]
+        if unknown:
+            raise InputError(
+                f'layer {unknown[0]} was asked for, expected 0 (embeddings) to {self.n_layers}'
+            )
+        pair = self.layout.cut(*self.tokenizer.ids([query, passage]))
+        if not all(pair):
+            raise InputError(
+                f'the {"passage" if pair.query else "query"} has no words: there is nothing to '
+                f'compare'
+            )
+        batch = self.layout.collate([pair], self.device)
+        with torch.inference_mode():
+            evidence = self.ranker.evidence(batch, similarity=True)
+        values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()
+        query_tokens, passage_tokens = (self.tokenizer.tokens(ids) for ids in pair)
+        return [
+            SimilarityMap(layer, query_tokens, passage_tokens, values[layer]) for layer in layers
+        ]

@@ -9,7 +9,7 @@ from typing import Any
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 
-SYSTEM = 'cedr'
+NAME = 'cedr'
 MAX_QUERY_TOKENS = 20  # the released code; in the paper, queries are never cut
 MAX_DOCUMENT_TOKENS = 800  # CEDR section 3.1
 K_MAX = 2  # the released code and its checkpoints; 30 in CEDR section 3.1
@@ -72,4 +72,4 @@ class CedrSettings:
 
     def ranking(self) -> dict[str, Any]:
         """The `ranking` object for a config.json."""
-        return {'system': SYSTEM, **asdict(self), 'architecture': str(self.architecture)}
+        return {'system': NAME, **asdict(self), 'architecture': str(self.architecture)}

@@ -13,12 +13,19 @@ from torch import Tensor
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.heads import CedrKnrm
-from pyserini_repbert.models.cedr.layout import CedrLayout, PairBatch
-from pyserini_repbert.models.cedr.loading import new_ranker
-from pyserini_repbert.models.cedr.ranker import CedrRanker
-from pyserini_repbert.models.cedr.settings import CedrSettings
-from pyserini_repbert.train.tasks.base import GROUP, Batch, GroupTask
+from pyserini_repbert.systems.cedr.heads import CedrKnrm
+from pyserini_repbert.systems.cedr.layout import (
+    CedrLayout,
+    PairBatch,
+)
+from pyserini_repbert.systems.cedr.loading import new_ranker
+from pyserini_repbert.systems.cedr.network import CedrRanker
+from pyserini_repbert.systems.cedr.settings import CedrSettings
+from pyserini_repbert.tasks.task import (
+    GROUP,
+    Batch,
+    GroupTask,
+)
 
 
 class CedrTask(GroupTask):

@@ -23,9 +23,15 @@ from pyserini_repbert.data.values import checked, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath, atomic_file, existing_file
 from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
-from pyserini_repbert.rerank.aggregation import aggregate_differences, sampled_pairs
 from pyserini_repbert.rerank.base import Reranker, rescored
-from pyserini_repbert.rerank.duobert import DuoBertReranker, sample_seed
+from pyserini_repbert.systems.duobert.aggregation import (
+    aggregate_differences,
+    sampled_pairs,
+)
+from pyserini_repbert.systems.duobert.reranker import (
+    DuoBertReranker,
+    sample_seed,
+)
 from pyserini_repbert.trace import Trace
 
 

@@ -7,15 +7,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.models import epic
+from pyserini_repbert.encode.sharding import Encoding
+from pyserini_repbert.encode.text_encoder import check_model
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.batching import (
     Progress,
     collate_chunks,
@@ -30,6 +33,8 @@ from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVectors, largest
 from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.models.tokenizer import TokenChunk
+from pyserini_repbert.systems.epic import network as epic
+from pyserini_repbert.systems.epic.encoding import epic_encoding
 
 QUERY_UNIT = 100  # query weights are sent in hundredths: Anserini takes whole numbers
 
@@ -66,7 +71,7 @@ class EpicEncoder:
         max_length: int | None = None,
     ) -> None:
         opened = open_checkpoint(checkpoint, 'rerankers')
-        ranking = opened.system(epic.SYSTEM)
+        ranking = opened.system(epic.NAME)
         config = BertConfig.from_dict(opened.config)
         self.name = opened.name
         self.variant = epic.Variant(ranking.get('variant', epic.Variant.OFFICIAL))
@@ -101,6 +106,10 @@ class EpicEncoder:
         """Checksum of the wordpieces, in the order of their ids."""
         names = self.tokenizer.tokens(range(self.vocabulary))
         return hashlib.sha256('\n'.join(names).encode()).hexdigest()
+
+    def encoding(self, **storage: Any) -> Encoding[EpicSettings]:
+        """How it fills an EPIC bundle; `storage` as in `encoding.epic_encoding`."""
+        return epic_encoding(self, **storage)
 
     def encode_query(self, query: str) -> TermVector:
         """One query's vector: the importances of its terms (EPIC eq. 1), summed for a repeated
@@ -289,3 +298,24 @@ class EpicImpactQueryEncoder:
             for name, weight in zip(names, vector.weights.tolist(), strict=True)
         }
         return {name: level for name, level in levels.items() if level > 0}
+
+
+def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:
+    """Raises MismatchError if an index was made with another vocabulary, other weights or
+    another variant.
+    """
+    settings = index.settings
+    built = f'index {index.folder} was built with'
+    model = f"encoder '{encoder.name}'"
+    advice = f"pass the encoder it was built with ('{settings.encoder}')"
+    if (settings.vocabulary, settings.vocabulary_sha256) != (
+        encoder.vocabulary,
+        encoder.vocabulary_sha256,
+    ):
+        sizes = f'({settings.vocabulary} terms) than {model} ({encoder.vocabulary} terms)'
+        raise MismatchError(f'{built} another vocabulary {sizes}: {advice}')
+    check_model(index.folder, settings, encoder.checkpoint)
+    if settings.variant != encoder.variant:
+        raise MismatchError(
+            f"{built} variant '{settings.variant}', {model} has '{encoder.variant}': {advice}"
+        )

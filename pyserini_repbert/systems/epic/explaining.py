@@ -1,22 +1,14 @@
-"""What EPIC and CEDR see in a passage: term weights and their shares of the score; similarities,
-layer by layer.
-"""
+"""What EPIC sees in a passage: term weights, and their shares of the score."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector, largest
-from pyserini_repbert.rerank.cedr import CedrReranker
-from pyserini_repbert.rerank.epic import check_fits
+from pyserini_repbert.systems.epic.encoder import EpicEncoder, check_fits
 
 
 def explain_text(
@@ -98,47 +90,3 @@ def _weighted(
 ) -> list[dict[str, Any]]:
     terms = encoder.tokenizer.tokens(ids)
     return [{'term': term, 'weight': weight} for term, weight in zip(terms, weights, strict=True)]
-
-
-class SimilarityMap(NamedTuple):
-    """The similarities of one layer."""
-
-    layer: int  # 0 for the embedding output, l for layer l
-    query: list[str]  # q wordpieces, as the model read them
-    passage: list[str]  # d wordpieces
-    values: NDArray[np.float32]  # (q, d), cosines (CEDR eq. 1)
-
-    def best_matches(self, k: int) -> list[list[tuple[str, int, float]]]:
-        """The `k` best passage tokens for each query token, ties by position: (token, position
-        from 0, cosine).
-        """
-        orders = np.argsort(-self.values, axis=1, kind='stable')[:, :k]
-        return [
-            [(self.passage[place], int(place), float(row[place])) for place in order]
-            for row, order in zip(self.values, orders, strict=True)
-        ]
-
-
-def similarity_maps(
-    reranker: CedrReranker, query: str, passage: str, layers: Sequence[int] | None = None
-) -> list[SimilarityMap]:
-    """The similarity maps of a query and a passage, cut as CEDR cuts them; layer 0 is the
-    embedding output.
-    """
-    layers = range(reranker.n_layers + 1) if layers is None else layers
-    if strange := [layer for layer in layers if not 0 <= layer <= reranker.n_layers]:
-        raise InputError(
-            f'layer {strange[0]} was asked for, expected 0 (embeddings) to {reranker.n_layers}'
-        )
-    pair = reranker.layout.cut(*reranker.tokenizer.ids([query, passage]))
-    if not all(pair):
-        raise InputError(
-            f'the {"passage" if pair.query else "query"} has no words: there is nothing to compare'
-        )
-    with torch.inference_mode():
-        evidence = reranker.ranker.evidence(
-            reranker.layout.collate([pair], reranker.device), similarity=True
-        )
-    values = evidence.similarity[0, :, : len(pair.query)].cpu().numpy()
-    tokens = [reranker.tokenizer.tokens(ids) for ids in pair]
-    return [SimilarityMap(layer, tokens[0], tokens[1], values[layer]) for layer in layers]

@@ -16,10 +16,11 @@ from torch.nn import functional
 
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.models.bert import Bert
-from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
-from pyserini_repbert.models.linear import Linear, linear
+from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.linear import linear
+from pyserini_repbert.models.pretraining import MaskedLmPredictions
 
-SYSTEM = 'epic'
+NAME = 'epic'
 MAX_QUERY_TOKENS = 500  # wordpieces; the authors' code uses this, whatever is configured
 # wordpieces; the authors' setting, beyond BERT's positions: long passages are read in chunks
 MAX_PASSAGE_TOKENS = 2000
@@ -47,26 +48,6 @@ class Variant(Choice, what='EPIC variant'):
     OFFICIAL = 'official'
     PAPER_STRICT = 'paper_strict'
     PAPER_MLM_HEAD = 'paper_mlm_head'
-
-
-class _Transform(nn.Module):
-    def __init__(self, config: BertConfig) -> None:
-        super().__init__()
-        self.dense = Linear(config.hidden_size, config.hidden_size)
-        self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.activation = ACTIVATIONS[config.hidden_act]
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        return self.LayerNorm(self.activation(self.dense(hidden)))  # type: ignore[no-any-return, no-untyped-call]
-
-
-class MaskedLmPredictions(nn.Module):
-    """BERT's masked-LM head without its decoder, which is the word-embedding matrix."""
-
-    def __init__(self, config: BertConfig) -> None:
-        super().__init__()
-        self.transform = _Transform(config)
-        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
 
 
 class _MaskedLmHead(nn.Module):

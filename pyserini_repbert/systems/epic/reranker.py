@@ -7,19 +7,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from pyserini_repbert.encode.epic import EpicEncoder
-from pyserini_repbert.encode.text_encoder import check_model
-from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
+from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.rerank.base import NO_TEXT, Progress, Reranker, Scores, Work
+from pyserini_repbert.rerank.base import (
+    NO_TEXT,
+    ExplanationSettings,
+    Progress,
+    Reranker,
+    Scores,
+    Work,
+)
+from pyserini_repbert.systems.epic.encoder import EpicEncoder, check_fits
+from pyserini_repbert.systems.epic.explaining import explain_indexed, explain_text
+from pyserini_repbert.systems.epic.network import NAME
+from pyserini_repbert.trace import SILENT, Trace
+
+REASON_TERMS = 5  # query terms in the reason for a hit
 
 
 class EpicReranker(Reranker):
@@ -173,23 +185,37 @@ class EpicReranker(Reranker):
             )
         return candidate.text
 
+    def explain(
+        self, query: str, hits: Ranking, settings: ExplanationSettings, trace: Trace = SILENT
+    ) -> dict[str, Any]:
+        """The weights of each hit: of its vector in the index, if that has one."""
+        passages = []
+        for hit in hits:
+            index = self._index_of(hit)
+            if index:
+                explained = explain_indexed(
+                    self.encoder, index, query, hit.docid, hit.text, settings.top
+                )
+            else:
+                explained = explain_text(
+                    self.encoder, query, hit.text or '', settings.top, self.prune
+                )
+            passages.append({'docid': hit.docid, **explained})
+        return {'system': NAME, 'passages': passages}
 
-def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:
-    """Raises MismatchError if an index was made with another vocabulary, other weights or
-    another variant.
-    """
-    settings = index.settings
-    built = f'index {index.folder} was built with'
-    model = f"encoder '{encoder.name}'"
-    advice = f"pass the encoder it was built with ('{settings.encoder}')"
-    if (settings.vocabulary, settings.vocabulary_sha256) != (
-        encoder.vocabulary,
-        encoder.vocabulary_sha256,
-    ):
-        sizes = f'({settings.vocabulary} terms) than {model} ({encoder.vocabulary} terms)'
-        raise MismatchError(f'{built} another vocabulary {sizes}: {advice}')
-    check_model(index.folder, settings, encoder.checkpoint)
-    if settings.variant != encoder.variant:
-        raise MismatchError(
-            f"{built} variant '{settings.variant}', {model} has '{encoder.variant}': {advice}"
+    def _index_of(self, hit: Candidate) -> EpicBundle | None:
+        """The index that explains a hit, if it has the hit; a hit without text has to be there."""
+        if self.index is None:
+            return None
+        if hit.text is None or self.index.rows([hit.docid])[0] >= 0:
+            return self.index
+        return None
+
+    def reason(self, query: str, hit: Candidate) -> str:
+        """The terms that add most to the score."""
+        contributions = explain_text(self.encoder, query, str(hit.text))['contributions']
+        return ' + '.join(
+            f'{term["term"]} {term["contribution"]:.2f}'
+            for term in contributions[:REASON_TERMS]
+            if term['contribution'] > 0
         )

@@ -1,70 +1,20 @@
-"""Sparse first stages by name, and EPIC's: a Lucene index of its impacts, searched with its
-query weights.
-"""
+"""EPIC as a first stage: a Lucene index of its impacts, searched with its query weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.encode.epic import QUERY_UNIT, EpicEncoder, EpicImpactQueryEncoder
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
-from pyserini_repbert.lucene.sparse_settings import (
-    EPIC_IMPACT,
-    built_variant,
-    default_settings,
-    record_of,
-)
-from pyserini_repbert.names.rankers import arguments_of, find_sparse, names_class, ranker_class
+from pyserini_repbert.lucene.sparse_settings import record_of
 from pyserini_repbert.ranking import Query, Ranker, Run, by_score
+from pyserini_repbert.systems.epic.encoder import QUERY_UNIT, EpicEncoder, EpicImpactQueryEncoder
 from pyserini_repbert.trace import Trace
-
-
-def open_sparse(
-    spec: str,
-    index: str | None = None,
-    on_build: Callable[[Path], object] = str,
-    download: bool = False,
-    device: str = 'cpu',
-    k1: float | None = None,
-    b: float | None = None,
-) -> Ranker:
-    """Open a sparse searcher; the first four parameters, and the errors, are those of
-    `names.rankers.find_sparse`.
-
-    'MODULE:CLASS' opens a first stage of the user's own; 'MODULE:CLASS@INDEX' gives it the keyword
-    argument `index`.
-
-    `device` encodes the queries of an index of EPIC's impacts. `k1` and `b` are BM25's, instead of
-    those of the technique or of the index's own record.
-    """
-    changes: dict[str, Any] = {
-        name: value for name, value in (('k1', k1), ('b', b)) if value is not None
-    }
-    name, at, place = spec.partition('@')
-    if names_class(name) and not changes:
-        kind = ranker_class(name, True)
-        ranker = kind(
-            **arguments_of(kind, name, {'index': place} if at else {}, {'device': device})
-        )
-        return ranker.with_settings(name=name)
-    folder, settings = find_sparse(spec, index, on_build, download)
-    of_impacts = built_variant(folder) == EPIC_IMPACT
-    if changes and (of_impacts or (settings is not None and settings.model != 'bm25')):
-        raise InputError(
-            f"'{spec}' has no {' and '.join(changes)}: they are BM25's", parameters=tuple(changes)
-        )
-    if of_impacts:
-        return EpicImpactSearcher(folder, device=device)
-    if changes:
-        settings = replace(settings or default_settings(folder), **changes)
-    return LuceneSparseSearcher(folder, settings)
 
 
 class EpicImpactSearcher(Ranker):

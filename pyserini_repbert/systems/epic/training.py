@@ -9,10 +9,16 @@ import torch
 from torch import Tensor
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models import epic
 from pyserini_repbert.models.batching import collate_chunks
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.train.tasks.base import Batch, GroupTask, limit, named, outputs
+from pyserini_repbert.systems.epic import network as epic
+from pyserini_repbert.tasks.task import (
+    Batch,
+    GroupTask,
+    limit,
+    named,
+    outputs,
+)
 
 _SPECIAL_TOKENS = 2
 
@@ -45,7 +51,7 @@ class EpicTask(GroupTask):
     def ranking(self) -> dict[str, Any]:
         variant = str(cast(epic.Epic, self.ranker).variant)
         lengths = {'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
-        return {'system': epic.SYSTEM, 'variant': variant, **lengths}
+        return {'system': epic.NAME, 'variant': variant, **lengths}
 
     def inputs_of(
         self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]

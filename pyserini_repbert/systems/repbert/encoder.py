@@ -8,19 +8,13 @@ sentence-transformers.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from pyserini_repbert.encode.sentence import (
-    SentenceDocumentEncoder,
-    SentenceQueryEncoder,
-    is_sentence_folder,
-)
 from pyserini_repbert.encode.text_encoder import (
     TextDocumentEncoder,
     TextEncoder,
@@ -28,7 +22,6 @@ from pyserini_repbert.encode.text_encoder import (
     Vectors,
 )
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models import repbert
 from pyserini_repbert.models.batching import Progress, ahead, run_batched
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
@@ -36,6 +29,7 @@ from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.models.tokenizer import ModelInputs
+from pyserini_repbert.systems.repbert import network as repbert
 
 OVERLAPPING = ('cuda',)  # devices that compute while the host tokenises the next texts
 GROUP = 4096  # texts that such a device gets together
@@ -76,7 +70,7 @@ class _RepBertEncoder(TextEncoder):
                 "no checkpoint was given: pass a catalog name ('repbert-demo') or a folder"
             )
         opened = open_checkpoint(chosen)
-        ranking = opened.system(repbert.SYSTEM)
+        ranking = opened.system(repbert.NAME)
         config = BertConfig.from_dict(opened.config)
         self.name = opened.name
         self.dimension = config.hidden_size
@@ -184,25 +178,3 @@ class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
     paper_type = repbert.PASSAGE_TYPE
     limit_key = 'max_doc_length'
     paper_limit = repbert.MAX_PASSAGE_TOKENS
-
-
-def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextQueryEncoder:
-    """The query encoder of a checkpoint; a plain BERT counts as RepBERT's.
-
-    `settings` are precision and max_length.
-    """
-    kind: Callable[..., TextQueryEncoder] = (
-        SentenceQueryEncoder if is_sentence_folder(name) else RepBertQueryEncoder
-    )
-    return kind(name, device, **settings)
-
-
-def document_encoder(
-    name: AnyCheckpoint, device: str = 'cpu', **settings: Any
-) -> TextDocumentEncoder:
-    """The document encoder of a checkpoint, as in `query_encoder`."""
-    is_sentence = is_sentence_folder(name)
-    kind: Callable[..., TextDocumentEncoder] = (
-        SentenceDocumentEncoder if is_sentence else RepBertDocumentEncoder
-    )
-    return kind(name, device, **settings)

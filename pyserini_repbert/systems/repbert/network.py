@@ -15,7 +15,7 @@ from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.precision import on_device
 
-SYSTEM = 'repbert'
+NAME = 'repbert'
 MAX_QUERY_TOKENS = 20  # RepBERT section 4.3.1; wordpieces, [CLS] and [SEP] not counted
 MAX_PASSAGE_TOKENS = 256  # RepBERT section 4.3.1, likewise
 QUERY_TYPE = 0  # RepBERT footnote 2: the token type of queries

@@ -16,13 +16,22 @@ import torch
 from torch import Tensor, distributed, nn
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models import repbert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER
-from pyserini_repbert.train.losses import MARGIN, multi_label_margin
-from pyserini_repbert.train.recipe import Recipe
-from pyserini_repbert.train.sources import Instance, TrainingSource
-from pyserini_repbert.train.tasks.base import Batch, Task, limit, outputs, padded
+from pyserini_repbert.systems.repbert import network as repbert
+from pyserini_repbert.tasks.instances import Instance, InstanceSource
+from pyserini_repbert.tasks.losses import (
+    MARGIN,
+    multi_label_margin,
+)
+from pyserini_repbert.tasks.recipe import Recipe
+from pyserini_repbert.tasks.task import (
+    Batch,
+    Task,
+    limit,
+    outputs,
+    padded,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +115,7 @@ class RepBertTask(Task):
 
     def ranking(self) -> dict[str, Any]:
         return {
-            'system': repbert.SYSTEM,
+            'system': repbert.NAME,
             'max_query_length': self.max_query,
             'max_doc_length': self.max_passage,
         }
@@ -184,7 +193,7 @@ class RepBertTask(Task):
         }
 
 
-def _key(source: TrainingSource, docid: str) -> int:
+def _key(source: InstanceSource, docid: str) -> int:
     """A hash of a passage's corpus and docid for int64 tensors: from 0 to 2^63 - 1."""
     text = f'{source.space}\n{docid}'.encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), 'little') >> 1

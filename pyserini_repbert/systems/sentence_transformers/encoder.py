@@ -25,7 +25,12 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, folder_of
 from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.models.sentence_transformers import BATCH, MODULES, folder_digest, open_model
+from pyserini_repbert.systems.sentence_transformers.loading import (
+    BATCH,
+    MODULES,
+    folder_digest,
+    open_model,
+)
 
 CHUNK = 1024  # texts between two calls of a progress callback
 NO_LIMIT = 10**6  # tokens of a text: the model sets no limit

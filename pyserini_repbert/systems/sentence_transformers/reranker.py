@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +16,15 @@ from pyserini_repbert.models.checkpoints.checkpoint import (
     open_checkpoint,
 )
 from pyserini_repbert.models.precision import Precision, usable_device
-from pyserini_repbert.models.sentence_transformers import BATCH, folder_digest, open_model
-from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.rerank.base import Progress, Reranker, Scores
+from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.rerank.base import ExplanationSettings, Progress, Reranker, Scores, rounded
 from pyserini_repbert.rerank.cross_encoder import checked_length, each_pair, in_lists
+from pyserini_repbert.systems.sentence_transformers.loading import (
+    BATCH,
+    folder_digest,
+    open_model,
+)
+from pyserini_repbert.trace import SILENT, Trace
 
 CHUNK = 1024  # pairs between two calls of a progress callback
 
@@ -103,3 +109,19 @@ class SentenceCrossEncoderReranker(Reranker):
             scores[start : start + CHUNK] = predicted.reshape(len(part), self._n_labels)[:, -1]
             on_progress(len(part))
         return in_lists(scores, lists)
+
+    def explain(
+        self, query: str, hits: Ranking, settings: ExplanationSettings, trace: Trace = SILENT
+    ) -> dict[str, Any]:
+        """The score of each hit, and the sigmoid of it: monoBERT's form."""
+        scores = self.scores_of(query, hits, trace)
+        return {
+            'system': 'monobert',
+            'docids': list(hits.docids),
+            'scores': rounded(scores),
+            'probabilities': rounded(1 / (1 + np.exp(-scores))),
+            'inferences': self.inferences(len(hits)),
+        }
+
+    def reason(self, query: str, hit: Candidate) -> str:
+        return f'scored {hit.score:.4f} by the model, which is no probability'
