@@ -30,7 +30,7 @@ def imports() -> None:
         'pyserini_repbert.train.trainer',
         'pyserini_repbert.train.validation',
         'pyserini_repbert.systems.repbert.training',
-        'pyserini_repbert.train.tasks.cross_encoders',
+        'pyserini_repbert.tasks.cross_encoder',
         'pyserini_repbert.rerank',
     ):
         importlib.import_module(name)

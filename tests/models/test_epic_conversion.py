@@ -91,6 +91,6 @@ def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     downloads.mkdir()
     (downloads / 'epic.p').write_bytes(source.read_bytes())
     monkeypatch.setattr(
-        'pyserini_repbert.models.convert.pytorch.uncased_vocabulary', lambda: folder / 'vocab.txt'
+        'pyserini_repbert.systems.epic.conversion.uncased_vocabulary', lambda: folder / 'vocab.txt'
     )
     assert EpicEncoder('epic').name == 'epic'
