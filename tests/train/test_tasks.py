@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from pyserini_repbert.train.tasks import base as tasks, cedr, repbert
 from safetensors.torch import load_file
 
 from pyserini_repbert.encode import RepBertQueryEncoder
@@ -16,7 +15,10 @@ from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
+from pyserini_repbert.systems.cedr import training as cedr
+from pyserini_repbert.systems.repbert import training as repbert
 from pyserini_repbert.systems.repbert.network import RepBert
+from pyserini_repbert.tasks import task as tasks
 from pyserini_repbert.train.checkpoints import new_task, open_base, write_checkpoint
 from pyserini_repbert.train.inputs import Guard
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
