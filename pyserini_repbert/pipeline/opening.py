@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.fusion.fused import Fusion
-from pyserini_repbert.fusion.methods import combiner
+from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.models.checkpoints.checkpoint import models_of, open_checkpoint
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.indexes import NamedIndex, ready_folder
