@@ -149,11 +149,11 @@ def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
     """The queries of a data file of CEDR; documents in it are ignored."""
     for number, line in lines:
         try:
-            kind, qid, text = parse_data_line(line)
+            found = parse_data_line(line)
         except ValueError as error:
             raise InputError.at(path, number, str(error)) from error
-        if kind == QUERY:
-            yield number, qid, text
+        if found.kind == QUERY:
+            yield number, found.identifier, found.text
 
 
 def _parse_json(
@@ -251,10 +251,11 @@ def _parse_documents(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
     """Each <DOC> holds a <DOCNO>, the qid, and the text of the topic (SMART collections in TREC
     form: CACM).
     """
-    for start, document in read_documents((number, f'{line}\n'.encode()) for number, line in lines):
-        if isinstance(document, str):
-            raise InputError.at(path, start, document)
-        yield start, document[0], document[1]
+    encoded = ((number, f'{line}\n'.encode()) for number, line in lines)
+    for document in read_documents(encoded):
+        if document.problem:
+            raise InputError.at(path, document.line, document.problem)
+        yield document.line, document.docid, document.text
 
 
 def read_qrels(path: StrPath) -> Qrels:

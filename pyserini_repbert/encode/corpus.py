@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.corpus import corpus_of
-from pyserini_repbert.data.passages import Passage
+from pyserini_repbert.data.passages import Passage, corpus_of
 from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.data.corpus import corpus_of
-from pyserini_repbert.data.passages import Passage
+from pyserini_repbert.data.passages import Passage, corpus_of
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_folder

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from pyserini_repbert.data.corpus import BadPassage, Corpus, Passage
+from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.errors import InputError, JavaError, PyseriniRepbertError, exhausted
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import java_class, java_reason, quiet_java

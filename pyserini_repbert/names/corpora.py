@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.corpus import BadPassage
-from pyserini_repbert.data.passages import Corpus, OnError, Passage, corpus_of_files
+from pyserini_repbert.data.corpus_files import corpus_of_files
+from pyserini_repbert.data.passages import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import ARCHIVE_ERRORS, StrPath, atomic_file, cache_folder
 from pyserini_repbert.lucene.indexer import LuceneCorpus, is_lucene_index
