@@ -206,8 +206,14 @@ class Ranker(ABC):
         k: int | None = 1000,
         trace: Trace = SILENT,
     ) -> Run:
-        """A ranking for every topic, in their order, at most `k` deep (None: all); empty where
-        nothing is found.
+        """A ranking for every topic, in their order; empty where nothing is found.
+
+        Parameters
+        ----------
+        topics : with distinct qids
+        run : of the stage before, for a reranker
+        k : how deep a ranking is at most; None: all hits
+        trace : hears of progress, costs and runs
 
         Raises InputError for a qid that comes twice, a k out of range, a first stage with a run, or
         a reranker without.
@@ -243,8 +249,9 @@ class Ranker(ABC):
 
     @abstractmethod
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        """The run of `rank`, whose arguments are checked: rankings by (-score, docid), topics in
-        any order.
+        """The run of `rank`, whose arguments are checked.
+
+        Rankings are ordered by (-score, docid); topics may come in any order.
         """
 
     @property
