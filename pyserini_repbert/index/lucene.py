@@ -1,6 +1,4 @@
-"""Lucene indexes of a corpus: as it is, expanded by predicted queries, or with terms repeated by
-their weight.
-"""
+"""Lucene indexes of a corpus: plain, expanded by predicted queries, or with weighted terms."""
 
 from __future__ import annotations
 
@@ -27,8 +25,9 @@ BATCH = 1000  # documents handed to Java at a time
 
 
 class LuceneVariant(Choice, what='variant'):
-    """The sparse baselines of RepBERT's section 4.2; they differ in the text that Lucene indexes
-    for a passage.
+    """The sparse baselines of RepBERT's section 4.2.
+
+    They differ in the text that Lucene indexes for a passage.
     """
 
     BM25 = 'bm25'
@@ -38,7 +37,7 @@ class LuceneVariant(Choice, what='variant'):
 
 
 # (k1, b) of DeepCT's authors: its term frequencies go up to 100, where BM25's usual k1 would
-# saturate
+# saturate.
 DEEPCT_BM25 = (10.0, 0.9)
 DEEPCT_SQRT_BM25 = (18.0, 0.7)
 
@@ -55,22 +54,27 @@ def build_lucene_index(
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> int:
-    """Write a Lucene index with positions, document vectors and raw passages; the folder appears
-    when it is whole.
+    """Write a Lucene index with positions, document vectors and raw passages.
 
-    The passages that `LuceneSparseSearcher.texts` gives back are those of the corpus, whatever was
-    added for Lucene. Returns the number of passages indexed.
+    The folder appears when it is whole. The passages that `LuceneSparseSearcher.texts` gives back
+    are those of the corpus, whatever was added for Lucene.
 
     Parameters
     ----------
     corpus : a `Corpus`, or any passages of `GivenCorpus`: a list of (docid, text), of mappings, a
         DataFrame; read once; where predictions or weights have to fit, its passages are counted
         first
+    output : the index's folder
+    variant : a LuceneVariant
     predictions : of doc2query and docTTTTTquery: file, files or folder (see `predicted_queries`)
     weights : of DeepCT: file or files (see `weighted_texts`)
     topk : how many predicted queries of each passage are appended
     sqrt : DeepCT's later form, term frequency round(100 sqrt(y))
+    threads : index in parallel
     overwrite : replace an index that is in `output`, once the new one is whole
+    on_progress : called with the number of passages indexed since its last call
+
+    Returns the number of passages indexed.
     """
     kind = _checked(variant, predictions, weights, topk, sqrt)
     corpus = corpus_of(corpus, reread=kind is not LuceneVariant.BM25)
@@ -83,8 +87,7 @@ def build_lucene_index(
         if corpus.skipped:
             raise InputError(
                 f'{corpus.skipped} lines of corpus {corpus.name} were skipped, and the lines '
-                f'after them would get '
-                "others' additions: mend the corpus"
+                "after them would get others' additions: mend the corpus"
             )
 
     additions: Iterable[str] = repeat('')
