@@ -1,8 +1,8 @@
-"""An approximate index beside a dense bundle's shards: `ann/index.faiss`, described by
-`ann/ann.json`.
+"""An approximate index beside a dense bundle's shards: `ann/index.faiss`.
 
-The index finds candidates; their exact scores are computed from the bundle's own vectors. The
-record pins the sha256 of the bundle's manifest: the index belongs to that bundle alone.
+`ann/ann.json` describes it. The index finds candidates; their exact scores are computed from the
+bundle's own vectors. The record pins the sha256 of the bundle's manifest: the index belongs to that
+bundle alone.
 """
 
 from __future__ import annotations
@@ -105,11 +105,11 @@ class AnnIndex:
             )
 
     def rows(self, queries: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-        """Candidates for the k best of each query, float32 (n, d): rows, int64 (n, m), padded with
-        -1.
+        """Candidates for the k best of each query, float32 (n, d).
 
-        The recorded search setting holds up to the depth at which recall was measured; beyond it,
-        the number of candidates and the parameter grow in proportion to k.
+        They are rows, int64 (n, m), padded with -1. The recorded search setting holds up to the
+        depth at which recall was measured; beyond it, the number of candidates and the parameter
+        grow in proportion to k.
         """
         record = self.record
         scale = max(k / record.hits, 1)

@@ -82,10 +82,10 @@ class FaissFolder:
 def export_faiss(
     bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] = int
 ) -> None:
-    """Write a dense bundle as Pyserini's FAISS layout: a flat inner-product index of float32
-    vectors.
+    """Write a dense bundle as Pyserini's FAISS layout.
 
-    FAISS holds the whole index in memory until it is written.
+    It is a flat inner-product index of float32 vectors. FAISS holds the whole index in memory until
+    it is written.
     """
     import faiss
 

@@ -36,6 +36,16 @@ class LuceneVariant(Choice, what='variant'):
     DEEPCT = 'deepct'
 
 
+# The parameters of `build_lucene_index` that a variant takes.
+_TAKES = {
+    LuceneVariant.BM25: (),
+    LuceneVariant.DOC2QUERY: ('predictions', 'topk'),
+    LuceneVariant.DOCTTTTTQUERY: ('predictions', 'topk'),
+    LuceneVariant.DEEPCT: ('weights', 'sqrt'),
+}
+# Those that it cannot be built without, as errors call them.
+_NEEDED = {'predictions': 'predicted queries', 'weights': 'term weights'}
+
 # (k1, b) of DeepCT's authors: its term frequencies go up to 100, where BM25's usual k1 would
 # saturate.
 DEEPCT_BM25 = (10.0, 0.9)
@@ -105,17 +115,19 @@ def build_lucene_index(
                 on_progress(len(batch))
         if count == 0:
             raise InputError(f'corpus {corpus.name} has no passages with text: nothing to index')
-        manifest: dict[str, object] = {
-            'variant': kind.value,
-            'corpus': corpus.name,
-            'passages': count,
-        }
-        if kind is LuceneVariant.DEEPCT:
-            k1, b = DEEPCT_SQRT_BM25 if sqrt else DEEPCT_BM25
-            manifest |= {'sqrt': sqrt, 'k1': k1, 'b': b}
+        manifest = _manifest(kind, corpus.name, passages=count, sqrt=sqrt)
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
         write_checksums(folder)
     return count
+
+
+def _manifest(kind: LuceneVariant, corpus: str, passages: int, sqrt: bool) -> dict[str, Any]:
+    """The record of an index."""
+    manifest = {'variant': kind.value, 'corpus': corpus, 'passages': passages}
+    if kind is not LuceneVariant.DEEPCT:
+        return manifest
+    k1, b = DEEPCT_SQRT_BM25 if sqrt else DEEPCT_BM25
+    return {**manifest, 'sqrt': sqrt, 'k1': k1, 'b': b}
 
 
 def check_target(target: Path, overwrite: bool) -> None:
@@ -134,18 +146,19 @@ def check_target(target: Path, overwrite: bool) -> None:
 def _checked(
     variant: str, predictions: object, weights: object, topk: int | None, sqrt: bool
 ) -> LuceneVariant:
+    """The variant; raises InputError where it lacks an addition, or does not take one."""
     kind = LuceneVariant(variant)
-    expanding = kind in (LuceneVariant.DOC2QUERY, LuceneVariant.DOCTTTTTQUERY)
-    weighting = kind is LuceneVariant.DEEPCT
-    for name, given, fits, what in (
-        ('predictions', predictions is not None, expanding, 'predicted queries'),
-        ('weights', weights is not None, weighting, 'term weights'),
-        ('topk', topk is not None, expanding, None),
-        ('sqrt', sqrt, weighting, None),
-    ):
-        if what and fits and not given:
-            raise InputError(f'variant {kind} needs the {what}', parameters=(name,))
-        if given and not fits:
+    given = {
+        'predictions': predictions is not None,
+        'weights': weights is not None,
+        'topk': topk is not None,
+        'sqrt': sqrt,
+    }
+    for name, is_given in given.items():
+        takes = name in _TAKES[kind]
+        if takes and name in _NEEDED and not is_given:
+            raise InputError(f'variant {kind} needs the {_NEEDED[name]}', parameters=(name,))
+        if is_given and not takes:
             problem = (
                 f'{name} does not belong to variant {kind}: leave it out, or choose another variant'
             )
