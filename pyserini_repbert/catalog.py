@@ -51,7 +51,9 @@ def find(kind: str, name: str) -> Entry | None:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """' (did you mean …?)' with the nearest known names, or ''."""
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
-    return f' (did you mean {" or ".join(map(repr, near))}?)' if near else ''
+    if not near:
+        return ''
+    return f' (did you mean {" or ".join(map(repr, near))}?)'
 
 
 def get(kind: str, name: str) -> Entry:

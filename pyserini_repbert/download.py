@@ -139,9 +139,13 @@ def _store(response: Any, part: Path, received: int, on_progress: Callable[[int]
     if response.headers.get_content_type() == 'text/html':
         # Google Drive sends one, and so do redirections.
         raise OSError('a web page came instead of the file: a login or a confirmation, say')
-    continues = response.status == 206
-    start = received if continues else 0
-    with open(part, 'ab' if start else 'wb') as stream:
+    # Only an answer with status 206 continues.
+    start = 0
+    mode = 'wb'
+    if response.status == 206 and received:
+        start = received
+        mode = 'ab'
+    with open(part, mode) as stream:
         on_progress(start)
         while block := response.read(_BLOCK):
             stream.write(block)

@@ -102,7 +102,9 @@ class MissingDependencyError(PyseriniRepbertError):
         install : what pip has to be given, if not `package`
         why : what is wrong with the installed one
         """
-        wrong = f', and the one that is installed does not do ({why})' if why else ''
+        wrong = ''
+        if why:
+            wrong = f', and the one that is installed does not do ({why})'
         return cls(
             f"{purpose} needs the package '{package}'{wrong}: pip install {install or package}"
         )
@@ -133,8 +135,10 @@ def exhausted(
 
     None for any other error. `path` is what could not be written, if `error` does not name it.
     """
+    if isinstance(error, ExhaustedError):
+        return error
     if isinstance(error, PyseriniRepbertError):
-        return error if isinstance(error, ExhaustedError) else None
+        return None
     limit = _limit_of(error)
     if limit not in _LIMITS:
         return None

@@ -36,7 +36,9 @@ def cache_folder() -> Path:
     It is $PYSERINI_REPBERT_CACHE, else ~/.cache/pyserini_repbert.
     """
     chosen = os.environ.get('PYSERINI_REPBERT_CACHE')
-    return Path(chosen) if chosen else Path.home() / '.cache' / 'pyserini_repbert'
+    if chosen:
+        return Path(chosen)
+    return Path.home() / '.cache' / 'pyserini_repbert'
 
 
 def existing_file(path: StrPath, what: str) -> Path:
@@ -359,8 +361,10 @@ def _holder(path: Path) -> str:
 
 def human_size(n_bytes: float) -> str:
     """12345678 -> '12.3 MB' (powers of 1000)."""
-    for unit in ('B', 'kB', 'MB', 'GB'):
-        if n_bytes < 1000:
-            return f'{n_bytes:.0f} B' if unit == 'B' else f'{n_bytes:.1f} {unit}'
+    if n_bytes < 1000:
+        return f'{n_bytes:.0f} B'
+    for unit in ('kB', 'MB', 'GB'):
         n_bytes /= 1000
-    return f'{n_bytes:.1f} TB'
+        if n_bytes < 1000:
+            return f'{n_bytes:.1f} {unit}'
+    return f'{n_bytes / 1000:.1f} TB'

@@ -106,12 +106,16 @@ class Ranking(Sequence[Candidate]):
         """The same hits with texts by docid; a hit that has one keeps it."""
         filled: list[str | None] = []
         for docid, text in zip(self.docids, self.texts or repeat(None), strict=False):
-            filled.append(texts.get(docid) if text is None else text)
+            if text is None:
+                text = texts.get(docid)
+            filled.append(text)
         return Ranking(self.docids, self.scores, filled)
 
     def without_texts(self) -> Ranking:
         """The same hits without texts."""
-        return Ranking(self.docids, self.scores) if self.texts else self
+        if not self.texts:
+            return self
+        return Ranking(self.docids, self.scores)
 
     def distinct(self) -> Ranking:
         """The hits without duplicates: of each docid, the best."""
@@ -225,7 +229,9 @@ class Ranker(ABC):
             ranking = rankings.get(topic.qid, NO_HITS)
             if self.remove_duplicates:
                 ranking = ranking.distinct()
-            ranked[topic.qid] = ranking if k is None or len(ranking) <= k else ranking[:k]
+            if k is not None and len(ranking) > k:
+                ranking = ranking[:k]
+            ranked[topic.qid] = ranking
         trace.ranked(ranked)
         return ranked
 
@@ -239,7 +245,8 @@ class Ranker(ABC):
                 )
             seen.add(topic.qid)
         searches = self.reads is None
-        least = 1 if searches else 0
+        # A reranker may be asked for 0 hits.
+        least = int(searches)
         if self.threads < 1 or (k is not None and k < least):
             raise InputError(f'k={k}, threads={self.threads}: expected at least 1')
         if searches and run is not None:
@@ -387,6 +394,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     """The names; one that is taken gets its number in the list: 'bm25', 'bm25#2'."""
     distinct: list[str] = []
     for number, name in enumerate(names, 1):
-        is_taken = name in names[: number - 1]
-        distinct.append(f'{name}#{number}' if is_taken else name)
+        if name in names[: number - 1]:
+            name = f'{name}#{number}'
+        distinct.append(name)
     return distinct

@@ -51,8 +51,9 @@ class StageCost:
         for name in _SUMMED:
             mine = getattr(self, name)
             theirs = getattr(other, name)
-            is_counted = mine is not None and theirs is not None
-            sums[name] = mine + theirs if is_counted else None
+            sums[name] = None
+            if mine is not None and theirs is not None:
+                sums[name] = mine + theirs
         return replace(self, **sums)
 
     @property
@@ -191,7 +192,9 @@ class Notes(Trace):
             self.run[qid] = ranking.without_texts()
 
     def spent(self, cost: StageCost) -> None:
-        self.cost = cost if self.cost is None else self.cost + cost
+        if self.cost is not None:
+            cost = self.cost + cost
+        self.cost = cost
 
     def keep(self, what: str, qid: str, value: Any) -> None:
         self.kept.setdefault(what, {})[qid] = value

@@ -117,7 +117,10 @@ def _guess_format(path: Path) -> str:
         return 'html'
     if path.name.removesuffix('.gz').endswith(_MARKDOWN):
         return 'text'
-    return _guess_lines(path) or ('text' if path.name.endswith('.txt') else 'tsv')
+    guessed = _guess_lines(path)
+    if guessed:
+        return guessed
+    return 'text' if path.name.endswith('.txt') else 'tsv'
 
 
 def _guess_folder(folder: Path) -> str:
@@ -143,9 +146,10 @@ def _guess_folder(folder: Path) -> str:
     if not texts and not prose:
         suffixes = (*_TEXT_SUFFIXES, *_MARKDOWN, '.html')
         raise InputError(f'folder {folder} holds no corpus files ({", ".join(suffixes)})')
+    if not texts:
+        return 'text'
     # Text files can also hold lines or documents of another format.
-    guessed = _guess_lines(texts[0]) if texts else ''
-    return guessed or 'text'
+    return _guess_lines(texts[0]) or 'text'
 
 
 def _guess_delivery(folder: Path, texts: Iterable[Path]) -> str:

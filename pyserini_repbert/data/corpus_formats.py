@@ -170,7 +170,9 @@ class CedrCorpus(LinesCorpus):
 
     def parse(self, line: str) -> Passage | None:
         found = parse_data_line(line)
-        return Passage(found.identifier, found.text) if found.kind == DOCUMENT else None
+        if found.kind != DOCUMENT:
+            return None
+        return Passage(found.identifier, found.text)
 
 
 class TrecCorpus(FilesCorpus):

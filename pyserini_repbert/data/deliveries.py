@@ -140,9 +140,10 @@ def page_text(raw: bytes, content_type: str = '') -> str:
     It is read as UTF-8 unless `content_type`, as the server gave it, names a character set that
     Python knows.
     """
-    charset = _CHARSET.search(content_type)
+    match = _CHARSET.search(content_type)
+    charset = match[1] if match else 'utf-8'
     try:
-        text = raw.decode(charset[1] if charset else 'utf-8', 'replace')
+        text = raw.decode(charset, 'replace')
     except LookupError:
         text = raw.decode('utf-8', 'replace')
     return plain_text(_visible(text))

@@ -140,10 +140,11 @@ class Corpus(ABC):
 
     def _problem(self, passage: Passage) -> str | None:
         """Why a passage cannot be used; None if it can."""
+        if not passage.docid:
+            return 'the docid is empty'
         problem = identifier_problem(passage.docid)
         if problem:
-            docid = passage.docid
-            return f'docid {docid[:60]!r} {problem}' if docid else 'the docid is empty'
+            return f'docid {passage.docid[:60]!r} {problem}'
         if has_surrogates(passage.text):
             return f"passage '{passage.docid}' has half of a surrogate pair, which is no character"
         if not self.keep_empty and not passage.text.strip():

@@ -85,7 +85,8 @@ def line_blocks(path: StrPath, size: int = 1 << 20) -> Iterator[tuple[int, bytes
         while block := stream.read(size) + stream.readline():
             if first == 1:
                 block = block.removeprefix(BYTE_ORDER_MARK)
-            yield first, block if block.endswith(b'\n') else block + b'\n'
+            whole = block if block.endswith(b'\n') else block + b'\n'
+            yield first, whole
             # Faster than `block.count`.
             first += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord('\n')))
 
@@ -180,8 +181,10 @@ def _keys(table: Any) -> Array | None:
         return None
     if compute.max(compute.binary_length(ranks)).as_py() > _LONGEST_RANK:
         return None
-    has_scores = 'score' in table.column_names
-    keys: Array = (table['score'] if has_scores else ranks.cast(float64())).to_numpy()
+    column = ranks.cast(float64())
+    if 'score' in table.column_names:
+        column = table['score']
+    keys: Array = column.to_numpy()
     return keys if np.isfinite(keys).all() else None
 
 

@@ -151,7 +151,9 @@ def ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
     totals = totals[order]
     if k is not None and k < len(order):
         # Those that tie with the k-th may come before it.
-        end = int(np.searchsorted(-totals, -totals[k - 1], side='right')) if k else 0
+        end = 0
+        if k:
+            end = int(np.searchsorted(-totals, -totals[k - 1], side='right'))
         order = order[:end]
         totals = totals[:end]
     ordered = docids[order]
@@ -316,4 +318,6 @@ def _next_below(value: float) -> float:
     single = np.float32(value)
     below = min(value - 1 / _PER_UNIT, float(np.nextafter(single, np.float32(-np.inf))))
     rounded = round(below, SCORE_DIGITS)
-    return rounded if np.float32(rounded) < single else math.floor(below * _PER_UNIT) / _PER_UNIT
+    if np.float32(rounded) < single:
+        return rounded
+    return math.floor(below * _PER_UNIT) / _PER_UNIT

@@ -288,8 +288,9 @@ def _misplaced(
     after_text : whether text stands between the tag before and this one
     """
     if fields is None:
-        is_outside = name in _KEPT_FIELDS or (closing and name == 'top')
-        return f'<{closing}{name}> outside <top> … </top>' if is_outside else None
+        if name in _KEPT_FIELDS or (closing and name == 'top'):
+            return f'<{closing}{name}> outside <top> … </top>'
+        return None
     if name in fields and not closing:
         return f'a <top> with two <{name}>: is </top> missing between them?'
     others = (field,) if closing else (*_KEPT_FIELDS, *_OTHER_FIELDS)

@@ -20,6 +20,7 @@ _DOCNO = re.compile('<DOCNO>', re.IGNORECASE)
 _DOCNO_END = re.compile('</DOCNO>', re.IGNORECASE)
 _SHOWN = 40
 _NOT_CLOSED = 'a <DOC> without </DOC>'
+_NO_DOCNO = 'a <DOC> without <DOCNO>'
 
 
 class Document(NamedTuple):
@@ -55,7 +56,8 @@ def without_tags(markup: str) -> str:
 
 def _end_of_last(mark: str, text: str) -> int:
     """The position behind the last `mark`; 0 without one."""
-    return text.rfind(mark) + len(mark) if mark in text else 0
+    start = text.rfind(mark)
+    return 0 if start < 0 else start + len(mark)
 
 
 def plain_text(markup: str) -> str:
@@ -74,8 +76,10 @@ def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[Document]:
         for tag in _DOC.finditer(raw):
             yield from reader.read_text(number, raw[position : tag.start()])
             position = tag.end()
-            is_end = bool(tag[1])
-            yield from reader.close(number) if is_end else reader.open(number)
+            if tag[1]:
+                yield from reader.close(number)
+            else:
+                yield from reader.open(number)
         yield from reader.read_text(number, raw[position:])
     yield from reader.finish()
 
@@ -131,9 +135,11 @@ def _document(line: int, raw: bytes) -> Document:
     except UnicodeDecodeError as error:
         return Document(line, problem=f'not valid UTF-8 ({error.reason})')
     start = _DOCNO.search(markup)
-    end = _DOCNO_END.search(markup, start.end()) if start else None
-    if start is None or end is None:
-        return Document(line, problem='a <DOC> without <DOCNO>')
+    if start is None:
+        return Document(line, problem=_NO_DOCNO)
+    end = _DOCNO_END.search(markup, start.end())
+    if end is None:
+        return Document(line, problem=_NO_DOCNO)
     docid = markup[start.end() : end.start()].strip()
     again = _DOCNO.search(markup, end.end())
     if again and _DOCNO_END.search(markup, again.end()):

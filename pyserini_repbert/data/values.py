@@ -65,7 +65,9 @@ def identifier_problem(name: str) -> str | None:
     if len(name.split()) != 1 or name != name.strip():
         return 'contains white space, which run files cannot hold'
     strange = _STRANGE.search(name)
-    return f'contains {_named(strange)}, which no identifier can have' if strange else None
+    if strange:
+        return f'contains {_named(strange)}, which no identifier can have'
+    return None
 
 
 def has_surrogates(text: str) -> bool:

@@ -71,7 +71,9 @@ def _as_rankings(run: Mapping[str, Iterable[Candidate]]) -> Run:
     """A run whose hits may be candidates or a searcher's own hits, without duplicates."""
     rankings: Run = {}
     for qid, hits in run.items():
-        rankings[qid] = hits if isinstance(hits, Ranking) else Ranking.of(hits).distinct()
+        if not isinstance(hits, Ranking):
+            hits = Ranking.of(hits).distinct()
+        rankings[qid] = hits
     return rankings
 
 

@@ -42,7 +42,16 @@ _UNREADABLE = (
 def mapped(
     path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['r', 'c'] = 'r'
 ) -> NDArray[Any]:
-    """A .npy file as a plain array over mapped memory, read-only ('r') or copy-on-write ('c')."""
+    """A .npy file as a plain array over mapped memory.
+
+    Parameters
+    ----------
+    path : of the file
+    dtype, shape : what the file must hold
+    mode : 'r', read-only, or 'c', copy-on-write
+
+    Raises DamagedFileError for a file that is missing or holds something else.
+    """
     # An array without elements cannot be mapped.
     mmap_mode = None if 0 in shape else mode
     try:

@@ -120,5 +120,8 @@ class LuceneCorpus(Corpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         with closing(LuceneSparseSearcher(self.name)) as searcher:
             for number, (docid, text) in enumerate(searcher.passages()):
-                absent = BadPassage(f"passage '{docid}' has no stored text")
-                yield f'{self.name}:{number}', absent if text is None else Passage(docid, text)
+                location = f'{self.name}:{number}'
+                if text is None:
+                    yield location, BadPassage(f"passage '{docid}' has no stored text")
+                else:
+                    yield location, Passage(docid, text)

@@ -101,7 +101,8 @@ class LuceneSparseSearcher(Ranker):
         with java_calls():
             if self._open_index.settings != self.settings:
                 self._configure()
-            return self._hits(topics, self.size if k is None else min(k, self.size))
+            depth = self.size if k is None else min(k, self.size)
+            return self._hits(topics, depth)
 
     def _hits(self, topics: Sequence[Query], k: int) -> Run:
         """The hits of the topics that have any term in the index's language."""

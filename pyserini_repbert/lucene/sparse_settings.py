@@ -73,7 +73,9 @@ def record_of(folder: Path) -> dict[str, Any]:
         manifest = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
     except (OSError, ValueError, RecursionError):
         return {}
-    return manifest if isinstance(manifest, dict) else {}
+    if not isinstance(manifest, dict):
+        return {}
+    return manifest
 
 
 def default_settings(folder: Path) -> SparseSettings:

@@ -156,8 +156,9 @@ def _build(
     from pyserini_repbert.encode.encoders import document_encoder
 
     passages = open_corpus(corpus or named.collection.name)
-    used_precision = 'float32' if named.builds_itself else precision
-    encoder = document_encoder(named.encoder, device, precision=used_precision)
+    if named.builds_itself:
+        precision = 'float32'
+    encoder = document_encoder(named.encoder, device, precision=precision)
     named.check_corpus(passages)
     encode_corpus(
         passages,

@@ -15,8 +15,12 @@ from pyserini_repbert.record import Input, Record, checksum, read_record
 
 def input_of(role: str, name: str) -> Input:
     """An input that a command has read, with the checksum of its file or folder if it has one."""
-    path = Path(name) if Path(name).exists() else _path_in_catalog(role, name)
-    return Input(role, name, None if path is None else checksum(path))
+    path: Path | None = Path(name)
+    if not Path(name).exists():
+        path = _path_in_catalog(role, name)
+    if path is None:
+        return Input(role, name)
+    return Input(role, name, checksum(path))
 
 
 def _path_in_catalog(role: str, name: str) -> Path | None:

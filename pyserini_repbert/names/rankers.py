@@ -136,8 +136,10 @@ def _index_for(
     if source is None:
         if index is not None and (is_lucene_index(index) or not Path(index).exists()):
             return index
-        beside = f' beside {index}' if index else ''
-        raise MissingResourceError(f"'{entry.name}' needs a Lucene index{beside}: {_how(entry)}")
+        needed = f"'{entry.name}' needs a Lucene index"
+        if index:
+            needed += f' beside {index}'
+        raise MissingResourceError(f'{needed}: {_how(entry)}')
     prebuilt = entry.values.get('indexes', {}).get(source.name)
     if prebuilt is not None:
         return str(prebuilt)

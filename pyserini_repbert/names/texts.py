@@ -69,7 +69,8 @@ def _index_texts(index: str, download: bool) -> PassageTexts:
     if not folder.exists() and catalog.find('indexes', index):
         folder = ready_folder(index, None)
     if (folder / MANIFEST).is_file():
-        kind = EpicBundle if manifest_kind(folder) == EpicBundle.settings_kind.kind else DenseBundle
+        is_epic = manifest_kind(folder) == EpicBundle.settings_kind.kind
+        kind = EpicBundle if is_epic else DenseBundle
         bundle: DenseBundle | EpicBundle = kind(folder, verify=False)
         if not bundle.has_texts:
             raise InputError(
