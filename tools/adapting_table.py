@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
-from pyserini_repbert.fusion.methods import FusionMethod, Normalization, fuse
+from pyserini_repbert.fusion.fusing import fuse
+from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.opening import open_pipeline

@@ -94,5 +94,5 @@ def _best(taught: Run, material: Path, stem: str) -> Run:
         places = [
             place for place, docid in enumerate(own.docids) if place < DEPTH or docid in answers
         ]
-        found[qid] = own.taken(places, [own.scores[place] for place in places])
+        found[qid] = own.select_rows(places, [own.scores[place] for place in places])
     return found

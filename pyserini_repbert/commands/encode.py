@@ -16,7 +16,7 @@ from typing import Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import cut_text, say_device, skipped_text, stages_text
-from pyserini_repbert.data.corpus import Corpus
+from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.names.corpora import open_corpus
 
 _ARENA_MAX = -8  # M_ARENA_MAX of GNU's <malloc.h>

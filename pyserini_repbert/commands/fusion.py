@@ -21,10 +21,11 @@ from pyserini_repbert.commands.flags import (
     record_output,
 )
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.methods import FusionMethod, methods_text
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import NO_HITS, Ranking
 
-METHODS = ('interleave', 'rrf', 'interpolation')
+METHODS = tuple(map(str, FusionMethod))
 
 
 def main(arguments: list[str]) -> None:
@@ -37,12 +38,14 @@ def main(arguments: list[str]) -> None:
         'fusion', f'{text} `fusion tune` chooses how by judged topics (it has its own --help).'
     )
     add_flags(flags, 'runs', help='run files; the first one leads')
-    text = (
-        'interleave: alternate; rrf: add reciprocal ranks; interpolation: add scores, which '
-        'usually ranks better'
-    )
     add = flags.add_argument
-    add('--method', '--fusion', default='interleave', choices=METHODS, help=text)
+    add(
+        '--method',
+        '--fusion',
+        default=str(FusionMethod.INTERLEAVE),
+        choices=METHODS,
+        help=methods_text(),
+    )
     add_flags(flags, *FORMULA, 'depth', 'hits')
     add('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
     add_flags(flags, 'overwrite', 'output_format', 'tag')
@@ -53,8 +56,8 @@ def main(arguments: list[str]) -> None:
     )
     options = parsed(flags, arguments)
     from pyserini_repbert.data.runs import write_run
+    from pyserini_repbert.fusion.fusing import combiner, fuse
     from pyserini_repbert.fusion.interleaving import write_provenance
-    from pyserini_repbert.fusion.methods import combiner, fuse
 
     check_scores(options.method, options.runs)
     settings = {'k': options.hits or None, **formula(options.method, options)}
@@ -91,7 +94,7 @@ def check_scores(method: str, paths: Iterable[str]) -> None:
     """Raises InputError for a run file without scores, or a pipe, if `method` is interpolation."""
     from pyserini_repbert.data.runs import RunFormat, run_format
 
-    for path in paths if method == 'interpolation' else ():
+    for path in paths if method == FusionMethod.INTERPOLATION else ():
         if _is_pipe(path):
             raise InputError(
                 f'run file {path} is a pipe, which interpolation would read twice: give a file'
@@ -161,8 +164,8 @@ def _tune(arguments: Sequence[str]) -> None:
 
     (measure,) = parse_measures([options.measure])
     paths = named_paths(options.runs)
-    if 'interpolation' in options.methods:
-        check_scores('interpolation', paths.values())
+    if FusionMethod.INTERPOLATION in options.methods:
+        check_scores(FusionMethod.INTERPOLATION, paths.values())
     qrels = load_qrels(options.qrels)
     runs = dict(read_named(paths, options.quiet))
     given = (options.folds, options.seed, options.methods, options.hits or None)

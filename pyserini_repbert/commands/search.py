@@ -13,6 +13,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output
 from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_of
 from pyserini_repbert.commands.terminal import Bars, ask, cut_text, say_device, shown_hits
+from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Run, check_question
@@ -82,7 +83,7 @@ def main(arguments: list[str]) -> None:
     _check_outputs(options)
     _check_searchers(options, spec, machine)
     # the record has what was used
-    options.fusion = options.fusion or 'interleave'
+    options.fusion = options.fusion or str(FusionMethod.INTERLEAVE)
     options.alpha = None if spec.weights else formula['alpha']
     options.rrf_k = formula['rrf_k']
     spec = _rank_deeper(spec, options)
@@ -221,7 +222,7 @@ def _answers(
         hits = hits.with_texts(dict(zip(hits.docids, texts, strict=True)))
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or options.interactive:
-            searchers = watcher.parts[0].leaves()
+            searchers = watcher.parts['search'].leaves()
             names = [part.name for part in searchers]
             rankings = [part.run[topic.qid] for part in searchers]
             reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth)
@@ -273,7 +274,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
         inputs=opened.indexes,
         rankers=opened.rankers,
     )
-    searchers = watcher.parts[0].leaves()
+    searchers = watcher.parts['search'].leaves()
     names = [part.name for part in searchers]
     if options.provenance:
         write_provenance(options.provenance, names, [part.run for part in searchers], run)

@@ -19,7 +19,7 @@ from pyserini_repbert.trace import Notes, StageCost, StageTimes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyserini_repbert.data.corpus import Corpus
+    from pyserini_repbert.data.passages import Corpus
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
     from pyserini_repbert.names.indexes import NamedIndex
 
@@ -32,7 +32,7 @@ def shown_hits(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ())
     """The query and its hits as lines of text, each hit's reasons below it; a passage is cut to
     a few lines.
     """
-    from pyserini_repbert.data.passages import mended
+    from pyserini_repbert.data.spelling import mended
 
     width = max(40, min(shutil.get_terminal_size().columns, 110))
     lines = [f'? {printable(query)}'] + ([] if hits else ['   no hits'])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from pyserini_repbert.data.corpus import corpus_of
+from pyserini_repbert.data.passages import corpus_of
 from pyserini_repbert.encode.dense import dense_encoding
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.files import StrPath

@@ -46,7 +46,9 @@ def _first_columns(path: StrPath) -> list[str]:
     for number, line in numbered_lines(path, 'fold file'):
         try:
             qid = (
-                parse_data_line(line)[1] if is_data_line(line) else next(iter(columns(line)), None)
+                parse_data_line(line).identifier
+                if is_data_line(line)
+                else next(iter(columns(line)), None)
             )
             if qid is not None and (problem := identifier_problem(qid)):
                 raise ValueError(problem)

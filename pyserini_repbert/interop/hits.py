@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from pyserini_repbert.data.corpus import BadPassage, Corpus
-from pyserini_repbert.data.passages import Passage, PassageTexts
+from pyserini_repbert.data.passages import BadPassage, Corpus, Passage, PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank.base import NO_TEXT, Reranker
@@ -27,7 +26,7 @@ class Documents(Corpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         return ((f'document {number}', passage) for number, passage in enumerate(self._passages, 1))
 
-    def _first_place(self, docid: str) -> str:
+    def _first_location(self, docid: str) -> str:
         return 'an earlier document'  # a stream cannot be read again
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.corpus import Corpus, Passage
+from pyserini_repbert.data.passages import Corpus, Passage
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import needs
 from pyserini_repbert.fusion.methods import FusionMethod

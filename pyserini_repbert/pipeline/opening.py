@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_repbert.fusion.fused import Fusion
-from pyserini_repbert.fusion.methods import combiner
+from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.dense import RepBertSearcher

@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion import methods as fusion_methods
+from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.names.rankers import takes_index
 from pyserini_repbert.systems.registry import StageOption, stage_options, systems
 
@@ -176,7 +178,7 @@ class PipelineSpec(_Values):
     remove_duplicates: bool = Field(
         default=False, description='keep only the best hit of a docid that occurs twice'
     )
-    fusion: Literal['interleave', 'rrf', 'interpolation'] = Field(
+    fusion: FusionName = Field(
         default='interleave',
         description='default interleave; interpolation usually ranks best',
         json_schema_extra={'flags': ['--method']},
@@ -190,7 +192,7 @@ class PipelineSpec(_Values):
         description='interpolation: a weight for each ranking, in their order',
         json_schema_extra={'metavar': 'W'},
     )
-    normalize: Literal['none', 'minmax', 'zscore'] = Field(
+    normalize: NormalizationName = Field(
         default='none', description='interpolation: scale of scores'
     )
     rrf_k: float | None = Field(
@@ -254,19 +256,9 @@ class PipelineSpec(_Values):
 
         Raises InputError for a setting that its method does not have.
         """
-        from pyserini_repbert.fusion.methods import (
-            ALPHA,
-            RRF_K,
-        )  # imports NumPy, which no --help needs
-
-        of = {
-            'alpha': 'interpolation',
-            'weights': 'interpolation',
-            'normalize': 'interpolation',
-            'rrf_k': 'rrf',
-        }
-        for name, method in of.items():
-            if getattr(self, name) not in (None, (), 'none') and self.fusion != method:
+        for name, method in fusion_methods.SETTINGS.items():
+            is_given = getattr(self, name) != PipelineSpec.model_fields[name].default
+            if is_given and self.fusion != method:
                 raise InputError(
                     f"{name} is for '{method}', fusion here is by '{self.fusion}'",
                     parameters=(name,),
@@ -275,10 +267,11 @@ class PipelineSpec(_Values):
             raise InputError(
                 'alpha and weights were given: give one of them', parameters=('alpha', 'weights')
             )
+        alpha = fusion_methods.ALPHA if self.alpha is None else self.alpha
         return {
             'method': self.fusion,
-            'alpha': self.weights or (ALPHA if self.alpha is None else self.alpha),
-            'rrf_k': RRF_K if self.rrf_k is None else self.rrf_k,
+            'alpha': self.weights or alpha,
+            'rrf_k': fusion_methods.RRF_K if self.rrf_k is None else self.rrf_k,
             'normalize': self.normalize,
         }
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.fusion.methods import Normalization, scaled
+from pyserini_repbert.fusion.fusing import scaled
+from pyserini_repbert.fusion.methods import Normalization
 from pyserini_repbert.ranking import ALL, NO_HITS, Candidate, Query, Ranker, Ranking, Run
 from pyserini_repbert.trace import SILENT, StageCost, Trace
 
@@ -174,7 +175,7 @@ class Reranker(Ranker):
                 before = scaled(head.scores, Normalization.MINMAX)
                 after = scaled(new_scores.tolist(), Normalization.MINMAX)
                 new_scores = (1 - self.weight) * before + self.weight * after
-            reranked[qid] = rescored(head, new_scores).above(rest)
+            reranked[qid] = rescored(head, new_scores).append_below(rest)
         return reranked
 
     @contextmanager
@@ -236,7 +237,7 @@ def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
             f"the score of candidate '{docid}' is not finite: check the checkpoint"
         )
     order = np.argsort(-scores, kind='stable')
-    return ranking.taken(order.tolist(), scores[order].tolist())
+    return ranking.select_rows(order.tolist(), scores[order].tolist())
 
 
 def rounded(values: NDArray[np.floating], digits: int = 6) -> list[float]:

@@ -9,13 +9,8 @@ from typing import Any, Protocol
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import DEPTH, Fusion
-from pyserini_repbert.fusion.methods import (
-    ALPHA,
-    RRF_K,
-    FusionMethod,
-    Normalization,
-    pyserini_hybrid,
-)
+from pyserini_repbert.fusion.fusing import pyserini_hybrid
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, check_question
 from pyserini_repbert.trace import Trace
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyserini_repbert.data.passages import mended
+from pyserini_repbert.data.spelling import mended
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap

@@ -15,7 +15,8 @@ from pydantic import Field, FiniteFloat, ValidationError
 from pyserini_repbert import __version__
 from pyserini_repbert.errors import PyseriniRepbertError, needs
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
-from pyserini_repbert.fusion.methods import fuse
+from pyserini_repbert.fusion.fusing import fuse
+from pyserini_repbert.fusion.methods import NormalizationName
 from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import by_score
 from pyserini_repbert.serve import requests
@@ -114,7 +115,7 @@ def make_tools(service: Service, lifespan: Any = None) -> FastMCP:
         fusion: requests.Fusion | None = None,
         alpha: float | None = None,
         weights: list[float] | None = None,
-        normalize: Literal['none', 'minmax', 'zscore'] | None = None,
+        normalize: NormalizationName | None = None,
         rrf_k: float | None = None,
         rerank: list[str] | None = None,
         k1: float | None = None,

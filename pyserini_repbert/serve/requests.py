@@ -7,13 +7,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.methods import combiner
+from pyserini_repbert.fusion.fusing import combiner
+from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import check_question
 from pyserini_repbert.serve.indexes import ServedIndex
@@ -36,10 +37,7 @@ _STAGES = 'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; repeata
 Systems = Annotated[list[str], Field(max_length=8, description=_SYSTEMS)]
 Weights = Annotated[list[Annotated[FiniteFloat, Field(ge=0, le=1e6)]], _field('weights')]
 Stages = Annotated[list[str], Field(max_length=4, description=_STAGES)]
-Fusion = Annotated[
-    Literal['interleave', 'rrf', 'interpolation'],
-    Field(description='how several rankings become one'),
-]
+Fusion = Annotated[FusionName, Field(description='how several rankings become one')]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
 Parsed = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
@@ -84,7 +82,7 @@ class PipelineRequest(Sent):
     fusion: Fusion = 'interleave'
     alpha: Annotated[FiniteFloat | None, _field('alpha', 0, 1)] = None
     weights: Weights = []
-    normalize: Annotated[Literal['none', 'minmax', 'zscore'], _field('normalize')] = 'none'
+    normalize: Annotated[NormalizationName, _field('normalize')] = 'none'
     rrf_k: Annotated[FiniteFloat | None, _field('rrf_k', 0, 1e6)] = None
     rerank: Stages = []
     k1: Annotated[FiniteFloat | None, _field('k1', 0, 1e6)] = None

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.explain.explaining import SAMPLES
+from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.serve import answer_models as models, requests
 from pyserini_repbert.serve.answers import API, Shown, compared, searched, stored
 from pyserini_repbert.serve.indexes import ServedIndex
@@ -233,7 +234,7 @@ def described(service: Service, index: ServedIndex) -> dict[str, Any]:
         'base_index': index.settings.base_index,
         'systems': list(index.systems),
         'default': list(index.default),
-        'fusions': ['interleave', 'rrf', 'interpolation'],
+        'fusions': list(map(str, FusionMethod)),
         'rerankers': [
             {'name': name, 'system': system} for name, system in service.rerankers.systems.items()
         ],

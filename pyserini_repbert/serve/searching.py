@@ -107,8 +107,8 @@ def answer(
         [Query(_QID, ask.query)], None, depth, notes
     )[_QID]
 
-    searched = notes.parts[0]
-    reranked = notes.parts.get(1)
+    searched = notes.parts['search']
+    reranked = notes.parts.get('rerank')
     systems_notes = searched.leaves()
     searched_depth = depth if len(systems) == 1 else fused_depth(spec.fusion, depth) or depth
     parts = []

@@ -19,7 +19,8 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.significance import paired_t_test
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
-from pyserini_repbert.fusion.methods import FusionMethod, Normalization, fuse
+from pyserini_repbert.fusion.fusing import fuse
+from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.ranking import Query, Ranker, Run

@@ -15,14 +15,8 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, by_rank, evaluate
 from pyserini_repbert.evaluate.significance import Comparison, compare
-from pyserini_repbert.fusion.methods import (
-    ALPHA,
-    DENSE_ALPHA,
-    RRF_K,
-    FusionMethod,
-    Normalization,
-    fuse,
-)
+from pyserini_repbert.fusion.fusing import fuse
+from pyserini_repbert.fusion.methods import ALPHA, DENSE_ALPHA, RRF_K, FusionMethod, Normalization
 from pyserini_repbert.ranking import Run
 
 RRF_KS = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)

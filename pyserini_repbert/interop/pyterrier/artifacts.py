@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pyserini_repbert.data.corpus import BadPassage, OnError, Passage
+from pyserini_repbert.data.passages import BadPassage, OnError, Passage
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind

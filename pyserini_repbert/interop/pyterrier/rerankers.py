@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.methods import FusionMethod, fuse
+from pyserini_repbert.fusion.fusing import fuse
+from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.interop.pyterrier.frames import (
     candidates_of,
     pd,

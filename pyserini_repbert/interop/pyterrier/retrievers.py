@@ -66,10 +66,7 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         rankings = (
             list(self.ranker.rank(topics, None, self.num_results, notes).values()) if topics else []
         )
-        inputs = [
-            [notes.parts[place].run[topic.qid] for place, _ in enumerate(self.ranked_by)]
-            for topic in topics
-        ]
+        inputs = [[notes.parts[name].run[topic.qid] for name in self.ranked_by] for topic in topics]
         return hits_frame(inp, rankings, rank_columns(self.ranked_by, inputs, rankings))
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:

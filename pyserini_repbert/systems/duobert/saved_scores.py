@@ -117,7 +117,7 @@ def replay(
             f"query '{saved.qid}': k0={k0} is asked for, {len(saved.scores)} candidates have scores"
         )
     incoming = Ranking(saved.docids, (-float(place) for place in range(1, len(saved.docids) + 1)))
-    ranking = rescored(incoming[:k0], saved.scores[:k0]).above(
+    ranking = rescored(incoming[:k0], saved.scores[:k0]).append_below(
         NO_HITS if drop_rest and k0 else incoming[k0:]
     )
     if not k1:
@@ -131,7 +131,7 @@ def replay(
             f'{lacking}: score again so that k0={k0} can be replayed', parameters=('replay_k0',)
         )
     new = aggregate_differences(differences, method, samples, query_seed)
-    return rescored(head, new).above(NO_HITS if drop_rest else ranking[k1:])
+    return rescored(head, new).append_below(NO_HITS if drop_rest else ranking[k1:])
 
 
 def write_saved_scores(
@@ -213,7 +213,7 @@ class Saving(Ranker):
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         ranked = given = {topic.qid: (run or {}).get(topic.qid, NO_HITS) for topic in topics}
         if self.pointwise:
-            ranked = self.pointwise.rank(topics, given, None, trace.at(0, self.pointwise.label))
+            ranked = self.pointwise.rank(topics, given, None, trace.part(self.part_names[0]))
         saved = []
         for topic in topics:
             docids = given[topic.qid].docids
@@ -250,7 +250,7 @@ class Saving(Ranker):
             )
             chosen.append(replace(topic, members=members))
             pairs.append(wanted)
-        with duo.counted(groups, trace.at(1, duo.label)) as counting:
+        with duo.counted(groups, trace.part(self.part_names[-1])) as counting:
             matrices = counting.pair_differences(
                 [topic.query for topic in saved], groups, pairs, trace.advance
             )
