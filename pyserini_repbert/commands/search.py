@@ -74,10 +74,10 @@ def main(arguments: list[str]) -> None:
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     for question in options.query or ():
         check_question(question)
-    from pyserini_repbert.pipeline.adapted import with_adapted
+    from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
 
     spec, machine = spec_of(options, ray=None)
-    spec = with_adapted(spec)
+    spec = apply_adaptation(spec)
     formula = spec.formula  # refuses a setting of another method
     _check_outputs(options)
     _check_searchers(options, spec, machine)

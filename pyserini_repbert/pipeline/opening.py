@@ -18,7 +18,7 @@ from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.indexes import NamedIndex, ready_folder
 from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
 from pyserini_repbert.names.texts import texts_opener
-from pyserini_repbert.pipeline.adapted import with_adapted, with_query_map
+from pyserini_repbert.pipeline.adapted_folder import apply_adaptation, apply_query_map
 from pyserini_repbert.pipeline.pipeline import Chain, Pipeline, Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Ranker
@@ -57,7 +57,7 @@ def open_pipeline(
     """Open everything that a spec names; `on_build` is called with an index, or its folder,
     before it is built.
     """
-    spec = with_adapted(spec)
+    spec = apply_adaptation(spec)
     machine = machine or Machine()
     texts = None
     if spec.stages and not machine.build and (spec.corpus or spec.texts_index):
@@ -124,7 +124,7 @@ def _searchers(
     if spec.is_dense:
         dense, folder = _dense(spec, machine, device, on_build)
         if spec.adapted:
-            dense = with_query_map(dense, spec.adapted)
+            dense = apply_query_map(dense, spec.adapted)
             indexes.append(Input('adapted', spec.adapted, checksum(spec.adapted)))
         parts.insert(
             len(parts) if spec.sparse_first else 0,

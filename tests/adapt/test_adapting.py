@@ -9,6 +9,9 @@ import random
 import numpy as np
 import pytest
 
+from pyserini_repbert.adapt.judged_topics import JudgedTopic, JudgedTopics
+from pyserini_repbert.adapt.learning import adapt
+from pyserini_repbert.adapt.weights import align
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data.topics import normal_form
@@ -16,16 +19,12 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline.adapted import read_adapted, with_adapted, write_adapted
+from pyserini_repbert.pipeline.adapted_folder import apply_adaptation, read_adapted, write_adapted
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.rerank import Reranker
 from pyserini_repbert.search import RepBertSearcher
-from pyserini_repbert.train.adapting import adapt
-from pyserini_repbert.train.alignment import Alignment
-from pyserini_repbert.train.judged_topics import JudgedTopics
-from pyserini_repbert.train.query_map import Topic
 
 
 class Fixed(Ranker):
@@ -64,7 +63,7 @@ def turned(searcher, n_topics):
 def test_columns_by_hand():
     """b .5 + .5 * 0, a 1 + 0, c 0 + .5 * 1; gains 3 / log2(2) and 1 / log2(3)."""
     rankings = [Ranking(['a', 'b', 'x'], [5.0, 4.0, 3.0]), Ranking(['c', 'b'], [2.0, 1.0])]
-    columns = Alignment.of(rankings, {'b': 1, 'c': 3})
+    columns = align(rankings, {'b': 1, 'c': 3})
     assert columns.scores.tolist() == [[1.0, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
     ideal = 3 + 1 / math.log2(3)
     first, second = columns.values([1.0, 0.0], [0.4, 0.6])  # a b c x; c a b x
@@ -151,9 +150,9 @@ def test_a_search_takes_its_index_and_its_map_from_the_folder(adapted, searcher)
 
 def test_what_does_not_fit_is_refused(adapted, tiny_checkpoint, tmp_path):
     with pytest.raises(MismatchError, match='bm25 were given, .* learnt to fuse none'):
-        with_adapted(PipelineSpec(adapted=str(adapted), sparse=('bm25@lucene',)))
+        apply_adaptation(PipelineSpec(adapted=str(adapted), sparse=('bm25@lucene',)))
     with pytest.raises(InputError, match='decides how rankings are fused'):
-        with_adapted(PipelineSpec(adapted=str(adapted), fusion='rrf'))
+        apply_adaptation(PipelineSpec(adapted=str(adapted), fusion='rrf'))
     other = tiny_checkpoint('other', seed=1)
     encode_corpus(
         open_corpus(tmp_path / 'corpus.jsonl'),
@@ -261,7 +260,7 @@ def test_topics_with_one_text_are_one_question(searcher):
 def test_the_values_of_one_text_are_averaged():
     """a twice, b once: (1 + 0) / 2 and .5."""
     topics = [
-        Topic(Query(qid, text), np.zeros(2, np.float32), {'d': 1})
+        JudgedTopic(Query(qid, text), np.zeros(2, np.float32), {'d': 1})
         for qid, text in (('1', 'a b'), ('2', 'c'), ('3', 'A  B'))
     ]
     judged = JudgedTopics(topics, seed=0)
