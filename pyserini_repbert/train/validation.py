@@ -22,8 +22,8 @@ from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.pipeline.opening import open_reranker
 from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, by_score
 from pyserini_repbert.train.checkpoints import write_checkpoint
-from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF
 from pyserini_repbert.train.recipe import System, Validation
+from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF
 from pyserini_repbert.train.tasks.base import Task
 
 
