@@ -13,6 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.adapt.learning import DEPTH, adapt
+from pyserini_repbert.adapt.weights import ndcg
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
 from pyserini_repbert.fusion.fusing import fuse
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
@@ -21,8 +23,6 @@ from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Query, Run
-from pyserini_repbert.train.adapting import DEPTH, adapt
-from pyserini_repbert.train.alignment import ndcg
 
 HALVES = 12
 RECOMMENDED = 'interpolation dense+bm25 alpha=0.7 minmax'

@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> None:
     )
     if int(os.environ.get('RANK', '0')):
         return
-    inputs = [input_of(role, name) for role, name in recipe.inputs()]
+    inputs = [input_of(source.role, source.name) for source in recipe.inputs()]
     base = model_of(open_base(recipe.base), recipe.training.precision)
     record_output(options, str(trained.folder), ('recipe',), [base], inputs)
     validation = recipe.validation if trained.best is not None else None

@@ -19,7 +19,7 @@ from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.names.sparse import open_sparse
 from pyserini_repbert.names.texts import texts_opener
-from pyserini_repbert.pipeline.adapted import with_adapted, with_query_map
+from pyserini_repbert.pipeline.adapted_folder import apply_adaptation, apply_query_map
 from pyserini_repbert.pipeline.pipeline import Chain, Pipeline, Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Ranker
@@ -47,7 +47,7 @@ def open_pipeline(
     """Open everything that a spec names; `on_build` is called with an index, or its folder,
     before it is built.
     """
-    spec = with_adapted(spec)
+    spec = apply_adaptation(spec)
     machine = machine or Machine()
     texts = None
     if spec.stages and not machine.build and (spec.corpus or spec.texts_index):
@@ -114,7 +114,7 @@ def _searchers(
     if spec.is_dense:
         dense, folder = _dense(spec, machine, device, on_build)
         if spec.adapted:
-            dense = with_query_map(dense, spec.adapted)
+            dense = apply_query_map(dense, spec.adapted)
             indexes.append(Input('adapted', spec.adapted, checksum(spec.adapted)))
         parts.insert(
             len(parts) if spec.sparse_first else 0,

@@ -24,7 +24,7 @@ from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.rankers import names_class, takes_index
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.pipeline.adapted import with_adapted
+from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker
@@ -144,7 +144,7 @@ class ServedIndex:
             spec = PipelineSpec(
                 adapted=settings.adapted, index=settings.place, encoder=settings.encoder
             )
-            queue = queues['rerank' if with_adapted(spec).stages else 'java']
+            queue = queues['rerank' if apply_adaptation(spec).stages else 'java']
             pipeline = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
             self._rankers[ADAPTED] = Together(pipeline, queue, ADAPTED)
             self.systems += (ADAPTED,)

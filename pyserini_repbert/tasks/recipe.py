@@ -155,6 +155,14 @@ class Training:
 
 
 @dataclass(frozen=True)
+class RecipeInput:
+    """Something that a training reads: its role, and its file or name."""
+
+    role: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Recipe:
     """One training; `text` is the recipe as YAML, settings and variables filled in."""
 
@@ -175,10 +183,14 @@ class Recipe:
     description: str = ''
     text: str = ''
 
-    def inputs(self) -> list[tuple[str, str]]:
-        """What the training reads beside its base: (role, name) of each, once."""
-        sources = [*self.data, *([self.validation] if self.validation else [])]
-        named = [(role, getattr(source, role, None)) for source in sources for role in _READ]
-        named += [('adapter', self.adapter.start)] if self.adapter else []
-        named += [('teacher', self.teacher.checkpoint)] if self.teacher else []
-        return [(role, name) for role, name in dict.fromkeys(named) if name]
+    def inputs(self) -> list[RecipeInput]:
+        """What the training reads beside its base, each once."""
+        inputs = []
+        for source in (*self.data, self.validation):
+            for role in _READ:
+                inputs.append(RecipeInput(role, getattr(source, role, None) or ''))
+        if self.adapter is not None:
+            inputs.append(RecipeInput('adapter', self.adapter.start or ''))
+        if self.teacher is not None:
+            inputs.append(RecipeInput('teacher', self.teacher.checkpoint or ''))
+        return [entry for entry in dict.fromkeys(inputs) if entry.name]

@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.adapt.weights import AlignedRankings, align, align_reranked, ndcg
 from pyserini_repbert.data.topics import Qrels, normal_form
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.ranking import ALL, Query, Ranker, Run
-from pyserini_repbert.train.alignment import Alignment, ndcg
-from pyserini_repbert.train.query_map import Topic
 
 LEAST_TOPICS = 20  # with different texts
 FOLDS = 5
 
 Values = NDArray[np.float64]  # nDCG@10 of each text, (n texts,)
+
+
+@dataclass(frozen=True)
+class JudgedTopic:
+    """A topic with relevant passages.
+
+    Attributes
+    ----------
+    query : the topic
+    vector : its vector, float32 (d,)
+    grades : the grades of its relevant passages by docid
+    """
+
+    query: Query
+    vector: NDArray[np.float32]
+    grades: Mapping[str, int]
 
 
 class JudgedTopics:
@@ -32,17 +48,19 @@ class JudgedTopics:
     folds : the topics' positions in each fold, rising
     """
 
-    def __init__(self, topics: Sequence[Topic], seed: int) -> None:
+    def __init__(self, topics: Sequence[JudgedTopic], seed: int) -> None:
         self.topics = topics
         number_of: dict[str, int] = {}
+        self.text_numbers: list[int] = []
         for topic in topics:
-            number_of.setdefault(normal_form(topic.query.text), len(number_of))
-        self.text_numbers = [number_of[normal_form(topic.query.text)] for topic in topics]
-        order = random.Random(seed).sample(range(len(number_of)), len(number_of))
-        fold_of = {text: position % FOLDS for position, text in enumerate(order)}
+            text = normal_form(topic.query.text)
+            number = number_of.setdefault(text, len(number_of))
+            self.text_numbers.append(number)
+        shuffled = random.Random(seed).sample(range(len(number_of)), len(number_of))
+        fold_of = {number: index % FOLDS for index, number in enumerate(shuffled)}
         self.folds: list[list[int]] = [[] for _ in range(FOLDS)]
-        for position, text in enumerate(self.text_numbers):
-            self.folds[fold_of[text]].append(position)
+        for position, number in enumerate(self.text_numbers):
+            self.folds[fold_of[number]].append(position)
 
     @property
     def queries(self) -> list[Query]:
@@ -54,7 +72,7 @@ class JudgedTopics:
         """The topics' identifiers."""
         return [topic.query.qid for topic in self.topics]
 
-    def in_fold(self, fold: int) -> list[Topic]:
+    def in_fold(self, fold: int) -> list[JudgedTopic]:
         """The topics of a fold."""
         return [self.topics[position] for position in self.folds[fold]]
 
@@ -66,35 +84,48 @@ class JudgedTopics:
 
     def values(self, run: Run) -> Values:
         """nDCG@10 of a run."""
-        return self.average_by_text(
-            [ndcg(run[topic.query.qid], topic.grades) for topic in self.topics]
-        )
+        of_topics = [ndcg(run[topic.query.qid], topic.grades) for topic in self.topics]
+        return self.average_by_text(of_topics)
 
-    def align_reranked(self, run: Run, reranker: Ranker) -> list[Alignment]:
+    def rerank(self, run: Run, reranker: Ranker) -> list[AlignedRankings]:
         """The topics' rankings before and after a reranker side by side."""
         n_read = reranker.reads or ALL
         heads = {qid: ranking[:n_read] for qid, ranking in run.items()}
         reranked = reranker.rank(self.queries, heads, None)
-        return [
-            Alignment.of_reranked(
-                run[topic.query.qid],
-                reranked[topic.query.qid],
-                n_read=n_read,
-                grades=topic.grades,
-            )
-            for topic in self.topics
-        ]
+        aligned = []
+        for topic in self.topics:
+            qid = topic.query.qid
+            rankings = align_reranked(run[qid], reranked[qid], n_read=n_read, grades=topic.grades)
+            aligned.append(rankings)
+        return aligned
 
 
-def align(topics: Sequence[Topic], runs: Sequence[Run]) -> list[Alignment]:
+def align_runs(topics: Sequence[JudgedTopic], runs: Sequence[Run]) -> list[AlignedRankings]:
     """The topics' rankings in these runs side by side."""
-    return [Alignment.of([run[topic.query.qid] for run in runs], topic.grades) for topic in topics]
+    aligned = []
+    for topic in topics:
+        rankings = [run[topic.query.qid] for run in runs]
+        aligned.append(align(rankings, topic.grades))
+    return aligned
 
 
 def select_judged(
     dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Query], qrels: Qrels
-) -> list[Topic]:
-    """The topics with a relevant passage in the index."""
+) -> list[JudgedTopic]:
+    """The topics with a relevant passage in the index, and their vectors.
+
+    Parameters
+    ----------
+    dense : encodes the topics
+    index : the one that `dense` searches
+    topics, qrels : topics and their judgments
+
+    Raises
+    ------
+    InputError
+        If the judgments are of other topics or passages, or if fewer than `LEAST_TOPICS` texts
+        remain.
+    """
     chosen: list[Query] = []
     grades_of: dict[str, dict[str, int]] = {}
     for topic in topics:
@@ -103,7 +134,7 @@ def select_judged(
             chosen.append(topic)
             grades_of[topic.qid] = grades
     if not chosen:
-        check_judgments_match(dense, index, topics, qrels)
+        _check_judgments_match(dense, index, topics, qrels)
     n_texts = len({normal_form(topic.text) for topic in chosen})
     if n_texts < LEAST_TOPICS:
         raise InputError(
@@ -113,15 +144,15 @@ def select_judged(
         )
     vectors = dense.encode([topic.text for topic in chosen])
     return [
-        Topic(topic, vector, grades_of[topic.qid])
+        JudgedTopic(topic, vector, grades_of[topic.qid])
         for topic, vector in zip(chosen, vectors, strict=True)
     ]
 
 
-def check_judgments_match(
+def _check_judgments_match(
     dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Query], qrels: Qrels
 ) -> None:
-    """Raises InputError if no judged qid is a topic's, or no judged docid is in the index."""
+    """Raise InputError if no judged qid is a topic's, or no judged docid is in the index."""
     judged = [topic.qid for topic in topics if qrels.get(topic.qid)]
     if topics and qrels and not judged:
         raise InputError(
