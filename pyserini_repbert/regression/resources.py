@@ -152,23 +152,26 @@ def fingerprint(resource: Resource, paths: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True)
-class _Checksum:
+class Checksum:
     """A checksum in hexadecimal digits; '' for any."""
 
     algorithm: str
     value: str
 
 
-def _expected_checksum(resource: Resource, path: Path) -> _Checksum:
+ANY_CHECKSUM = Checksum('sha256', '')
+
+
+def _expected_checksum(resource: Resource, path: Path) -> Checksum:
     """The checksum recorded when the file was fetched, else the regression's but for an archive."""
     record = path.with_name(f'{path.name}{RECORD}')
     if record.is_file():
-        return _Checksum('sha256', record.read_text(encoding='utf-8').partition(' ')[0])
+        return Checksum('sha256', record.read_text(encoding='utf-8').partition(' ')[0])
     if resource.unpack and not resource.path.startswith('{data}/'):
-        return _Checksum('sha256', '')
+        return ANY_CHECKSUM
     if resource.md5 and not resource.sha256:
-        return _Checksum('md5', resource.md5)
-    return _Checksum('sha256', resource.sha256)
+        return Checksum('md5', resource.md5)
+    return Checksum('sha256', resource.sha256)
 
 
 def curl(path: str, address: str) -> str:
