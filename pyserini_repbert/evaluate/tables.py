@@ -33,21 +33,24 @@ def markdown(
     has_numbers : whether columns are aligned to the right, all but the first
     """
     lines = [_escape_bars(line) for line in (header, *rows)]
-    widths = [0] * len(header)
-    if is_padded:
-        for line in lines:
-            widths = [max(width, len(cell)) for width, cell in zip(widths, line, strict=True)]
-        widths = [max(width, _SHORTEST_RULE) for width in widths]
-        lines = [_pad(line, widths, has_numbers) for line in lines]
+    widths = _column_widths(lines) if is_padded else [0] * len(header)
     rule = ['-' * max(width, _SHORTEST_RULE) for width in widths]
     if has_numbers:
         rule[1:] = [dashes[:-1] + ':' for dashes in rule[1:]]
-    lines.insert(1, rule)
-    return '\n'.join(f'| {" | ".join(line)} |' for line in lines)
+    padded = [_pad(line, widths, has_numbers) for line in lines]
+    padded.insert(1, rule)
+    return '\n'.join(f'| {" | ".join(line)} |' for line in padded)
 
 
 def _escape_bars(cells: Sequence[str]) -> list[str]:
     return [str(cell).replace('|', '\\|') for cell in cells]
+
+
+def _column_widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    widths = [_SHORTEST_RULE] * len(lines[0])
+    for line in lines:
+        widths = [max(width, len(cell)) for width, cell in zip(widths, line, strict=True)]
+    return widths
 
 
 def _pad(cells: Sequence[str], widths: Sequence[int], has_numbers: bool) -> list[str]:
