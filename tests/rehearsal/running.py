@@ -26,11 +26,19 @@ VERSION = 'rehearsal'
 class Rehearsal:
     """The conditions by outcome, each named 'FILE CONDITION'; `failed` and `not_run` also say
     why.
+
+    `left_out` are those that need no stand-in, since their input is among the real data.
     """
 
     rehearsed: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     not_run: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+    def lost(self, recorded: Sequence[str]) -> list[str]:
+        """The conditions that were rehearsed earlier, and that were not run this time."""
+        known = {*self.rehearsed, *self.failed, *self.left_out}
+        return [name for name in recorded if name not in known]
 
 
 def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Path) -> Rehearsal:
@@ -48,6 +56,7 @@ def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Pa
         return {path: kind(own, work, str(data), VERSION) for path, own in regressions.items()}
 
     regressions: dict[str, Regression] = {file: read_regression(file) for file in files}
+    found = Rehearsal()
     absent: list[tuple[str, Pair]] = []
     for path, before in workspaces(Workspace, real).items():
         wanted = [
@@ -55,7 +64,11 @@ def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Pa
             for own in regressions[path].conditions
             if own.expected and (not chosen or own.name in chosen)
         ]
-        absent += [(path, (own, before)) for own in wanted if missing_of(own, before)]
+        for own in wanted:
+            if missing_of(own, before):
+                absent.append((path, (own, before)))
+            else:
+                found.left_out.append(f'{before.regression.name} {own.name}')
     regressions = {path: regressions[path] for path, _ in absent}
     bare = workspaces(
         Workspace, data
@@ -67,7 +80,6 @@ def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Pa
         for need in missing_of(own, pair)
     ]
     site = stand_ins(needs, real, folder / 'site', data)
-    found = Rehearsal()
     with serving(site.files, site.hub) as address, redirected(address, verified=False):
         arguments = ['fetch', *regressions, '--data', str(data), '--work', str(work), '--quiet']
         arguments += [word for name in chosen for word in ('--condition', name)]
