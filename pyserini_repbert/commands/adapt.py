@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import check_absent
+from pyserini_repbert.files import check_replaced
 
 if TYPE_CHECKING:
     from pyserini_repbert.train.adapting import Adaptation, Estimate
@@ -50,16 +50,16 @@ def main(arguments: list[str]) -> None:
         default=0,
         help='seed of the folds and of random passages',
     )
-    add_flags(parser, 'max_length', 'device', 'precision', 'offline')
+    add_flags(parser, 'overwrite', 'max_length', 'device', 'precision', 'offline')
     options = parser.parse_args(arguments)
-    check_absent(options.output)
     from pyserini_repbert.names.topics import load_qrels, load_topics
-    from pyserini_repbert.pipeline.adapted import write_adapted
+    from pyserini_repbert.pipeline.adapted import ADAPTED, write_adapted
     from pyserini_repbert.pipeline.opening import joined, open_pipeline
     from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
     from pyserini_repbert.search.dense import RepBertSearcher
     from pyserini_repbert.train.adapting import DEPTH, N_MAPS, adapt
 
+    check_replaced(options.output, options.overwrite, ADAPTED, 'adapted search')
     given = command.picked(
         options, 'index', 'encoder', 'sparse', 'max_length', 'precision', 'corpus'
     )
@@ -87,6 +87,7 @@ def main(arguments: list[str]) -> None:
     write_adapted(
         options.output,
         learnt.query_map,
+        overwrite=options.overwrite,
         index=options.index,
         encoder=dense.name,
         encoder_weights=getattr(dense.query_encoder, 'weights_sha256', ''),

@@ -57,9 +57,11 @@ class Adapted:
 _FORM = TypeAdapter(Adapted)
 
 
-def write_adapted(folder: StrPath, query_map: NDArray[np.float32], **values: Any) -> None:
-    """Write the folder, which must not exist; `values` are those of `Adapted`."""
-    with atomic_folder(folder) as written:
+def write_adapted(
+    folder: StrPath, query_map: NDArray[np.float32], overwrite: bool = False, **values: Any
+) -> None:
+    """Write the folder; one that exists needs `overwrite`. `values` are those of `Adapted`."""
+    with atomic_folder(folder, replace=overwrite) as written:
         np.save(written / QUERY_MAP, query_map)
         adapted = Adapted(query_map=digest(written / QUERY_MAP), **values)
         (written / ADAPTED).write_bytes(_FORM.dump_json(adapted, indent=1) + b'\n')

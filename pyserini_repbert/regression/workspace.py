@@ -159,8 +159,7 @@ class Workspace:
         """A command's words as they are run: a file that an earlier try left is replaced."""
         words = self.words(command)
         writes = not _WRITERS.isdisjoint(words) and not _OUTPUTS.isdisjoint(words)
-        makes_folder = 'split-folds' in words
-        if writes and not makes_folder and not {'--resume', '--overwrite'} & set(words):
+        if writes and not {'--resume', '--overwrite'} & set(words):
             words.append('--overwrite')
         return words
 

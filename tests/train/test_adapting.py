@@ -187,7 +187,13 @@ def test_the_commands(searcher, tmp_path, monkeypatch, capsys):
     assert run(main, 'search --adapted mine --topics topics.tsv --output run'.split()) == 0
     inputs = json.loads((tmp_path / 'run.record.json').read_text())['inputs']
     assert [own['name'] for own in inputs if own['role'] == 'adapted'] == ['mine']
-    assert run(main, command) == 2 and 'mine exists' in capsys.readouterr().err
+    assert run(main, command) == 2
+    assert 'mine exists already: overwrite it' in capsys.readouterr().err
+    assert run(main, [*command, '--keep', '--overwrite', '--seed', '1']) == 0
+    assert json.loads((tmp_path / 'mine.record.json').read_text())['settings']['seed'] == 1
+    other = [*command[:-1], 'index', '--keep', '--overwrite']
+    assert run(main, other) == 2
+    assert 'index is no adapted search that was made here' in capsys.readouterr().err
 
 
 class Unmoved(Reranker):
