@@ -61,6 +61,9 @@ def check_flags(options: argparse.Namespace) -> None:
     together.
     """
     flags = [given.partition('=')[0] for given in options.command if given.startswith('--')]
+    if options.finish or options.ray is not None:
+        # Said again as it was, the command goes on.
+        command.Parser.resumable = None
     if options.finish:
         for flag in flags:
             fits = flag in ('--output', '--finish', '--overwrite', '--quiet')

@@ -30,7 +30,7 @@ from pyserini_repbert.evaluate.measures import (
 )
 from pyserini_repbert.evaluate.significance import Comparison, compare
 from pyserini_repbert.evaluate.tables import markdown
-from pyserini_repbert.files import atomic_file, atomic_folder, check_absent
+from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Run
 
@@ -44,6 +44,8 @@ _ANALYSES = {  # the first word -> the module that has its function
     'split-folds': 'evaluate',
     'join-folds': 'evaluate',
 }
+# A file that is in every folder of folds.
+_FIRST_TEST = 'fold-1/test.tsv'
 _FOLDS = (
     'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list '
     'of lists of qids'
@@ -231,16 +233,17 @@ def split_folds(arguments: Sequence[str]) -> None:
     add_flags(flags, 'topics', required=True)
     flags.add_argument('--run', help='a run of all topics, to be split likewise into .run files')
     flags.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
+    add_flags(flags, 'overwrite')
     options = flags.parse_args(arguments)
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate import folds
 
-    check_absent(options.output)
+    check_replaced(options.output, options.overwrite, _FIRST_TEST, 'folder of folds')
     queries = {query.qid: query for query in load_topics(options.topics)}
     qids_of_folds = folds.read_folds(options.folds)
     folds.check_cover(qids_of_folds, list(queries))
     run = read_run(options.run) if options.run else None
-    with atomic_folder(options.output) as folder:
+    with atomic_folder(options.output, replace=options.overwrite) as folder:
         for number, split in enumerate(folds.split_folds(qids_of_folds), 1):
             fold = folder / f'fold-{number}'
             counts = []

@@ -44,6 +44,7 @@ def main(arguments: list[str]) -> None:
     export.add_argument(
         '--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name'
     )
+    add_flags(export, 'overwrite')
 
     ann = action('ann', _ann, 'make an approximate index for a dense index')
     add_flags(ann, 'overwrite')
@@ -150,7 +151,7 @@ def _export(options: argparse.Namespace) -> None:
         check_index_name(options.install)
     bundle = DenseBundle(ready_folder(options.index, options.encoder))
     with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
-        export_faiss(bundle, options.to_faiss, bar.update)
+        export_faiss(bundle, options.to_faiss, bar.update, options.overwrite)
     record_output(options, options.to_faiss, ('index',))
     print(
         f'{options.to_faiss}: {len(bundle)} passages x {bundle.settings.dimension} '

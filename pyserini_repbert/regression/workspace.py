@@ -166,10 +166,9 @@ class Workspace:
     def run_words(self, command: str) -> list[str]:
         """A command's words as they are run: a file that an earlier try left is replaced."""
         words = self.words(command)
-        writes_file = not _WRITERS.isdisjoint(words) and not _OUTPUTS.isdisjoint(words)
-        makes_folder = 'split-folds' in words
+        writes = not _WRITERS.isdisjoint(words) and not _OUTPUTS.isdisjoint(words)
         goes_on = '--resume' in words or '--overwrite' in words
-        if writes_file and not makes_folder and not goes_on:
+        if writes and not goes_on:
             words.append('--overwrite')
         return words
 

@@ -25,11 +25,19 @@ VERSION = 'rehearsal'
 class Rehearsal:
     """The conditions by outcome, each named 'FILE CONDITION'; `failed` and `not_run` also say
     why.
+
+    `left_out` are those that need no stand-in, since their input is among the real data.
     """
 
     rehearsed: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     not_run: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+    def lost(self, recorded: Sequence[str]) -> list[str]:
+        """The conditions that were rehearsed earlier, and that were not run this time."""
+        known = {*self.rehearsed, *self.failed, *self.left_out}
+        return [name for name in recorded if name not in known]
 
 
 def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Path) -> Rehearsal:
@@ -51,18 +59,22 @@ def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Pa
             jobs += [Job(condition, workspace) for condition in regression.conditions]
         return jobs
 
+    rehearsal = Rehearsal()
     unmet: dict[str, Job] = {}
     for job in make_jobs(Workspace, real):
         is_chosen = not chosen or job.condition.name in chosen
-        if is_chosen and job.condition.expected and job.missing():
+        if not is_chosen or not job.condition.expected:
+            continue
+        if job.missing():
             unmet[job.name] = job
+        else:
+            rehearsal.left_out.append(job.name)
     needs = []
     # The user's folder has none of the real data: topics are fetched, too.
     for bare in make_jobs(Workspace, data):
         if bare.name in unmet:
             needs += [*unmet[bare.name].missing(), *bare.missing()]
     site = stand_ins(needs, real, folder / 'site', data)
-    rehearsal = Rehearsal()
     with serving(site.files, site.hub) as address, redirected(address, verified=False):
         paths = dict.fromkeys(job.workspace.regression.path for job in unmet.values())
         arguments = ['fetch', *paths, '--data', str(data), '--work', str(work), '--quiet']
