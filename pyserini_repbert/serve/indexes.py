@@ -47,20 +47,12 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
     InputError if they name a Ray cluster for an index that it cannot search.
     """
     location = settings.location
-    folder = Path(location)
-    if catalog.find('indexes', location):
-        index_type = 'dense'
-    elif not folder.is_dir():
+    if not catalog.find('indexes', location) and not Path(location).is_dir():
         near = catalog.did_you_mean(location, catalog.entries('indexes'))
         raise UnknownNameError(
             f"index '{alias}': '{location}' is neither a folder nor an index of the catalog{near}"
         )
-    elif is_lucene_index(folder):
-        index_type = 'impact' if built_variant(folder) == EPIC_IMPACT else 'tf'
-    elif (folder / 'manifest.json').is_file():
-        index_type = 'dense'
-    else:
-        index_type = 'faiss'
+    index_type = _type_at(location)
     expected = settings.index_type or index_type
     if expected != index_type and {expected, index_type} != {'faiss', 'dense'}:
         raise MismatchError(
@@ -72,6 +64,16 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
         )
     return index_type
+
+
+def _type_at(location: str) -> str:
+    """The type of a catalog's index, or of a folder."""
+    folder = Path(location)
+    if catalog.find('indexes', location):
+        return 'dense'
+    if is_lucene_index(folder):
+        return 'impact' if built_variant(folder) == EPIC_IMPACT else 'tf'
+    return 'dense' if (folder / 'manifest.json').is_file() else 'faiss'
 
 
 def sparse_specs(location: str, wanted: Sequence[str] | None) -> dict[str, PipelineSpec]:
@@ -132,21 +134,15 @@ class ServedIndex:
         self.encoder: str | None = None
         self.index_type = index_type_of(alias, settings)
         self.specs = self._specs()
-        self._open_searchers()
-        self._load_judgments()
-
-    def _open_searchers(self) -> None:
-        """Open the vectors, and find out which systems answer."""
-        alias = self.alias
-        settings = self.settings
         has_vectors = self.index_type in ('dense', 'faiss')
         if has_vectors:
-            self._queues['dense'].call(self._open_vectors)
-        one_of_each = [*list(self._rankers)[:1], *list(self.specs)[:1]]
-        self.systems = (*self._rankers, *self.specs)
+            queues['dense'].call(self._open_vectors)
+        # One ranking of the vectors and one of Lucene, before `adapted` is one more.
+        usual = [*list(self._rankers)[:1], *list(self.specs)[:1]]
         if settings.adapted:
             self._open_adapted()
-            self.systems += (ADAPTED,)
+        self.systems = self._list_systems()
+        # The user's own classes answer only where they are named.
         searchers = [name for name in self.systems if not names_class(name)]
         if not searchers:
             raise InputError(f"index '{alias}' has nothing to search")
@@ -154,13 +150,20 @@ class ServedIndex:
             # One that cannot be opened fails at the start, not at the first query.
             for name in self.specs:
                 self.ranker(name)
-        opened = [name for name in one_of_each if self._opens(name)]
+        opened = [name for name in usual if self._opens(name)]
         self.default = tuple(opened or searchers[:1])
 
         first: Any = self.ranker(searchers[0]).ranker
         self.passages = len(first) if has_vectors else first.size
-        self._store: Ranker = self._base._store if self._base else first
+        self._store: Ranker = base._store if base else first
         self.keeps_raws = isinstance(self._store, LuceneSparseSearcher)
+        self._load_judgments()
+
+    def _list_systems(self) -> tuple[str, ...]:
+        """Vectors, then sparse systems, then what `adapt` wrote."""
+        vectors = [name for name in self._rankers if name != ADAPTED]
+        adapted = [ADAPTED] if self.settings.adapted else []
+        return (*vectors, *self.specs, *adapted)
 
     def _load_judgments(self) -> None:
         settings = self.settings

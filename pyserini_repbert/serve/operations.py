@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from pyserini_repbert.evaluate.tables import page
 from pyserini_repbert.serve.metrics import Metrics
 from pyserini_repbert.serve.refusals import json_response
-from pyserini_repbert.serve.routes import ServiceOfApp
+from pyserini_repbert.serve.routes import Call
 
 PROBED = ['GET', 'HEAD']  # Load balancers ask by HEAD.
 
@@ -25,16 +25,16 @@ async def healthz() -> Response:
 
 
 @router.api_route('/readyz', methods=PROBED)
-async def readyz(service: ServiceOfApp) -> Response:
+async def readyz(call: Call) -> Response:
     """Says that the indexes are open. Raises NotReadyError until they are."""
-    return json_response({'status': 'ready', 'indexes': list(service.served)})
+    return json_response({'status': 'ready', 'indexes': list(call.service.served)})
 
 
 @router.api_route('/metrics', methods=PROBED)
-async def show_metrics(request: Request, service: ServiceOfApp) -> Response:
+async def show_metrics(request: Request, call: Call) -> Response:
     """All counters, in Prometheus's format."""
     metrics: Metrics = request.app.state.metrics
-    return metrics.response(service.queues.values())
+    return metrics.response(call.service.queues.values())
 
 
 @router.api_route('/docs', methods=PROBED)

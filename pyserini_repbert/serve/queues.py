@@ -23,7 +23,7 @@ from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.trace import SILENT, Trace
 
 _PACE_OVER = 4  # batches that the mean time of a job moves over
-_LOOKED_AGAIN = 0.25  # seconds after which a waiting job asks whether its request is still there
+_CHECK_EVERY = 0.25  # seconds between checks that the request of a waiting job is still there
 
 
 @dataclass(eq=False)
@@ -126,7 +126,7 @@ class JobQueue:
         try:
             while not job.result.done():
                 with suppress(TimeoutError):
-                    job.result.exception(_LOOKED_AGAIN)
+                    job.result.exception(_CHECK_EVERY)
                 trace.advance(0)
         except BaseException:
             job.result.cancel()

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.explain.explaining import SAMPLES
 from pyserini_repbert.fusion.methods import combiner
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import check_question
@@ -160,6 +161,36 @@ class CompareRequest(QueryRequest):
     a: PipelineRequest = Field(PipelineRequest(), description='the left side')
     b: PipelineRequest = Field(PipelineRequest(), description='the right side')
     display: Display = False
+
+
+class ExplainRequest(StrictModel):
+    """Hits to explain, and how."""
+
+    query: str = Field(description='a question')
+    model: str = Field(description="a reranker's name, or a system: epic, cedr, duobert, monobert")
+    docid: list[str] = Field(min_length=1, description='a hit to explain; repeatable')
+    top: int = Field(10, ge=0, le=100, description='EPIC: how many expansion terms')
+    layer: Annotated[tuple[int, ...], WITH_COMMAS] = Field(
+        (), description='CEDR: as 0,6; default: the last'
+    )
+    samples: int = Field(SAMPLES, ge=1, le=1000, description="duoBERT: m of method 'sample'")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="duoBERT: of method 'sample'")
+
+
+class DocumentRequest(StrictModel):
+    """How a document is shown."""
+
+    parse: Parse = True
+    max_doc_length: int | None = Field(None, ge=1, description='characters of the document')
+    display: Display = False
+    query: str = Field('', description='with display: the query whose words are marked')
+
+
+class TopicsRequest(StrictModel):
+    """Which questions are listed."""
+
+    like: str = Field('', max_length=200, description='only questions that contain this text')
+    limit: int = Field(20, ge=1, le=1000, description='questions of the answer')
 
 
 @dataclass(frozen=True)
