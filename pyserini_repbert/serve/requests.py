@@ -126,7 +126,9 @@ class BatchQuery(StrictModel):
     """A query of a batch."""
 
     text: str = Field(description='the question')
-    qid: str | None = Field(None, description='names the answer; by default its place, from 0')
+    qid: str | None = Field(
+        None, description='name of the answer; default: the number of the query, from 0'
+    )
 
 
 class BatchRequest(PipelineRequest):
@@ -146,11 +148,13 @@ class SearchRequest(PipelineRequest, QueryRequest):
     weights: Annotated[Weights, WITH_COMMAS] = []
     rerank: Annotated[Stages, _STAGES_WITH_COMMAS] = []
     parse: Parse = True
-    max_doc_length: int | None = Field(None, ge=1, description='characters of each document')
+    max_doc_length: int | None = Field(
+        None, ge=1, description='the most characters of each document'
+    )
     provenance: Provenance = False
     display: Display = False
     explain: Annotated[list[str], WITH_COMMAS, Field(max_length=4)] = Field(
-        [], description='rerankers that explain'
+        [], description='rerankers that explain the best hits'
     )
     explain_hits: int = Field(1, ge=1, le=10, description='how many of the best hits are explained')
 
@@ -171,17 +175,24 @@ class ExplainRequest(StrictModel):
     docid: list[str] = Field(min_length=1, description='a hit to explain; repeatable')
     top: int = Field(10, ge=0, le=100, description='EPIC: how many expansion terms')
     layer: Annotated[tuple[int, ...], WITH_COMMAS] = Field(
-        (), description='CEDR: as 0,6; default: the last'
+        (), description='CEDR: layers, as 0,6; default: the last'
     )
-    samples: int = Field(SAMPLES, ge=1, le=1000, description="duoBERT: m of method 'sample'")
-    seed: int = Field(0, ge=0, le=2**31 - 1, description="duoBERT: of method 'sample'")
+    samples: int = Field(
+        SAMPLES,
+        ge=1,
+        le=1000,
+        description="duoBERT: competitors of each passage in method 'sample'",
+    )
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="duoBERT: seed of method 'sample'")
 
 
 class DocumentRequest(StrictModel):
     """How a document is shown."""
 
     parse: Parse = True
-    max_doc_length: int | None = Field(None, ge=1, description='characters of the document')
+    max_doc_length: int | None = Field(
+        None, ge=1, description='the most characters of the document'
+    )
     display: Display = False
     query: str = Field('', description='with display: the query whose words are marked')
 
@@ -190,7 +201,7 @@ class TopicsRequest(StrictModel):
     """Which questions are listed."""
 
     like: str = Field('', max_length=200, description='only questions that contain this text')
-    limit: int = Field(20, ge=1, le=1000, description='questions of the answer')
+    limit: int = Field(20, ge=1, le=1000, description='the most questions to list')
 
 
 @dataclass(frozen=True)

@@ -259,7 +259,7 @@ async def topics(
 async def qrels(
     call: Call,
     index: IndexName,
-    qid: Annotated[str, Path(description='the topic')],
+    qid: Annotated[str, Path(description='qid of the topic')],
 ) -> Response:
     served = call.service.index(index)
     grades = served.grades(qid)

@@ -27,8 +27,12 @@ class Step(BaseModel):
     inferences: int = Field(description='model inputs')
     candidates: int = Field(description='hits of the ranking, or those that a reranker took')
     tokens: int | None = Field(default=None, description='tokens that a reranker read')
-    truncated: int | None = Field(default=None, description='passages that a reranker cut')
-    precision: str | None = Field(default=None, description='what a reranker computed in')
+    truncated: int | None = Field(
+        default=None, description='passages that a reranker cut, as they are too long'
+    )
+    precision: str | None = Field(
+        default=None, description='number format of a reranker, as float32 or int8'
+    )
 
 
 class GoneError(Exception):
