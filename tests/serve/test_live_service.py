@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.serve.app import listening
+from pyserini_repbert.serve.server import listen
 
 pytestmark = pytest.mark.slow
 SEARCH = '/v1/tiny/search?query=cat+sat&hits=3'
@@ -23,9 +23,9 @@ SEARCH = '/v1/tiny/search?query=cat+sat&hits=3'
 @pytest.fixture
 def process(index_settings, rerankers, tmp_path):
     """A service of the tiny index on a free port of 127.0.0.1."""
-    with listening('127.0.0.1', 0)[0] as free:
+    with listen('127.0.0.1', 0) as free:
         port = free.getsockname()[1]
-    index = ['--index', f'tiny={index_settings.place}', '--rerankers', *rerankers]
+    index = ['--index', f'tiny={index_settings.location}', '--rerankers', *rerankers]
     command = [sys.executable, '-m', 'pyserini_repbert.serve', *index, '--port', str(port)]
     command += [
         '--log-file',
