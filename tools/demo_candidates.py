@@ -165,7 +165,7 @@ def _write_candidates(
 def _search_bm25(folder: Path, stem: str, index: Path) -> Run:
     """BM25's hits for the questions STEM.tsv."""
     output = folder / f'{stem}.bm25.txt'
-    source = ['--index', str(index), '--sparse', 'bm25', '--topics', str(folder / f'{stem}.tsv')]
+    source = ['--sparse', f'bm25@{index}', '--topics', str(folder / f'{stem}.tsv')]
     package_command(['search', *source, '--hits', str(VALIDATION_DEPTH), '--output', str(output)])
     return read_run(output)
 

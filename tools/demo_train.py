@@ -137,7 +137,7 @@ def bm25_runs(medquad: Path, work: Path) -> None:
         if where == str(index) and not index.is_dir():
             corpus = ['--corpus', str(medquad / 'corpus.jsonl.gz'), '--fields', 'answer']
             package_command(['index', 'lucene', *corpus, '--output', str(index)])
-        source = ['--index', where, '--sparse', 'bm25', '--topics', topics]
+        source = ['--sparse', f'bm25@{where}', '--topics', topics]
         package_command(['search', *source, '--hits', str(HITS), '--output', str(output)])
 
 

@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.names.dense import RepBertSearcher
     from pyserini_repbert.names.topics import load_qrels, load_topics
     from pyserini_repbert.pipeline.adapted_folder import ADAPTED, write_adapted
-    from pyserini_repbert.pipeline.opening import joined, open_pipeline
+    from pyserini_repbert.pipeline.opening import join_rankers, open_pipeline
     from pyserini_repbert.pipeline.spec import Machine
 
     check_replaced(options.output, options.overwrite, ADAPTED, 'adapted search')
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> None:
     dense, *sparse = pipeline.first.leaves()
     if not isinstance(dense, RepBertSearcher):
         raise InputError('no dense index was given: name the encoder of --index as --encoder')
-    reranker = pipeline.rerankers and joined(spec, [], [pipeline.rerankers], pipeline.source)
+    reranker = pipeline.rerankers and join_rankers(spec, [], [pipeline.rerankers], pipeline.source)
     with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
         learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker)
 

@@ -29,7 +29,7 @@ _OTHER_NAMES = {
     '--topk': '--hits',
     '--top-k': '--hits',
     '--num-hits': '--hits',
-    '--bm25': '--sparse bm25',
+    '--bm25': '--sparse bm25@INDEX',
     '--model': '--encoder',
     '--out': '--output',
     '--run-tag': '--tag',

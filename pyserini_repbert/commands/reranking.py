@@ -87,7 +87,7 @@ def report(
     notes : what the pipeline reported
     about : what is said of the saved scores
     """
-    from pyserini_repbert.pipeline.pipeline import Chain
+    from pyserini_repbert.pipeline.pipeline import RerankerChain
 
     costs = [part.cost for part in notes.walk() if part.cost]
     stages = [cost.as_json() for cost in costs]
@@ -97,7 +97,7 @@ def report(
         with atomic_file(options.cost) as stream:
             stream.write(json.dumps({'stages': stages}, indent=2) + '\n')
     print(costs_text(costs))
-    if options.quiet or not isinstance(rerankers, Chain):
+    if options.quiet or not isinstance(rerankers, RerankerChain):
         return
     if rerankers.times.seconds.get('computing'):
         print(stages_text(rerankers.times, rerankers.tokenizers), file=sys.stderr)

@@ -37,9 +37,9 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     parser = command.parser(
         'search',
-        'Answer questions in the terminal, or write a run file for topics. --index searches '
-        'vectors, --sparse NAME@FOLDER a Lucene index; both are fused. --sparse NAME searches the '
-        'passages of --index; add --encoder to fuse. --rerank reranks the best hits.',
+        'Answer questions in the terminal, or write a run file for topics. --index is a ranking, '
+        'each --sparse NAME@INDEX one more, as bm25@FOLDER or bm25@demo; all that are named are '
+        'fused. --rerank reranks the best hits.',
     )
     add = parser.add_argument
     what = parser.add_mutually_exclusive_group(required=True)
@@ -93,25 +93,20 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
     """Raise InputError for flags of searchers that are not asked."""
-    is_dense = spec.is_dense or not spec.sparse
-    is_fused = len(spec.sparse) + spec.is_dense > 1
     command.refuse(
-        (options.fusion or options.depth) and not is_fused,
-        '--fusion and --depth need two rankings: give --encoder with --sparse, or --sparse twice',
+        (options.fusion or options.depth) and spec.n_rankings < 2,
+        '--fusion and --depth need two rankings: give --index with --sparse, or --sparse twice',
     )
     has_bm25 = spec.k1 is not None or spec.b is not None
     command.refuse(has_bm25 and not spec.sparse, '--k1 and --b are for --sparse')
     command.refuse(
-        spec.ann and not is_dense, '--ann is for dense search: give --encoder with --sparse'
+        spec.index is None and (spec.encoder or not spec.sparse),
+        '--index names what to search: a folder or a catalog name',
     )
-    is_exact = is_dense and not spec.ann
+    command.refuse(spec.ann and spec.index is None, '--ann is for the vectors of an --index')
     command.refuse(
-        options.ray is not None and not is_exact,
-        '--ray is for exact dense search: give --encoder, and not --ann',
-    )
-    command.refuse(
-        is_dense and spec.index is None,
-        '--index names the dense index: a folder or a catalog name',
+        options.ray is not None and (spec.index is None or spec.ann),
+        '--ray is for the exact search of an --index',
     )
     reads_corpus = machine.build or spec.stages
     command.refuse(
@@ -177,7 +172,7 @@ def _start_engines(
         from pyserini_repbert.lucene.jvm import started_ahead
 
         held.enter_context(started_ahead(few_queries=bool(options.query)))
-    if spec.is_dense or spec.stages:
+    if spec.index or spec.stages:
         say_device(options)
     return connect_to_ray(options, machine, held)
 

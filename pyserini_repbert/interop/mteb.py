@@ -28,7 +28,7 @@ from pyserini_repbert.index.lucene import build_lucene_index
 from pyserini_repbert.interop.hits import Documents, index_passages, score_by_docid
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
-from pyserini_repbert.pipeline.opening import joined
+from pyserini_repbert.pipeline.opening import join_rankers
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate, Query, Ranking, topics_of
 from pyserini_repbert.rerank.base import Reranker
@@ -235,7 +235,7 @@ class HybridSearch(_Search):
         dense = self.dense.searcher(corpus, folder / 'dense')
         sparse = self.sparse.searcher(corpus, folder / 'sparse')
         searchers = [sparse, dense] if self.spec.sparse_first else [dense, sparse]
-        return joined(self.spec, searchers).first
+        return join_rankers(self.spec, searchers).first
 
     def _rank_candidates(self, query: str, docids: Collection[str]) -> Ranking:
         """The fusion of the rankings of these docids."""

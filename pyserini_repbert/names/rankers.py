@@ -13,7 +13,6 @@ from pyserini_repbert import catalog
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import StrPath, cache_folder
-from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranker
@@ -96,9 +95,9 @@ def find_sparse(
     ----------
     spec : 'TECHNIQUE', 'TECHNIQUE@INDEX', or the FOLDER of a Lucene index alone, which is searched
         as its own record says (without a record: BM25); TECHNIQUE is one of the catalog's `sparse`,
-        INDEX a folder or a prebuilt index of Pyserini
-    index : for a technique without INDEX: an INDEX, or an index or a collection of the catalog (for
-        a collection that ships with this package, the Lucene index is built on first use)
+        INDEX a folder, a prebuilt index of Pyserini, or an index or a collection of the catalog
+        (for a collection that ships with this package, the Lucene index is built on first use)
+    index : for a technique without INDEX: an index or a collection of the catalog
     on_build : called with the folder before an index is built
     download : fetch a prebuilt index that is not here (gigabytes)
 
@@ -111,18 +110,16 @@ def find_sparse(
     if catalog.find('sparse', technique) is None and Path(spec).exists():
         return index_folder(spec), None
     entry = catalog.get('sparse', technique)
-    folder = index_folder(named or _index_for(entry, index, on_build), download)
+    location: str | Path = named
+    if not named or _collection(named) is not None:
+        location = _index_for(entry, named or index, on_build)
+    folder = index_folder(location, download)
     if built_variant(folder) == EPIC_IMPACT:
         raise MismatchError(
             f"index {folder} holds EPIC's impacts, which '{technique}' cannot score: name the "
             f'folder alone, {folder}'
         )
     return folder, SparseSettings(**entry.values['settings'])
-
-
-def takes_index(spec: str) -> bool:
-    """Whether a sparse technique names no index of its own, and so uses `--index`."""
-    return '@' not in spec and catalog.find('sparse', spec) is not None
 
 
 def _index_for(
@@ -134,8 +131,6 @@ def _index_for(
     """
     source = _collection(index)
     if source is None:
-        if index is not None and (is_lucene_index(index) or not Path(index).exists()):
-            return index
         needed = f"'{entry.name}' needs a Lucene index"
         if index:
             needed += f' beside {index}'

@@ -14,7 +14,7 @@ from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import methods as fusion_methods
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
-from pyserini_repbert.names.rankers import takes_index
+from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.systems.registry import StageOption, stage_options, systems
 
 
@@ -152,7 +152,7 @@ class PipelineSpec(_Values):
 
     index: str | None = Field(
         default=None,
-        description='an index folder or a catalog name; not needed where --sparse names one',
+        description='an index folder or a catalog name: one ranking',
     )
     encoder: str | None = Field(
         default=None,
@@ -167,7 +167,7 @@ class PipelineSpec(_Values):
     )
     sparse: tuple[str, ...] = Field(
         default=(),
-        description='a sparse ranking, as bm25@FOLDER; a Lucene folder; or a first stage of your '
+        description='one more ranking, as bm25@FOLDER; a Lucene folder; or a first stage of your '
         'own; repeatable',
         json_schema_extra={'metavar': 'NAME[@INDEX]|FOLDER|MODULE:CLASS'},
     )
@@ -281,31 +281,31 @@ class PipelineSpec(_Values):
         return bool(self.index or self.encoder or self.sparse)
 
     @property
-    def is_dense(self) -> bool:
-        """Whether a dense index is searched: `index` is one unless a sparse technique without an
-        index takes it.
-        """
-        return bool(self.encoder) or (
-            self.index is not None and not any(map(takes_index, self.sparse))
-        )
+    def n_rankings(self) -> int:
+        """How many rankings of a first stage are fused: that of `index`, and each of `sparse`."""
+        return len(self.sparse) + bool(self.index or self.encoder)
+
+    @property
+    def has_own_rankers(self) -> bool:
+        """Whether a first stage or a stage is a class of the user's own."""
+        names = [name.partition('@')[0] for name in self.sparse]
+        names += [stage.name for stage in self.stages]
+        return any(names_class(name) for name in names)
 
 
 class Machine(_Values):
     """Where a pipeline runs: it decides rankings only by the rounding of hardware and batches."""
 
-    devices: tuple[str, ...] = (
-        'cpu',
-    )  # rerankers run on all of them; query encoders and dense search on the first
+    devices: tuple[str, ...] = ('cpu',)
+    """Rerankers run on all of them; query encoders and dense search on the first."""
     threads: int = Field(default=1, ge=1)
-    workers: int = Field(
-        default=0, ge=0
-    )  # processes that tokenise for the rerankers; 0: that of the model does
+    workers: int = Field(default=0, ge=0)
+    """Processes that tokenise for the rerankers; 0: that of the model does."""
     batch_size: int = Field(default=512, ge=1, description='topics searched together')
     batch_tokens: int | None = Field(default=None, ge=1, description='padded tokens in a batch')
     download: bool = Field(
         default=False, description='fetch a prebuilt sparse index that is missing'
     )
     build: bool = Field(default=False, description='build a catalog index that is missing')
-    ray: Any = (
-        None  # workers of a cluster (`ray_workers.connected`), which search dense shards, or rerank
-    )
+    ray: Any = None
+    """Workers of a cluster (`ray_workers.connected`), which search dense shards, or rerank."""

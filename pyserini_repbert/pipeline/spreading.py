@@ -1,5 +1,5 @@
-"""`Spread`: the rerankers of a spec in several workers, on the devices of this machine or on a
-cluster.
+"""`SpreadRerankers`: the rerankers of a spec in several workers, on the devices of this machine or
+on a cluster.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _answer(chain: Ranker, asked: Batch | Sequence[int]) -> Any:
     return number, {qid: ranking.without_texts() for qid, ranking in run.items()}, notes
 
 
-class Spread(Ranker):
+class SpreadRerankers(Ranker):
     """Gives batches of topics to workers that open the rerankers of the same spec.
 
     The workers are those of the machine's `ray`, or a process for each of its devices. Scores do

@@ -22,7 +22,7 @@ from pyserini_repbert.errors import (
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
-from pyserini_repbert.names.rankers import names_class, takes_index
+from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
@@ -87,7 +87,10 @@ def sparse_specs(location: str, wanted: Sequence[str] | None) -> dict[str, Pipel
     specs = {}
     for spec in wanted:
         name = spec.partition('@')[0]
-        specs[name] = PipelineSpec(sparse=(spec,), index=location if takes_index(spec) else None)
+        # A technique without an index of its own searches this one.
+        if catalog.find('sparse', spec):
+            spec = f'{spec}@{location}'
+        specs[name] = PipelineSpec(sparse=(spec,))
     return specs
 
 

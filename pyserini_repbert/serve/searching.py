@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field
 
 from pyserini_repbert.fusion.fused import fused_depth
-from pyserini_repbert.pipeline.opening import joined
+from pyserini_repbert.pipeline.opening import join_rankers
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.requests import Search
@@ -152,7 +152,7 @@ def answer_search(
     depth = _search_depth(search)
     notes = Notes(trace)
     topic = Query(_QID, search.query)
-    run = joined(spec, systems, stages, index).rank([topic], None, depth, notes)
+    run = join_rankers(spec, systems, stages, index).rank([topic], None, depth, notes)
 
     parts = _first_stage_parts(search, index, depth, notes.parts['search'])
     below = parts[-1].below

@@ -134,7 +134,7 @@ def test_the_search_command_opens_it_by_its_own_record(bundle, tmp_path, capsys)
     capsys.readouterr()
     assert command.run(search, ['--sparse', index, '--query', QUERIES[0]]) == 0
     assert bundle.texts([best])[0] in capsys.readouterr().out
-    assert command.run(search, ['--index', index, '--sparse', 'bm25', '--query', 'cat']) == 2
+    assert command.run(search, ['--sparse', f'bm25@{index}', '--query', 'cat']) == 2
     assert (
         f"holds EPIC's impacts, which 'bm25' cannot score: name the folder alone, {index}"
         in capsys.readouterr().err

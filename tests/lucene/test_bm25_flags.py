@@ -23,10 +23,8 @@ def test_k1_and_b_change_the_scores(corpus_file, tmp_path):
     common = [
         '--topics',
         str(tmp_path / 'topics.tsv'),
-        '--index',
-        str(tmp_path / 'lucene'),
         '--sparse',
-        'bm25',
+        f'bm25@{tmp_path / "lucene"}',
         '--quiet',
     ]
     assert (
@@ -55,8 +53,8 @@ def test_k1_and_b_change_the_scores(corpus_file, tmp_path):
     plain = LuceneSparseSearcher(tmp_path / 'lucene').search('the cat sat', 20)
     assert abs(plain[0].score - expected[0].score) > 1e-2
     assert (tmp_path / 'a').read_text().split()[5] == 'mine'
-    with pytest.raises(InputError, match="'ql' has no k1: they are BM25's"):
-        open_sparse('ql', str(tmp_path / 'lucene'), k1=0.9)
+    with pytest.raises(InputError, match="has no k1: they are BM25's"):
+        open_sparse(f'ql@{tmp_path / "lucene"}', k1=0.9)
 
 
 def test_they_are_for_sparse_search(tmp_path, capsys):
@@ -82,10 +80,10 @@ def test_a_docid_that_an_index_has_twice(tmp_path):
         '--topics-format',
         'raw_jsonl',
         '--sparse',
-        'bm25',
+        f'bm25@{tmp_path / "lucene"}',
         '--quiet',
     ]
-    common += ['--index', str(tmp_path / 'lucene'), '--output', str(tmp_path / 'run')]
+    common += ['--output', str(tmp_path / 'run')]
     assert run(main, [*common, '--remove-duplicates']) == 0
     assert read_run(tmp_path / 'run')['1'].docids == ('a', 'b', 'c')
     other = ['--sparse', f'ql@{tmp_path / "lucene"}', '--fusion', 'rrf']

@@ -27,7 +27,7 @@ def test_a_prebuilt_index_is_downloaded_only_when_asked_to(flags, asked, monkeyp
     monkeypatch.delenv('PYSERINI_REPBERT_OFFLINE')
     monkeypatch.setattr(searcher, 'prebuilt_index', not_here)
     for index in (
-        ['--index', 'msmarco', '--sparse', 'bm25'],
+        ['--sparse', 'bm25@msmarco'],
         ['--sparse', 'bm25@msmarco-v1-passage'],
     ):
         assert command.run(search, [*index, '--query', 'cats', *flags]) == 2
@@ -62,7 +62,7 @@ def test_hybrid_search_of_a_corpus_from_the_command_line(
     runs = {}
     for name, flags in {
         'dense': ['--index', dense, '--encoder', checkpoint],
-        'bm25': ['--index', lucene, '--sparse', 'bm25'],
+        'bm25': ['--sparse', f'bm25@{lucene}'],
         'both': ['--index', dense, '--encoder', checkpoint, '--sparse', f'bm25@{lucene}'],
         'turned': [
             '--index',
@@ -92,5 +92,5 @@ def test_hybrid_search_of_a_corpus_from_the_command_line(
     qid, docid, _, of_dense, of_sparse = rows[2]
     assert runs['dense'][qid][int(of_dense) - 1] == docid if of_dense else not of_dense
     assert runs['bm25'][qid][int(of_sparse) - 1] == docid if of_sparse else not of_sparse
-    assert command.run(search, ['--index', lucene, '--sparse', 'ql', '--query', 'blue cat']) == 0
+    assert command.run(search, ['--sparse', f'ql@{lucene}', '--query', 'blue cat']) == 0
     assert 'blue' in capsys.readouterr().out

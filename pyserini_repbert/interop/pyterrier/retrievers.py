@@ -19,7 +19,7 @@ from pyserini_repbert.interop.pyterrier.frames import (
     rank_columns,
 )
 from pyserini_repbert.names.texts import texts_opener
-from pyserini_repbert.pipeline.opening import joined, open_searcher
+from pyserini_repbert.pipeline.opening import join_rankers, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.hybrid import as_ranker
@@ -149,7 +149,8 @@ class LuceneRetriever(Retriever):
         self.num_results = num_results
         self.threads = threads
         name = Path(str(spec).partition('@')[0]).name
-        named = PipelineSpec(sparse=(str(spec),), index=None if index is None else str(index))
+        technique = str(spec) if index is None else f'{spec}@{index}'
+        named = PipelineSpec(sparse=(technique,))
         searcher = open_searcher(named, Machine(devices=(device,), download=download))
         self.ranker = searcher.with_settings(name=name, threads=threads)
 
@@ -196,7 +197,7 @@ class HybridRetriever(Retriever):
         spec = PipelineSpec.of(
             {'fusion': str(self.method), 'alpha': alpha, 'rrf_k': rrf_k, 'depth': self.depth}
         )
-        fusion: Any = joined(spec, [retriever.ranker for retriever in retrievers]).first
+        fusion: Any = join_rankers(spec, [retriever.ranker for retriever in retrievers]).first
         self.ranker = fusion.with_settings(threads=threads)
 
 

@@ -192,7 +192,7 @@ def _queries(
         yield SavedScores(qid, query, tuple(docids), scores[start:end], rows, matrix)
 
 
-class Saving(Ranker):
+class ScoreRecorder(Ranker):
     """A pointwise reranker, duoBERT, or both; keeps the `SavedScores` of each topic as 'scores'.
 
     `stages` are one or two; of two, the second is duoBERT, which compares pairs for the replay of
