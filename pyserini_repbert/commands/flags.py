@@ -171,9 +171,10 @@ def _field_settings(name: str, of: Any) -> dict[str, Any]:
     given = {'help': field.description, 'default': field.default, **(field.json_schema_extra or {})}
     if field.annotation is bool:
         return _STORE | given
-    if get_origin(field.annotation) is Literal:
-        return {'choices': get_args(field.annotation)} | given
     kinds = get_args(field.annotation) or (field.annotation,)
+    for kind in (field.annotation, *kinds):
+        if get_origin(kind) is Literal:
+            return {'choices': get_args(kind)} | given
     number = _number_type(kinds)
     if get_origin(field.annotation) is not tuple:
         return {'type': number or str} | given

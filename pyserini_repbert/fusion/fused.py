@@ -31,7 +31,7 @@ class Fusion(Ranker):
         alpha: float | Sequence[float] = ALPHA,
         rrf_k: float = RRF_K,
         depth: int | None = None,
-        normalize: str = Normalization.NONE,
+        normalize: str = Normalization.MINMAX,
     ) -> None:
         # Wrong settings are refused at once.
         combiner(len(parts), method, alpha, rrf_k, normalize)

@@ -28,7 +28,7 @@ def fuse(
     k: int | None = 1000,
     alpha: float | Sequence[float] = ALPHA,
     rrf_k: float = RRF_K,
-    normalize: str = Normalization.NONE,
+    normalize: str = Normalization.MINMAX,
 ) -> Run:
     """Fuse runs query by query; a run without a query counts as an empty ranking for it.
 

@@ -12,6 +12,7 @@ from pyserini_repbert.data.values import Choice
 
 RRF_K = 60.0  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
+NORMALIZE = 'minmax'
 DENSE_ALPHA = 0.7  # the share of dense search that docs/guides/choosing.md recommends
 
 # The values of the two classes below, for annotations.

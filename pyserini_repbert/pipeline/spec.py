@@ -192,8 +192,8 @@ class PipelineSpec(_Values):
         description='interpolation: a weight for each ranking, in their order',
         json_schema_extra={'metavar': 'W'},
     )
-    normalize: NormalizationName = Field(
-        default='none', description='interpolation: scale of scores'
+    normalize: NormalizationName | None = Field(
+        default=None, description='interpolation: scale of scores, default minmax'
     )
     rrf_k: float | None = Field(
         default=None,
@@ -272,7 +272,7 @@ class PipelineSpec(_Values):
             'method': self.fusion,
             'alpha': self.weights or alpha,
             'rrf_k': fusion_methods.RRF_K if self.rrf_k is None else self.rrf_k,
-            'normalize': self.normalize,
+            'normalize': self.normalize or fusion_methods.NORMALIZE,
         }
 
     @property

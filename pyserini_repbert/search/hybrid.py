@@ -83,7 +83,7 @@ class HybridSearcher(Fusion):
         depth: int | None = None,
         rrf_k: float = RRF_K,
         alpha: float | Sequence[float] | None = None,
-        normalize: str = Normalization.NONE,
+        normalize: str = Normalization.MINMAX,
     ) -> None:
         sparse = (
             list(sparse_searchers) if isinstance(sparse_searchers, Sequence) else [sparse_searchers]

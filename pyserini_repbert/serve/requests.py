@@ -94,7 +94,7 @@ class PipelineRequest(StrictModel):
     fusion: Fusion = 'interleave'
     alpha: Annotated[FiniteFloat | None, _spec_field('alpha', 0, 1)] = None
     weights: Weights = []
-    normalize: Annotated[NormalizationName, _spec_field('normalize')] = 'none'
+    normalize: Annotated[NormalizationName | None, _spec_field('normalize')] = None
     rrf_k: Annotated[FiniteFloat | None, _spec_field('rrf_k', 0, 1e6)] = None
     rerank: Stages = []
     k1: Annotated[FiniteFloat | None, _spec_field('k1', 0, 1e6)] = None

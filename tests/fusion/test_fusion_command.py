@@ -59,7 +59,12 @@ def test_rrf_and_tag(runs):
 
 
 def test_interpolation(runs):
-    assert fusion('--runs dense.run dense.run --method interpolation --alpha 0.1 --output o') == 0
+    assert (
+        fusion(
+            '--runs dense.run dense.run --method interpolation --alpha 0.1 --normalize none --output o'
+        )
+        == 0
+    )
     assert read_run('o')['1'] == Ranking(['a', 'b', 'c'], [3.0, 2.0, 1.0])
 
 

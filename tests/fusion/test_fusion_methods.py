@@ -75,7 +75,7 @@ def test_interpolation_of_normalised_scores():
 def test_interpolation_of_any_number_of_runs():
     """a 9, b 5, c 1 + 2 * 4 + 0.5 * 1, d 2 * 3."""
     third = {'q1': Ranking(['c'], [1.0])}
-    fused = fuse([A, B, third], 'interpolation', alpha=[1, 2, 0.5])['q1']
+    fused = fuse([A, B, third], 'interpolation', alpha=[1, 2, 0.5], normalize='none')['q1']
     assert fused == Ranking(['c', 'a', 'd', 'b'], [9.5, 9.0, 6.0, 5.0])
     assert fuse([A, B], 'interpolation', alpha=[0.25, 0.75]) == fuse(
         [A, B], 'interpolation', alpha=0.25
@@ -87,7 +87,7 @@ def test_equal_sums_go_by_docid_also_where_the_list_is_cut(k):
     """b, d, e 3 each, after z 4 and before the pair a, c 2 each, and y 1 alone."""
     first = {'q': Ranking(['z', 'd', 'c', 'y'], [8.0, 6.0, 4.0, 2.0])}
     second = {'q': Ranking(['e', 'b', 'a'], [6.0, 6.0, 4.0])}
-    fused = fuse([first, second], 'interpolation', k=k)['q']
+    fused = fuse([first, second], 'interpolation', k=k, normalize='none')['q']
     assert (
         fused
         == Ranking(['z', 'b', 'd', 'e', 'a', 'c', 'y'], [4.0, 3.0, 3.0, 3.0, 2.0, 2.0, 1.0])[:k]
@@ -96,9 +96,8 @@ def test_equal_sums_go_by_docid_also_where_the_list_is_cut(k):
 
 def test_scores_keep_their_sign_at_zero():
     """0 times -3 is -0.0, and stays so where the other run lacks the document."""
-    fused = fuse([{'q': Ranking(['b'], [-3.0])}, {'q': Ranking([], [])}], 'interpolation', alpha=0)[
-        'q'
-    ]
+    runs = [{'q': Ranking(['b'], [-3.0])}, {'q': Ranking([], [])}]
+    fused = fuse(runs, 'interpolation', alpha=0, normalize='none')['q']
     assert repr(fused.scores) == '(-0.0,)'
 
 
@@ -116,7 +115,7 @@ def test_the_collector_of_garbage_is_as_before():
 
 
 def test_interpolation():
-    fused = fuse([A, B], 'interpolation', alpha=0.25)['q1']
+    fused = fuse([A, B], 'interpolation', alpha=0.25, normalize='none')['q1']
     assert fused.docids == ('c', 'a', 'd', 'b')
     assert fused.scores == pytest.approx([0.25 * 1 + 0.75 * 4, 0.25 * 9, 0.75 * 3, 0.25 * 5])
 
@@ -183,7 +182,7 @@ def test_same_as_pyserini(first, second):
         ('rrf', fusion.reciprocal_rank_fusion(theirs, rrf_k=60, k=5)),
         ('interpolation', fusion.interpolation(theirs, alpha=0.25, k=5)),
     ):
-        fused = fuse(runs, method, k=5, alpha=0.25)
+        fused = fuse(runs, method, k=5, alpha=0.25, normalize='none')
         ours = [
             (qid, docid, score)
             for qid in sorted(fused)

@@ -55,7 +55,7 @@ export function picker({ about, pipeline, onchange, label }) {
     const fused = systemsOf(about, now);
     if (fused.length < 2) return null;
     const method = field('Fusion', select(Object.entries(FUSIONS).filter(([own]) => about.fusions.includes(own)), now.fusion,
-      (event) => changed({ fusion: event.target.value, weights: [], normalize: 'none', rrf_k: null })));
+      (event) => changed({ fusion: event.target.value, weights: [], normalize: 'minmax', rrf_k: null })));
     const weights = now.weights.length === fused.length ? now.weights : fused.map(() => Number((1 / fused.length).toFixed(2)));
     const weighted = now.fusion === 'interpolation' && fused.map((name, place) => field(`Weight of ${name}`, number(weights[place],
       { min: 0, step: 0.05 }, (event) => changed({ weights: weights.map((own, at) => (at === place ? Number(event.target.value) : own)) }))));
