@@ -93,11 +93,11 @@ REFUSED = [
 
 @pytest.mark.parametrize(('content', 'message'), REFUSED, ids=range(len(REFUSED)))
 def test_what_is_refused_names_file_and_line(written, content, message):
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(InputError, match=message) as caught:
         read_yaml(written(content))
     assert '\n' not in str(caught.value)
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_aliases_that_multiply_are_refused(written):
