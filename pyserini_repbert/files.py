@@ -60,6 +60,28 @@ def check_absent(target: StrPath) -> None:
         raise InputError(f'{target} exists: remove it or choose another output')
 
 
+def check_replaced(target: StrPath, overwrite: bool, mark: str, what: str) -> None:
+    """Raise InputError for an output folder that exists, unless it may go and was made here.
+
+    Parameters
+    ----------
+    target : the output folder
+    overwrite : whether the user asked to replace it
+    mark : the file in it that shows what it is
+    what : what it has to be, for the error: 'Lucene index'
+    """
+    path = Path(target)
+    if not path.exists():
+        return
+    if not overwrite:
+        raise InputError(
+            f'{path} exists already: overwrite it, or give another output',
+            parameters=('overwrite',),
+        )
+    if not (path / mark).is_file():
+        raise InputError(f'{path} is no {what} that was made here: give another output')
+
+
 def check_link(target: StrPath) -> None:
     """Raises InputError for an output that is a link to nothing."""
     path = Path(target)

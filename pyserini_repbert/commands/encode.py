@@ -61,6 +61,9 @@ def check_flags(options: argparse.Namespace) -> None:
     together.
     """
     flags = [given.partition('=')[0] for given in options.command if given.startswith('--')]
+    if options.finish or options.ray is not None:
+        # Said again as it was, the command goes on.
+        command.Parser.resumable = None
     if options.finish:
         for flag in flags:
             fits = flag in ('--output', '--finish', '--overwrite', '--quiet')
@@ -194,9 +197,9 @@ def main(arguments: list[str]) -> None:
     )
     options = parser.parse_args(arguments)
     check_flags(options)
-    from pyserini_repbert.encode.corpus import dense_encoding
-    from pyserini_repbert.encode.encoders import document_encoder
+    from pyserini_repbert.encode.dense import dense_encoding
     from pyserini_repbert.index.records import Settings
+    from pyserini_repbert.systems.encoders import document_encoder
 
     def described(manifest: Any) -> str:
         stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'

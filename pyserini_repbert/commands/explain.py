@@ -91,9 +91,9 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.index.epic import EpicBundle
     from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
     from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.names.rerankers import open_reranker
     from pyserini_repbert.names.texts import open_texts
-    from pyserini_repbert.pipeline.opening import open_reranker
-    from pyserini_repbert.rerank.duobert import DuoBertReranker
+    from pyserini_repbert.systems.duobert.reranker import DuoBertReranker
 
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')

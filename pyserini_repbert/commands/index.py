@@ -44,6 +44,7 @@ def main(arguments: list[str]) -> None:
     export.add_argument(
         '--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name'
     )
+    add_flags(export, 'overwrite')
 
     ann = action('ann', _ann, 'make an approximate index for a dense index')
     add_flags(ann, 'overwrite')
@@ -150,7 +151,7 @@ def _export(options: argparse.Namespace) -> None:
         check_index_name(options.install)
     bundle = DenseBundle(ready_folder(options.index, options.encoder))
     with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
-        export_faiss(bundle, options.to_faiss, bar.update)
+        export_faiss(bundle, options.to_faiss, bar.update, options.overwrite)
     record_output(options, options.to_faiss, ('index',))
     print(
         f'{options.to_faiss}: {len(bundle)} passages x {bundle.settings.dimension} '
@@ -185,10 +186,10 @@ def _ann(options: argparse.Namespace) -> None:
 
 def _epic(options: argparse.Namespace) -> None:
     check_flags(options)
-    from pyserini_repbert.encode.corpus import epic_encoding
-    from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.index.epic import EpicBundle
     from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.systems.epic.encoder import EpicEncoder
+    from pyserini_repbert.systems.epic.encoding import epic_encoding
 
     def described(manifest: Any) -> str:
         bundle = EpicBundle(options.output, verify=False)
@@ -200,8 +201,8 @@ def _epic(options: argparse.Namespace) -> None:
 
 
 def _prune(options: argparse.Namespace) -> None:
-    from pyserini_repbert.encode.corpus import prune_epic_bundle
     from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
 
     before = EpicBundle(options.index)
     prune = before.settings.prune if options.prune is None else options.prune

@@ -37,6 +37,8 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.train.reading import read_recipe, recipe_path
 
     recipe = read_recipe(recipe_path(options.recipe), tuple(options.set))
+    output = options.output or f'runs/{recipe.name}'
+    command.Parser.resumable = output
     command.use_threads(options.threads)
     if not options.quiet:
         logging.getLogger('pyserini_repbert.train').setLevel(logging.INFO)
@@ -47,14 +49,14 @@ def main(arguments: list[str]) -> None:
 
     trained = train(
         recipe,
-        options.output or f'runs/{recipe.name}',
+        output,
         quiet=options.quiet or not sys.stderr.isatty(),
         tensorboard=options.logs == 'tensorboard',
         **command.picked(options, 'resume', 'overwrite', 'device'),
     )
     if int(os.environ.get('RANK', '0')):
         return
-    inputs = [input_of(role, name) for role, name in recipe.inputs()]
+    inputs = [input_of(source.role, source.name) for source in recipe.inputs()]
     base = model_of(open_base(recipe.base), recipe.training.precision)
     record_output(options, str(trained.folder), ('recipe',), [base], inputs)
     validation = recipe.validation if trained.best is not None else None

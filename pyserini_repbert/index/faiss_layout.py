@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.files import StrPath, atomic_folder
+from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
 from pyserini_repbert.index.ann_kinds import read_faiss
 from pyserini_repbert.index.dense import DenseBundle
 
@@ -80,25 +80,34 @@ class FaissFolder:
 
 
 def export_faiss(
-    bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] = int
+    bundle: DenseBundle,
+    output: StrPath,
+    on_progress: Callable[[int], object] = int,
+    overwrite: bool = False,
 ) -> None:
     """Write a dense bundle as Pyserini's FAISS layout.
 
     It is a flat inner-product index of float32 vectors. FAISS holds the whole index in memory until
     it is written.
+
+    Parameters
+    ----------
+    bundle : the dense index to export
+    output : the folder to write
+    on_progress : is given the number of vectors that were added, from time to time
+    overwrite : replace an export that is in `output`, once the new one is whole
     """
     import faiss
 
     target = Path(output)
-    if target.exists():
-        raise InputError(f'output {target} exists: remove it, or give another folder')
+    check_replaced(target, overwrite, DOCIDS, 'FAISS index')
     if bundle.folder.resolve() in target.resolve().parents:
         raise InputError(f'output {target} lies in the index {bundle.folder}: give another folder')
     index = faiss.IndexFlatIP(bundle.settings.dimension)
     for _, vectors in bundle.blocks(_ROWS):
         index.add(np.ascontiguousarray(vectors, dtype=np.float32))
         on_progress(len(vectors))
-    with atomic_folder(target) as folder:
+    with atomic_folder(target, replace=overwrite) as folder:
         faiss.write_index(index, str(folder / INDEX))
         with open(folder / DOCIDS, 'w', encoding='utf-8', newline='\n') as stream:
             for shard in bundle.shards:

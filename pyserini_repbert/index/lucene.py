@@ -13,7 +13,7 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.data.passages import Passage, corpus_of
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath, atomic_folder
+from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
@@ -132,15 +132,7 @@ def _manifest(kind: LuceneVariant, corpus: str, passages: int, sqrt: bool) -> di
 
 def check_target(target: Path, overwrite: bool) -> None:
     """Raises InputError for an output that exists, but for an index that may be overwritten."""
-    if not target.exists():
-        return
-    if not overwrite:
-        raise InputError(
-            f'{target} exists already: overwrite it, or give another output',
-            parameters=('overwrite',),
-        )
-    if not (target / MANIFEST).is_file():
-        raise InputError(f'{target} is no Lucene index that was made here: give another output')
+    check_replaced(target, overwrite, MANIFEST, 'Lucene index')
 
 
 def _checked(

@@ -153,7 +153,7 @@ def _build(
     first.
     """
     from pyserini_repbert.encode.corpus import encode_corpus
-    from pyserini_repbert.encode.encoders import document_encoder
+    from pyserini_repbert.systems.encoders import document_encoder
 
     passages = open_corpus(corpus or named.collection.name)
     if named.builds_itself:

@@ -18,7 +18,7 @@ import numpy as np
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath, locked
 from pyserini_repbert.ranking import Query, Ranking, Run
-from pyserini_repbert.rerank.saved_scores import SavedScores
+from pyserini_repbert.systems.duobert.saved_scores import SavedScores
 from pyserini_repbert.trace import Notes, StageCost
 
 SUFFIX = '.part'

@@ -69,7 +69,7 @@ class HybridSearcher(Fusion):
     depth : hits asked of each searcher, and fused, unless a call gives k0; default: 1000, or k
         where that is more
     method, rrf_k, alpha, normalize : as in `fusion.fuse`; or method 'pyserini':
-        `fusion.methods.pyserini_hybrid`
+        `fusion.fusing.pyserini_hybrid`
     """
 
     normalization = weight_on_dense = False
@@ -121,7 +121,7 @@ class HybridSearcher(Fusion):
 
         `k0` hits are asked of each searcher (default: `depth`). `alpha` replaces the searcher's
         own; methods without weights ignore it.
-        normalization, weight_on_dense : of method 'pyserini', see `fusion.methods.pyserini_hybrid`
+        normalization, weight_on_dense : of method 'pyserini', see `fusion.fusing.pyserini_hybrid`
         """
         check_question(query)
         run = self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)

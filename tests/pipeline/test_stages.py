@@ -164,7 +164,7 @@ def test_rerankers_are_opened_by_their_checkpoints(world, tiny_checkpoint):
     )
     assert isinstance(duo, DuoBertReranker)
     assert duo.method == 'min'
-    with pytest.raises(MismatchError, match="'repbert', expected a reranker: monobert, duobert"):
+    with pytest.raises(MismatchError, match="'repbert', expected a reranker: cedr, duobert"):
         open_reranker(tiny_checkpoint('encoder'))
     with pytest.raises(InputError, match="has no option 'method'"):
         open_reranker(world.mono, options={'method': 'min'})

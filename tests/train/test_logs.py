@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from pyserini_repbert.train.output import Trained, read_log
+from pyserini_repbert.train.result import Trained, read_log
 from pyserini_repbert.train.trainer import CsvLog, RankingTrainer
 from pyserini_repbert.train.training import train
 
@@ -66,10 +66,12 @@ def test_what_came_of_a_training_is_told_by_its_log(tmp_path):
         {'step': 7, 'eval_measure': 0.125},
     ]
     expected = Trained(tmp_path, 7, pytest.approx(5.3 / 7), 0.25, 5, 0.5)
-    assert Trained.of(tmp_path, rows) == expected
+    assert Trained.from_log(tmp_path, rows) == expected
     names = sorted({name for row in rows for name in row})
     assert (
-        Trained.of(tmp_path, [{name: str(row.get(name, '')) for name in names} for row in rows])
+        Trained.from_log(
+            tmp_path, [{name: str(row.get(name, '')) for name in names} for row in rows]
+        )
         == expected
     )
-    assert Trained.of(tmp_path, []) == Trained(tmp_path, 0, 0.0, None)
+    assert Trained.from_log(tmp_path, []) == Trained(tmp_path, 0, 0.0, None)

@@ -1,5 +1,7 @@
 """A training that was stopped, killed or damaged goes on as if it never was, or is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from trained_models import REPBERT, SYSTEMS, dies_before, files, killed_at, scores
@@ -17,7 +19,7 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(
     """Killed at step 5 of 8, after the state of step 4: batches, dropout, learning rates and
     best model continue.
     """
-    from pyserini_repbert.train.output import read_log
+    from pyserini_repbert.train.result import read_log
 
     validation = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
     recipe = tiny_recipe(
@@ -51,7 +53,7 @@ def test_the_scale_of_a_unit_layer_is_chosen_once(tiny_recipe, tmp_path, monkeyp
     """The bytes of the weights are those of a recipe that gives this scale; and the same where
     training is resumed.
     """
-    from pyserini_repbert.train.tasks import repbert
+    from pyserini_repbert.systems.repbert import training as repbert
 
     scales = []
     original = repbert.fitting_scale
@@ -113,7 +115,7 @@ def test_a_training_resumed_after_its_last_step_takes_no_other(
             train(recipe, tmp_path / 'out', device='cpu')
     assert (tmp_path / 'out.training/checkpoint-4').is_dir()
     done = train(recipe, tmp_path / 'out', resume=True, device='cpu')
-    assert done == first._replace(folder=tmp_path / 'out')
+    assert done == replace(first, folder=tmp_path / 'out')
     assert files(tmp_path / 'out') == files(tmp_path / 'whole')
     assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
     assert (
