@@ -348,8 +348,8 @@ def read_qrels(path: StrPath) -> Qrels:
         raise InputError(f'qrels file {Path(path)} has no judgments')
     if changed:
         message = (
-            '%s:%d: a document judged before gets another grade; the last one counts (%d '
-            'such lines)'
+            '%s:%d: a document judged before gets another grade; the last one counts (%d such '
+            'lines)'
         )
         logger.warning(message, path, changed[0], len(changed))
     return qrels

@@ -66,8 +66,8 @@ def mapped(
         ) from error
     if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
         raise DamagedFileError(
-            f'{path} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}: '
-            'build the index again'
+            f'{path} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}: build '
+            'the index again'
         )
     return array
 

@@ -38,11 +38,7 @@ def open_sparse(
     Raises the errors of `find_sparse`, and InputError for BM25's constants with another technique.
     """
     name, at, named_index = spec.partition('@')
-    constants: dict[str, Any] = {}
-    if k1 is not None:
-        constants['k1'] = k1
-    if b is not None:
-        constants['b'] = b
+    constants = _given(k1=k1, b=b)
     if names_class(name) and not constants:
         options = {'index': named_index} if at else {}
         return _own_ranker(name, options, device)
@@ -59,6 +55,11 @@ def open_sparse(
     if constants:
         settings = replace(settings or default_settings(folder), **constants)
     return LuceneSparseSearcher(folder, settings)
+
+
+def _given(**values: float | None) -> dict[str, Any]:
+    """The values that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _own_ranker(name: str, options: Mapping[str, str], device: str) -> Ranker:
