@@ -35,27 +35,38 @@ def written(tmp_path):
     return write
 
 
-def test_values_and_lines(written):
-    found = read_yaml(written(TEXT))
-    assert found.value == {
+def test_values(written):
+    assert read_yaml(written(TEXT)).value == {
         'name': 'ü',
         'data': [{'run': 'bm25.txt', 'fields': ['a', 'b']}, {'run': 'other.txt'}],
         'on': {'steps': '3e-6', 1: 'x'},
         'same': {'run': 'other.txt'},
     }
-    keys = [
-        (),
-        ('name',),
-        ('data',),
-        ('data', 0, 'fields'),
-        ('data', 1, 'run'),
-        ('on', 'steps'),
-        ('on', 1),
-    ]
-    assert [found.line(*key) for key in keys] == [2, 2, 3, 5, 7, 8, 8]
-    assert found.line('data', 1, 'none', 'below') == 6  # the nearest around it
-    assert (found.line('data', 7), found.line('none')) == (3, 2)
-    assert str(found.error('is wrong', 'data', 1, 'run')) == f'{found.path}:7: is wrong'
+
+
+@pytest.mark.parametrize(
+    ('keys', 'line'),
+    [
+        ((), 2),
+        (('name',), 2),
+        (('data',), 3),
+        (('data', 0, 'fields'), 5),
+        (('data', 1, 'run'), 7),
+        (('on', 'steps'), 8),
+        (('on', 1), 8),
+        # Of an entry that is missing, the line is that of the nearest around it.
+        (('data', 1, 'none', 'below'), 6),
+        (('data', 7), 3),
+        (('none',), 2),
+    ],
+)
+def test_lines(written, keys, line):
+    assert read_yaml(written(TEXT)).line(*keys) == line
+
+
+def test_an_error_names_file_and_line(written):
+    file = read_yaml(written(TEXT))
+    assert str(file.error('is wrong', 'data', 1, 'run')) == f'{file.path}:7: is wrong'
 
 
 def test_merged_entries_know_their_lines(written):

@@ -130,17 +130,29 @@ def test_the_search_command_opens_it_by_its_own_record(index, tmp_path):
 
 
 @pytest.mark.jvm
-def test_the_passages_are_those_of_the_bundle(bundle, index, capsys):
-    from pyserini_repbert.commands.search import main as search
+def test_k_larger_than_the_index(index):
     from pyserini_repbert.systems.epic.searcher import EpicImpactSearcher
 
     searcher = EpicImpactSearcher(index)
     assert searcher.size == 60
-    hits = searcher.search(QUERIES[0], 10**9)
-    assert len(hits) <= 60
-    best = hits[0].docid
-    (text,) = bundle.texts([best])
-    assert searcher.texts([best, 'none']) == [text, None]
+    assert len(searcher.search(QUERIES[0], 10**9)) <= 60
+
+
+@pytest.mark.jvm
+def test_the_passages_are_those_of_the_bundle(bundle, index):
+    from pyserini_repbert.systems.epic.searcher import EpicImpactSearcher
+
+    (text,) = bundle.texts(['d3'])
+    assert EpicImpactSearcher(index).texts(['d3', 'none']) == [text, None]
+
+
+@pytest.mark.jvm
+def test_the_search_command_shows_passages(bundle, index, capsys):
+    from pyserini_repbert.commands.search import main as search
+    from pyserini_repbert.systems.epic.searcher import EpicImpactSearcher
+
+    (best,) = EpicImpactSearcher(index).search(QUERIES[0], 1)
+    (text,) = bundle.texts([best.docid])
     assert command.run(search, ['--sparse', str(index), '--query', QUERIES[0]]) == 0
     assert text in capsys.readouterr().out
 

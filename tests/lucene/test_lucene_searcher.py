@@ -77,10 +77,15 @@ def test_batches_answer_as_single_queries_do(folder, monkeypatch):
 
 
 @pytest.mark.jvm
-def test_k_larger_than_the_index_and_stored_text(folder):
+def test_k_larger_than_the_index(folder):
     searcher = LuceneSparseSearcher(folder)
     assert searcher.size == 4
     assert len(searcher.search('cats', k=10**9)) == 3
+
+
+@pytest.mark.jvm
+def test_passages_are_stored(folder):
+    searcher = LuceneSparseSearcher(folder)
     assert searcher.texts(['m4', 'nope', 'm4']) == ['été 😀 fish', None, 'été 😀 fish']
     assert searcher.texts([]) == []
     assert dict(searcher.passages()) == TEXTS
