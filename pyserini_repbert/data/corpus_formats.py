@@ -35,7 +35,10 @@ _BLOCK = 1 << 20
 
 
 class FilesCorpus(Corpus):
-    """A corpus of files, read in the order of `paths`."""
+    """A corpus of files, read in the order of `paths`.
+
+    The parameters name, on_error and keep_empty are those of `Corpus`.
+    """
 
     def __init__(self, name: str, paths: Sequence[Path], on_error: str, keep_empty: bool) -> None:
         super().__init__(name, on_error, keep_empty)
