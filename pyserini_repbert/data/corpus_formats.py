@@ -178,10 +178,10 @@ class CedrCorpus(LinesCorpus):
     """
 
     def parse(self, line: str) -> Passage | None:
-        found = parse_data_line(line)
-        if found.kind != DOCUMENT:
+        data_line = parse_data_line(line)
+        if data_line.kind != DOCUMENT:
             return None
-        return Passage(found.identifier, found.text)
+        return Passage(data_line.identifier, data_line.text)
 
 
 class TrecCorpus(FilesCorpus):

@@ -15,8 +15,8 @@ def topics(tmp_path, content):
 
 
 def test_tsv_keeps_the_order(tmp_path):
-    found = topics(tmp_path, '10\twhat is é?\n\n2\t tab\tinside \n3\t\n')
-    assert found == [Query('10', 'what is é?'), Query('2', 'tab\tinside'), Query('3', '')]
+    queries = topics(tmp_path, '10\twhat is é?\n\n2\t tab\tinside \n3\t\n')
+    assert queries == [Query('10', 'what is é?'), Query('2', 'tab\tinside'), Query('3', '')]
 
 
 def test_gz(tmp_path):
@@ -141,8 +141,8 @@ def test_malformed_qrels(tmp_path, content, message):
 
 
 def test_the_last_of_several_grades_counts_with_a_warning(tmp_path, caplog):
-    found = qrels(tmp_path, '1 0 d 1\n1 0 e 2\n1 0 d 1\n1 0 d 0\n1 0 e 3\n')
-    assert found == {'1': {'d': 0, 'e': 3}}
+    judgments = qrels(tmp_path, '1 0 d 1\n1 0 e 2\n1 0 d 1\n1 0 d 0\n1 0 e 3\n')
+    assert judgments == {'1': {'d': 0, 'e': 3}}
     (record,) = caplog.records
     assert ':4: ' in record.getMessage() and '(2 such lines)' in record.getMessage()
 

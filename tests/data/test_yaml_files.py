@@ -70,9 +70,9 @@ def test_an_error_names_file_and_line(written):
 
 
 def test_merged_entries_know_their_lines(written):
-    found = read_yaml(written('a: &a\n  x: 1\n  y: 2\nb:\n  <<: *a\n  y: 3\n'))
-    assert found.value['b'] == {'x': 1, 'y': 3}
-    assert (found.line('b', 'x'), found.line('b', 'y')) == (2, 6)
+    file = read_yaml(written('a: &a\n  x: 1\n  y: 2\nb:\n  <<: *a\n  y: 3\n'))
+    assert file.value['b'] == {'x': 1, 'y': 3}
+    assert (file.line('b', 'x'), file.line('b', 'y')) == (2, 6)
 
 
 def test_byte_order_mark_gzip_and_nodes(written):
@@ -132,8 +132,8 @@ def test_aliases_within_limits_are_taken(written):
 @given(st.text(st.sampled_from('ab1:.- \n\t[]{},&*!?|>\'"%@`#<=~'), max_size=40))
 def test_any_text_is_read_as_pyyaml_reads_it_or_refused(text):
     try:
-        found = parse_yaml(text, 'x').value
+        value = parse_yaml(text, 'x').value
     except InputError as error:
         assert '\n' not in str(error)
     else:
-        assert repr(found) == repr(yaml.safe_load(text))
+        assert repr(value) == repr(yaml.safe_load(text))

@@ -106,8 +106,8 @@ def test_provenance_jsonl_quotes_names(runs):
     (runs / 'a"b.tsv').write_text('1\té"\\\t1\n')
     assert fusion('--runs a"b.tsv --output o --provenance p.jsonl') == 0
     assert (runs / 'p.jsonl').read_text(encoding='utf-8').startswith('{"qid": "1", "docid": "é')
-    found = json.loads((runs / 'p.jsonl').read_text())
-    assert found == {'qid': '1', 'docid': 'é"\\', 'rank': 1, 'ranks': {'a"b': 1}}
+    hit = json.loads((runs / 'p.jsonl').read_text())
+    assert hit == {'qid': '1', 'docid': 'é"\\', 'rank': 1, 'ranks': {'a"b': 1}}
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_documents_are_ordered_by_their_highest_rank(lists):
 
 
 def test_provenance():
-    found = provenance([['a', 'c', 'd'], ['b', 'a', 'c']], ['a', 'b', 'c', 'x'])
-    assert found == [(1, 2), (None, 1), (2, 3), (None, None)]
+    ranks = provenance([['a', 'c', 'd'], ['b', 'a', 'c']], ['a', 'b', 'c', 'x'])
+    assert ranks == [(1, 2), (None, 1), (2, 3), (None, None)]
     assert provenance([['a', 'b', 'a']], ['a', 'b']) == [(1,), (2,)]
     assert provenance([[], []], []) == []

@@ -81,12 +81,12 @@ def test_reading_gives_what_was_written(tmp_path, weights, vocabulary, prune):
         bundle.score(rows, query), expected @ query.weights, atol=30 * ATOL[weights]
     )
     for row in (0, 1, 13, 29):
-        found = bundle.vector(row)
+        vector = bundle.vector(row)
         if prune:
-            np.testing.assert_array_equal(found.terms, vectors[row].terms)
-            np.testing.assert_allclose(found.weights, vectors[row].weights, atol=ATOL[weights])
+            np.testing.assert_array_equal(vector.terms, vectors[row].terms)
+            np.testing.assert_allclose(vector.weights, vectors[row].weights, atol=ATOL[weights])
         else:
-            assert len(found) == vocabulary
+            assert len(vector) == vocabulary
     lengths = []
     for _, block in bundle.vectors(4):
         lengths += [len(vector) for vector in block]

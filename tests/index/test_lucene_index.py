@@ -37,7 +37,7 @@ def searcher(folder, settings=None):
     return LuceneSparseSearcher(folder, settings)
 
 
-def found(folder, query, settings=None):
+def found_docids(folder, query, settings=None):
     return [candidate.docid for candidate in searcher(folder, settings).search(query)]
 
 
@@ -62,15 +62,15 @@ def test_passages_are_stored(plain):
 
 @pytest.mark.jvm
 def test_words_are_stemmed_and_stopwords_dropped(plain):
-    assert found(plain, 'apple') == ['d1']
-    assert found(plain, 'the') == []
+    assert found_docids(plain, 'apple') == ['d1']
+    assert found_docids(plain, 'the') == []
 
 
 @pytest.mark.jvm
 def test_positions_are_stored_for_sdm(plain):
     from pyserini_repbert.lucene.sparse_settings import SparseSettings
 
-    assert found(plain, 'red pears', SparseSettings(sdm=True)) == ['d2', 'd1']
+    assert found_docids(plain, 'red pears', SparseSettings(sdm=True)) == ['d2', 'd1']
 
 
 @pytest.mark.jvm
@@ -79,7 +79,7 @@ def test_document_vectors_are_stored_for_rm3(plain):
     from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings
 
     feedback = SparseSettings(rm3=Rm3(fb_terms=5, fb_docs=1))
-    assert found(plain, 'pears', feedback) == ['d2']
+    assert found_docids(plain, 'pears', feedback) == ['d2']
 
 
 @pytest.fixture
@@ -100,13 +100,13 @@ NEW = '{"id": "n1", "contents": "New apples."}\n'
 def test_an_index_is_not_overwritten_unasked(plain, written):
     with pytest.raises(InputError, match='exists already: overwrite it, or give another'):
         build_lucene_index(written(NEW), plain)
-    assert found(plain, 'apple') == ['d1']
+    assert found_docids(plain, 'apple') == ['d1']
 
 
 @pytest.mark.jvm
 def test_an_index_is_overwritten_when_asked_for(plain, written):
     build_lucene_index(written(NEW), plain, overwrite=True)
-    assert found(plain, 'apple') == ['n1']
+    assert found_docids(plain, 'apple') == ['n1']
     assert sorted(path.name for path in plain.parent.iterdir()) == [
         'corpus.jsonl',
         'i',
@@ -118,7 +118,7 @@ def test_an_index_is_overwritten_when_asked_for(plain, written):
 def test_an_index_stays_if_the_new_one_fails(plain, written):
     with pytest.raises(InputError, match='not JSON'):
         build_lucene_index(written(NEW + 'broken\n'), plain, overwrite=True)
-    assert found(plain, 'apple') == ['d1']
+    assert found_docids(plain, 'apple') == ['d1']
 
 
 def test_only_a_lucene_index_is_overwritten(corpus, tmp_path):
@@ -154,7 +154,7 @@ def predictions(tmp_path):
 def test_predicted_queries_are_found_but_not_shown(corpus, predictions, tmp_path):
     folder = tmp_path / 'all'
     build_lucene_index(corpus, folder, 'docTTTTTquery', predictions=predictions)
-    assert sorted(found(folder, 'fruit')) == ['d1', 'd2']
+    assert sorted(found_docids(folder, 'fruit')) == ['d1', 'd2']
     assert searcher(folder).texts(['d2']) == [PASSAGES['d2']]
     assert record_of(folder)['variant'] == 'docTTTTTquery'
 
@@ -163,8 +163,8 @@ def test_predicted_queries_are_found_but_not_shown(corpus, predictions, tmp_path
 def test_the_first_predicted_queries_can_be_chosen(corpus, predictions, tmp_path):
     folder = tmp_path / 'one'
     build_lucene_index(corpus, folder, 'doc2query', predictions=[predictions], topk=1)
-    assert found(folder, 'fruit') == []
-    assert found(folder, 'perry') == ['d2']
+    assert found_docids(folder, 'fruit') == []
+    assert found_docids(folder, 'perry') == ['d2']
 
 
 @pytest.fixture

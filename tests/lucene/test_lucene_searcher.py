@@ -71,8 +71,8 @@ def test_batches_answer_as_single_queries_do(folder, monkeypatch):
     batch = searcher.batch_search(queries, [f'q{n}' for n in range(5)], k=3, threads=2)
     for query, hits in zip(queries, batch.values(), strict=True):
         alone = searcher.search(query, k=3)
-        found = [(hit.docid, hit.score) for hit in alone]
-        assert found == [(hit.docid, hit.score) for hit in hits]
+        scored = [(hit.docid, hit.score) for hit in alone]
+        assert scored == [(hit.docid, hit.score) for hit in hits]
     assert all(batch.values())
 
 

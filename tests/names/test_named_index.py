@@ -111,8 +111,8 @@ def test_msmarco_is_built_from_a_collection_and_searched(
     assert shown.out.count('? the cat') == 2 and shown.err.count('building index') == 1
     searcher = RepBertSearcher.from_prebuilt_index('msmarco', checkpoint)
     assert len(searcher.search('the cat', 9)) == 4
-    found = locate('msmarco', checkpoint)
-    bundle = DenseBundle(found.folder)
+    named = locate('msmarco', checkpoint)
+    bundle = DenseBundle(named.folder)
     assert bundle.settings.dtype == 'float16' and len(bundle) == 4 and bundle.has_texts
 
 
