@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,12 +136,8 @@ def _guess_folder(folder: Path) -> str:
     records = _files(folder, _RECORDS)
     if records:
         return _guess_lines(records[0]) or 'tsv'
-    if has_pages and documents:
-        raise InputError(
-            f'folder {folder} holds text files and HTML: say which of them are the corpus',
-            parameters=('corpus_format=text', 'corpus_format=html'),
-        )
     if has_pages:
+        _check_alone(folder, documents)
         return 'html'
     if not texts and not prose:
         suffixes = (*_TEXT_SUFFIXES, *_MARKDOWN, '.html')
@@ -150,6 +146,15 @@ def _guess_folder(folder: Path) -> str:
         return 'text'
     # Text files can also hold lines or documents of another format.
     return _guess_lines(texts[0]) or 'text'
+
+
+def _check_alone(folder: Path, documents: Sequence[Path]) -> None:
+    """Raises InputError for text files beside pages."""
+    if documents:
+        raise InputError(
+            f'folder {folder} holds text files and HTML: say which of them are the corpus',
+            parameters=('corpus_format=text', 'corpus_format=html'),
+        )
 
 
 def _guess_delivery(folder: Path, texts: Iterable[Path]) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import tarfile
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from typing import IO, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self
 from urllib.parse import quote
 
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
@@ -35,7 +35,10 @@ _BLOCK = 1 << 20
 
 
 class FilesCorpus(Corpus):
-    """A corpus of files, read in the order of `paths`."""
+    """A corpus of files, read in the order of `paths`.
+
+    The parameters name, on_error and keep_empty are those of `Corpus`.
+    """
 
     def __init__(self, name: str, paths: Sequence[Path], on_error: str, keep_empty: bool) -> None:
         super().__init__(name, on_error, keep_empty)
@@ -112,21 +115,27 @@ class JsonlCorpus(LinesCorpus):
         if not isinstance(record, dict):
             raise BadPassage(f'expected a JSON object, found {line[:60]!r}')
         docid = identifier_of(record, ('id', '_id', 'docid'))
-        usual_fields = ('contents',) if 'contents' in record else ('title', 'text')
+        texts = self._texts(record, docid)
+        return Passage(docid, ' '.join(text for text in texts if text))
+
+    def _texts(self, record: Mapping[str, Any], docid: str) -> list[str]:
+        """The texts of the fields. Raises BadPassage for a field that is no text, or no field."""
+        fields = self.fields
+        if not fields:
+            usual_fields = ('contents',) if 'contents' in record else ('title', 'text')
+            fields = [field for field in usual_fields if record.get(field) is not None]
+        if not fields:
+            raise BadPassage(
+                f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text"
+            )
         texts = []
-        for field in self.fields or usual_fields:
+        for field in fields:
             text = record.get(field)
-            if text is None and not self.fields:
-                continue
             if not isinstance(text, str):
                 wrong = 'is not there' if text is None else 'is no text: put it in quotes'
                 raise BadPassage(f"field '{field}' of passage '{docid[:60]}' {wrong}")
             texts.append(text)
-        if not texts:
-            raise BadPassage(
-                f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text"
-            )
-        return Passage(docid, ' '.join(text for text in texts if text))
+        return texts
 
 
 class TsvCorpus(LinesCorpus):
@@ -169,10 +178,10 @@ class CedrCorpus(LinesCorpus):
     """
 
     def parse(self, line: str) -> Passage | None:
-        found = parse_data_line(line)
-        if found.kind != DOCUMENT:
+        data_line = parse_data_line(line)
+        if data_line.kind != DOCUMENT:
             return None
-        return Passage(found.identifier, found.text)
+        return Passage(data_line.identifier, data_line.text)
 
 
 class TrecCorpus(FilesCorpus):

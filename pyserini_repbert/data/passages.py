@@ -57,11 +57,13 @@ class _SeenDocids:
         return self._insert((hash(docid) & 0xFFFFFFFFFFFFFFFF) or 1)
 
     def _double(self) -> None:
-        keys = [key for key in self._slots if key]
-        self._slots = array('Q', [0]) * (2 * len(self._slots))
+        # No list of the keys: it would take five times their memory.
+        before = self._slots
+        self._slots = array('Q', [0]) * (2 * len(before))
         self._used = 0
-        for key in keys:
-            self._insert(key)
+        for key in before:
+            if key:
+                self._insert(key)
 
     def _insert(self, key: int) -> bool:
         slots = self._slots

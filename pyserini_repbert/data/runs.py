@@ -96,8 +96,8 @@ def _ranking(path: StrPath, of_query: list[Stretch], depth: int | None) -> Ranki
     if len(set(docids)) < len(docids):
         twice = Counter(docids).most_common(1)[0][0]
         raise InputError(
-            f"run file {path}: document '{twice}' occurs twice for query '{first.qid}': remove "
-            f'one of the lines'
+            f"run file {path}: document '{twice}' occurs twice for query '{first.qid}': remove one "
+            'of the lines'
         )
     if first.columns == MSMARCO_COLUMNS:
         return _ranking_by_rank(docids, keys, depth)

@@ -79,12 +79,12 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = 'default') -> list[
     lines = [(number, line) for number, line in numbered_lines(path, 'topics file') if line.strip()]
     if topics_format == 'default':
         first_line = lines[0][1].lstrip() if lines else ''
-        found = _parser_of(first_line)(path, lines)
+        parsed = _parser_of(first_line)(path, lines)
     else:
-        found = _parse_json(path, lines, topics_format)
+        parsed = _parse_json(path, lines, topics_format)
     topics: list[Query] = []
     first_lines: dict[str, int] = {}
-    for topic in found:
+    for topic in parsed:
         qid = topic.qid.strip()
         problem = identifier_problem(qid)
         if problem:
@@ -161,11 +161,11 @@ def _parse_data_file(path: StrPath, lines: NumberedLines) -> Topics:
     """The queries of a data file of CEDR; documents in it are ignored."""
     for number, line in lines:
         try:
-            found = parse_data_line(line)
+            data_line = parse_data_line(line)
         except ValueError as error:
             raise InputError.at(path, number, str(error)) from error
-        if found.kind == QUERY:
-            yield FoundTopic(number, found.identifier, found.text)
+        if data_line.kind == QUERY:
+            yield FoundTopic(number, data_line.identifier, data_line.text)
 
 
 def _parse_json(
@@ -348,8 +348,8 @@ def read_qrels(path: StrPath) -> Qrels:
         raise InputError(f'qrels file {Path(path)} has no judgments')
     if changed:
         message = (
-            '%s:%d: a document judged before gets another grade; the last one counts (%d '
-            'such lines)'
+            '%s:%d: a document judged before gets another grade; the last one counts (%d such '
+            'lines)'
         )
         logger.warning(message, path, changed[0], len(changed))
     return qrels

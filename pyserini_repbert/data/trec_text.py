@@ -144,8 +144,8 @@ def _document(line: int, raw: bytes) -> Document:
     again = _DOCNO.search(markup, end.end())
     if again and _DOCNO_END.search(markup, again.end()):
         problem = (
-            f'a <DOC> with two <DOCNO>, {docid[:_SHOWN]!r} the first: is </DOC> missing '
-            f'between them?'
+            f'a <DOC> with two <DOCNO>, {docid[:_SHOWN]!r} the first: is </DOC> missing between '
+            'them?'
         )
         return Document(line, problem=problem)
     rest = f'{markup[: start.start()]} {markup[end.end() :]}'

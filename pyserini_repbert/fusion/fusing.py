@@ -163,35 +163,38 @@ def _weights(alpha: float | Sequence[float], n_runs: int) -> tuple[float, ...]:
         if not 0 <= alpha <= 1:
             raise InputError(
                 f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was '
-                f'expected'
+                'expected'
             )
         if n_runs != 2:
             raise InputError(
-                f"fusion by 'interpolation' was given {n_runs} runs, exactly two expected: or "
-                f'give a weight for each',
+                f"fusion by 'interpolation' was given {n_runs} runs, exactly two expected: or give "
+                'a weight for each',
                 parameters=('weights',),
             )
         return float(alpha), 1 - alpha
     weights = tuple(map(float, alpha))
-    are_usable = all(0 <= weight < inf for weight in weights) and any(weights)
-    if len(weights) != n_runs or not are_usable:
+    in_range = all(0 <= weight < inf for weight in weights)
+    if len(weights) != n_runs or not in_range or not any(weights):
+        given = ' '.join(map(str, weights))
         raise InputError(
-            f'weights {" ".join(map(str, weights))} were given for {n_runs} runs: expected a '
-            f'number from 0 on for '
-            'each, not all of them 0',
+            f'weights {given} were given for {n_runs} runs: expected a number from 0 on for each, '
+            'not all of them 0',
             parameters=('weights',),
         )
     return weights
 
 
 def _interleaved(rankings: Sequence[Ranking], k: int | None) -> Ranking:
-    docids = interleave([ranking.docids for ranking in rankings], k)
+    lists = [ranking.docids for ranking in rankings]
+    docids = interleave(lists, k)
     return Ranking(docids, reciprocal_scores(len(docids)))
 
 
 def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -> Ranking:
-    gains = 1.0 / (rrf_k + np.arange(1, max(map(len, rankings)) + 1))
-    return _summed(rankings, [gains[: len(ranking)] for ranking in rankings], k)
+    deepest = max(map(len, rankings))
+    gains = 1.0 / (rrf_k + np.arange(1, deepest + 1))
+    columns = [gains[: len(ranking)] for ranking in rankings]
+    return _summed(rankings, columns, k)
 
 
 def _weighted(
@@ -220,7 +223,8 @@ def scaled(scores: Sequence[float], scale: Normalization) -> Array:
     if not width:
         return np.ones(len(values))
     unit = width if scale is Normalization.MINMAX else values.std()
-    result: Array = (values - values.min()) / unit
+    distances = values - values.min()
+    result: Array = distances / unit
     return result
 
 
@@ -247,10 +251,12 @@ def _summed(rankings: Sequence[Ranking], columns: Sequence[Array], k: int | None
         # `rest` is read when `shared` has taken its documents out.
         totals = np.fromiter(chain(shared, rest.values()), np.float64)
         totals[: len(first)] += columns[0]
-        return ranked(np.fromiter(chain(first, rest), object, len(totals)), totals, k)
+        docids = np.fromiter(chain(first, rest), object, len(totals))
+        return ranked(docids, totals, k)
     terms: dict[str, list[float]] = {}
     for ranking, scores in zip(rankings, columns, strict=True):
         for docid, score in zip(ranking.docids, scores.tolist(), strict=True):
             terms.setdefault(docid, []).append(score)
     totals = np.fromiter(map(fsum, terms.values()), np.float64, len(terms))
-    return ranked(np.fromiter(terms, object, len(terms)), totals, k)
+    docids = np.fromiter(terms, object, len(terms))
+    return ranked(docids, totals, k)

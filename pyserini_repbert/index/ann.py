@@ -65,8 +65,8 @@ class AnnRecord:
         if self.ann in parameter_names:
             setting += f', {parameter_names[self.ann]} {self.parameter}'
         measured = (
-            f'recall@{self.hits} {self.recall:.4f} of exact search on {self.queries} '
-            f'queries ({self.sample})'
+            f'recall@{self.hits} {self.recall:.4f} of exact search on {self.queries} queries '
+            f'({self.sample})'
         )
         return f'{self.ann} ({self.factory}), {setting}: {measured}'
 

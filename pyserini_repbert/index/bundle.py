@@ -66,8 +66,8 @@ def mapped(
         ) from error
     if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
         raise DamagedFileError(
-            f'{path} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}: '
-            'build the index again'
+            f'{path} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}: build '
+            'the index again'
         )
     return array
 
@@ -209,8 +209,8 @@ class Bundle(Generic[SettingsT, _Shard]):
         """The text of a row, numbered across all shards; None for -1."""
         if row < 0:
             return None
-        found = self._docids.column(row)
-        return self.shards[found.column].text(found.row)
+        position = self._docids.column(row)
+        return self.shards[position.column].text(position.row)
 
     def passages(self) -> Iterator[Passage]:
         """All passages, in order. Raises DamagedFileError where no texts are stored."""

@@ -68,7 +68,7 @@ class DenseShardWriter(ShardWriter[Settings, NDArray[np.float32]]):
             first = int(np.flatnonzero(~is_finite)[0])
             bad = passages[first].docid
             raise DamagedFileError(
-                f"the vector of passage '{bad}' is not finite in {self._settings.dtype}: "
-                'check the checkpoint, or store and compute in float32'
+                f"the vector of passage '{bad}' is not finite in {self._settings.dtype}: check the "
+                'checkpoint, or store and compute in float32'
             )
         self._vectors.append(stored)

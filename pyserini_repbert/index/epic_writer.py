@@ -99,5 +99,5 @@ def _check_finite(
     row = int(np.searchsorted(vectors.offsets, first, side='right')) - 1
     raise DamagedFileError(
         f"a weight of passage '{passages[row].docid}' is not finite in {dtype}: check the "
-        f'checkpoint, or compute in float32'
+        'checkpoint, or compute in float32'
     )

@@ -93,8 +93,8 @@ def _sampled_queries(folder: Path, topk: int, docids: Callable[[], Iterable[str]
     first_files = [files[0] for files in parts]
     if lines_per_passage(first_files, 'predictions', docids) != 1:
         raise InputError(
-            f'the samples in {folder} have more lines than the corpus has passages: give the '
-            f'right corpus'
+            f'the samples in {folder} have more lines than the corpus has passages: give the right '
+            'corpus'
         )
     for files in parts:
         streams = [numbered_lines(file, 'predictions') for file in files]
@@ -129,7 +129,7 @@ def _sample_files(folder: Path, topk: int) -> list[list[Path]]:
             if sample not in file_of:
                 raise InputError(
                     f'folder {folder} lacks sample {sample} of part {part}: unpack the archive '
-                    f'again'
+                    'again'
                 )
         files.append([file_of[sample] for sample in used])
     return files
@@ -149,7 +149,7 @@ def weighted_texts(
     if lines_per_passage(paths, 'weights', docids) != 1:
         raise InputError(
             f'{paths[0]} has more lines of weights than the corpus has passages: give the right '
-            f'corpus'
+            'corpus'
         )
     for (path, number, line), docid in zip(lines_of(paths, 'weights'), docids(), strict=True):
         try:
@@ -222,7 +222,7 @@ def repeated(weights: dict[str, float], sqrt: bool = False) -> str:
         if scaled > MAX_TERMS - len(text):
             raise ValueError(
                 f"the weight {weight:g} of '{word[:60]}' makes a passage of more than {MAX_TERMS} "
-                f'terms'
+                'terms'
             )
         if scaled >= 1:
             text.extend([word] * round(scaled))

@@ -47,7 +47,7 @@ class FaissFolder:
         if len(self._docids) != self.index.ntotal:
             raise DamagedFileError(
                 f'{self.folder} has {self.index.ntotal} vectors but {len(self._docids)} docids: '
-                f'export it again'
+                'export it again'
             )
 
     def __len__(self) -> int:

@@ -96,8 +96,8 @@ def build_lucene_index(
             yield passage.docid
         if corpus.skipped:
             raise InputError(
-                f'{corpus.skipped} lines of corpus {corpus.name} were skipped, and the lines '
-                "after them would get others' additions: mend the corpus"
+                f'{corpus.skipped} lines of corpus {corpus.name} were skipped, and the lines after '
+                "them would get others' additions: mend the corpus"
             )
 
     additions: Iterable[str] = repeat('')

@@ -81,7 +81,7 @@ def _unsigned(raw: bytes, path: Path) -> bytes:
     if match is None or hashlib.sha256(match[1]).hexdigest() != match[2].decode('ascii'):
         raise DamagedFileError(
             f'{path} is not as it was written, its checksum does not fit: restore the file, or '
-            f'build the index again'
+            'build the index again'
         )
     return match[1] + b'\n}\n'
 
@@ -141,12 +141,12 @@ def _missing_manifest(folder: StrPath, path: Path) -> InputError:
 
     if is_lucene_index(folder):
         return InputError(
-            f"'{folder}' is a Lucene index, an index of vectors was expected: name it as a "
-            f'sparse ranking, bm25@{folder}'
+            f"'{folder}' is a Lucene index, an index of vectors was expected: name it as a sparse "
+            f'ranking, bm25@{folder}'
         )
     return InputError(
         f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and "
-        f"'docid'"
+        "'docid'"
     )
 
 

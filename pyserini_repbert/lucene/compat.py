@@ -61,17 +61,17 @@ def import_pyserini(module: str = 'pyserini') -> ModuleType:
     except (URLError, ConnectionError, TimeoutError) as error:
         raise MissingResourceError(
             f'Pyserini {version} fetches something to import {module}, and could not ({error}): '
-            f'run it with a network'
+            'run it with a network'
         ) from error
     except Exception as error:
         if type(error).__name__ == 'JavaException':
             raise JavaError(
                 f"the running Java lacks Anserini's classes ({error}): call start_jvm() before "
-                f'other code starts one'
+                'other code starts one'
             ) from error
         raise MismatchError(
-            f'Pyserini {version} cannot import {module} ({type(error).__name__}: {error}): '
-            f'install its pinned packages'
+            f'Pyserini {version} cannot import {module} ({type(error).__name__}: {error}): install '
+            'its pinned packages'
         ) from error
 
 
@@ -191,8 +191,8 @@ def _attribute(owner: object, name: str) -> Any:
         where = getattr(owner, '__name__', type(owner).__name__)
         raise MismatchError(
             f'Pyserini {pyserini_version()} has no {name} in {where}: pip install '
-            f"'pyserini>=1.6,<3'; if it is such a version, it differs from those that this "
-            'package was tested with (1.6.0 and 2.4.0)'
+            "'pyserini>=1.6,<3'; if it is such a version, it differs from those that this package "
+            'was tested with (1.6.0 and 2.4.0)'
         ) from error
 
 

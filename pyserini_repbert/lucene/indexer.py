@@ -45,8 +45,8 @@ class LuceneWriter:
             self._java = java_class('io.anserini.index.SimpleIndexer')(options)
         except self._failure as error:
             raise JavaError(
-                f'Lucene cannot write to {folder} ({java_reason(error)}): check the folder and '
-                f'its permissions'
+                f'Lucene cannot write to {folder} ({java_reason(error)}): check the folder and its '
+                'permissions'
             ) from error
 
     def add(self, documents: Sequence[str]) -> None:

@@ -129,8 +129,8 @@ def _pyserini_search(kind: str, spec: str) -> Any:
     except (JavaError, MissingDependencyError, MissingResourceError) as error:
         near = catalog.did_you_mean(spec, catalog_names)
         raise UnknownNameError(
-            f"'{spec}' is neither a {kind} file nor in the catalog ({listed}){near}; "
-            f"Pyserini's names could not be looked up: {error}"
+            f"'{spec}' is neither a {kind} file nor in the catalog ({listed}){near}; Pyserini's "
+            f'names could not be looked up: {error}'
         ) from error
     if spec not in registry:
         near = catalog.did_you_mean(spec, [*catalog_names, *registry])

@@ -92,8 +92,8 @@ class LuceneSparseSearcher(Ranker):
         if raw is not None and raw.lstrip().startswith('{'):
             return 'JsonCollection'
         raise MismatchError(
-            f'index {self.index} has neither document vectors nor raw JSON, which RM3 needs: '
-            f'build it with them'
+            f'index {self.index} has neither document vectors nor raw JSON, which RM3 needs: build '
+            'it with them'
         )
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:

@@ -44,7 +44,7 @@ class NamedIndex:
         if wrong:
             raise MismatchError(
                 f"{self.folder} {wrong}, so it is not the catalog's index '{self.entry.name}': "
-                f'move it to a folder of your own and search it there, then build '
+                'move it to a folder of your own and search it there, then build '
                 f"'{self.entry.name}' again",
                 parameters=('index',),
             )
@@ -199,7 +199,7 @@ def ready_folder(
         if asked_to_build:
             raise InputError(
                 f"only the catalog's indexes can be built here; '{index}' is a folder: use the "
-                f'encode command',
+                'encode command',
                 parameters=('build',),
             )
         return location

@@ -91,8 +91,9 @@ def _stored(record: Record) -> Passages | None:
         return Passages(str(entry.values['collection']), None)
     if catalog.find('collections', index.name):
         return Passages(index.name, None)
-    has_texts = any(Path(index.name).glob(f'shard-*/{TEXTS}'))
-    return Passages(None, index.name) if has_texts else None
+    if any(Path(index.name).glob(f'shard-*/{TEXTS}')):
+        return Passages(None, index.name)
+    return None
 
 
 def _lucene(record: Record) -> Passages | None:

@@ -61,7 +61,9 @@ def _file(kind: str, spec: str) -> Path | None:
     shipped = catalog.file(kind, spec)
     if shipped:
         return shipped
-    return path if path.exists() else None
+    if path.exists():
+        return path
+    return None
 
 
 def dataset(spec: str) -> Any:

@@ -47,8 +47,8 @@ def test_packed_files_beside_java(tmp_path):
     code = (
         'import sys; from pathlib import Path; from pyserini_repbert.lucene.jvm import java_class; '
         'from pyserini_repbert.data.corpus_files import corpus_of_files; '
-        'java_class("java.util.ArrayList"); '
-        'print([passage.docid for passage in corpus_of_files(Path(sys.argv[1]), on_error="skip")])'
+        'java_class("java.util.ArrayList"); print([passage.docid for passage in '
+        'corpus_of_files(Path(sys.argv[1]), on_error="skip")])'
     )
     done = subprocess.run(
         [sys.executable, '-c', code, str(tmp_path)], capture_output=True, text=True
