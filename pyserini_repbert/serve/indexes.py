@@ -87,7 +87,8 @@ def sparse_specs(location: str, wanted: Sequence[str] | None) -> dict[str, Pipel
     specs = {}
     for spec in wanted:
         name = spec.partition('@')[0]
-        specs[name] = PipelineSpec(sparse=(spec,), index=location if takes_index(spec) else None)
+        index = location if takes_index(spec) else None
+        specs[name] = PipelineSpec(sparse=(spec,), index=index)
     return specs
 
 
@@ -146,10 +147,7 @@ class ServedIndex:
         searchers = [name for name in self.systems if not names_class(name)]
         if not searchers:
             raise InputError(f"index '{alias}' has nothing to search")
-        if settings.sparse:
-            # One that cannot be opened fails at the start, not at the first query.
-            for name in self.specs:
-                self.ranker(name)
+        self._open_named_systems()
         opened = [name for name in usual if self._opens(name)]
         self.default = tuple(opened or searchers[:1])
 
@@ -162,8 +160,10 @@ class ServedIndex:
     def _list_systems(self) -> tuple[str, ...]:
         """Vectors, then sparse systems, then what `adapt` wrote."""
         vectors = [name for name in self._rankers if name != ADAPTED]
-        adapted = [ADAPTED] if self.settings.adapted else []
-        return (*vectors, *self.specs, *adapted)
+        systems = (*vectors, *self.specs)
+        if self.settings.adapted:
+            systems += (ADAPTED,)
+        return systems
 
     def _load_judgments(self) -> None:
         settings = self.settings
@@ -228,7 +228,8 @@ class ServedIndex:
         spec = PipelineSpec(
             adapted=settings.adapted, index=settings.location, encoder=settings.encoder
         )
-        queue = self._queues['rerank' if with_adapted(spec).stages else 'java']
+        has_reranker = bool(with_adapted(spec).stages)
+        queue = self._queues['rerank' if has_reranker else 'java']
         pipeline = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
         self._rankers[ADAPTED] = BatchedRanker(pipeline, queue, ADAPTED)
 
@@ -236,6 +237,14 @@ class ServedIndex:
         if system not in self._rankers:
             searcher = open_searcher(self.specs[system], self._machine)
             self._rankers[system] = BatchedRanker(searcher, self._queues['java'], system)
+
+    def _open_named_systems(self) -> None:
+        """Open the sparse systems that the settings name: one that cannot be opened fails at the
+        start, not at the first query.
+        """
+        if self.settings.sparse:
+            for name in self.specs:
+                self.ranker(name)
 
     def _opens(self, name: str) -> bool:
         """Whether a system can be opened; vectors are searched without Java, too."""
@@ -304,9 +313,11 @@ class ServedIndex:
             return self._store.raws(docids)
         raws: list[str | None] = []
         for docid, text in zip(docids, self.texts(docids), strict=True):
-            # As Lucene stores a document.
-            raw = {'id': docid, 'contents': text}
-            raws.append(None if text is None else json.dumps(raw, ensure_ascii=False))
+            raw = None
+            if text is not None:
+                # As Lucene stores a document.
+                raw = json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)
+            raws.append(raw)
         return raws
 
     def grades(self, qid: str) -> dict[str, int]:

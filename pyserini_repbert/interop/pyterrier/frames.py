@@ -58,7 +58,9 @@ def ranked_rows(inp: Any, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], 
     """
     check_queries(inp, [column for column in ('qid', 'query') if column in inp])
     for key, rows in inp.reset_index(drop=True).groupby(list(by), sort=False):
-        yield key, rows.sort_values('rank', kind='stable') if 'rank' in rows else rows
+        if 'rank' in rows:
+            rows = rows.sort_values('rank', kind='stable')
+        yield key, rows
 
 
 def check_queries(inp: Any, columns: Sequence[str]) -> None:

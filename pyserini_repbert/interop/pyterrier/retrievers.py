@@ -114,7 +114,8 @@ class RepBertRetriever(Retriever):
         self.device = device
         self.num_results = num_results
         self.threads = threads
-        spec = PipelineSpec(index=str(index), encoder=None if encoder is None else str(encoder))
+        checkpoint = None if encoder is None else str(encoder)
+        spec = PipelineSpec(index=str(index), encoder=checkpoint)
         searcher = open_searcher(spec, Machine(devices=(device,)))
         self.ranker = searcher.with_settings(name=Path(searcher.name).name, threads=threads)
 
@@ -149,7 +150,8 @@ class LuceneRetriever(Retriever):
         self.num_results = num_results
         self.threads = threads
         name = Path(str(spec).partition('@')[0]).name
-        named = PipelineSpec(sparse=(str(spec),), index=None if index is None else str(index))
+        location = None if index is None else str(index)
+        named = PipelineSpec(sparse=(str(spec),), index=location)
         searcher = open_searcher(named, Machine(devices=(device,), download=download))
         self.ranker = searcher.with_settings(name=name, threads=threads)
 
