@@ -38,8 +38,9 @@ class RerankerRanker(BaseRanker):  # type: ignore[misc]
         """The documents by descending score, ranks from 1; equal scores keep the order that they
         came in.
         """
-        listed = docs if isinstance(docs, (str, Document)) else list(docs)
-        documents = prep_docs(listed, doc_ids) if listed else []
+        if not isinstance(docs, (str, Document)):
+            docs = list(docs)
+        documents = prep_docs(docs, doc_ids) if docs else []
         texts = [document.text for document in documents]
         docids: list[str | None] = []
         for document in documents:
