@@ -106,7 +106,7 @@ class ServedIndex:
     Attributes
     ----------
     index_type : 'tf' (Lucene), 'dense', 'faiss' or 'impact'
-    specs : the sparse systems by name, each opened when it is first asked
+    specs : the sparse systems by name, each opened when it is first searched
     systems : the names that `ranker` takes
     default : the systems of a search that names none: one ranking of the vectors, one of Lucene
     passages : how many it holds
