@@ -234,7 +234,9 @@ class HybridSearch(_Search):
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
         dense = self.dense.searcher(corpus, folder / 'dense')
         sparse = self.sparse.searcher(corpus, folder / 'sparse')
-        searchers = [sparse, dense] if self.spec.sparse_first else [dense, sparse]
+        searchers = [dense, sparse]
+        if self.spec.sparse_first:
+            searchers.reverse()
         return join_rankers(self.spec, searchers).first
 
     def _rank_candidates(self, query: str, docids: Collection[str]) -> Ranking:
@@ -271,4 +273,6 @@ class RerankerCrossEncoder:
             queries.append(texts[group[0]])
             lists.append(Ranking.of(Candidate(docids[row], text=passages[row]) for row in group))
         scores = self.reranker.score_lists(queries, lists)
-        return np.concatenate(scores) if scores else np.empty(0)
+        if not scores:
+            return np.empty(0)
+        return np.concatenate(scores)

@@ -38,12 +38,14 @@ class RerankerRanker(BaseRanker):  # type: ignore[misc]
         """The documents by descending score, ranks from 1; equal scores keep the order that they
         came in.
         """
-        listed = docs if isinstance(docs, (str, Document)) else list(docs)
-        documents = prep_docs(listed, doc_ids) if listed else []
+        if not isinstance(docs, (str, Document)):
+            docs = list(docs)
+        documents = prep_docs(docs, doc_ids) if docs else []
         texts = [document.text for document in documents]
-        docids = []
+        docids: list[str | None] = []
         for document in documents:
-            docids.append(None if document.doc_id is None else str(document.doc_id))
+            docid = document.doc_id
+            docids.append(None if docid is None else str(docid))
         results = []
         for rank, ranked in enumerate(rerank_texts(self.reranker, query, texts, docids), 1):
             document = documents[ranked.position]

@@ -150,7 +150,9 @@ class Gate:
         refused = check_host(head.text(b'host'), allowed)
         if refused is None and scope['path'].startswith(_MCP):
             refused = check_origin(head.text(b'origin'), allowed)
-        return None if refused is None else _error(refused.status, refused.message)
+        if refused is None:
+            return None
+        return _error(refused.status, refused.message)
 
     def _refuse_length(self, head: _Head) -> Response | None:
         length = head.headers.get(b'content-length', b'')
@@ -233,5 +235,7 @@ def _digest(key: str) -> bytes:
 
 
 def _error(status: int, message: str) -> Response:
-    headers = {'www-authenticate': 'Bearer'} if status == 401 else None
+    headers = {}
+    if status == 401:
+        headers['www-authenticate'] = 'Bearer'
     return JSONResponse({'error': message}, status, headers)

@@ -42,7 +42,9 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         opening = asyncio.create_task(_open(service, app))
-        async with mcp.router.lifespan_context(mcp) if mcp else contextlib.nullcontext():
+        async with contextlib.AsyncExitStack() as held:
+            if mcp is not None:
+                await held.enter_async_context(mcp.router.lifespan_context(mcp))
             yield
         opening.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -42,7 +42,9 @@ def document(raw: str | None, parse: bool = True, max_length: int | None = None)
             (value,) = value.values()
     if isinstance(value, dict):
         return _cut_fields(value, max_length)
-    return value[:max_length] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value[:max_length]
+    return value
 
 
 def _parse(raw: str) -> Any:
@@ -60,7 +62,8 @@ def _without_identifier(value: dict[str, Any]) -> dict[str, Any]:
     fields = {}
     for name, item in value.items():
         if name not in _IDENTIFIERS:
-            fields[name] = item if isinstance(item, (dict, list)) else str(item)
+            is_nested = isinstance(item, (dict, list))
+            fields[name] = item if is_nested else str(item)
     return fields
 
 

@@ -108,7 +108,7 @@ class ServedIndex:
     Attributes
     ----------
     index_type : 'tf' (Lucene), 'dense', 'faiss' or 'impact'
-    specs : the sparse systems by name, each opened when it is first asked
+    specs : the sparse systems by name, each opened when it is first searched
     systems : the names that `ranker` takes
     default : the systems of a search that names none: one ranking of the vectors, one of Lucene
     passages : how many it holds
@@ -149,10 +149,7 @@ class ServedIndex:
         searchers = [name for name in self.systems if not names_class(name)]
         if not searchers:
             raise InputError(f"index '{alias}' has nothing to search")
-        if settings.sparse:
-            # One that cannot be opened fails at the start, not at the first query.
-            for name in self.specs:
-                self.ranker(name)
+        self._open_named_systems()
         opened = [name for name in usual if self._opens(name)]
         self.default = tuple(opened or searchers[:1])
 
@@ -165,8 +162,10 @@ class ServedIndex:
     def _list_systems(self) -> tuple[str, ...]:
         """Vectors, then sparse systems, then what `adapt` wrote."""
         vectors = [name for name in self._rankers if name != ADAPTED]
-        adapted = [ADAPTED] if self.settings.adapted else []
-        return (*vectors, *self.specs, *adapted)
+        systems = (*vectors, *self.specs)
+        if self.settings.adapted:
+            systems += (ADAPTED,)
+        return systems
 
     def _load_judgments(self) -> None:
         settings = self.settings
@@ -231,7 +230,8 @@ class ServedIndex:
         spec = PipelineSpec(
             adapted=settings.adapted, index=settings.location, encoder=settings.encoder
         )
-        queue = self._queues['rerank' if apply_adaptation(spec).stages else 'java']
+        has_reranker = bool(apply_adaptation(spec).stages)
+        queue = self._queues['rerank' if has_reranker else 'java']
         pipeline = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
         self._rankers[ADAPTED] = BatchedRanker(pipeline, queue, ADAPTED)
 
@@ -239,6 +239,14 @@ class ServedIndex:
         if system not in self._rankers:
             searcher = open_searcher(self.specs[system], self._machine)
             self._rankers[system] = BatchedRanker(searcher, self._queues['java'], system)
+
+    def _open_named_systems(self) -> None:
+        """Open the sparse systems that the settings name: one that cannot be opened fails at the
+        start, not at the first query.
+        """
+        if self.settings.sparse:
+            for name in self.specs:
+                self.ranker(name)
 
     def _opens(self, name: str) -> bool:
         """Whether a system can be opened; vectors are searched without Java, too."""
@@ -307,9 +315,11 @@ class ServedIndex:
             return self._store.raws(docids)
         raws: list[str | None] = []
         for docid, text in zip(docids, self.texts(docids), strict=True):
-            # As Lucene stores a document.
-            raw = {'id': docid, 'contents': text}
-            raws.append(None if text is None else json.dumps(raw, ensure_ascii=False))
+            raw = None
+            if text is not None:
+                # As Lucene stores a document.
+                raw = json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)
+            raws.append(raw)
         return raws
 
     def grades(self, qid: str) -> dict[str, int]:

@@ -113,7 +113,9 @@ class ServiceTools:
         }
         settings |= {name: value for name, value in single.items() if value is not None}
         whole = requests.PipelineRequest.model_validate(settings)
-        text = query if isinstance(query, str) else str(query.get('query_txt') or '')
+        text = query
+        if isinstance(text, dict):
+            text = str(text.get('query_txt') or '')
         search = whole.search(text, hits, provenance, self.service.settings.limits)
 
         def answer(trace: RequestTrace) -> dict[str, Any]:

@@ -267,9 +267,9 @@ class BatchedRanker(Ranker):
         rankings = iter(self.ranker.rank(queries, None, deepest).values())
         runs = []
         for search in searches:
-            own = islice(rankings, len(search.topics))
-            cut = [ranking[: search.k] for ranking in own]
-            runs.append({topic.qid: hits for topic, hits in zip(search.topics, cut, strict=True)})
+            qids = [topic.qid for topic in search.topics]
+            cut = [ranking[: search.k] for ranking in islice(rankings, len(qids))]
+            runs.append(dict(zip(qids, cut, strict=True)))
         return runs
 
     def planned(self, lengths: Sequence[int]) -> list[int]:

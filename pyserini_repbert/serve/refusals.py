@@ -96,7 +96,9 @@ def add_error_handlers(app: FastAPI) -> None:
 async def _answer_refused(request: Request, error: PyseriniRepbertError) -> Response:
     """The answer to an error of the package, whose reason a client learns if it is the client's."""
     status = _STATUS.get(type(error), 500)
-    headers = {'Retry-After': '1'} if isinstance(error, (OverloadedError, NotReadyError)) else None
+    headers = {}
+    if isinstance(error, (OverloadedError, NotReadyError)):
+        headers['Retry-After'] = '1'
     message = ' '.join(str(error).split())
     if status == 500:
         request_id = request.state.request_id

@@ -138,7 +138,7 @@ def answer_search(
     search : as `resolve_search` returns it
     index : what it searches
     rerankers : those that its stages name
-    trace : told how far the reranking is
+    trace : learns how far the reranking is
     on_step : called with the cost of each step
 
     Raises

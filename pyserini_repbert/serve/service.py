@@ -224,7 +224,7 @@ class Service:
         query : a question
         docids : of the documents
         stage : the reranker, with its options
-        trace : told how far the reranking is
+        trace : learns how far the reranking is
         """
         hits = self._check_hits(alias, query, docids, stage)
         reranker = self.rerankers.stage(stage, trace)
@@ -249,7 +249,7 @@ class Service:
         query : a question
         docids : of the documents
         options : of `explain.explanation`
-        trace : told how far it is
+        trace : learns how far it is
         """
         name = self.rerankers.resolve_name(model)
         hits = self._check_hits(alias, query, docids, StageSpec(name, len(docids)))

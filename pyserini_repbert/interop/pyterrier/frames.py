@@ -44,10 +44,14 @@ def queries_of(inp: Any) -> list[FrameQuery]:
     """The queries of a result frame, by their first rows."""
     queries = []
     for (_, query), rows in ranked_rows(inp, ['qid', 'query']):
-        texts = rows['text'].tolist() if 'text' in rows else []
-        known = [text if isinstance(text, str) else None for text in texts]
-        scores = rows['score'].tolist() if 'score' in rows else [0.0] * len(rows)
-        candidates = Ranking(map(str, rows['docno']), scores, known)
+        texts = []
+        if 'text' in rows:
+            # A missing text may be None or NaN.
+            texts = [text if isinstance(text, str) else None for text in rows['text'].tolist()]
+        scores = [0.0] * len(rows)
+        if 'score' in rows:
+            scores = rows['score'].tolist()
+        candidates = Ranking(map(str, rows['docno']), scores, texts)
         queries.append(FrameQuery(str(query), rows.index.tolist(), candidates))
     return queries
 
@@ -58,7 +62,9 @@ def ranked_rows(inp: Any, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], 
     """
     check_queries(inp, [column for column in ('qid', 'query') if column in inp])
     for key, rows in inp.reset_index(drop=True).groupby(list(by), sort=False):
-        yield key, rows.sort_values('rank', kind='stable') if 'rank' in rows else rows
+        if 'rank' in rows:
+            rows = rows.sort_values('rank', kind='stable')
+        yield key, rows
 
 
 def check_queries(inp: Any, columns: Sequence[str]) -> None:

@@ -64,14 +64,17 @@ class Rerank(pt.Transformer):  # type: ignore[misc]
         self.device = device
         self.matrix = matrix
         self.settings = settings
-        opened = model if isinstance(model, Ranker) else open_reranker(model, device, settings)
-        self.reranker: Any = opened
-        if matrix and not hasattr(opened, 'pair_differences'):
-            raise InputError(f"'{opened.label}' compares no pairs: matrix is for duoBERT")
+        self.reranker: Any = model
+        if not isinstance(model, Ranker):
+            self.reranker = open_reranker(model, device, settings)
+        if matrix and not hasattr(self.reranker, 'pair_differences'):
+            raise InputError(f"'{self.reranker.label}' compares no pairs: matrix is for duoBERT")
 
     def transform(self, inp: Any) -> Any:
         """The frame reranked. A candidate without a text that the reranker needs is refused."""
-        needed = ['query', 'text'] if self.reranker.needs_text else ['query']
+        needed = ['query']
+        if self.reranker.needs_text:
+            needed.append('text')
         pt.validate.result_frame(inp, extra_columns=needed)
         queries = queries_of(inp)
         lengths = [len(query.candidates) for query in queries]
@@ -90,7 +93,9 @@ class Rerank(pt.Transformer):  # type: ignore[misc]
                 row_of = dict(zip(query.candidates.docids, query.rows, strict=True))
                 rows += [row_of[docid] for docid in ranking.docids]
             rankings += reranked
-        columns = {PAIRS: pd.Series(pairs, dtype=object)} if self.matrix else {}
+        columns = {}
+        if self.matrix:
+            columns[PAIRS] = pd.Series(pairs, dtype=object)
         return ranked_frame(inp, rows, rankings, columns)
 
     def _rerank(self, queries: Sequence[FrameQuery]) -> list[Ranking]:

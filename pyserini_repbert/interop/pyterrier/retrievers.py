@@ -114,7 +114,8 @@ class RepBertRetriever(Retriever):
         self.device = device
         self.num_results = num_results
         self.threads = threads
-        spec = PipelineSpec(index=str(index), encoder=None if encoder is None else str(encoder))
+        checkpoint = None if encoder is None else str(encoder)
+        spec = PipelineSpec(index=str(index), encoder=checkpoint)
         searcher = open_searcher(spec, Machine(devices=(device,)))
         self.ranker = searcher.with_settings(name=Path(searcher.name).name, threads=threads)
 
@@ -189,11 +190,12 @@ class HybridRetriever(Retriever):
         self.depth = depth or fused_depth(method, num_results)
         self.provenance = provenance
         names = tuple(retriever.name for retriever in retrievers)
-        self.ranked_by = names if provenance else ()
-        if provenance and len(set(names)) < len(names):
-            raise InputError(
-                f'retrievers are called {", ".join(names)}: their ranks need names that differ'
-            )
+        if provenance:
+            self.ranked_by = names
+            if len(set(names)) < len(names):
+                raise InputError(
+                    f'retrievers are called {", ".join(names)}: their ranks need names that differ'
+                )
         spec = PipelineSpec.of(
             {'fusion': str(self.method), 'alpha': alpha, 'rrf_k': rrf_k, 'depth': self.depth}
         )
