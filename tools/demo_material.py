@@ -242,28 +242,32 @@ def _add_xquad_sentences(
 ) -> None:
     """Add XQuAD's questions, whose candidates are all sentences of their article."""
     for article in articles:
-        sentences_of_paragraph: dict[str, list[Sentence]] = {}
+        sentences: dict[str, list[Sentence]] = {}
         candidates: list[str] = []
         for paragraph in article['paragraphs']:
             text = paragraph['context']
+            docid = docid_of[text]
             starts = [0, *(match.end() for match in _SENTENCE.finditer(text))]
-            sentences = _add_sentences(docid_of[text], text, starts, material)
-            sentences_of_paragraph[docid_of[text]] = sentences
-        for sentences in sentences_of_paragraph.values():
-            candidates += [sentence.docid for sentence in sentences]
+            sentences[docid] = _add_sentences(docid, text, starts, material)
+        for of_paragraph in sentences.values():
+            candidates += [sentence.docid for sentence in of_paragraph]
         for paragraph in article['paragraphs']:
             docid = docid_of[paragraph['context']]
             questions = material.held_sentences if docid in held else material.sentences
             for number, asked in enumerate(paragraph['qas']):
-                starts = [answer['answer_start'] for answer in asked['answers']]
-                answers = [_sentence_at(sentences_of_paragraph[docid], start) for start in starts]
                 question = Question(
                     qid=f'{docid}.q{number}',
                     text=' '.join(asked['question'].split()),
-                    answers=tuple(dict.fromkeys(answers)),
+                    answers=_answers(asked, sentences[docid]),
                     candidates=tuple(candidates),
                 )
                 questions.append(question)
+
+
+def _answers(asked: dict[str, Any], sentences: Sequence[Sentence]) -> tuple[str, ...]:
+    """The sentences that answer a question of XQuAD, each once."""
+    docids = [_sentence_at(sentences, answer['answer_start']) for answer in asked['answers']]
+    return tuple(dict.fromkeys(docids))
 
 
 def _add_qed_sentences(

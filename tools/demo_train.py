@@ -153,7 +153,14 @@ def mono_runs(work: Path, checkpoint: Path) -> None:
 
 
 def train(training: Training, medquad: Path, work: Path, device: str) -> None:
-    """Train one checkpoint, unless it is there; go on where a training of it was stopped."""
+    """Train one checkpoint, unless it is there; go on where a training of it was stopped.
+
+    Parameters
+    ----------
+    training : the checkpoint and its recipe
+    medquad, work : MedQuAD's folder, and the work folder
+    device : what computes
+    """
     output = work / training.name
     if output.is_dir():
         return

@@ -156,6 +156,7 @@ def _write_points(path: str, points: Sequence[Point], fronts: _Fronts) -> None:
     lines: list[list[object]] = []
     for point in points:
         setting = point.setting
+        seconds = '' if point.seconds is None else f'{point.seconds:.6f}'
         line: list[object] = [
             setting.k0,
             setting.k1,
@@ -163,7 +164,7 @@ def _write_points(path: str, points: Sequence[Point], fronts: _Fronts) -> None:
             setting.samples,
             sum(setting.inferences()),
             f'{point.inferences:.2f}',
-            '' if point.seconds is None else f'{point.seconds:.6f}',
+            seconds,
         ]
         line += [f'{value:.6f}' for value in point.values.values()]
         line += [int(point in front) for front in fronts.values()]
@@ -280,11 +281,9 @@ def _parse_epic_pruning(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _pruning_row(result: PruningResult, measures: Sequence[NamedMeasure]) -> list[str]:
-    return [
-        str(result.setting.prune or 'all'),
-        result.setting.weights,
-        f'{result.bytes_per_passage:,.0f}',
-        f'{result.milliseconds:.2f}',
-        *(f'{result.means[named.name]:.4f}' for named in measures),
-        f'{result.agreement:.1%}',
-    ]
+    row = [str(result.setting.prune or 'all'), result.setting.weights]
+    row.append(f'{result.bytes_per_passage:,.0f}')
+    row.append(f'{result.milliseconds:.2f}')
+    row += [f'{result.means[named.name]:.4f}' for named in measures]
+    row.append(f'{result.agreement:.1%}')
+    return row

@@ -155,16 +155,22 @@ def rerank_depth(arguments: Sequence[str]) -> None:
                 f'have one.'
             )
     for measure, panel in panels.items():
-        cells = []
-        for depth in dict.fromkeys(options.depths):
-            values = [by_depth[depth] for by_depth in panel.values()]
-            cells.append([str(depth), *_cells(values, base=0)])
-        print(markdown([f'{measure} at depth', *panel], cells), end='\n\n')
+        _print_depths(measure, panel)
     for note in notes:
         print(note)
     write_values(options.csv, ['measure', 'run', 'depth', 'value'], panels)
     if options.plot:
         plot_lines(options.plot, panels, 'reranked hits')
+
+
+def _print_depths(measure: str, panel: Mapping[str, Mapping[int, float]]) -> None:
+    """Print a row for each depth, with the values of the runs."""
+    depths = next(iter(panel.values()))
+    rows = []
+    for depth in depths:
+        values = [by_depth[depth] for by_depth in panel.values()]
+        rows.append([str(depth), *_cells(values, base=0)])
+    print(markdown([f'{measure} at depth', *panel], rows), end='\n\n')
 
 
 def _parse_rerank_depth(arguments: Sequence[str]) -> argparse.Namespace:

@@ -109,7 +109,10 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         '--dry-run', action='store_true', help='show commands and missing resources; run nothing'
     )
     flags.add_argument('--jobs', type=positive_int, default=1, help='conditions to run at a time')
-    _add_work_flags(flags, 'files', '--condition', '--report')
+    _add_files(flags)
+    _add_condition_flag(flags)
+    _add_report_flag(flags)
+    _add_folder_flags(flags)
     options = flags.parse_args(arguments)
     refuse(
         options.report and (options.list or options.dry_run),
@@ -118,39 +121,28 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _add_work_flags(flags: argparse.ArgumentParser, *names: str) -> None:
-    """Add --data and --work, and those of FILE, --condition and --report that are named."""
+def _add_files(flags: argparse.ArgumentParser) -> None:
+    text = f'regression files; default: all of {_FOLDER}/'
+    flags.add_argument('files', metavar='FILE', nargs='*', help=text)
+
+
+def _add_condition_flag(flags: argparse.ArgumentParser) -> None:
+    text = 'run only this condition; repeatable'
+    flags.add_argument('--condition', metavar='NAME', action='append', default=[], help=text)
+
+
+def _add_report_flag(flags: argparse.ArgumentParser) -> None:
+    text = 'write a report: .md, .html or .json'
+    flags.add_argument('--report', metavar='FILE', type=_report_name, help=text)
+
+
+def _add_folder_flags(flags: argparse.ArgumentParser) -> None:
     data = os.environ.get(DATA, '../shared/data')
-    known: dict[str, dict[str, Any]] = {
-        'files': {
-            'metavar': 'FILE',
-            'nargs': '*',
-            'help': f'regression files; default: all of {_FOLDER}/',
-        },
-        '--condition': {
-            'metavar': 'NAME',
-            'action': 'append',
-            'default': [],
-            'help': 'run only this condition; repeatable',
-        },
-        '--report': {
-            'metavar': 'FILE',
-            'type': _report_name,
-            'help': 'write a report: .md, .html or .json',
-        },
-        '--data': {
-            'metavar': 'FOLDER',
-            'default': data,
-            'help': f'collections and run files; default: ${DATA}',
-        },
-        '--work': {
-            'metavar': 'FOLDER',
-            'default': 'runs/regressions',
-            'help': 'where the commands write',
-        },
-    }
-    for name in (*names, '--data', '--work'):
-        flags.add_argument(name, **known[name])
+    text = f'collections and run files; default: ${DATA}'
+    flags.add_argument('--data', metavar='FOLDER', default=data, help=text)
+    work = 'runs/regressions'
+    text = 'where the commands write'
+    flags.add_argument('--work', metavar='FOLDER', default=work, help=text)
 
 
 def _all_files() -> list[str]:
@@ -189,9 +181,9 @@ def _make_jobs(
 
 
 def _print_conditions(jobs: Iterable[Job]) -> None:
-    for workspace, own in groupby(jobs, key=lambda job: job.workspace):
+    for workspace, jobs_of_file in groupby(jobs, key=lambda job: job.workspace):
         print(f'{workspace.regression.path}: {workspace.regression.title}')
-        for job in own:
+        for job in jobs_of_file:
             condition = job.condition
             figures = [*condition.expected, *condition.recorded]
             scores = ', '.join(f'{figure.measure} {figure.text}' for figure in figures)
@@ -270,7 +262,9 @@ def _fetch(arguments: Sequence[str]) -> int:
         '--dry-run', action='store_true', help='only show sizes, sources and licences'
     )
     add_flags(flags, 'offline', help='download nothing: unpack what is here')
-    _add_work_flags(flags, 'files', '--condition')
+    _add_files(flags)
+    _add_condition_flag(flags)
+    _add_folder_flags(flags)
     options = flags.parse_args(arguments)
     paths = options.files or _all_files()
     jobs = _make_jobs(paths, options, chosen=options.condition)
@@ -329,7 +323,8 @@ def _quick(arguments: Sequence[str]) -> int:
         'Fetch published run files and check all figures that need nothing else.',
     )
     add_flags(flags, 'offline', help='check what is here, download nothing')
-    _add_work_flags(flags, '--report')
+    _add_report_flag(flags)
+    _add_folder_flags(flags)
     options = flags.parse_args(arguments)
     environment = fingerprint()
     version = cache_version(environment)
