@@ -239,8 +239,8 @@ def _report_outcomes(
     for job, outcome in zip(jobs, outcomes, strict=True):
         by_workspace.setdefault(job.workspace, []).append(outcome)
     results = []
-    for workspace, own in by_workspace.items():
-        results.append(RegressionOutcome(workspace.regression, own))
+    for workspace, outcomes_of_file in by_workspace.items():
+        results.append(RegressionOutcome(workspace.regression, outcomes_of_file))
     data = as_data(results, environment, {str(options.data): '$DATA', str(Path.home()): '~'})
     if options.report:
         _write_report(data, options.report)

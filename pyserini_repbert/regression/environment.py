@@ -25,16 +25,14 @@ def fingerprint() -> dict[str, str]:
 
     is_native = has_native_bfloat16(torch.device('cpu'))
     omp_threads = os.environ.get('OMP_NUM_THREADS', 'unset')
-    return {
-        **versions(),
-        **_java(),
-        'code': code_version(),
-        'platform': f'{platform.system()} {platform.machine()}',
-        'vector instructions': torch.backends.cpu.get_cpu_capability(),
-        'bfloat16': 'native' if is_native else 'emulated',
-        'gpu': torch.cuda.get_device_name() if torch.cuda.is_available() else 'none',
-        'threads': f'{torch.get_num_threads()} (OMP_NUM_THREADS {omp_threads})',
-    }
+    values = versions() | _java()
+    values['code'] = code_version()
+    values['platform'] = f'{platform.system()} {platform.machine()}'
+    values['vector instructions'] = torch.backends.cpu.get_cpu_capability()
+    values['bfloat16'] = 'native' if is_native else 'emulated'
+    values['gpu'] = torch.cuda.get_device_name() if torch.cuda.is_available() else 'none'
+    values['threads'] = f'{torch.get_num_threads()} (OMP_NUM_THREADS {omp_threads})'
+    return values
 
 
 def code_version() -> str:

@@ -95,8 +95,10 @@ class Cell:
     @property
     def text(self) -> str:
         """'0.304 ✓ 0.3038'."""
-        sign = _SIGNS[self.known] if self.published else ''
-        return ' '.join(part for part in (self.published, sign, self.measured) if part)
+        if not self.published:
+            return self.measured
+        parts = (self.published, _SIGNS[self.known], self.measured)
+        return ' '.join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,11 @@ class Row:
 
     name: str
     cells: Sequence[Cell]
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether one of its cells is a published figure."""
+        return any(cell.published for cell in self.cells)
 
 
 @dataclass(frozen=True)
@@ -127,9 +134,9 @@ def make_grids(data: Mapping[str, Any]) -> list[Grid]:
     grids = []
     for table in papers_tables():
         rows = [_best_row(cells, table, name) for name in table.rows]
-        with_figures = [row for row in rows if any(cell.published for cell in row.cells)]
-        if with_figures:
-            grids.append(Grid(table, with_figures))
+        rows = [row for row in rows if row.has_figures]
+        if rows:
+            grids.append(Grid(table, rows))
     return grids
 
 
@@ -169,10 +176,17 @@ def _make_cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
     return Cell(
         published=score['expected'],
         known=known,
-        measured='' if score['measured'] is None else f'{score["measured"]:.4f}',
+        measured=format_score(score['measured']),
         why=why,
         commands=condition['commands'],
     )
+
+
+def format_score(measured: float | None) -> str:
+    """A measured score to four digits; '' where nothing was measured."""
+    if measured is None:
+        return ''
+    return f'{measured:.4f}'
 
 
 def as_markdown(data: Mapping[str, Any]) -> list[str]:

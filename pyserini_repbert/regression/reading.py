@@ -144,10 +144,10 @@ def _plain_value(file: YamlFile, node: Any) -> Any:
     return node.value.replace('\n', ' ')
 
 
-def _named_resources(shared: SharedFile, own: RegressionFile) -> dict[str, Resource]:
+def _named_resources(shared: SharedFile, top: RegressionFile) -> dict[str, Resource]:
     """All resources, each with its name; the file's own replace shared ones."""
     resources = {}
-    for name, resource in (shared.resources | own.resources).items():
+    for name, resource in (shared.resources | top.resources).items():
         resources[name] = resource.model_copy(update={'name': name})
     return resources
 

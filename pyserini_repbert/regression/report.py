@@ -152,8 +152,8 @@ def merge_reports(reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                     known[condition['name']] = condition
     files = []
     for name in sorted(titles):
-        own = list(conditions[name].values())
-        files.append({'file': name, 'title': titles[name], 'conditions': own})
+        conditions_of_file = list(conditions[name].values())
+        files.append({'file': name, 'title': titles[name], 'conditions': conditions_of_file})
     return {'environment': environment, 'totals': totals(files), 'files': files}
 
 
@@ -249,7 +249,7 @@ def _totals_table(data: Mapping[str, Any]) -> str:
 
 def _cells(score: Mapping[str, Any], condition: Mapping[str, Any]) -> list[str]:
     """The cells of a score after the condition's name, under `HEADER`."""
-    measured = '' if score['measured'] is None else f'{score["measured"]:.4f}'
+    measured = grids.format_score(score['measured'])
     status = score['status']
     if status in _UNMEASURED and condition['missing']:
         names = ', '.join(absent['name'] for absent in condition['missing'])

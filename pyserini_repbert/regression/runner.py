@@ -124,19 +124,7 @@ def run_condition(job: Job, heavy_too: bool = False) -> Outcome:
                 write_note(note, asdict(result))
     except PyseriniRepbertError as error:
         return _without_scores(job, Status.FAIL, why=str(error))
-    scores = []
-    for expected, measured in zip(condition.expected, result.measured, strict=True):
-        scores.append(Score(expected, judge(expected, measured), measured))
-    return Outcome(
-        condition=condition,
-        status=min((score.status for score in scores), key=_WORST_FIRST.index),
-        scores=[*scores, *_recorded_scores(condition)],
-        commands=job.commands(),
-        why='no score was measured' if None in result.measured else '',
-        seconds=result.seconds,
-        remembered=is_remembered,
-        fingerprint=result.fingerprint,
-    )
+    return _with_scores(job, result, is_remembered)
 
 
 def run_all(
@@ -162,6 +150,24 @@ def run_all(
 
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(run_one, jobs))
+
+
+def _with_scores(job: Job, result: _Result, is_remembered: bool) -> Outcome:
+    """The outcome of a condition that was run, now or before."""
+    condition = job.condition
+    scores = []
+    for expected, measured in zip(condition.expected, result.measured, strict=True):
+        scores.append(Score(expected, judge(expected, measured), measured))
+    return Outcome(
+        condition=condition,
+        status=min((score.status for score in scores), key=_WORST_FIRST.index),
+        scores=[*scores, *_recorded_scores(condition)],
+        commands=job.commands(),
+        why='no score was measured' if None in result.measured else '',
+        seconds=result.seconds,
+        remembered=is_remembered,
+        fingerprint=result.fingerprint,
+    )
 
 
 def _without_scores(

@@ -56,10 +56,10 @@ def _check_folders(given: str) -> str:
 def _check_unpacking(given: str) -> str:
     word, _, pattern = given.partition(' ')
     if UNPACKINGS.get(word) is not bool(pattern):
-        known = ', '.join(
-            f'{word} GLOB' if takes_pattern else word for word, takes_pattern in UNPACKINGS.items()
-        )
-        raise PydanticCustomError('unpacking', f"'{given}': expected {known}")
+        known = []
+        for name, takes_pattern in UNPACKINGS.items():
+            known.append(f'{name} GLOB' if takes_pattern else name)
+        raise PydanticCustomError('unpacking', f"'{given}': expected {', '.join(known)}")
     return given
 
 
@@ -97,7 +97,9 @@ class FileEntry(BaseModel):
         required = [name for name, info in cls.model_fields.items() if info.is_required()]
         known = [name for name in cls.model_fields if name != 'name' or name in required]
         if not isinstance(given, dict):
-            wanted = f'a mapping with {", ".join(required)}' if required else 'a mapping'
+            wanted = 'a mapping'
+            if required:
+                wanted += f' with {", ".join(required)}'
             raise PydanticCustomError('mapping', f'expected {wanted}')
         for key in given:
             if key not in known:
@@ -189,7 +191,9 @@ class Resource(FileEntry):
     @property
     def source(self) -> str:
         """What the field of its origin says; of addresses, one a line."""
-        return '\n'.join(self.address) if self.address else str(getattr(self, self.origin))
+        if self.address:
+            return '\n'.join(self.address)
+        return str(getattr(self, self.origin))
 
 
 class Build(FileEntry):

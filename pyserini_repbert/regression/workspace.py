@@ -72,9 +72,11 @@ class Workspace:
         resource_by_name: dict[str, Resource] = {}
         for name in needs:
             build = self.regression.builds.get(name)
-            below = self.needed(build.needs) if build else [self.regression.resources[name]]
-            for resource in below:
-                resource_by_name[resource.name] = resource
+            if build is None:
+                resource_by_name[name] = self.regression.resources[name]
+            else:
+                for resource in self.needed(build.needs):
+                    resource_by_name[resource.name] = resource
         return list(resource_by_name.values())
 
     def builds(self, needs: Sequence[str]) -> list[Build]:

@@ -195,15 +195,21 @@ def untuned_settings(names: Sequence[str]) -> list[FusionSetting]:
         FusionSetting(FusionMethod.INTERLEAVE, (*sparse, dense)),
         FusionSetting(FusionMethod.RRF, order),
     ]
-    even = 1 / len(order)
-    for share in (even, DENSE_ALPHA):
-        rest = (1 - share) / len(sparse)
-        alpha = share if len(sparse) == 1 else (share, *[rest] * len(sparse))
+    for share in (1 / len(order), DENSE_ALPHA):
+        alpha = _dense_share(share, len(sparse))
         for scale in Normalization:
             chosen.append(
                 FusionSetting(FusionMethod.INTERPOLATION, order, alpha=alpha, normalize=scale)
             )
     return chosen
+
+
+def _dense_share(share: float, n_sparse: int) -> float | tuple[float, ...]:
+    """The weight of a dense run; with several sparse ones, also theirs, which are even."""
+    if n_sparse == 1:
+        return share
+    rest = (1 - share) / n_sparse
+    return (share, *[rest] * n_sparse)
 
 
 def _weights(n_runs: int) -> Iterator[tuple[float, ...]]:
