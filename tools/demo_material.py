@@ -1,5 +1,6 @@
-"""Training data of the demo checkpoints: passages, pieces (excerpts) and sentences, and questions
-that no test has.
+"""Training data of the demo checkpoints.
+
+Passages, pieces (excerpts) and sentences, and questions that no test has.
 
     from demo_material import collect
 
@@ -47,8 +48,12 @@ _COMMON = frozenset(
 
 
 class Question(NamedTuple):
-    """A question, the docids of its answers, and for questions about sentences, of its
-    candidates.
+    """A question.
+
+    Attributes
+    ----------
+    answers : the docids that answer it
+    candidates : of a question about sentences, the docids among which the answers are
     """
 
     qid: str
@@ -92,8 +97,9 @@ def sentences_of(text: str) -> list[str]:
 
 
 def piece_of(text: str, draw: random.Random) -> str:
-    """Consecutive sentences of a text from a drawn one on, up to a drawn number of words; cut
-    off at the most words.
+    """Consecutive sentences of a text, from a drawn one on.
+
+    They have a drawn number of words, and are cut off at the most words.
     """
     parts = sentences_of(text)
     wanted = draw.randint(*PIECE_WORDS)
@@ -160,8 +166,9 @@ def collect(data: Path) -> Material:
 
 
 def _add_demo(qed: Path, material: Material, titles: dict[str, str]) -> set[str]:
-    """Add the demo collection and its training questions; the docids from which nothing may be
-    cut.
+    """Add the demo collection and its training questions.
+
+    Returns the docids from which nothing may be cut.
     """
     corpus = {passage.docid: passage.text for passage in open_corpus('demo')}
     material.texts |= corpus

@@ -38,8 +38,9 @@ _Fronts = Mapping[str, Sequence['Point']]  # by measure
 
 
 def tradeoff(arguments: Sequence[str]) -> None:
-    """Print quality and cost of each setting; CSV, a plot and the best one on request
-    (Multi-Stage Figures 2 to 4).
+    """Print quality and cost of each setting (Multi-Stage Figures 2 to 4).
+
+    A CSV file, a plot and the best setting on request.
     """
     options = _parse_tradeoff(arguments)
     from pyserini_repbert.evaluate.studies import tradeoff as study
@@ -118,8 +119,9 @@ def _parse_tradeoff(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _choose_settings(options: argparse.Namespace, saved: Sequence[SavedScores]) -> list[Setting]:
-    """The settings that are asked for, as deep as the saved scores go. Raises InputError if none
-    is left.
+    """The settings that are asked for, as deep as the saved scores go.
+
+    Raises InputError if none is left.
     """
     from pyserini_repbert.evaluate.studies.tradeoff import settings
 

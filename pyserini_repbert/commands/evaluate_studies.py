@@ -1,5 +1,6 @@
-"""`evaluate fusion-table`, `consistency`, `recall-depth` and `rerank-depth`: tables, on request
-CSV files and plots.
+"""`evaluate fusion-table`, `consistency`, `recall-depth` and `rerank-depth`.
+
+Each prints tables, and writes CSV files and plots on request.
 """
 
 from __future__ import annotations
@@ -116,8 +117,9 @@ def recall_depth(arguments: Sequence[str]) -> None:
 def _show_by_depth(
     options: argparse.Namespace, what: str, measure: Callable[[Run], dict[int, float]]
 ) -> None:
-    """Print the values that `measure` gives by depth for each of the runs, and write their
-    files.
+    """Print a value by depth for each run, and write the files.
+
+    `measure` gives a run's values by depth.
     """
     values = {}
     for name, run in read_named(named_paths(options.runs), options.quiet):
@@ -200,8 +202,9 @@ def _parse_rerank_depth(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _cells(values: Sequence[float], base: int) -> list[str]:
-    """The cells of a row: each value with its change from the one in the column `base`; the best
-    ones bold.
+    """The cells of a row: each value with its change; the best ones bold.
+
+    The change is from the value in the column `base`, which has none.
     """
     best = max(values)
     cells = []

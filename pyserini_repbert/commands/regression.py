@@ -1,6 +1,4 @@
-"""`python -m pyserini_repbert.regression`: run the files in regressions/ and compare with
-published scores.
-"""
+"""`python -m pyserini_repbert.regression`: run regression files and compare scores."""
 
 from __future__ import annotations
 
@@ -65,8 +63,9 @@ def _report_name(path: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command: status 0 without a FAIL, 1 with one; errors, which are raised, become
-    status 2.
+    """Run the command: status 0 without a FAIL, 1 with one.
+
+    Errors are raised, and become status 2.
     """
     others = {'fetch': _fetch, 'quick': _quick, 'report': _report}
     if arguments and arguments[0] in others:
@@ -315,8 +314,9 @@ def _print_needs(wanted: Sequence[MissingResource], by_hand: Sequence[MissingRes
 
 
 def _quick(arguments: Sequence[str]) -> int:
-    """Fetch published run files and check the scores that need nothing else: no model, no
-    collection, no Java.
+    """Fetch published run files and check the scores that need nothing else.
+
+    These scores need no model, no collection and no Java.
     """
     flags = parser(
         'regression quick',

@@ -1,5 +1,6 @@
-"""What a score can depend on: versions, the machine, and the recorded checkpoints and settings
-of its commands.
+"""What a score can depend on.
+
+Versions, the machine, and the recorded checkpoints and settings of its commands.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ def fingerprint() -> dict[str, str]:
 
 
 def code_version() -> str:
-    """The first digits of the SHA-256 over this package's .py and .yaml files, the regressions'
-    own code aside.
+    """The first digits of the SHA-256 over this package's .py and .yaml files.
+
+    The regressions' own code does not count.
     """
     root = Path(__file__).resolve().parents[1]
     total = hashlib.sha256()
@@ -49,8 +51,9 @@ def code_version() -> str:
 
 
 def cache_version(environment: dict[str, str]) -> str:
-    """A hash of the code and the packages in a `fingerprint`: results of another one are not
-    used again.
+    """A hash of the code and the packages in a `fingerprint`.
+
+    Results of another version are not used again.
     """
     names = ('code', 'anserini', 'anserini jar', 'python', *PACKAGES)
     parts = [f'{name} {environment.get(name)}' for name in names]

@@ -1,5 +1,6 @@
-"""The papers' tables as printed, each cell marked as measured here, rehearsed, or missing and
-why.
+"""The papers' tables as printed, with what is known of each cell.
+
+A cell was measured here, was rehearsed, or is missing, and says why.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pyserini_repbert.regression.schema import Origin
 
 
 class Known(StrEnum):
-    """What is known of a published figure; of several conditions' figures, the first of these
-    counts.
+    """What is known of a published figure.
+
+    Of several conditions' figures, the first of these counts.
     """
 
     FAILED = 'failed'

@@ -78,8 +78,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """The measured scores of a condition, in the order of the expected ones; None for one that
-    there is not. `key` is the hash of all that they depend on.
+    """What a condition measured.
+
+    Attributes
+    ----------
+    key : the hash of all that the scores depend on
+    measured : in the order of the expected scores; None for one that there is not
     """
 
     key: str
@@ -89,8 +93,9 @@ class _Result:
 
 
 def judge(expected: Expected, measured: float | None) -> Status:
-    """PASS if all published digits agree, WITHIN the tolerance, else FAIL: a gain beyond the
-    tolerance is one, too.
+    """PASS if all published digits agree, WITHIN the tolerance, else FAIL.
+
+    A gain beyond the tolerance is a FAIL, too.
     """
     if measured is None or math.isnan(measured):
         return Status.FAIL
@@ -102,8 +107,9 @@ def judge(expected: Expected, measured: float | None) -> Status:
 
 
 def run_condition(job: Job, heavy_too: bool = False) -> Outcome:
-    """Run a condition, or say what is missing; a failure of its commands is its outcome, never
-    raised.
+    """Run a condition, or say what is missing.
+
+    A failure of its commands is its outcome, never raised.
     """
     condition = job.condition
     if not condition.expected:
@@ -247,8 +253,9 @@ def _read_table(table: Path) -> list[dict[str, Any]]:
 
 
 def _look_up(rows: Sequence[Mapping[str, Any]], expected: Expected) -> float | None:
-    """The column `value`, or the one named after the measure, of the only row that agrees with
-    `where`; else None.
+    """The score in the only row that agrees with `where`; None without one.
+
+    It is in the column `value`, or in the one named after the measure.
     """
     fitting = [row for row in rows if expected.where.items() <= row.items()]
     if len(fitting) != 1:

@@ -114,8 +114,9 @@ class FileEntry(BaseModel):
         return given
 
     def in_cell(self, axes: Mapping[str, str]) -> Self:
-        """The entry for a cell of its grid: labels in place of `{axis}`, texts in place of
-        `{axis.key}`.
+        """The entry for a cell of its grid.
+
+        Labels take the place of `{axis}`, and their texts that of `{axis.key}`.
         """
         content = self.model_dump(exclude_unset=True, exclude={'grid', 'only'})
         return self.model_validate(_fill_all(content, axes))
@@ -144,8 +145,9 @@ class Origin(StrEnum):
 
 
 class Resource(FileEntry):
-    """Something that conditions need and no command makes; docs/formats/regressions.md says what
-    its fields mean.
+    """Something that conditions need and no command makes.
+
+    docs/formats/regressions.md says what its fields mean.
     """
 
     name: str = ''
@@ -208,8 +210,9 @@ class Build(FileEntry):
 
 
 class ScoreSource(FileEntry):
-    """Where scores come from: `cells` is a path in the list of published figures, `commit` one
-    of this project.
+    """Where scores come from.
+
+    `cells` is a path in the list of published figures, `commit` one of this project.
     """
 
     text: str
@@ -233,8 +236,9 @@ class Tolerance(FileEntry):
 
 
 class ScoreEntry(FileEntry):
-    """An expected or a recorded score: a `value`, or `values` for the cells of a grid, nested by
-    the axes `by`.
+    """An expected or a recorded score.
+
+    It has a `value`, or `values` for the cells of a grid, nested by the axes `by`.
     """
 
     measure: str
@@ -315,8 +319,9 @@ class Expected:
 
     @property
     def rounding(self) -> float:
-        """Half a unit of the last published digit: a score at most that far off agrees with all
-        digits.
+        """Half a unit of the last published digit.
+
+        A score at most that far off agrees with all digits.
         """
         mantissa, _, exponent = self.text.lower().partition('e')
         n_decimals = len(mantissa.partition('.')[2])

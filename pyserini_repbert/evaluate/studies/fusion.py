@@ -1,5 +1,6 @@
-"""Fusion on judged topics: every ordered pair of runs (RepBERT Tables 3 and 4), and tuning by
-cross-validation.
+"""Fusion on judged topics.
+
+Every ordered pair of runs (RepBERT Tables 3 and 4), and tuning by cross-validation.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ def fusion_table(
     k: int | None = 1000,
     **constants: Any,
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Measure -> row's run -> column's run -> value of the two fused, over all judged topics; a run
-    with itself alone.
+    """Measure -> row's run -> column's run -> value of the two fused, over all judged topics.
+
+    A run with itself is the run alone.
 
     Parameters
     ----------
@@ -140,8 +142,9 @@ class Tuned(NamedTuple):
 def settings(
     names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod)
 ) -> Iterator[FusionSetting]:
-    """The settings to try, for every subset of the runs; interpolation of more than two is of
-    normalised scores.
+    """The settings to try, for every subset of the runs.
+
+    Interpolation of more than two runs is of normalised scores.
     """
     for subset in _subsets(names):
         if FusionMethod.INTERLEAVE in methods:
@@ -213,8 +216,9 @@ def _dense_share(share: float, n_sparse: int) -> float | tuple[float, ...]:
 
 
 def _weights(n_runs: int) -> Iterator[tuple[float, ...]]:
-    """Weights above 0 that sum to 1: even ones first, then, for up to four runs, multiples of
-    1/6.
+    """Weights above 0 that sum to 1: even ones first, then multiples of 1/6.
+
+    Of more than four runs, there are only the even ones.
     """
     yield (1 / n_runs,) * n_runs
     if n_runs > _FEW:
@@ -234,8 +238,7 @@ def tune_fusion(
     k: int | None = 1000,
     on_progress: Callable[[int], object] = int,
 ) -> Tuned:
-    """Choose a setting on the training topics of each fold, and report its values on those held
-    out.
+    """Choose a setting on each fold's training topics, and report its values on those held out.
 
     Parameters
     ----------
