@@ -1,5 +1,4 @@
-"""The table of `regressions/adapting.md`: what `adapt` gains on the half of a collection's topics
-that it did not see.
+"""The table of `regressions/adapting.md`: what `adapt` gains on unseen topics.
 
 python tools/adapting_table.py NAME=DENSE,LUCENE,TOPICS,QRELS …
 """
@@ -87,8 +86,9 @@ def cell(gains: Values) -> str:
 
 
 def row(name: str, dense: str, lucene: str, topics_name: str, qrels_name: str) -> list[str]:
-    """The collection's row: nDCG@10 of the dense index, then gains over it, then of `adapt` over
-    the best untuned ranking.
+    """The collection's row.
+
+    nDCG@10 of the dense index, then gains over it, then of `adapt` over the best untuned ranking.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
-"""Candidates for the questions of `demo_material`, with the teacher's scores: the base's cosine, as
-run files.
+"""Candidates for the questions of `demo_material`, with the teacher's scores, as run files.
+
+The teacher is the base's cosine.
 
     python tools/demo_candidates.py --data FOLDER --work FOLDER [--precision bfloat16]
 
@@ -137,8 +138,9 @@ def _write_candidates(
     questions: Mapping[str, Sequence[Question]],
     precision: str,
 ) -> None:
-    """For each set of questions, the union of BM25's hits, the cosine's and the answers, as two
-    runs.
+    """Write two runs for each set of questions.
+
+    Candidates are BM25's hits, the cosine's, and the answers.
 
     STEM.run.txt has the cosine, STEM.teacher.txt the cosine with BM25 (`with_lexical`).
     """
@@ -199,8 +201,9 @@ def _write_validation(folder: Path, material: Material) -> None:
 
 
 def with_lexical(cosines: Ranking, bm25: Ranking) -> Ranking:
-    """Candidates scored by the cosine plus `LEXICAL` times BM25's score over BM25's best score
-    for the query.
+    """Candidates scored by the cosine plus `LEXICAL` times BM25's share.
+
+    That is BM25's score over its best score for the query.
     """
     if not bm25:
         return cosines

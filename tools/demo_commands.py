@@ -14,8 +14,9 @@ class CommandFailed(PyseriniRepbertError):
 
 
 def package_command(words: Sequence[str]) -> None:
-    """Run `python -m pyserini_repbert.WORDS`; what it prints goes to stderr. Raises
-    CommandFailed.
+    """Run `python -m pyserini_repbert.WORDS`; what it prints goes to stderr.
+
+    Raises CommandFailed.
     """
     print('$ python -m pyserini_repbert.' + ' '.join(words), file=sys.stderr, flush=True)
     process = subprocess.run(

@@ -1,5 +1,6 @@
-"""The prose of docstrings: text about computing and mathematics that is available wherever this
-package runs.
+"""The prose of docstrings.
+
+It is about computing and mathematics, and available wherever this package runs.
 """
 
 from __future__ import annotations

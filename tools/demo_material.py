@@ -1,5 +1,6 @@
-"""Training data of the demo checkpoints: passages, pieces (excerpts) and sentences, and questions
-that no test has.
+"""Training data of the demo checkpoints.
+
+Passages, pieces (excerpts) and sentences, and questions that no test has.
 
     from demo_material import collect
 
@@ -47,8 +48,12 @@ _COMMON = frozenset(
 
 
 class Question(NamedTuple):
-    """A question, the docids of its answers, and for questions about sentences, of its
-    candidates.
+    """A question.
+
+    Attributes
+    ----------
+    answers : the docids that answer it
+    candidates : of a question about sentences, the docids among which the answers are
     """
 
     qid: str
@@ -92,8 +97,9 @@ def sentences_of(text: str) -> list[str]:
 
 
 def piece_of(text: str, draw: random.Random) -> str:
-    """Consecutive sentences of a text from a drawn one on, up to a drawn number of words; cut
-    off at the most words.
+    """Consecutive sentences of a text, from a drawn one on.
+
+    They have a drawn number of words, and are cut off at the most words.
     """
     parts = sentences_of(text)
     wanted = draw.randint(*PIECE_WORDS)
@@ -160,8 +166,9 @@ def collect(data: Path) -> Material:
 
 
 def _add_demo(qed: Path, material: Material, titles: dict[str, str]) -> set[str]:
-    """Add the demo collection and its training questions; the docids from which nothing may be
-    cut.
+    """Add the demo collection and its training questions.
+
+    Returns the docids from which nothing may be cut.
     """
     corpus = {passage.docid: passage.text for passage in open_corpus('demo')}
     material.texts |= corpus
@@ -242,28 +249,32 @@ def _add_xquad_sentences(
 ) -> None:
     """Add XQuAD's questions, whose candidates are all sentences of their article."""
     for article in articles:
-        sentences_of_paragraph: dict[str, list[Sentence]] = {}
+        sentences: dict[str, list[Sentence]] = {}
         candidates: list[str] = []
         for paragraph in article['paragraphs']:
             text = paragraph['context']
+            docid = docid_of[text]
             starts = [0, *(match.end() for match in _SENTENCE.finditer(text))]
-            sentences = _add_sentences(docid_of[text], text, starts, material)
-            sentences_of_paragraph[docid_of[text]] = sentences
-        for sentences in sentences_of_paragraph.values():
-            candidates += [sentence.docid for sentence in sentences]
+            sentences[docid] = _add_sentences(docid, text, starts, material)
+        for of_paragraph in sentences.values():
+            candidates += [sentence.docid for sentence in of_paragraph]
         for paragraph in article['paragraphs']:
             docid = docid_of[paragraph['context']]
             questions = material.held_sentences if docid in held else material.sentences
             for number, asked in enumerate(paragraph['qas']):
-                starts = [answer['answer_start'] for answer in asked['answers']]
-                answers = [_sentence_at(sentences_of_paragraph[docid], start) for start in starts]
                 question = Question(
                     qid=f'{docid}.q{number}',
                     text=' '.join(asked['question'].split()),
-                    answers=tuple(dict.fromkeys(answers)),
+                    answers=_answers(asked, sentences[docid]),
                     candidates=tuple(candidates),
                 )
                 questions.append(question)
+
+
+def _answers(asked: dict[str, Any], sentences: Sequence[Sentence]) -> tuple[str, ...]:
+    """The sentences that answer a question of XQuAD, each once."""
+    docids = [_sentence_at(sentences, answer['answer_start']) for answer in asked['answers']]
+    return tuple(dict.fromkeys(docids))
 
 
 def _add_qed_sentences(

@@ -1,5 +1,6 @@
-"""Training candidates of the demo's duoBERT: the teacher's best, ordered by monoBERT, and scored by
-both.
+"""Training candidates of the demo's duoBERT.
+
+They are the teacher's best, ordered by monoBERT, and scored by both.
 
 `demo_train.py` calls it once monoBERT is trained. For each STEM of `judged`, `cut` and `sentences`,
 the folder `runs` then has `STEM.mono.txt`, in monoBERT's order (duoBERT reranks monoBERT's best),
@@ -69,8 +70,9 @@ def rerank(work: Path, run: Path, stem: str, checkpoint: Path, depth: int, outpu
 
 
 def with_odds(taught: Ranking, mono: Ranking) -> Ranking:
-    """The teacher's scores plus `MONO` times log p - log(1 - p); `mono` has log p of the same
-    candidates.
+    """The teacher's scores plus `MONO` times log p - log(1 - p).
+
+    `mono` has log p of the same candidates.
     """
     log_p_of = dict(zip(mono.docids, mono.scores, strict=True))
     log_p = np.minimum([log_p_of[docid] for docid in taught.docids], LARGEST)

@@ -1,5 +1,6 @@
-"""Train the demo checkpoints by the recipes that ship: candidates for the training questions first,
-then each model.
+"""Train the demo checkpoints by the recipes that ship.
+
+Candidates for the training questions come first, then each model.
 
     python tools/demo_train.py --data FOLDER --work FOLDER [--only repbert-demo,epic-demo] [--device
     cpu]
@@ -111,8 +112,9 @@ def _choose(only: str | None) -> list[Training]:
 
 
 def _check_start(training: Training, wanted: Sequence[Training], work: Path) -> None:
-    """Raise InputError if the checkpoint that a training starts from is neither there nor to be
-    trained.
+    """Raise InputError if a training has nothing to start from.
+
+    The checkpoint that it goes on from has to be there or to be trained.
     """
     if not training.needs or training.needs in [other.name for other in wanted]:
         return
@@ -142,9 +144,7 @@ def bm25_runs(medquad: Path, work: Path) -> None:
 
 
 def mono_runs(work: Path, checkpoint: Path) -> None:
-    """Make duoBERT's training candidates, and the candidates of the validation questions in
-    monoBERT's order.
-    """
+    """Make duoBERT's training candidates, and its validation candidates, in monoBERT's order."""
     write_pairs(work, checkpoint)
     run = work / 'material/validation.run.txt'
     output = work / 'runs/validation.mono.txt'
@@ -153,7 +153,14 @@ def mono_runs(work: Path, checkpoint: Path) -> None:
 
 
 def train(training: Training, medquad: Path, work: Path, device: str) -> None:
-    """Train one checkpoint, unless it is there; go on where a training of it was stopped."""
+    """Train one checkpoint, unless it is there; go on where a training of it was stopped.
+
+    Parameters
+    ----------
+    training : the checkpoint and its recipe
+    medquad, work : MedQuAD's folder, and the work folder
+    device : what computes
+    """
     output = work / training.name
     if output.is_dir():
         return

@@ -1,5 +1,6 @@
-"""griffe extension: turns this project's docstrings, whose types are in the signature, into
-numpydoc's form.
+"""griffe extension: turns this project's docstrings into numpydoc's form.
+
+The types are in the signature.
 
 `name : description` becomes `name` with the description below it, so that mkdocstrings takes the
 type from the annotation; likewise the text under Returns.

@@ -1,5 +1,7 @@
-"""MkDocs hook: a reference page for each package with public names, a warning for each name
-without a docstring, and links of pages to files outside docs/.
+"""MkDocs hook for the reference of the API.
+
+It makes a page for each package with public names, warns of each name without a docstring, and
+leads links of pages to files outside docs/.
 
 A page links what is in the repository: a package's `__init__.py`, which the site replaces by the
 reference page, or a notebook, which the site has a copy of.
@@ -96,8 +98,7 @@ def site_links(markdown: str, page: str) -> str:
 
 
 def undocumented() -> list[str]:
-    """The public names, and public methods of public classes, that have no docstring, as dotted
-    paths.
+    """The public names and methods that have no docstring, as dotted paths.
 
     A method without one has that of the method that it overrides.
     """

@@ -1,5 +1,4 @@
-"""Put trained adapters among the checkpoints that ship with the package, and print their catalog
-entries.
+"""Ship trained adapters with the package, and print their catalog entries.
 
     python tools/ship_checkpoint.py runs/train/repbert-demo --replace FOLDER='${MEDQUAD}' --replace
     OTHER='${RUNS}'

@@ -1,6 +1,4 @@
-"""`python -m pyserini_repbert.evaluate`: measures of run files, or the analysis that the first
-word names.
-"""
+"""`python -m pyserini_repbert.evaluate`: measures of run files, or an analysis."""
 
 from __future__ import annotations
 
@@ -222,9 +220,7 @@ def _test_row(test: _Test) -> list[str]:
 
 
 def split_folds(arguments: Sequence[str]) -> None:
-    """Write the topics that each fold trains on, validates on and tests on, and print their
-    numbers.
-    """
+    """Write the topics that each fold trains on, validates on and tests on."""
     files = 'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv'
     flags = parser(
         'evaluate split-folds', f'{files}: it tests, the one before validates, the rest train.'

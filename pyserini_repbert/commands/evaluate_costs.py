@@ -38,8 +38,9 @@ _Fronts = Mapping[str, Sequence['Point']]  # by measure
 
 
 def tradeoff(arguments: Sequence[str]) -> None:
-    """Print quality and cost of each setting; CSV, a plot and the best one on request
-    (Multi-Stage Figures 2 to 4).
+    """Print quality and cost of each setting (Multi-Stage Figures 2 to 4).
+
+    A CSV file, a plot and the best setting on request.
     """
     options = _parse_tradeoff(arguments)
     from pyserini_repbert.evaluate.studies import tradeoff as study
@@ -118,8 +119,9 @@ def _parse_tradeoff(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _choose_settings(options: argparse.Namespace, saved: Sequence[SavedScores]) -> list[Setting]:
-    """The settings that are asked for, as deep as the saved scores go. Raises InputError if none
-    is left.
+    """The settings that are asked for, as deep as the saved scores go.
+
+    Raises InputError if none is left.
     """
     from pyserini_repbert.evaluate.studies.tradeoff import settings
 
@@ -156,6 +158,7 @@ def _write_points(path: str, points: Sequence[Point], fronts: _Fronts) -> None:
     lines: list[list[object]] = []
     for point in points:
         setting = point.setting
+        seconds = '' if point.seconds is None else f'{point.seconds:.6f}'
         line: list[object] = [
             setting.k0,
             setting.k1,
@@ -163,7 +166,7 @@ def _write_points(path: str, points: Sequence[Point], fronts: _Fronts) -> None:
             setting.samples,
             sum(setting.inferences()),
             f'{point.inferences:.2f}',
-            '' if point.seconds is None else f'{point.seconds:.6f}',
+            seconds,
         ]
         line += [f'{value:.6f}' for value in point.values.values()]
         line += [int(point in front) for front in fronts.values()]
@@ -280,11 +283,9 @@ def _parse_epic_pruning(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _pruning_row(result: PruningResult, measures: Sequence[NamedMeasure]) -> list[str]:
-    return [
-        str(result.setting.prune or 'all'),
-        result.setting.weights,
-        f'{result.bytes_per_passage:,.0f}',
-        f'{result.milliseconds:.2f}',
-        *(f'{result.means[named.name]:.4f}' for named in measures),
-        f'{result.agreement:.1%}',
-    ]
+    row = [str(result.setting.prune or 'all'), result.setting.weights]
+    row.append(f'{result.bytes_per_passage:,.0f}')
+    row.append(f'{result.milliseconds:.2f}')
+    row += [f'{result.means[named.name]:.4f}' for named in measures]
+    row.append(f'{result.agreement:.1%}')
+    return row

@@ -1,5 +1,6 @@
-"""`evaluate fusion-table`, `consistency`, `recall-depth` and `rerank-depth`: tables, on request
-CSV files and plots.
+"""`evaluate fusion-table`, `consistency`, `recall-depth` and `rerank-depth`.
+
+Each prints tables, and writes CSV files and plots on request.
 """
 
 from __future__ import annotations
@@ -116,8 +117,9 @@ def recall_depth(arguments: Sequence[str]) -> None:
 def _show_by_depth(
     options: argparse.Namespace, what: str, measure: Callable[[Run], dict[int, float]]
 ) -> None:
-    """Print the values that `measure` gives by depth for each of the runs, and write their
-    files.
+    """Print a value by depth for each run, and write the files.
+
+    `measure` gives a run's values by depth.
     """
     values = {}
     for name, run in read_named(named_paths(options.runs), options.quiet):
@@ -155,16 +157,22 @@ def rerank_depth(arguments: Sequence[str]) -> None:
                 f'have one.'
             )
     for measure, panel in panels.items():
-        cells = []
-        for depth in dict.fromkeys(options.depths):
-            values = [by_depth[depth] for by_depth in panel.values()]
-            cells.append([str(depth), *_cells(values, base=0)])
-        print(markdown([f'{measure} at depth', *panel], cells), end='\n\n')
+        _print_depths(measure, panel)
     for note in notes:
         print(note)
     write_values(options.csv, ['measure', 'run', 'depth', 'value'], panels)
     if options.plot:
         plot_lines(options.plot, panels, 'reranked hits')
+
+
+def _print_depths(measure: str, panel: Mapping[str, Mapping[int, float]]) -> None:
+    """Print a row for each depth, with the values of the runs."""
+    depths = next(iter(panel.values()))
+    rows = []
+    for depth in depths:
+        values = [by_depth[depth] for by_depth in panel.values()]
+        rows.append([str(depth), *_cells(values, base=0)])
+    print(markdown([f'{measure} at depth', *panel], rows), end='\n\n')
 
 
 def _parse_rerank_depth(arguments: Sequence[str]) -> argparse.Namespace:
@@ -194,8 +202,9 @@ def _parse_rerank_depth(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _cells(values: Sequence[float], base: int) -> list[str]:
-    """The cells of a row: each value with its change from the one in the column `base`; the best
-    ones bold.
+    """The cells of a row: each value with its change; the best ones bold.
+
+    The change is from the value in the column `base`, which has none.
     """
     best = max(values)
     cells = []

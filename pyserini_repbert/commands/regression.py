@@ -1,6 +1,4 @@
-"""`python -m pyserini_repbert.regression`: run the files in regressions/ and compare with
-published scores.
-"""
+"""`python -m pyserini_repbert.regression`: run regression files and compare scores."""
 
 from __future__ import annotations
 
@@ -65,8 +63,9 @@ def _report_name(path: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command: status 0 without a FAIL, 1 with one; errors, which are raised, become
-    status 2.
+    """Run the command: status 0 without a FAIL, 1 with one.
+
+    Errors are raised, and become status 2.
     """
     others = {'fetch': _fetch, 'quick': _quick, 'report': _report}
     if arguments and arguments[0] in others:
@@ -109,7 +108,10 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         '--dry-run', action='store_true', help='show commands and missing resources; run nothing'
     )
     flags.add_argument('--jobs', type=positive_int, default=1, help='conditions to run at a time')
-    _add_work_flags(flags, 'files', '--condition', '--report')
+    _add_files(flags)
+    _add_condition_flag(flags)
+    _add_report_flag(flags)
+    _add_folder_flags(flags)
     options = flags.parse_args(arguments)
     refuse(
         options.report and (options.list or options.dry_run),
@@ -118,39 +120,28 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _add_work_flags(flags: argparse.ArgumentParser, *names: str) -> None:
-    """Add --data and --work, and those of FILE, --condition and --report that are named."""
+def _add_files(flags: argparse.ArgumentParser) -> None:
+    text = f'regression files; default: all of {_FOLDER}/'
+    flags.add_argument('files', metavar='FILE', nargs='*', help=text)
+
+
+def _add_condition_flag(flags: argparse.ArgumentParser) -> None:
+    text = 'run only this condition; repeatable'
+    flags.add_argument('--condition', metavar='NAME', action='append', default=[], help=text)
+
+
+def _add_report_flag(flags: argparse.ArgumentParser) -> None:
+    text = 'write a report: .md, .html or .json'
+    flags.add_argument('--report', metavar='FILE', type=_report_name, help=text)
+
+
+def _add_folder_flags(flags: argparse.ArgumentParser) -> None:
     data = os.environ.get(DATA, '../shared/data')
-    known: dict[str, dict[str, Any]] = {
-        'files': {
-            'metavar': 'FILE',
-            'nargs': '*',
-            'help': f'regression files; default: all of {_FOLDER}/',
-        },
-        '--condition': {
-            'metavar': 'NAME',
-            'action': 'append',
-            'default': [],
-            'help': 'run only this condition; repeatable',
-        },
-        '--report': {
-            'metavar': 'FILE',
-            'type': _report_name,
-            'help': 'write a report: .md, .html or .json',
-        },
-        '--data': {
-            'metavar': 'FOLDER',
-            'default': data,
-            'help': f'collections and run files; default: ${DATA}',
-        },
-        '--work': {
-            'metavar': 'FOLDER',
-            'default': 'runs/regressions',
-            'help': 'where the commands write',
-        },
-    }
-    for name in (*names, '--data', '--work'):
-        flags.add_argument(name, **known[name])
+    text = f'collections and run files; default: ${DATA}'
+    flags.add_argument('--data', metavar='FOLDER', default=data, help=text)
+    work = 'runs/regressions'
+    text = 'where the commands write'
+    flags.add_argument('--work', metavar='FOLDER', default=work, help=text)
 
 
 def _all_files() -> list[str]:
@@ -189,9 +180,9 @@ def _make_jobs(
 
 
 def _print_conditions(jobs: Iterable[Job]) -> None:
-    for workspace, own in groupby(jobs, key=lambda job: job.workspace):
+    for workspace, jobs_of_file in groupby(jobs, key=lambda job: job.workspace):
         print(f'{workspace.regression.path}: {workspace.regression.title}')
-        for job in own:
+        for job in jobs_of_file:
             condition = job.condition
             figures = [*condition.expected, *condition.recorded]
             scores = ', '.join(f'{figure.measure} {figure.text}' for figure in figures)
@@ -247,8 +238,8 @@ def _report_outcomes(
     for job, outcome in zip(jobs, outcomes, strict=True):
         by_workspace.setdefault(job.workspace, []).append(outcome)
     results = []
-    for workspace, own in by_workspace.items():
-        results.append(RegressionOutcome(workspace.regression, own))
+    for workspace, outcomes_of_file in by_workspace.items():
+        results.append(RegressionOutcome(workspace.regression, outcomes_of_file))
     data = as_data(results, environment, {str(options.data): '$DATA', str(Path.home()): '~'})
     if options.report:
         _write_report(data, options.report)
@@ -270,7 +261,9 @@ def _fetch(arguments: Sequence[str]) -> int:
         '--dry-run', action='store_true', help='only show sizes, sources and licences'
     )
     add_flags(flags, 'offline', help='download nothing: unpack what is here')
-    _add_work_flags(flags, 'files', '--condition')
+    _add_files(flags)
+    _add_condition_flag(flags)
+    _add_folder_flags(flags)
     options = flags.parse_args(arguments)
     paths = options.files or _all_files()
     jobs = _make_jobs(paths, options, chosen=options.condition)
@@ -321,15 +314,17 @@ def _print_needs(wanted: Sequence[MissingResource], by_hand: Sequence[MissingRes
 
 
 def _quick(arguments: Sequence[str]) -> int:
-    """Fetch published run files and check the scores that need nothing else: no model, no
-    collection, no Java.
+    """Fetch published run files and check the scores that need nothing else.
+
+    These scores need no model, no collection and no Java.
     """
     flags = parser(
         'regression quick',
         'Fetch published run files and check all figures that need nothing else.',
     )
     add_flags(flags, 'offline', help='check what is here, download nothing')
-    _add_work_flags(flags, '--report')
+    _add_report_flag(flags)
+    _add_folder_flags(flags)
     options = flags.parse_args(arguments)
     environment = fingerprint()
     version = cache_version(environment)

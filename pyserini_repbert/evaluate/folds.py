@@ -1,6 +1,4 @@
-"""Cross-validation over topics, as on Robust04: folds, their splits into train, validate and
-test, and joined runs.
-"""
+"""Cross-validation over topics, as on Robust04: folds, splits and joined runs."""
 
 from __future__ import annotations
 
@@ -99,9 +97,7 @@ def fold_of(folds: Folds) -> dict[str, int]:
 
 
 def check_cover(folds: Folds, qids: Sequence[str]) -> None:
-    """Raise MismatchError unless the folds are disjoint and together hold exactly the topics
-    `qids`.
-    """
+    """Raise MismatchError unless each topic of `qids`, and no other, is in exactly one fold."""
     in_folds = fold_of(folds)
     known = set(qids)
     strays = [qid for qid in qids if qid not in in_folds]
@@ -118,8 +114,9 @@ def check_cover(folds: Folds, qids: Sequence[str]) -> None:
 
 
 def split_folds(folds: Folds) -> list[Split]:
-    """A split for each fold: it tests, the one before it validates (the last before the first), the
-    others train.
+    """A split for each fold (CEDR section 3.1).
+
+    The fold tests, the one before it validates (the last before the first), the others train.
 
     CEDR section 3.1.
     """
@@ -136,9 +133,7 @@ def split_folds(folds: Folds) -> list[Split]:
 
 
 def join_runs(runs: Sequence[Mapping[str, Ranking]], folds: Folds) -> Run:
-    """One run of all topics, fold by fold, from each fold's run on its own topics, in the order
-    of `folds`.
-    """
+    """One run of all topics, fold by fold, from each fold's run on its own topics."""
     if len(runs) != len(folds):
         raise MismatchError(
             f'{len(runs)} runs and {len(folds)} folds were given: give one run a fold, in their '

@@ -1,5 +1,6 @@
-"""Measures by name, computed by ir_measures (which starts no JVM): per topic, and over all
-judged topics.
+"""Measures by name, per topic and over all judged topics.
+
+ir_measures computes them, and starts no JVM.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ _NO_DOCUMENT = ' '  # no docid has white space
 
 
 class NamedMeasure(NamedTuple):
-    """A measure of ir_measures under the name that the user gave: 'MRR@10', although ir_measures
-    calls it RR@10.
+    """A measure of ir_measures under the name that the user gave.
+
+    'MRR@10' stays 'MRR@10', although ir_measures calls it RR@10.
     """
 
     name: str
@@ -57,8 +59,9 @@ class Evaluation(NamedTuple):
 
 
 def parse_measures(names: Iterable[str]) -> list[NamedMeasure]:
-    """Measures from names of ir_measures, 'nDCG@10', 'AP(rel=2)@1000', or of trec_eval,
-    'ndcg_cut_10'; each once.
+    """Measures from names of ir_measures or of trec_eval, each once.
+
+    'nDCG@10' and 'AP(rel=2)@1000' are names of ir_measures, 'ndcg_cut_10' is one of trec_eval.
     """
     return [_parse(name) for name in dict.fromkeys(names)]
 
@@ -145,8 +148,9 @@ def _gains_problem(gains: Mapping[Any, Any]) -> str:
 
 
 def _of_trec_eval(name: str) -> Any:
-    """The measure that trec_eval calls so: map, ndcg_cut_10, recip_rank; None for any other
-    name.
+    """The measure that trec_eval calls so; None for any other name.
+
+    Its names are map, ndcg_cut_10, recip_rank and others.
     """
     import ir_measures
     import pytrec_eval
@@ -162,8 +166,9 @@ def _of_trec_eval(name: str) -> Any:
 
 
 def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> Run:
-    """The run without hits that are not judged for their topic: Sakai's condensed lists (SIGIR
-    2007).
+    """The run without hits that are not judged for their topic.
+
+    These are Sakai's condensed lists (SIGIR 2007).
 
     Judgments that were pooled from other systems then do less harm to a new one.
     """
@@ -189,8 +194,9 @@ def judged_docids(qrels: Qrels) -> set[str]:
 
 
 def by_rank(run: Mapping[str, Ranking]) -> Run:
-    """The run with the scores 1, 1/2, 1/3, …, so that an evaluator, which sorts by score, keeps
-    its order.
+    """The run with the scores 1, 1/2, 1/3, …
+
+    An evaluator, which sorts by score, then keeps its order.
     """
     from pyserini_repbert.data.runs import reciprocal_scores
 
@@ -233,8 +239,9 @@ def evaluate(
 def _compute(
     measures: Sequence[NamedMeasure], run: Mapping[str, Ranking], qrels: Qrels
 ) -> list[Any]:
-    """Metrics of ir_measures, whose `query_id` is the position of a topic in `run`, from '0': perl
-    takes only numbers.
+    """Metrics of ir_measures, one for each topic and measure.
+
+    Their `query_id` is the position of a topic in `run`, from '0', because perl takes only numbers.
     """
     import ir_measures
 
@@ -273,8 +280,9 @@ def _check_docids(qid: str, docids: Iterable[str]) -> None:
 
 
 def _with_grade_of_least_0(grades: dict[str, int]) -> dict[str, int]:
-    """The grades of a topic, with one of 0 for no document where all are negative: without it,
-    trec_eval would count with the grades of the topic before.
+    """The grades of a topic, with one of 0 for no document where all are negative.
+
+    Without a grade of at least 0, trec_eval would count with the grades of the topic before.
     """
     if max(grades.values(), default=0) < 0:
         return {**grades, _NO_DOCUMENT: 0}

@@ -11,8 +11,7 @@ _P = 0.9
 
 
 def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
-    """The share of the best `depth` hits that two rankings of docids have in common, 0 to 1; 1 for
-    two empty rankings.
+    """The share, 0 to 1, of the best `depth` hits that two rankings of docids have in common.
 
     It is the number of common hits divided by the hits of the longer ranking, at most `depth`.
     """
@@ -22,8 +21,9 @@ def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
 
 
 def rank_biased_overlap(first: Sequence[str], second: Sequence[str]) -> float:
-    """RBO of docids, extrapolated to endless rankings (Webber, Moffat and Zobel 2010, eq. 32), 0 to
-    1.
+    """Rank-biased overlap of docids, 0 to 1 (Webber, Moffat and Zobel 2010, eq. 32).
+
+    It is extrapolated to endless rankings.
 
     1 for two empty rankings, 0 if only one is empty.
     """

@@ -61,8 +61,9 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> TTest:
 
 
 def compare(baseline: Evaluation, other: Evaluation) -> list[Comparison]:
-    """`other` against `baseline`, measure by measure; both evaluated with the same qrels and
-    measures.
+    """`other` against `baseline`, measure by measure.
+
+    Both were evaluated with the same qrels and measures.
     """
     comparisons = []
     for measure, values in baseline.values.items():

@@ -62,9 +62,7 @@ def _pad(cells: Sequence[str], widths: Sequence[int], has_numbers: bool) -> list
 
 
 def percent(value: float, base: float) -> str:
-    """The change from `base` to `value` in whole percent, with its sign: '+8%'; '' where `base`
-    is 0.
-    """
+    """The change from `base` in whole percent, with its sign: '+8%'; '' if `base` is 0."""
     if not base:
         return ''
     return f'{100 * (value - base) / base:+.0f}%'

@@ -1,5 +1,6 @@
-"""What a score can depend on: versions, the machine, and the recorded checkpoints and settings
-of its commands.
+"""What a score can depend on.
+
+Versions, the machine, and the recorded checkpoints and settings of its commands.
 """
 
 from __future__ import annotations
@@ -25,21 +26,20 @@ def fingerprint() -> dict[str, str]:
 
     is_native = has_native_bfloat16(torch.device('cpu'))
     omp_threads = os.environ.get('OMP_NUM_THREADS', 'unset')
-    return {
-        **versions(),
-        **_java(),
-        'code': code_version(),
-        'platform': f'{platform.system()} {platform.machine()}',
-        'vector instructions': torch.backends.cpu.get_cpu_capability(),
-        'bfloat16': 'native' if is_native else 'emulated',
-        'gpu': torch.cuda.get_device_name() if torch.cuda.is_available() else 'none',
-        'threads': f'{torch.get_num_threads()} (OMP_NUM_THREADS {omp_threads})',
-    }
+    values = versions() | _java()
+    values['code'] = code_version()
+    values['platform'] = f'{platform.system()} {platform.machine()}'
+    values['vector instructions'] = torch.backends.cpu.get_cpu_capability()
+    values['bfloat16'] = 'native' if is_native else 'emulated'
+    values['gpu'] = torch.cuda.get_device_name() if torch.cuda.is_available() else 'none'
+    values['threads'] = f'{torch.get_num_threads()} (OMP_NUM_THREADS {omp_threads})'
+    return values
 
 
 def code_version() -> str:
-    """The first digits of the SHA-256 over this package's .py and .yaml files, the regressions'
-    own code aside.
+    """The first digits of the SHA-256 over this package's .py and .yaml files.
+
+    The regressions' own code does not count.
     """
     root = Path(__file__).resolve().parents[1]
     total = hashlib.sha256()
@@ -51,8 +51,9 @@ def code_version() -> str:
 
 
 def cache_version(environment: dict[str, str]) -> str:
-    """A hash of the code and the packages in a `fingerprint`: results of another one are not
-    used again.
+    """A hash of the code and the packages in a `fingerprint`.
+
+    Results of another version are not used again.
     """
     names = ('code', 'anserini', 'anserini jar', 'python', *PACKAGES)
     parts = [f'{name} {environment.get(name)}' for name in names]

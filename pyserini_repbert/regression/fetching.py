@@ -1,5 +1,6 @@
-"""Fetches resources: downloads go on where they stopped, are verified, and unpacked into what
-commands expect.
+"""Fetches resources.
+
+Downloads go on where they stopped, are verified, and are unpacked into what commands expect.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ def _download_paths(missing: MissingResource) -> list[Path]:
 
 
 def _record_checksum(target: Path, source: str) -> None:
-    """Write the SHA-256 of a file beside it; the file is removed where it differs from that of
-    an earlier fetch.
+    """Write the SHA-256 of a file beside it.
+
+    Raises DamagedFileError, and removes the file, where it differs from that of an earlier fetch.
     """
     record = target.with_name(f'{target.name}{RECORD}')
     sha256 = digest(target)
@@ -173,8 +175,9 @@ def _whole_archive(archive: Path) -> Iterator[None]:
 
 
 def _members(archive: Path, pattern: str) -> Iterator[tuple[str, IO[bytes]]]:
-    """(name, stream) of the files of an archive that fit, in its order; DamagedFileError if none
-    does.
+    """(name, stream) of the files of an archive that fit, in its order.
+
+    Raises DamagedFileError if none fits.
     """
     names = []
     fits = False
@@ -206,8 +209,9 @@ def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _candidates(lines: IO[bytes], archive: Path) -> Iterator[bytes]:
-    """`qid docid rank` of MS MARCO's top1000 files, whose queries are mixed; the file's order is
-    taken for the rank.
+    """`qid docid rank` of MS MARCO's top1000 files.
+
+    Their queries are mixed. The file's order is taken for the rank.
     """
     ranks: Counter[bytes] = Counter()
     for number, line in enumerate(lines, 1):

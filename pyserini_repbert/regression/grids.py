@@ -1,5 +1,6 @@
-"""The papers' tables as printed, each cell marked as measured here, rehearsed, or missing and
-why.
+"""The papers' tables as printed, with what is known of each cell.
+
+A cell was measured here, was rehearsed, or is missing, and says why.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pyserini_repbert.regression.schema import Origin
 
 
 class Known(StrEnum):
-    """What is known of a published figure; of several conditions' figures, the first of these
-    counts.
+    """What is known of a published figure.
+
+    Of several conditions' figures, the first of these counts.
     """
 
     FAILED = 'failed'
@@ -95,8 +97,10 @@ class Cell:
     @property
     def text(self) -> str:
         """'0.304 ✓ 0.3038'."""
-        sign = _SIGNS[self.known] if self.published else ''
-        return ' '.join(part for part in (self.published, sign, self.measured) if part)
+        if not self.published:
+            return self.measured
+        parts = (self.published, _SIGNS[self.known], self.measured)
+        return ' '.join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,11 @@ class Row:
 
     name: str
     cells: Sequence[Cell]
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether one of its cells is a published figure."""
+        return any(cell.published for cell in self.cells)
 
 
 @dataclass(frozen=True)
@@ -127,9 +136,9 @@ def make_grids(data: Mapping[str, Any]) -> list[Grid]:
     grids = []
     for table in papers_tables():
         rows = [_best_row(cells, table, name) for name in table.rows]
-        with_figures = [row for row in rows if any(cell.published for cell in row.cells)]
-        if with_figures:
-            grids.append(Grid(table, with_figures))
+        rows = [row for row in rows if row.has_figures]
+        if rows:
+            grids.append(Grid(table, rows))
     return grids
 
 
@@ -169,10 +178,17 @@ def _make_cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
     return Cell(
         published=score['expected'],
         known=known,
-        measured='' if score['measured'] is None else f'{score["measured"]:.4f}',
+        measured=format_score(score['measured']),
         why=why,
         commands=condition['commands'],
     )
+
+
+def format_score(measured: float | None) -> str:
+    """A measured score to four digits; '' where nothing was measured."""
+    if measured is None:
+        return ''
+    return f'{measured:.4f}'
 
 
 def as_markdown(data: Mapping[str, Any]) -> list[str]:

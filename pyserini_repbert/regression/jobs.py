@@ -50,8 +50,9 @@ class Job:
         return missing
 
     def is_of_published_runs(self) -> bool:
-        """Whether published files are all that it needs: no model, no collection, nothing by
-        hand, no Java.
+        """Whether published files are all that it needs.
+
+        It needs no model, no collection, nothing by hand and no Java.
         """
         resources = self.workspace.needed(self.condition.needs)
         if not resources or not self.condition.expected:

@@ -144,10 +144,10 @@ def _plain_value(file: YamlFile, node: Any) -> Any:
     return node.value.replace('\n', ' ')
 
 
-def _named_resources(shared: SharedFile, own: RegressionFile) -> dict[str, Resource]:
+def _named_resources(shared: SharedFile, top: RegressionFile) -> dict[str, Resource]:
     """All resources, each with its name; the file's own replace shared ones."""
     resources = {}
-    for name, resource in (shared.resources | own.resources).items():
+    for name, resource in (shared.resources | top.resources).items():
         resources[name] = resource.model_copy(update={'name': name})
     return resources
 
@@ -218,8 +218,9 @@ def _check_names(text: str, known: Iterable[str], keys: KeyPath) -> None:
 def _read_needs(
     entry: Build | ConditionEntry, texts: Iterable[str], known: Iterable[str], keys: KeyPath
 ) -> list[str]:
-    """The names under `needs`, and in braces in texts and commands, without folders; commands
-    are checked.
+    """The names under `needs`, and in braces in texts and commands, without folders.
+
+    Raises InputError for a command or a name that cannot be used.
     """
     for number, command in enumerate(entry.commands):
         _check_command(command, known, keys.below('commands', number))
@@ -327,8 +328,9 @@ def _read_score(
 
 
 def _value_in_cell(entry: ScoreEntry, axes: Axes, keys: KeyPath) -> str | None:
-    """The `value` of a score; or its value in `values`, nested by the labels of the axes `by`
-    (default: of all).
+    """The `value` of a score, or its value in `values` for a cell.
+
+    `values` are nested by the labels of the axes `by`, by default of all axes.
     """
     has_value = 'value' in entry.model_fields_set
     has_values = 'values' in entry.model_fields_set

@@ -135,8 +135,9 @@ def _score_data(score: Score, condition: Status) -> dict[str, Any]:
 
 
 def merge_reports(reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Several reports' data as one: for each condition the last report that ran it counts, else
-    the last one.
+    """Several reports' data as one.
+
+    Of a condition, the last report that ran it counts; if none did, the last one.
     """
     titles: dict[str, str] = {}
     conditions: dict[str, dict[str, Any]] = {}
@@ -152,8 +153,8 @@ def merge_reports(reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                     known[condition['name']] = condition
     files = []
     for name in sorted(titles):
-        own = list(conditions[name].values())
-        files.append({'file': name, 'title': titles[name], 'conditions': own})
+        conditions_of_file = list(conditions[name].values())
+        files.append({'file': name, 'title': titles[name], 'conditions': conditions_of_file})
     return {'environment': environment, 'totals': totals(files), 'files': files}
 
 
@@ -191,8 +192,9 @@ def source_text(expected: Expected) -> str:
 
 
 def as_markdown(data: Mapping[str, Any]) -> str:
-    """The report as Markdown: the papers' tables, totals, a table for each file, failures, and
-    what is missing.
+    """The report as Markdown.
+
+    It has the papers' tables, totals, a table for each file, failures, and what is missing.
     """
     parts = ['# Regressions', _INTRODUCTION]
     papers_tables = grids.as_markdown(data)
@@ -249,7 +251,7 @@ def _totals_table(data: Mapping[str, Any]) -> str:
 
 def _cells(score: Mapping[str, Any], condition: Mapping[str, Any]) -> list[str]:
     """The cells of a score after the condition's name, under `HEADER`."""
-    measured = '' if score['measured'] is None else f'{score["measured"]:.4f}'
+    measured = grids.format_score(score['measured'])
     status = score['status']
     if status in _UNMEASURED and condition['missing']:
         names = ', '.join(absent['name'] for absent in condition['missing'])
@@ -266,8 +268,9 @@ def _reasons(file: Mapping[str, Any]) -> list[str]:
 
 
 def _missing_lines(data: Mapping[str, Any]) -> list[list[str]]:
-    """A row for each resource that is not here: name, files that need it, what it is, its size,
-    how to get it.
+    """A row for each resource that is not here.
+
+    Its name, the files that need it, what it is, its size, and how to get it.
     """
     last: dict[tuple[str, str], Mapping[str, str]] = {}
     files: dict[tuple[str, str], list[str]] = {}
@@ -288,8 +291,9 @@ def _missing_lines(data: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _environment(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name, value) of the machine's part, then the checkpoints and precisions of all
-    conditions, each once.
+    """(name, value) of what scores depend on, each once.
+
+    The machine's part, then the checkpoints and precisions of all conditions.
     """
     pairs = list(data['environment'].items())
     of_models: dict[tuple[str, str], None] = {}

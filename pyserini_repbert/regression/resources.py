@@ -1,6 +1,4 @@
-"""Whether the resources of a regression are here; if not, how large they are and how to get
-them.
-"""
+"""Whether the resources of a regression are here; if not, how to get them."""
 
 from __future__ import annotations
 
@@ -65,8 +63,9 @@ class MissingResource:
 
     @property
     def n_bytes(self) -> int | None:
-        """Bytes to download, of '987 MB packed, 2.9 GB unpacked'; None where the size is
-        unknown.
+        """Bytes to download; None where the size is unknown.
+
+        Of '987 MB packed, 2.9 GB unpacked', the packed ones.
         """
         size = _SIZE.search(self.size)
         if size is None:
@@ -81,8 +80,9 @@ def entry_of(resource: Resource) -> catalog.Entry:
 
 
 def location(resource: Resource, paths: Mapping[str, str]) -> str:
-    """What a command is given for the resource: its name in the catalog, or its path, or its own
-    name without one.
+    """What a command is given for the resource.
+
+    That is its name in the catalog, or its path, or without one its own name.
 
     A path below `{data}` or `{downloads}` is looked for in both, in the user's `{data}` first.
     """
@@ -132,9 +132,12 @@ def _how_to_get(resource: Resource, path: str, paths: Mapping[str, str]) -> str:
 
 
 def fingerprint(resource: Resource, paths: Mapping[str, str]) -> str:
-    """A text that changes when the resource does: of a catalog entry and its bases, all values; of
-    a folder, the newest modification time; of a file, its checksum, which has to be the one
-    expected.
+    """A text that changes when the resource does.
+
+    Of a catalog entry and its bases, it has all values; of a folder, the newest modification time;
+    of a file, its checksum.
+
+    Raises DamagedFileError for a file with another checksum than the expected one.
     """
     if resource.catalog:
         values = [str(sorted(entry.values.items())) for entry in _with_bases(entry_of(resource))]

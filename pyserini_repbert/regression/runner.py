@@ -78,8 +78,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """The measured scores of a condition, in the order of the expected ones; None for one that
-    there is not. `key` is the hash of all that they depend on.
+    """What a condition measured.
+
+    Attributes
+    ----------
+    key : the hash of all that the scores depend on
+    measured : in the order of the expected scores; None for one that there is not
     """
 
     key: str
@@ -89,8 +93,9 @@ class _Result:
 
 
 def judge(expected: Expected, measured: float | None) -> Status:
-    """PASS if all published digits agree, WITHIN the tolerance, else FAIL: a gain beyond the
-    tolerance is one, too.
+    """PASS if all published digits agree, WITHIN the tolerance, else FAIL.
+
+    A gain beyond the tolerance is a FAIL, too.
     """
     if measured is None or math.isnan(measured):
         return Status.FAIL
@@ -102,8 +107,9 @@ def judge(expected: Expected, measured: float | None) -> Status:
 
 
 def run_condition(job: Job, heavy_too: bool = False) -> Outcome:
-    """Run a condition, or say what is missing; a failure of its commands is its outcome, never
-    raised.
+    """Run a condition, or say what is missing.
+
+    A failure of its commands is its outcome, never raised.
     """
     condition = job.condition
     if not condition.expected:
@@ -124,19 +130,7 @@ def run_condition(job: Job, heavy_too: bool = False) -> Outcome:
                 write_note(note, asdict(result))
     except PyseriniRepbertError as error:
         return _without_scores(job, Status.FAIL, why=str(error))
-    scores = []
-    for expected, measured in zip(condition.expected, result.measured, strict=True):
-        scores.append(Score(expected, judge(expected, measured), measured))
-    return Outcome(
-        condition=condition,
-        status=min((score.status for score in scores), key=_WORST_FIRST.index),
-        scores=[*scores, *_recorded_scores(condition)],
-        commands=job.commands(),
-        why='no score was measured' if None in result.measured else '',
-        seconds=result.seconds,
-        remembered=is_remembered,
-        fingerprint=result.fingerprint,
-    )
+    return _with_scores(job, result, is_remembered)
 
 
 def run_all(
@@ -162,6 +156,24 @@ def run_all(
 
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(run_one, jobs))
+
+
+def _with_scores(job: Job, result: _Result, is_remembered: bool) -> Outcome:
+    """The outcome of a condition that was run, now or before."""
+    condition = job.condition
+    scores = []
+    for expected, measured in zip(condition.expected, result.measured, strict=True):
+        scores.append(Score(expected, judge(expected, measured), measured))
+    return Outcome(
+        condition=condition,
+        status=min((score.status for score in scores), key=_WORST_FIRST.index),
+        scores=[*scores, *_recorded_scores(condition)],
+        commands=job.commands(),
+        why='no score was measured' if None in result.measured else '',
+        seconds=result.seconds,
+        remembered=is_remembered,
+        fingerprint=result.fingerprint,
+    )
 
 
 def _without_scores(
@@ -241,8 +253,9 @@ def _read_table(table: Path) -> list[dict[str, Any]]:
 
 
 def _look_up(rows: Sequence[Mapping[str, Any]], expected: Expected) -> float | None:
-    """The column `value`, or the one named after the measure, of the only row that agrees with
-    `where`; else None.
+    """The score in the only row that agrees with `where`; None without one.
+
+    It is in the column `value`, or in the one named after the measure.
     """
     fitting = [row for row in rows if expected.where.items() <= row.items()]
     if len(fitting) != 1:

@@ -56,10 +56,10 @@ def _check_folders(given: str) -> str:
 def _check_unpacking(given: str) -> str:
     word, _, pattern = given.partition(' ')
     if UNPACKINGS.get(word) is not bool(pattern):
-        known = ', '.join(
-            f'{word} GLOB' if takes_pattern else word for word, takes_pattern in UNPACKINGS.items()
-        )
-        raise PydanticCustomError('unpacking', f"'{given}': expected {known}")
+        known = []
+        for name, takes_pattern in UNPACKINGS.items():
+            known.append(f'{name} GLOB' if takes_pattern else name)
+        raise PydanticCustomError('unpacking', f"'{given}': expected {', '.join(known)}")
     return given
 
 
@@ -97,7 +97,9 @@ class FileEntry(BaseModel):
         required = [name for name, info in cls.model_fields.items() if info.is_required()]
         known = [name for name in cls.model_fields if name != 'name' or name in required]
         if not isinstance(given, dict):
-            wanted = f'a mapping with {", ".join(required)}' if required else 'a mapping'
+            wanted = 'a mapping'
+            if required:
+                wanted += f' with {", ".join(required)}'
             raise PydanticCustomError('mapping', f'expected {wanted}')
         for key in given:
             if key not in known:
@@ -112,8 +114,9 @@ class FileEntry(BaseModel):
         return given
 
     def in_cell(self, axes: Mapping[str, str]) -> Self:
-        """The entry for a cell of its grid: labels in place of `{axis}`, texts in place of
-        `{axis.key}`.
+        """The entry for a cell of its grid.
+
+        Labels take the place of `{axis}`, and their texts that of `{axis.key}`.
         """
         content = self.model_dump(exclude_unset=True, exclude={'grid', 'only'})
         return self.model_validate(_fill_all(content, axes))
@@ -142,8 +145,9 @@ class Origin(StrEnum):
 
 
 class Resource(FileEntry):
-    """Something that conditions need and no command makes; docs/formats/regressions.md says what
-    its fields mean.
+    """Something that conditions need and no command makes.
+
+    docs/formats/regressions.md says what its fields mean.
     """
 
     name: str = ''
@@ -189,7 +193,9 @@ class Resource(FileEntry):
     @property
     def source(self) -> str:
         """What the field of its origin says; of addresses, one a line."""
-        return '\n'.join(self.address) if self.address else str(getattr(self, self.origin))
+        if self.address:
+            return '\n'.join(self.address)
+        return str(getattr(self, self.origin))
 
 
 class Build(FileEntry):
@@ -204,8 +210,9 @@ class Build(FileEntry):
 
 
 class ScoreSource(FileEntry):
-    """Where scores come from: `cells` is a path in the list of published figures, `commit` one
-    of this project.
+    """Where scores come from.
+
+    `cells` is a path in the list of published figures, `commit` one of this project.
     """
 
     text: str
@@ -229,8 +236,9 @@ class Tolerance(FileEntry):
 
 
 class ScoreEntry(FileEntry):
-    """An expected or a recorded score: a `value`, or `values` for the cells of a grid, nested by
-    the axes `by`.
+    """An expected or a recorded score.
+
+    It has a `value`, or `values` for the cells of a grid, nested by the axes `by`.
     """
 
     measure: str
@@ -311,8 +319,9 @@ class Expected:
 
     @property
     def rounding(self) -> float:
-        """Half a unit of the last published digit: a score at most that far off agrees with all
-        digits.
+        """Half a unit of the last published digit.
+
+        A score at most that far off agrees with all digits.
         """
         mantissa, _, exponent = self.text.lower().partition('e')
         n_decimals = len(mantissa.partition('.')[2])

@@ -72,15 +72,15 @@ class Workspace:
         resource_by_name: dict[str, Resource] = {}
         for name in needs:
             build = self.regression.builds.get(name)
-            below = self.needed(build.needs) if build else [self.regression.resources[name]]
-            for resource in below:
-                resource_by_name[resource.name] = resource
+            if build is None:
+                resource_by_name[name] = self.regression.resources[name]
+            else:
+                for resource in self.needed(build.needs):
+                    resource_by_name[resource.name] = resource
         return list(resource_by_name.values())
 
     def builds(self, needs: Sequence[str]) -> list[Build]:
-        """All builds that these needs take, also through other builds, each after those that it
-        needs.
-        """
+        """All builds that these needs take, each after those that it needs."""
         build_by_name: dict[str, Build] = {}
         for name in needs:
             build = self.regression.builds.get(name)
@@ -109,7 +109,9 @@ class Workspace:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def build(self, build: Build) -> None:
-        """Make a build, after those that it needs, unless it is there with the same hash, or has
+        """Make a build, unless it is there with the same hash.
+
+        The builds that it needs have to be there. Raises CommandFailedError, also if the build has
         failed before.
         """
         target = Path(self.paths[build.name])
@@ -192,8 +194,9 @@ def read_note(note: Path) -> Any:
 
 
 def write_note(note: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file if its folder can be written; else the result is computed again next
-    time.
+    """Write a JSON file if its folder can be written.
+
+    Else the result is computed again next time.
     """
     with contextlib.suppress(OSError), atomic_file(note) as stream:
         json.dump(value, stream)

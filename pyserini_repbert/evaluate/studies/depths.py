@@ -12,8 +12,7 @@ from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 
 def consistency_factors(run: Run, reference: Run, depths: Sequence[int]) -> dict[int, float]:
-    """Depth -> the mean proportion of the top n hits that are also among the reference's candidates
-    (RepBERT eq. 5).
+    """Depth -> the mean share of a run's best hits that a reference run has, too (RepBERT eq. 5).
 
     The mean is over the queries for which `run` has hits (the proportion is not defined for
     others); a query that the reference lacks has the proportion 0. Where a query has fewer than n
@@ -50,8 +49,7 @@ def recall_at_depths(
 
 
 def rerank_top(first: Ranking, reranked: Ranking, n: int) -> Ranking:
-    """The first `n` hits ordered as in `reranked`, above the rest, which stays in the first stage's
-    order.
+    """The first `n` hits ordered as in `reranked`, above the rest in the first stage's order.
 
     Hits among the first `n` that `reranked` lacks come after the others of these, in the first
     stage's order. The scores are 1, 1/2, 1/3, …
@@ -65,8 +63,9 @@ def rerank_top(first: Ranking, reranked: Ranking, n: int) -> Ranking:
 def rerank_at_depths(
     first: Run, reranked: Run, qrels: Qrels, measures: Sequence[NamedMeasure], depths: Sequence[int]
 ) -> dict[int, dict[str, float]]:
-    """Depth -> measure name -> value over all judged topics, if that many hits of each query are
-    reranked (RepBERT Table 2, Figure 1b).
+    """Depth -> measure name -> value, if so many hits are reranked (RepBERT Table 2, Figure 1b).
+
+    The values are over all judged topics.
 
     Parameters
     ----------

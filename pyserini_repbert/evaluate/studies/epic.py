@@ -26,8 +26,12 @@ _AGREEMENT_DEPTH = 10
 
 
 class PruningSetting(NamedTuple):
-    """How passage vectors are stored: the weights kept of a passage, the largest ones, 0 for all;
-    and 'float16' or 'uint8'.
+    """How passage vectors are stored.
+
+    Attributes
+    ----------
+    prune : how many weights of a passage are kept, the largest ones; 0 for all
+    weights : 'float16' or 'uint8'
     """
 
     prune: int

@@ -1,5 +1,6 @@
-"""Fusion on judged topics: every ordered pair of runs (RepBERT Tables 3 and 4), and tuning by
-cross-validation.
+"""Fusion on judged topics.
+
+Every ordered pair of runs (RepBERT Tables 3 and 4), and tuning by cross-validation.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ def fusion_table(
     k: int | None = 1000,
     **constants: Any,
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Measure -> row's run -> column's run -> value of the two fused, over all judged topics; a run
-    with itself alone.
+    """Measure -> row's run -> column's run -> value of the two fused, over all judged topics.
+
+    A run with itself is the run alone.
 
     Parameters
     ----------
@@ -134,8 +136,9 @@ class Tuned(NamedTuple):
 def settings(
     names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod)
 ) -> Iterator[FusionSetting]:
-    """The settings to try, for every subset of the runs; interpolation of more than two is of
-    normalised scores.
+    """The settings to try, for every subset of the runs.
+
+    Interpolation of more than two runs is of normalised scores.
     """
     for subset in _subsets(names):
         if FusionMethod.INTERLEAVE in methods:
@@ -189,10 +192,8 @@ def untuned_settings(names: Sequence[str]) -> list[FusionSetting]:
         FusionSetting(FusionMethod.INTERLEAVE, (*sparse, dense)),
         FusionSetting(FusionMethod.RRF, order),
     ]
-    even = 1 / len(order)
-    for share in (even, DENSE_ALPHA):
-        rest = (1 - share) / len(sparse)
-        alpha = share if len(sparse) == 1 else (share, *[rest] * len(sparse))
+    for share in (1 / len(order), DENSE_ALPHA):
+        alpha = _dense_share(share, len(sparse))
         for scale in Normalization:
             chosen.append(
                 FusionSetting(FusionMethod.INTERPOLATION, order, alpha=alpha, normalize=scale)
@@ -200,9 +201,18 @@ def untuned_settings(names: Sequence[str]) -> list[FusionSetting]:
     return chosen
 
 
+def _dense_share(share: float, n_sparse: int) -> float | tuple[float, ...]:
+    """The weight of a dense run; with several sparse ones, also theirs, which are even."""
+    if n_sparse == 1:
+        return share
+    rest = (1 - share) / n_sparse
+    return (share, *[rest] * n_sparse)
+
+
 def _weights(n_runs: int) -> Iterator[tuple[float, ...]]:
-    """Weights above 0 that sum to 1: even ones first, then, for up to four runs, multiples of
-    1/6.
+    """Weights above 0 that sum to 1: even ones first, then multiples of 1/6.
+
+    Of more than four runs, there are only the even ones.
     """
     yield (1 / n_runs,) * n_runs
     if n_runs > _FEW:
@@ -222,8 +232,7 @@ def tune_fusion(
     k: int | None = 1000,
     on_progress: Callable[[int], object] = int,
 ) -> Tuned:
-    """Choose a setting on the training topics of each fold, and report its values on those held
-    out.
+    """Choose a setting on each fold's training topics, and report its values on those held out.
 
     Parameters
     ----------

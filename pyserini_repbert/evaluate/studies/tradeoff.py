@@ -1,5 +1,6 @@
-"""Quality against cost while k0, k1, the aggregation and m vary (Multi-Stage section 5, Figures 2
-to 4).
+"""Quality against cost (Multi-Stage section 5, Figures 2 to 4).
+
+k0, k1, the aggregation and m vary.
 
 Everything is replayed from the scores that one deep reranking saved: no model runs.
 """
@@ -227,9 +228,7 @@ def pareto_front(points: Sequence[Point], measure: str) -> list[Point]:
 
 
 def best_within(points: Sequence[Point], measure: str, budget: float) -> Point:
-    """The best point, the cheapest of equal ones, that takes at most `budget` inferences a
-    query.
-    """
+    """The best point that takes at most `budget` inferences a query; the cheapest of equal ones."""
     affordable = [point for point in points if point.inferences <= budget]
     if not affordable:
         least = min(point.inferences for point in points)
