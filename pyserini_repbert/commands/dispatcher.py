@@ -146,6 +146,6 @@ def _run_module(module: str) -> None:
 
 def _is_understood(error: Exception) -> bool:
     """Whether an error is ours, or about one of the user's files."""
-    if isinstance(error, OSError):
-        return bool(error.filename)
-    return isinstance(error, PyseriniRepbertError)
+    if isinstance(error, PyseriniRepbertError):
+        return True
+    return isinstance(error, OSError) and bool(error.filename)
