@@ -99,22 +99,7 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
     if module.startswith('pyserini.server'):
         pyserini.register_with_server()
     sys.argv = [module, *arguments]
-    try:
-        _run_module(module)
-    except SystemExit as error:
-        if isinstance(error.code, str):
-            raise PyseriniRepbertError(error.code) from error
-        return error.code or 0
-    except URLError as error:
-        raise MissingResourceError(
-            f'{module} fetches what is not here, and could not ({error.reason}): run it once with '
-            f'a network'
-        ) from error
-    except Exception as error:
-        if _is_understood(error):
-            raise
-        raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
-    return 0
+    return _run_module(module)
 
 
 def _add_java_to_path() -> None:
@@ -133,15 +118,32 @@ def _encoders(arguments: list[str]) -> list[str]:
     return [encoder for encoder in encoders if encoder]
 
 
-def _run_module(module: str) -> None:
-    """Run a module of Pyserini, with its tables and without a key of OpenAI's."""
+def _run_module(module: str) -> int:
+    """Run a module of Pyserini, with its tables and without a key of OpenAI's; returns its exit
+    status.
+    """
     import runpy
 
     from pyserini_repbert.lucene import compat, tables
 
-    tables.keep_tables()
-    with compat.placeholder_openai_key():
-        runpy.run_module(module, run_name='__main__', alter_sys=True)
+    try:
+        tables.keep_tables()
+        with compat.placeholder_openai_key():
+            runpy.run_module(module, run_name='__main__', alter_sys=True)
+    except SystemExit as error:
+        if isinstance(error.code, str):
+            raise PyseriniRepbertError(error.code) from error
+        return error.code or 0
+    except URLError as error:
+        raise MissingResourceError(
+            f'{module} fetches what is not here, and could not ({error.reason}): run it once with '
+            f'a network'
+        ) from error
+    except Exception as error:
+        if _is_understood(error):
+            raise
+        raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
+    return 0
 
 
 def _is_understood(error: Exception) -> bool:

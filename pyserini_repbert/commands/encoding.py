@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -82,31 +82,47 @@ def check_encoding_flags(options: argparse.Namespace) -> None:
     """Fill in `shard` from Pyserini's flags. Raises InputError for flags that do not go
     together.
     """
-    given = [word.partition('=')[0] for word in options.command if word.startswith('--')]
+    flags = [word.partition('=')[0] for word in options.command if word.startswith('--')]
     if options.finish:
-        for flag in given:
-            command.refuse(
-                flag not in _FLAGS_WITH_FINISH,
-                f'{flag} does not go with --finish, which takes its settings from the parts',
-            )
+        _check_finish(flags)
         return
     missing = [f'--{name}' for name in ('corpus', 'encoder') if getattr(options, name) is None]
     command.refuse(missing, f'the following arguments are required: {", ".join(missing)}')
     if options.ray is not None:
-        for flag in _FLAGS_WITHOUT_RAY:
-            command.refuse(
-                flag in given,
-                f'{flag} does not go with --ray, which makes all parts that are missing, by '
-                f'workers that tokenise themselves',
-            )
-    elif options.shard_id is not None or options.shard_num is not None:
-        is_alone = options.shard_id is None or options.shard_num is None
-        command.refuse(
-            options.shard or is_alone,
-            '--shard-id and --shard-num go together, and without --shard: give both',
-        )
-        options.shard = f'{options.shard_id}/{options.shard_num}'
+        _check_ray(flags)
+    else:
+        _fill_in_shard(options)
     check_outside(options.output, options.corpus)
+
+
+def _check_finish(flags: Sequence[str]) -> None:
+    for flag in flags:
+        command.refuse(
+            flag not in _FLAGS_WITH_FINISH,
+            f'{flag} does not go with --finish, which takes its settings from the parts',
+        )
+
+
+def _check_ray(flags: Sequence[str]) -> None:
+    for flag in _FLAGS_WITHOUT_RAY:
+        command.refuse(
+            flag in flags,
+            f'{flag} does not go with --ray, which makes all parts that are missing, by workers '
+            f'that tokenise themselves',
+        )
+
+
+def _fill_in_shard(options: argparse.Namespace) -> None:
+    """Fill in `shard` from --shard-id and --shard-num."""
+    number = options.shard_id
+    of = options.shard_num
+    if number is None and of is None:
+        return
+    command.refuse(
+        options.shard or number is None or of is None,
+        '--shard-id and --shard-num go together, and without --shard: give both',
+    )
+    options.shard = f'{number}/{of}'
 
 
 def encode(options: argparse.Namespace, kind: IndexKind) -> None:

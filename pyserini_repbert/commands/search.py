@@ -93,7 +93,6 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
     """Raise InputError for flags of searchers that are not asked."""
-    is_dense = spec.is_dense or not spec.sparse
     is_fused = len(spec.sparse) + spec.is_dense > 1
     command.refuse(
         (options.fusion or options.depth) and not is_fused,
@@ -101,6 +100,17 @@ def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: M
     )
     has_bm25 = spec.k1 is not None or spec.b is not None
     command.refuse(has_bm25 and not spec.sparse, '--k1 and --b are for --sparse')
+    _check_dense(options, spec)
+    reads_corpus = machine.build or spec.stages
+    command.refuse(
+        spec.corpus and not reads_corpus,
+        '--corpus is for --build, or for --rerank: an index is searched as it is',
+    )
+
+
+def _check_dense(options: argparse.Namespace, spec: PipelineSpec) -> None:
+    """Raise InputError for flags of dense search without a dense index."""
+    is_dense = spec.is_dense or not spec.sparse
     command.refuse(
         spec.ann and not is_dense, '--ann is for dense search: give --encoder with --sparse'
     )
@@ -112,11 +122,6 @@ def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: M
     command.refuse(
         is_dense and spec.index is None,
         '--index names the dense index: a folder or a catalog name',
-    )
-    reads_corpus = machine.build or spec.stages
-    command.refuse(
-        spec.corpus and not reads_corpus,
-        '--corpus is for --build, or for --rerank: an index is searched as it is',
     )
 
 
