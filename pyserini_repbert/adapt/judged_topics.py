@@ -13,8 +13,8 @@ from pyserini_repbert.adapt.weights import AlignedRankings, align, align_reranke
 from pyserini_repbert.data.topics import Qrels, normal_form
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.ranking import ALL, Query, Ranker, Run
-from pyserini_repbert.search.dense import RepBertSearcher
 
 LEAST_TOPICS = 20  # with different texts
 FOLDS = 5

@@ -31,10 +31,11 @@ from pyserini_repbert.adapt.weights import CUT, AlignedRankings, learn_weights
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
-from pyserini_repbert.fusion.methods import FusionMethod, Normalization, fuse
+from pyserini_repbert.fusion.fusing import fuse
+from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.ranking import Query, Ranker, Run
-from pyserini_repbert.search.dense import RepBertSearcher
 
 DEPTH = 1000  # hits of each ranking that are fused
 N_MAPS = FOLDS * (FOLDS + 1) // 2 + 1  # that are learnt: one or two folds held out, or none

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pyserini_repbert.adapt.judged_topics import JudgedTopic
 from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.search.dense import RepBertSearcher
+from pyserini_repbert.names.dense import RepBertSearcher
 
 RIDGE = 0.26
 TEMPERATURE = 0.5  # in standard deviations of a query's scores

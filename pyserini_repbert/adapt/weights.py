@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.fusion.methods import Normalization, scaled
+from pyserini_repbert.fusion.fusing import scaled
+from pyserini_repbert.fusion.methods import Normalization
 from pyserini_repbert.ranking import Ranking
 
 CUT = 10  # of nDCG

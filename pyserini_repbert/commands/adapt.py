@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import check_absent
+from pyserini_repbert.files import check_replaced
 
 if TYPE_CHECKING:
     from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
@@ -49,7 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
         default=0,
         help='seed of the folds and of random passages',
     )
-    add_flags(parser, 'max_length', 'device', 'precision', 'offline')
+    add_flags(parser, 'overwrite', 'max_length', 'device', 'precision', 'offline')
     return parser
 
 
@@ -58,14 +58,14 @@ def main(arguments: list[str]) -> None:
     noise.
     """
     options = make_parser().parse_args(arguments)
-    check_absent(options.output)
     from pyserini_repbert.adapt.learning import DEPTH, N_MAPS, adapt
+    from pyserini_repbert.names.dense import RepBertSearcher
     from pyserini_repbert.names.topics import load_qrels, load_topics
-    from pyserini_repbert.pipeline.adapted_folder import write_adapted
+    from pyserini_repbert.pipeline.adapted_folder import ADAPTED, write_adapted
     from pyserini_repbert.pipeline.opening import joined, open_pipeline
     from pyserini_repbert.pipeline.spec import Machine
-    from pyserini_repbert.search.dense import RepBertSearcher
 
+    check_replaced(options.output, options.overwrite, ADAPTED, 'adapted search')
     spec = _spec_of(options)
     topics = load_topics(options.topics)
     qrels = load_qrels(options.qrels)
@@ -90,6 +90,7 @@ def main(arguments: list[str]) -> None:
     write_adapted(
         options.output,
         learnt.query_map,
+        overwrite=options.overwrite,
         index=options.index,
         encoder=dense.name,
         encoder_weights=getattr(dense.query_encoder, 'weights_sha256', ''),

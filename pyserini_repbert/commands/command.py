@@ -120,11 +120,25 @@ def _flag(parameter: str) -> str:
 
 
 def left_work(output: str | None) -> bool:
-    """Whether a stopped command left a begun index, reranked batches or a training's state."""
+    """Whether a stopped command left a begun index, reranked batches or a training's state.
+
+    The names are those of `encode`, `rerank` and `train`. Nothing is imported for them here: an
+    import may be what was interrupted.
+    """
     if output is None:
         return False
-    begun = (f'{output}.part', f'{output}.training')
-    return Path(output).is_dir() or any(Path(path).exists() for path in begun)
+    folder = Path(output)
+    return (
+        Path(f'{output}.part').is_file()
+        or Path(f'{output}.training', 'recipe.yaml').is_file()
+        # the folder of an index that replaces the one in `folder`
+        or (folder / 'part-0-of-1').is_dir()
+        or any(_is_begun_index(path) for path in (folder, *folder.glob('part-*')))
+    )
+
+
+def _is_begun_index(folder: Path) -> bool:
+    return (folder / 'encoding.json').is_file() and not (folder / 'manifest.json').is_file()
 
 
 def printable(text: str) -> str:

@@ -36,9 +36,9 @@ def main(arguments: list[str]) -> None:
     """Encode a corpus, or a part of it, into a dense index, and print what it holds."""
     options = make_parser().parse_args(arguments)
     check_encoding_flags(options)
-    from pyserini_repbert.encode.corpus import dense_encoding
-    from pyserini_repbert.encode.encoders import document_encoder
+    from pyserini_repbert.encode.dense import dense_encoding
     from pyserini_repbert.index.records import Settings
+    from pyserini_repbert.systems.encoders import document_encoder
 
     kind = IndexKind(
         settings=Settings,

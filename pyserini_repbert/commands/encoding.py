@@ -16,7 +16,7 @@ from typing import Any
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import cut_text, say_device, skipped_text, stages_text
-from pyserini_repbert.data.corpus import Corpus
+from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.names.corpora import open_corpus
 
 _ARENA_MAX = -8  # M_ARENA_MAX of GNU's <malloc.h>
@@ -83,6 +83,9 @@ def check_encoding_flags(options: argparse.Namespace) -> None:
     together.
     """
     flags = [word.partition('=')[0] for word in options.command if word.startswith('--')]
+    if options.finish or options.ray is not None:
+        # Said again as it was, the command goes on.
+        command.Parser.resumable = None
     if options.finish:
         _check_finish(flags)
         return

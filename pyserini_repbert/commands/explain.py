@@ -92,8 +92,8 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.evaluate.plots import require_matplotlib
     from pyserini_repbert.explain.explaining import explanation
     from pyserini_repbert.explain.rendering import write_html, write_png
-    from pyserini_repbert.pipeline.opening import open_reranker
-    from pyserini_repbert.rerank.duobert import DuoBertReranker
+    from pyserini_repbert.names.rerankers import open_reranker
+    from pyserini_repbert.systems.duobert.reranker import DuoBertReranker
 
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 from pyserini_repbert.commands import command
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import check_link, descriptor
+from pyserini_repbert.fusion.methods import SETTINGS
 
 if TYPE_CHECKING:
     from pyserini_repbert.ranking import Run
     from pyserini_repbert.record import Input, Model
 
 _Name = TypeVar('_Name')
-FORMULA = ('alpha', 'weights', 'normalize', 'rrf_k')
+FORMULA = tuple(SETTINGS)
 _STORE = {'action': 'store_true'}
 # The flags that need no import of a spec.
 _FLAGS: dict[str, dict[str, Any]] = {

@@ -21,13 +21,14 @@ from pyserini_repbert.commands.flags import (
     record_output,
 )
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.methods import FusionMethod, methods_text
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import NO_HITS, Ranking
 
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.studies.fusion import Tuned
 
-METHODS = ('interleave', 'rrf', 'interpolation')
+METHODS = tuple(map(str, FusionMethod))
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -42,10 +43,9 @@ def make_parser() -> argparse.ArgumentParser:
     add(
         '--method',
         '--fusion',
-        default='interleave',
+        default=str(FusionMethod.INTERLEAVE),
         choices=METHODS,
-        help='interleave: alternate; rrf: add reciprocal ranks; interpolation: add scores, which '
-        'usually ranks better',
+        help=methods_text(),
     )
     add_flags(flags, *FORMULA, 'depth', 'hits')
     add('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> None:
         _tune(arguments[1:])
         return
     options = parsed(make_parser(), arguments)
-    from pyserini_repbert.fusion.methods import combiner
+    from pyserini_repbert.fusion.fusing import combiner
 
     check_scores(options.method, options.runs)
     settings = {'k': options.hits or None, **formula(options.method, options)}
@@ -94,7 +94,7 @@ def check_scores(method: str, paths: Iterable[str]) -> None:
     """Raise InputError for a run file without scores, or a pipe, if `method` is interpolation."""
     from pyserini_repbert.data.runs import RunFormat, run_format
 
-    if method != 'interpolation':
+    if method != FusionMethod.INTERPOLATION:
         return
     for path in paths:
         if _is_pipe(path):
@@ -153,8 +153,8 @@ def _fuse_while_reading(
 def _fuse_whole_runs(options: argparse.Namespace, settings: Mapping[str, Any]) -> int:
     """Read all runs, fuse them, write the run and its provenance, and count the queries."""
     from pyserini_repbert.data.runs import write_run
+    from pyserini_repbert.fusion.fusing import fuse
     from pyserini_repbert.fusion.interleaving import write_provenance
-    from pyserini_repbert.fusion.methods import fuse
 
     paths = dict(enumerate(options.runs))
     runs = [run for _, run in read_named(paths, options.quiet, options.depth)]
@@ -197,8 +197,8 @@ def _tune(arguments: Sequence[str]) -> None:
 
     (measure,) = parse_measures([options.measure])
     paths = named_paths(options.runs)
-    if 'interpolation' in options.methods:
-        check_scores('interpolation', paths.values())
+    if FusionMethod.INTERPOLATION in options.methods:
+        check_scores(FusionMethod.INTERPOLATION, paths.values())
     qrels = load_qrels(options.qrels)
     runs = dict(read_named(paths, options.quiet))
     n_settings = len(list(settings(list(runs), options.methods)))

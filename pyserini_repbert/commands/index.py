@@ -76,6 +76,7 @@ def _add_export_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name'
     )
+    add_flags(parser, 'overwrite')
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -88,7 +89,7 @@ def _export(options: argparse.Namespace) -> None:
         check_index_name(options.install)
     bundle = DenseBundle(ready_folder(options.index, options.encoder))
     with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
-        export_faiss(bundle, options.to_faiss, bar.update)
+        export_faiss(bundle, options.to_faiss, bar.update, options.overwrite)
     record_output(options, options.to_faiss, ('index',))
     print(
         f'{options.to_faiss}: {len(bundle)} passages x {bundle.settings.dimension} '
@@ -163,10 +164,10 @@ def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
 
 def _epic(options: argparse.Namespace) -> None:
     check_encoding_flags(options)
-    from pyserini_repbert.encode.corpus import epic_encoding
-    from pyserini_repbert.encode.epic import EpicEncoder
     from pyserini_repbert.index.epic import EpicBundle
     from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.systems.epic.encoder import EpicEncoder
+    from pyserini_repbert.systems.epic.encoding import epic_encoding
 
     def describe(manifest: Any) -> str:
         bundle = EpicBundle(options.output, verify=False)
@@ -198,8 +199,8 @@ def _add_prune_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _prune(options: argparse.Namespace) -> None:
-    from pyserini_repbert.encode.corpus import prune_epic_bundle
     from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
 
     before = EpicBundle(options.index)
     prune = before.settings.prune if options.prune is None else options.prune

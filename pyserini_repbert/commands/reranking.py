@@ -105,7 +105,7 @@ def report(
 
 def _write_scores(path: str, notes: Notes, about: dict[str, Any]) -> None:
     """Write the scores that rerankers reported."""
-    from pyserini_repbert.rerank.saved_scores import write_saved_scores
+    from pyserini_repbert.systems.duobert.saved_scores import write_saved_scores
 
     saved: list[Any] = []
     for part in notes.walk():

@@ -239,7 +239,7 @@ def _answers(
 
 def _searchers(watcher: Bars) -> list[Notes]:
     """What each searcher of the first stage reported."""
-    return watcher.parts[0].leaves()
+    return watcher.parts['search'].leaves()
 
 
 def _last_reranker(pipeline: Pipeline) -> Reranker | None:

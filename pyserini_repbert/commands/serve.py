@@ -94,14 +94,15 @@ def main(arguments: list[str]) -> None:
 
         make_mcp(settings).run('stdio', show_banner=False)
         return
-    from pyserini_repbert.serve.app import create_app, listening, run
+    from pyserini_repbert.serve.app import create_app
+    from pyserini_repbert.serve.server import listen, serve
 
     app = create_app(settings, with_mcp=options.mcp == 'http')
-    sockets = listening(options.host, options.port)
+    listener = listen(options.host, options.port)
     if not options.quiet:
-        host, port = sockets[0].getsockname()[:2]
+        host, port = listener.getsockname()[:2]
         _print_address(host, port, has_keys=bool(settings.api_keys))
-    run(app, settings, sockets, options.log_file)
+    serve(app, settings, listener, options.log_file)
     if app.state.service.failure:
         raise InputError(app.state.service.failure)
 

@@ -19,7 +19,7 @@ from pyserini_repbert.trace import Notes, StageCost, StageTimes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyserini_repbert.data.corpus import Corpus
+    from pyserini_repbert.data.passages import Corpus
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
     from pyserini_repbert.names.indexes import NamedIndex
 
@@ -49,7 +49,7 @@ def shown_hits(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ())
 
 def _passage_lines(text: str, width: int) -> list[str]:
     """The first lines of a passage."""
-    from pyserini_repbert.data.passages import mended
+    from pyserini_repbert.data.spelling import mended
 
     return textwrap.wrap(mended(printable(text)), width, max_lines=_LINES, placeholder=' …')
 

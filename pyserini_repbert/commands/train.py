@@ -42,6 +42,8 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.train.reading import read_recipe, recipe_path
 
     recipe = read_recipe(recipe_path(options.recipe), tuple(options.set))
+    output = options.output or f'runs/{recipe.name}'
+    command.Parser.resumable = output
     command.use_threads(options.threads)
     if not options.quiet:
         logging.getLogger('pyserini_repbert.train').setLevel(logging.INFO)
@@ -53,7 +55,7 @@ def main(arguments: list[str]) -> None:
 
     trained = train(
         recipe,
-        options.output or f'runs/{recipe.name}',
+        output,
         resume=options.resume,
         overwrite=options.overwrite,
         device=options.device,

@@ -1,5 +1,6 @@
-"""The formats of corpora: JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text,
-text files, HTML.
+"""Readers of the formats of corpora, a class each.
+
+JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text, text files, HTML.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, NamedTuple, Self
 from urllib.parse import quote
 
-from pyserini_repbert.data.corpus import BadPassage, Corpus, Passage
+from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.data.values import identifier_of, parse_json
 from pyserini_repbert.errors import InputError
@@ -26,10 +27,11 @@ from pyserini_repbert.files import (
     open_binary,
 )
 
-# kinds of lines in CEDR's data files
+# Kinds of lines in CEDR's data files.
 QUERY = 'query'
 DOCUMENT = 'doc'
 _QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to count their lines
+_BLOCK = 1 << 20
 
 
 class FilesCorpus(Corpus):
@@ -57,15 +59,15 @@ class LinesCorpus(FilesCorpus):
         lines = 0
         for path in self.paths:
             with open_binary(path) as stream:
-                lines += sum(
-                    block.count(b'\n') for block in iter(lambda: stream.read(1 << 20), b'')
-                )
-        return -(-lines // self._part[1])
+                while block := stream.read(_BLOCK):
+                    lines += block.count(b'\n')
+        return self._part.share(lines)
 
     @abstractmethod
     def parse(self, line: str) -> Passage | None:
-        """A line's passage, or None for a line to ignore. Raises ValueError for an unusable
-        line.
+        """A line's passage; None for a line to ignore.
+
+        Raises ValueError for an unusable line.
         """
 
     def _read_part(self) -> Iterator[tuple[str, Passage | BadPassage]]:
@@ -74,27 +76,33 @@ class LinesCorpus(FilesCorpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         """Parses no line of another part."""
         rows = count()
-        in_parts = self._part[1] > 1
+        in_parts = self._part.of > 1
         for path in self.paths:
             with open_binary(path) as stream:
                 for number, raw in numbered_bytes(stream):
-                    if not raw or raw.isspace() or (in_parts and not self._takes(next(rows))):
+                    if not raw or raw.isspace():
                         continue
-                    passage: Passage | BadPassage | None
-                    try:
-                        passage = self.parse(decoded_line(raw))
-                    except ValueError as error:
-                        passage = BadPassage(str(error))
+                    if in_parts and not self._part.takes(next(rows)):
+                        continue
+                    passage = self._parsed(raw)
                     if passage is not None:
                         yield f'{path}:{number}', passage
 
+    def _parsed(self, raw: bytes) -> Passage | BadPassage | None:
+        try:
+            return self.parse(decoded_line(raw))
+        except ValueError as error:
+            return BadPassage(str(error))
+
 
 class JsonlCorpus(LinesCorpus):
-    """JSON lines as Pyserini reads them: `id` (or `_id`, `docid`) and `contents`, or text fields
-    joined by a space.
+    """JSON lines as Pyserini reads them.
+
+    `id` (or `_id`, `docid`) and `contents`, or text fields joined by a space. `fields` are those of
+    the text; by default `contents`, else `title` and `text`.
     """
 
-    fields: Sequence[str] = ()  # of the text; by default `contents`, else `title` and `text`
+    fields: Sequence[str] = ()
 
     def parse(self, line: str) -> Passage:
         try:
@@ -104,9 +112,9 @@ class JsonlCorpus(LinesCorpus):
         if not isinstance(record, dict):
             raise BadPassage(f'expected a JSON object, found {line[:60]!r}')
         docid = identifier_of(record, ('id', '_id', 'docid'))
-        fields = self.fields or (('contents',) if 'contents' in record else ('title', 'text'))
+        usual_fields = ('contents',) if 'contents' in record else ('title', 'text')
         texts = []
-        for field in fields:
+        for field in self.fields or usual_fields:
             text = record.get(field)
             if text is None and not self.fields:
                 continue
@@ -131,31 +139,40 @@ class TsvCorpus(LinesCorpus):
         return Passage(docid, text)
 
 
+class DataLine(NamedTuple):
+    """A line of CEDR's data files."""
+
+    kind: str  # `QUERY` or `DOCUMENT`
+    identifier: str
+    text: str
+
+
 def is_data_line(line: str) -> bool:
     """Whether a line is one of CEDR's data files."""
     return line.startswith((f'{QUERY}\t', f'{DOCUMENT}\t')) and line.count('\t') > 1
 
 
-def parse_data_line(line: str) -> tuple[str, str, str]:
-    """Kind ('query' or 'doc'), identifier and text of a line of CEDR. Raises ValueError for a
-    line of another form.
-    """
+def parse_data_line(line: str) -> DataLine:
+    """A line of CEDR's data files. Raises ValueError for a line of another form."""
     if not is_data_line(line):
         raise BadPassage(
             f"expected 'query<TAB>qid<TAB>text' or 'doc<TAB>docid<TAB>text', found {line[:60]!r}"
         )
-    kind, name, text = line.split('\t', 2)
-    return kind, name.strip(), text.strip()
+    kind, identifier, text = line.split('\t', 2)
+    return DataLine(kind, identifier.strip(), text.strip())
 
 
 class CedrCorpus(LinesCorpus):
-    """CEDR's data files: lines `doc<TAB>docid<TAB>text`; those of `query<TAB>qid<TAB>text` are
-    passed over.
+    """CEDR's data files: lines `doc<TAB>docid<TAB>text`.
+
+    Lines `query<TAB>qid<TAB>text` are passed over.
     """
 
     def parse(self, line: str) -> Passage | None:
-        kind, name, text = parse_data_line(line)
-        return Passage(name, text) if kind == DOCUMENT else None
+        found = parse_data_line(line)
+        if found.kind != DOCUMENT:
+            return None
+        return Passage(found.identifier, found.text)
 
 
 class TrecCorpus(FilesCorpus):
@@ -171,9 +188,12 @@ class TrecCorpus(FilesCorpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
             with self.opened(path) as stream:
-                for number, document in read_documents(numbered_bytes(stream)):
-                    bad = isinstance(document, str)
-                    yield f'{path}:{number}', BadPassage(document) if bad else Passage(*document)
+                for document in read_documents(numbered_bytes(stream)):
+                    location = f'{path}:{document.line}'
+                    if document.problem:
+                        yield location, BadPassage(document.problem)
+                    else:
+                        yield location, Passage(document.docid, document.text)
 
 
 class TextCorpus(FilesCorpus):
@@ -184,7 +204,7 @@ class TextCorpus(FilesCorpus):
 
     def count_hint(self) -> int | None:
         """The number of files."""
-        return -(-len(self.paths) // self._part[1])
+        return self._part.share(len(self.paths))
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         folder = Path(self.name)
@@ -200,10 +220,10 @@ class TextCorpus(FilesCorpus):
 
 
 class HtmlCorpus(FilesCorpus):
-    """Folders and tar archives of HTML files, each a passage whose docid is the file's name without
-    .html.
+    """Folders and tar archives of HTML files, each a passage.
 
-    CACM comes in this form, for Anserini's HtmlCollection.
+    A docid is the file's name without .html. CACM comes in this form, for Anserini's
+    HtmlCollection.
     """
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
@@ -222,7 +242,10 @@ class HtmlCorpus(FilesCorpus):
         try:
             with tarfile.open(path) as archive:
                 for member in archive:
-                    if member.name.endswith('.html') and (stream := archive.extractfile(member)):
+                    if not member.name.endswith('.html'):
+                        continue
+                    stream = archive.extractfile(member)
+                    if stream is not None:
                         yield member.name, stream.read()
         except (*ARCHIVE_ERRORS, KeyError) as error:
             why = '; '.join(str(error).splitlines())

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyserini_repbert.evaluate.plots import new_figure, save_figure
 from pyserini_repbert.evaluate.tables import page
-from pyserini_repbert.explain.evidence import SimilarityMap
 from pyserini_repbert.files import StrPath, atomic_file
+from pyserini_repbert.systems.cedr.explaining import SimilarityMap
 
 _WIDTH = 40  # passage tokens in a picture
 
@@ -36,8 +37,8 @@ class Panel(NamedTuple):
         start = int(np.argmax(np.convolve(self.map.values.sum(axis=0), np.ones(_WIDTH), 'valid')))
         title = f'{self.title}, tokens {start} to {start + _WIDTH - 1} of {n}'
         shown = slice(start, start + _WIDTH)
-        excerpt = self.map._replace(
-            passage=self.map.passage[shown], values=self.map.values[:, shown]
+        excerpt = replace(
+            self.map, passage=self.map.passage[shown], values=self.map.values[:, shown]
         )
         return self._replace(title=title, map=excerpt)
 

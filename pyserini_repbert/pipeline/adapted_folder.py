@@ -14,9 +14,9 @@ from pydantic.dataclasses import dataclass
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder, existing_file
+from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
 from pyserini_repbert.record import Sha256
-from pyserini_repbert.search.dense import RepBertSearcher
 
 ADAPTED = 'adapted.json'
 QUERY_MAP = 'query_map.npy'
@@ -55,16 +55,19 @@ class AdaptedSearch:
 _FORM = TypeAdapter(AdaptedSearch)
 
 
-def write_adapted(folder: StrPath, query_map: NDArray[np.float32], **values: Any) -> None:
-    """Write the folder, which must not exist.
+def write_adapted(
+    folder: StrPath, query_map: NDArray[np.float32], overwrite: bool = False, **values: Any
+) -> None:
+    """Write the folder.
 
     Parameters
     ----------
     folder : where
     query_map : float32 (d, d)
+    overwrite : replace a folder that exists, once the new one is whole
     values : the attributes of `AdaptedSearch`, but for the checksum of the query map
     """
-    with atomic_folder(folder) as written:
+    with atomic_folder(folder, replace=overwrite) as written:
         np.save(written / QUERY_MAP, query_map)
         adapted = AdaptedSearch(query_map=digest(written / QUERY_MAP), **values)
         (written / ADAPTED).write_bytes(_FORM.dump_json(adapted, indent=1) + b'\n')

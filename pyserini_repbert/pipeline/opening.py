@@ -4,40 +4,30 @@ open already.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.fusion.fused import Fusion
-from pyserini_repbert.fusion.methods import combiner
-from pyserini_repbert.models.checkpoints.checkpoint import models_of, open_checkpoint
+from pyserini_repbert.fusion.fusing import combiner
+from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
+from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.names.indexes import NamedIndex, ready_folder
-from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
+from pyserini_repbert.names.rankers import names_class
+from pyserini_repbert.names.rerankers import open_reranker
+from pyserini_repbert.names.sparse import open_sparse
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.adapted_folder import apply_adaptation, apply_query_map
 from pyserini_repbert.pipeline.pipeline import Chain, Pipeline, Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
-from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.rerank.saved_scores import Saving
-from pyserini_repbert.search.dense import RepBertSearcher
-from pyserini_repbert.search.sparse import open_sparse
+from pyserini_repbert.systems.duobert.saved_scores import Saving
 
-SYSTEMS = {
-    'monobert': ('cross_encoder', 'MonoBertReranker'),
-    'duobert': ('duobert', 'DuoBertReranker'),
-    'epic': ('epic', 'EpicReranker'),
-    'cedr': ('cedr', 'CedrReranker'),
-}
-_SENTENCE = ('sentence', 'SentenceCrossEncoderReranker')  # of sentence-transformers
-Building = Callable[
-    [NamedIndex | Path], Any
-]  # called before an index is built; returns a callback for passages done
+Building = Callable[[NamedIndex | Path], Any]
+"""Called before an index is built; returns a callback for passages done."""
 
 
 class Opened(NamedTuple):
@@ -189,38 +179,3 @@ def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> Chain:
     )
     share_workers(chain.tokenizers, -(-machine.workers // len(machine.devices)))
     return chain
-
-
-def open_reranker(
-    name: str | Path, device: str = 'cpu', options: Mapping[str, Any] | None = None, **settings: Any
-) -> Reranker:
-    """Open the reranker of a checkpoint: monoBERT, duoBERT, EPIC or CEDR, by its config.json or
-    catalog entry.
-
-    'MODULE:CLASS' opens a reranker of the user's own. A checkpoint that names no system is taken
-    for a cross-encoder of sentence-transformers if it has one label, else for monoBERT.
-
-    `options` are keyword arguments that the reranker must have; each of `settings` (precision,
-    backend, token_budget) is passed on if the reranker has it.
-    """
-    if names_class(str(name)):
-        kind: Any = ranker_class(str(name), False)
-        own: Reranker = kind(
-            **arguments_of(kind, str(name), options or {}, {'device': device, **settings})
-        )
-        return own.with_settings(name=str(name))
-    from pyserini_repbert.rerank.sentence import is_cross_encoder
-
-    checkpoint = open_checkpoint(name, 'rerankers')
-    system = checkpoint.config.get('ranking', {}).get('system', 'monobert')
-    if system not in SYSTEMS:
-        raise MismatchError(
-            f"checkpoint '{name}' is for system '{system}', expected a reranker: "
-            f'{", ".join(SYSTEMS)}'
-        )
-    module, attribute = _SENTENCE if is_cross_encoder(checkpoint) else SYSTEMS[system]
-    kind = getattr(importlib.import_module(f'pyserini_repbert.rerank.{module}'), attribute)
-    reranker: Reranker = kind(
-        checkpoint, device, **arguments_of(kind, str(name), options or {}, settings)
-    )
-    return reranker

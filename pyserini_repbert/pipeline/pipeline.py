@@ -12,7 +12,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.pipeline.part_file import open_part_file, run_digest
 from pyserini_repbert.pipeline.spec import check_depths
-from pyserini_repbert.ranking import ALL, NO_HITS, Batch, Query, Ranker, Run
+from pyserini_repbert.ranking import ALL, NO_HITS, Batch, Query, RankedBatch, Ranker, Run
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.hybrid import Searcher, as_ranker
 from pyserini_repbert.trace import SILENT, Notes, StageTimes, Trace
@@ -39,9 +39,7 @@ class Chain(Ranker):
         ]
         self.times = StageTimes()
 
-    def stream(
-        self, batches: Iterable[Batch], trace: Trace = SILENT
-    ) -> Iterator[tuple[int, Run, Notes]]:
+    def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[RankedBatch]:
         """As of every ranker; where workers tokenise, a batch is read and tokenised while the
         one before is ranked.
         """
@@ -59,7 +57,7 @@ class Chain(Ranker):
                 notes = Notes(trace)
                 with times.busy('computing'):
                     reranked = self.rank(topics, run, None, notes)
-                yield number, reranked, notes
+                yield RankedBatch(number, reranked, notes)
 
     def _prepared(self, batch: Batch) -> Batch:
         first = next(self.leaves())
@@ -71,8 +69,8 @@ class Chain(Ranker):
         return batch
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        for place, stage in enumerate(self.parts):
-            run = stage.rank(topics, run, None, trace.at(place, stage.label))
+        for name, stage in zip(self.part_names, self.parts, strict=True):
+            run = stage.rank(topics, run, None, trace.part(name))
         return run or {}
 
     def identity(self) -> Mapping[str, Any]:
@@ -160,7 +158,9 @@ def run_pipeline(
         run = {}
         for start in range(0, len(topics), batch_topics):
             batch = topics[start : start + batch_topics]
-            run |= pipeline.first.rank(batch, None, depth, trace.at(0, pipeline.first.label))
+            run |= pipeline.first.rank(
+                batch, None, depth, trace.part('search', pipeline.first.label)
+            )
             trace.advance(len(batch))
     run = run or {}
     asked = [topic for topic in topics if run.get(topic.qid)]
@@ -198,7 +198,7 @@ def run_pipeline(
         reranked, notes = batches[number]
         run = run | reranked
         if isinstance(trace, Notes):
-            trace.at(1, rerankers.label).add(notes)
+            trace.part('rerank', rerankers.label).add(notes)
     return {topic.qid: run.get(topic.qid, NO_HITS)[:k] for topic in topics}
 
 

@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.fusion.methods import Normalization, scaled
+from pyserini_repbert.fusion.fusing import scaled
+from pyserini_repbert.fusion.methods import Normalization
 from pyserini_repbert.ranking import ALL, NO_HITS, Candidate, Query, Ranker, Ranking, Run
-from pyserini_repbert.trace import StageCost, Trace
+from pyserini_repbert.trace import SILENT, StageCost, Trace
 
 Progress = Callable[[int], object]
-Scores = list[NDArray[np.floating]]  # of each list of candidates
+Scores = list[NDArray[np.floating]]
+"""The scores of each list of candidates."""
 NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
 
 
@@ -32,6 +34,23 @@ class Work:
     candidates: int = 0
     truncated: int = 0
     stored: int = 0
+
+
+@dataclass(frozen=True)
+class ExplanationSettings:
+    """What an explanation shows; each reranker reads what concerns it.
+
+    Attributes
+    ----------
+    top : expansion terms of EPIC
+    layers : of CEDR's maps, 0 for the embeddings; none: the last
+    samples, seed : of duoBERT's method 'sample'
+    """
+
+    top: int = 10
+    layers: Sequence[int] = ()
+    samples: int = 3
+    seed: int = 0
 
 
 class Reranker(Ranker):
@@ -49,6 +68,7 @@ class Reranker(Ranker):
     needs_text : whether candidates without text are refused
     precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
     work : where it counts what it does; None if it does not count
+    compares : whether a score depends on the other candidates of its list
     """
 
     reads: int = ALL
@@ -57,6 +77,7 @@ class Reranker(Ranker):
     needs_text = True
     precision: str | None = None
     work: Work | None = None
+    compares = False
 
     @abstractmethod
     def score_lists(
@@ -86,10 +107,50 @@ class Reranker(Ranker):
 
     def identity(self) -> Mapping[str, object]:
         """All that scores depend on. Subclasses add their settings."""
-        weights = {'weights_sha256': self.weights_sha256} if hasattr(self, 'weights_sha256') else {}
-        depth = {} if self.reads == ALL else {'k': self.reads, 'drop_rest': self.drop_rest}
-        share = {} if self.weight is None else {'weight': self.weight}
-        return {'reranker': type(self).__name__, 'name': self.name, **weights, **depth, **share}
+        identity: dict[str, object] = {'reranker': type(self).__name__, 'name': self.name}
+        if hasattr(self, 'weights_sha256'):
+            identity['weights_sha256'] = self.weights_sha256
+        if self.reads != ALL:
+            identity |= {'k': self.reads, 'drop_rest': self.drop_rest}
+        if self.weight is not None:
+            identity['weight'] = self.weight
+        return identity
+
+    def with_options(self, **options: Any) -> Self:
+        """A copy with other options of a stage (`systems.registry.StageOption.parameter`).
+
+        Raises InputError for values that do not go together.
+        """
+        return self.with_settings(**options)
+
+    def remembering(self) -> Self:
+        """The same reranker, with what it computed at hand for later calls, if that saves work."""
+        return self
+
+    def explain(
+        self, query: str, hits: Ranking, settings: ExplanationSettings, trace: Trace = SILENT
+    ) -> dict[str, Any]:
+        """Why the hits get their scores, as values of JSON; by default, the scores alone.
+
+        `hits` have passed `check`. 'system' names the form of the other values. `trace` gets the
+        progress, in model inputs.
+        """
+        return {
+            'system': 'own',
+            'docids': list(hits.docids),
+            'scores': self.scores_of(query, hits, trace).tolist(),
+            'inferences': self.inferences(len(hits)),
+        }
+
+    def scores_of(self, query: str, hits: Ranking, trace: Trace = SILENT) -> NDArray[np.float64]:
+        """The scores of hits in their order, float64 (n,)."""
+        ranking = self.rank([Query('0', query)], {'0': hits}, None, trace)['0']
+        score_of = dict(zip(ranking.docids, ranking.scores, strict=True))
+        return np.array([score_of[docid] for docid in hits.docids], dtype=np.float64)
+
+    def reason(self, query: str, hit: Candidate) -> str:
+        """Why a hit with a text got its score, in a line; empty where there is nothing to say."""
+        return f'scored {hit.score:.4f} by {type(self).__name__}'
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
         return [self.inferences(min(n, self.reads)) for n in lengths]
@@ -111,12 +172,10 @@ class Reranker(Ranker):
             head = ranking[: len(new_scores)]
             rest = NO_HITS if self.drop_rest else ranking[len(new_scores) :]
             if self.weight is not None:
-                before, after = (
-                    scaled(column, Normalization.MINMAX)
-                    for column in (head.scores, new_scores.tolist())
-                )
+                before = scaled(head.scores, Normalization.MINMAX)
+                after = scaled(new_scores.tolist(), Normalization.MINMAX)
                 new_scores = (1 - self.weight) * before + self.weight * after
-            reranked[qid] = rescored(head, new_scores).above(rest)
+            reranked[qid] = rescored(head, new_scores).append_below(rest)
         return reranked
 
     @contextmanager
@@ -132,24 +191,22 @@ class Reranker(Ranker):
         counts: dict[str, Any] = {
             'inferences': sum(map(self.inferences, lengths)),
             'candidates': sum(lengths),
+            'tokens': None,
+            'truncated': None,
         }
-        counts |= (
-            {'tokens': None, 'truncated': None} if counting.work is None else asdict(counting.work)
+        if counting.work is not None:
+            counts |= asdict(counting.work)
+        cost = StageCost(
+            self.label, len(lists), seconds=seconds, precision=self.precision, **counts
         )
-        trace.spent(
-            StageCost(self.label, len(lists), seconds=seconds, precision=self.precision, **counts)
-        )
+        trace.spent(cost)
 
     def check(self, query: str, ranking: Ranking) -> None:
         """Raises InputError for a candidate without text (where the model needs it), or a docid
         that comes twice.
         """
         if len(set(ranking.docids)) < len(ranking):
-            twice = next(
-                docid
-                for place, docid in enumerate(ranking.docids)
-                if docid in ranking.docids[:place]
-            )
+            twice = _first_repeated(ranking.docids)
             raise InputError(
                 f"candidate '{twice}' comes twice for query {query[:40]!r}: give it once"
             )
@@ -158,15 +215,32 @@ class Reranker(Ranker):
             raise InputError(f"candidate '{absent}' {NO_TEXT}", parameters=('corpus', 'index'))
 
 
+def _first_repeated(docids: Sequence[str]) -> str:
+    """The first docid that has come before."""
+    seen: set[str] = set()
+    for docid in docids:
+        if docid in seen:
+            return docid
+        seen.add(docid)
+    raise ValueError('no docid comes twice')
+
+
 def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
     """The candidates with these scores, (n,), in descending order; ties keep their order.
 
     Raises DamagedFileError, naming the candidate, for a score that is not finite.
     """
-    if len(strange := np.flatnonzero(~np.isfinite(scores))):
-        docid = ranking.docids[strange[0]]
+    not_finite = np.flatnonzero(~np.isfinite(scores))
+    if len(not_finite):
+        docid = ranking.docids[not_finite[0]]
         raise DamagedFileError(
             f"the score of candidate '{docid}' is not finite: check the checkpoint"
         )
     order = np.argsort(-scores, kind='stable')
-    return ranking.taken(order.tolist(), scores[order].tolist())
+    return ranking.select_rows(order.tolist(), scores[order].tolist())
+
+
+def rounded(values: NDArray[np.floating], digits: int = 6) -> list[float]:
+    """Values as JSON shows them."""
+    shown: list[float] = np.round(np.asarray(values, dtype=float), digits).tolist()
+    return shown

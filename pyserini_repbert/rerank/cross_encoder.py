@@ -18,13 +18,11 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.cross_encoder import (
-    MONOBERT,
+    MAX_TOKENS,
     CrossEncoder,
-    MonoBert,
-    log_probabilities,
     logit_differences,
 )
-from pyserini_repbert.models.pair_inputs import MAX_TOKENS, PairInputs, TripleInputs
+from pyserini_repbert.models.cross_encoder_inputs import CrossEncoderInputs
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.tokenizer import ModelInputs
 from pyserini_repbert.ranking import Ranking
@@ -125,7 +123,7 @@ class CrossEncoderReranker(TextReranker):
 
     system: str  # of its checkpoints
     module: type[CrossEncoder]
-    builder: type[PairInputs] | type[TripleInputs]  # of model inputs
+    builder: type[CrossEncoderInputs]  # of model inputs
 
     def __init__(
         self,
@@ -204,47 +202,3 @@ class CrossEncoderReranker(TextReranker):
                 f"'{self.name}' gave logits that are not finite: check it, or use float32"
             )
         return logit_differences(logits)
-
-
-class MonoBertReranker(CrossEncoderReranker):
-    """Scores are log-probabilities of relevance (Multi-Stage section 3.2), ordered as the logit
-    differences.
-
-    Parameters
-    ----------
-    model : catalog name, checkpoint folder, or a cross-encoder folder of sentence-transformers with
-        1 or 2 labels
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    precision : 'float32', 'bfloat16', 'float16', or 'auto'; logits are always computed in float32
-    layout : how long texts are cut, 'paper', 'dl4marco', 'pygaggle' or 'pygaggle_fast_tokenizer'
-        (`PairLayout`); default: the checkpoint's, else 'paper'
-    max_length : tokens of the longest input, special tokens included; default: the checkpoint's,
-        else 512 or BERT's positions if these are fewer
-    backend : 'torch', 'onnx', 'onnx-int8'; scores of 'onnx' differ by rounding, those of
-        'onnx-int8' by more
-    token_budget : padded tokens in a batch; default: by device
-    """
-
-    system = MONOBERT
-    module = MonoBert
-    builder = PairInputs
-    inputs: PairInputs
-
-    def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
-    ) -> Scores:
-        """log p(relevant) of each candidate, float64 (n,) a query; an empty text is scored, too."""
-        inputs, truncated = self._inputs_of(queries, lists)
-        self.work.candidates += len(inputs)
-        self.work.truncated += truncated
-        return in_lists(log_probabilities(self._differences(inputs, on_progress)), lists)
-
-    def _read(self, queries: Sequence[str], lists: Sequence[Ranking]) -> tuple[ModelInputs, int]:
-        """The model input of each candidate, and how many texts were cut for it."""
-        ids = super()._read(queries, lists)
-        built = [
-            self.inputs.build(ids[query], ids[text]) for query, text in each_pair(queries, lists)
-        ]
-        return ModelInputs.of([item.sequence for item in built]), sum(
-            item.truncated for item in built
-        )

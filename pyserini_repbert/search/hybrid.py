@@ -9,13 +9,8 @@ from typing import Any, Protocol
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import DEPTH, Fusion
-from pyserini_repbert.fusion.methods import (
-    ALPHA,
-    RRF_K,
-    FusionMethod,
-    Normalization,
-    pyserini_hybrid,
-)
+from pyserini_repbert.fusion.fusing import pyserini_hybrid
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, check_question
 from pyserini_repbert.trace import Trace
 
@@ -74,7 +69,7 @@ class HybridSearcher(Fusion):
     depth : hits asked of each searcher, and fused, unless a call gives k0; default: 1000, or k
         where that is more
     method, rrf_k, alpha, normalize : as in `fusion.fuse`; or method 'pyserini':
-        `fusion.methods.pyserini_hybrid`
+        `fusion.fusing.pyserini_hybrid`
     """
 
     normalization = weight_on_dense = False
@@ -126,7 +121,7 @@ class HybridSearcher(Fusion):
 
         `k0` hits are asked of each searcher (default: `depth`). `alpha` replaces the searcher's
         own; methods without weights ignore it.
-        normalization, weight_on_dense : of method 'pyserini', see `fusion.methods.pyserini_hybrid`
+        normalization, weight_on_dense : of method 'pyserini', see `fusion.fusing.pyserini_hybrid`
         """
         check_question(query)
         run = self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)

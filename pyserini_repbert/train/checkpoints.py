@@ -22,24 +22,13 @@ from pyserini_repbert.errors import DamagedFileError, InputError, needs
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.folder import ADAPTER, ADAPTER_CONFIG, HOLDS_HEADS, WEIGHTS
 from pyserini_repbert.models.checkpoints.weights import PREFIX, with_unit_layer
-from pyserini_repbert.train.recipe import Adapter, Recipe, System
-from pyserini_repbert.train.tasks.base import Task
-from pyserini_repbert.train.tasks.cedr import CedrTask
-from pyserini_repbert.train.tasks.cross_encoders import DuoBertTask, MonoBertTask
-from pyserini_repbert.train.tasks.epic import EpicTask
-from pyserini_repbert.train.tasks.pretraining import PreTrainingTask
-from pyserini_repbert.train.tasks.repbert import RepBertTask
+from pyserini_repbert.systems.registry import load, systems
+from pyserini_repbert.tasks.recipe import Adapter, Recipe, System
+from pyserini_repbert.tasks.task import Task
+from pyserini_repbert.train.pretraining import PreTrainingTask
 
 logger = logging.getLogger(__name__)
 
-_TASKS: dict[System, type[Task]] = {
-    System.REPBERT: RepBertTask,
-    System.MONOBERT: MonoBertTask,
-    System.DUOBERT: DuoBertTask,
-    System.EPIC: EpicTask,
-    System.CEDR: CedrTask,
-    System.MLM: PreTrainingTask,
-}
 _TYPES = 'token_type_embeddings.weight'
 _LORA = 'lora_'
 _NOT_KEPT = ('_name_or_path', 'architectures', 'transformers_version', 'ranking', HOLDS_HEADS)
@@ -52,11 +41,19 @@ def open_base(name: str) -> Checkpoint:
     return open_checkpoint(name, catalog.checkpoint_kind(name) or 'bases')
 
 
+def task_class(system: str) -> type[Task]:
+    """The task that trains a system, or BERT itself by pre-training."""
+    if system == System.MLM:
+        return PreTrainingTask
+    task: type[Task] = load(str(systems()[system].task))
+    return task
+
+
 def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
     """A recipe's task: a model with the base's weights, and new ones, drawn by the seed, where
     the base has none.
     """
-    kind = _TASKS[recipe.system]
+    kind = task_class(recipe.system)
     torch.manual_seed(recipe.training.seed)
     config = kind.body_config(base.config, recipe)
     if (dropout := recipe.training.dropout) is not None:
@@ -77,7 +74,7 @@ def with_settings_of(base: Checkpoint, recipe: Recipe) -> Recipe:
     settings = base.config.get('ranking') or {}
     if settings.get('system') != recipe.system:
         return recipe
-    known = {key: settings[key] for key in _TASKS[recipe.system].known if key in settings}
+    known = {key: settings[key] for key in task_class(recipe.system).known if key in settings}
     return replace(recipe, ranking=known | recipe.ranking)
 
 

@@ -25,7 +25,10 @@ from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import MonoBertReranker
-from pyserini_repbert.train.recipe import Source, Validation
+from pyserini_repbert.tasks.recipe import (
+    Source,
+    Validation,
+)
 
 
 def open_passages(source: Source) -> PassageTexts:

@@ -24,8 +24,8 @@ from pyserini_repbert.files import (
     set_aside,
 )
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.tasks.recipe import Recipe
 from pyserini_repbert.train.digests import INPUTS, Digests, check_digests, write_digests
-from pyserini_repbert.train.recipe import Recipe
 from pyserini_repbert.train.result import Trained, read_log
 from pyserini_repbert.train.states import (
     discard,

@@ -10,7 +10,7 @@ import itertools
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch.utils.data import IterableDataset, get_worker_info
 
@@ -19,21 +19,12 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels
+from pyserini_repbert.tasks.instances import Instance
+from pyserini_repbert.tasks.recipe import (
+    Source,
+    Teacher,
+)
 from pyserini_repbert.train.inputs import Guard, ScoreFile, open_passages, source_topics
-from pyserini_repbert.train.recipe import Source, Teacher
-
-
-class Instance(NamedTuple):
-    """A query with passages, by their ids: a pair, or a group of candidates that are scored
-    together.
-    """
-
-    source: int  # position in the recipe
-    qid: str
-    docids: tuple[
-        str, ...
-    ]  # in a pair, a relevant passage and a non-relevant one, or the relevant one alone
-    judged: bool = True  # whether the first passage is a relevant one; else none is known to be
 
 
 class TrainingSource:

@@ -16,9 +16,13 @@ from pyserini_repbert.checksums import write_checksums
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.models.cross_encoder import MONOBERT
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query
+from pyserini_repbert.tasks.recipe import (
+    Recipe,
+    System,
+)
+from pyserini_repbert.tasks.task import Task
 from pyserini_repbert.train.checkpoints import (
     base_reference,
     new_task,
@@ -37,11 +41,9 @@ from pyserini_repbert.train.output import (
     TrainingOutput,
     is_first,
 )
-from pyserini_repbert.train.recipe import Recipe, System
+from pyserini_repbert.train.pretraining import CorpusSource
 from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
-from pyserini_repbert.train.tasks.base import Task
-from pyserini_repbert.train.tasks.pretraining import CorpusSource
 from pyserini_repbert.train.validation import Validator
 
 logger = logging.getLogger(__name__)
@@ -245,7 +247,7 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
     scorer: BiEncoderTeacher | CrossEncoderTeacher | None = None
     if recipe.teacher is not None and recipe.teacher.checkpoint is not None:
         model = open_base(recipe.teacher.checkpoint)
-        crosses = model.config.get('ranking', {}).get('system') == MONOBERT
+        crosses = model.config.get('ranking', {}).get('system') == 'monobert'
         scorer = CrossEncoderTeacher(model) if crosses else BiEncoderTeacher(model)
     teaching = recipe.training.group, recipe.teacher, scorer
     return [TrainingSource(source, n, guard, *teaching) for n, source in enumerate(recipe.data)]

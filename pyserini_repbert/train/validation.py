@@ -17,14 +17,17 @@ from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.studies.depths import rerank_at_depths
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
-from pyserini_repbert.pipeline.opening import open_reranker
 from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, by_score
+from pyserini_repbert.tasks.recipe import (
+    System,
+    Validation,
+)
+from pyserini_repbert.tasks.task import Task
 from pyserini_repbert.train.checkpoints import write_checkpoint
-from pyserini_repbert.train.recipe import System, Validation
 from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF
-from pyserini_repbert.train.tasks.base import Task
 
 
 class Validator:

@@ -42,7 +42,15 @@ def test_a_search_with_the_folder_records_it(folder):
     assert [entry['name'] for entry in inputs if entry['role'] == 'adapted'] == ['mine']
 
 
-def test_a_folder_that_is_there_is_refused(folder, capsys):
+def test_a_folder_that_is_there_is_refused_without_overwrite(folder, capsys):
+    assert run(main, [*ADAPT, '--keep']) == 0
+    assert run(main, [*ADAPT, '--keep']) == 2
+    assert 'mine exists already: overwrite it' in capsys.readouterr().err
+    assert run(main, [*ADAPT, '--keep', '--overwrite', '--seed', '1']) == 0
+    assert json.loads((folder / 'mine.record.json').read_text())['settings']['seed'] == 1
+
+
+def test_another_folder_is_never_overwritten(folder, capsys):
     (folder / 'mine').mkdir()
-    assert run(main, ADAPT) == 2
-    assert 'mine exists' in capsys.readouterr().err
+    assert run(main, [*ADAPT, '--keep', '--overwrite']) == 2
+    assert 'mine is no adapted search that was made here' in capsys.readouterr().err

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyserini_repbert.data.corpus import corpus_of
-from pyserini_repbert.data.passages import CorpusTexts, Passage
+from pyserini_repbert.data.passages import CorpusTexts, Passage, corpus_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
 

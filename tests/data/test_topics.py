@@ -141,3 +141,52 @@ def test_the_last_of_several_grades_counts_with_a_warning(tmp_path, caplog):
     assert found == {'1': {'d': 0, 'e': 3}}
     (record,) = caplog.records
     assert ':4: ' in record.getMessage() and '(2 such lines)' in record.getMessage()
+
+
+WEB_YEAR = """<webtrack2012>
+  <topic number="{number}" type="faceted">
+    <query>{query}</query>
+    <description/>
+    <subtopic number="1" type="inf">
+      A subtopic
+    </subtopic>
+  </topic>
+</webtrack2012>
+"""
+
+
+def test_topics_of_two_years_of_the_web_tracks(tmp_path):
+    content = WEB_YEAR.format(number=151, query='403b')
+    content += WEB_YEAR.format(number=201, query='a &amp; b')
+    assert topics(tmp_path, content) == [Query('151', '403b'), Query('201', 'a & b')]
+
+
+def test_a_web_topic_without_a_query_is_refused(tmp_path):
+    content = '<webtrack2012>\n<topic number="1"><description>x</description></topic>\n'
+    with pytest.raises(InputError, match=r"topics:2: topic '1' has no <query>"):
+        topics(tmp_path, content)
+
+
+def test_a_web_topic_with_two_queries_is_refused(tmp_path):
+    """The second topic's tag is misspelt."""
+    content = (
+        '<topic number="1"><query>x</query></topic>\n<topik number="2"><query>y</query></topik>\n'
+    )
+    message = r"topics:1: topic '1' has no <query> … </query>, or several"
+    with pytest.raises(InputError, match=message):
+        topics(tmp_path, content)
+
+
+def test_topics_of_trec_car(tmp_path):
+    page = 'enwiki:Aftertaste'
+    section = 'enwiki:Aftertaste/Aftertaste%20processing'
+    assert topics(tmp_path, f'{page}\n{section}\n') == [
+        Query(page, 'Aftertaste'),
+        Query(section, 'Aftertaste/Aftertaste processing'),
+    ]
+
+
+def test_another_line_among_headings_of_trec_car_is_refused(tmp_path):
+    message = r"topics:2: expected a heading that begins with 'enwiki:'"
+    with pytest.raises(InputError, match=message):
+        topics(tmp_path, 'enwiki:Aftertaste\nother\n')

@@ -8,7 +8,7 @@ from pyserini_repbert.evaluate import (
     recall_at_depths,
     rerank_at_depths,
 )
-from pyserini_repbert.evaluate.studies.depths import rerank_top, unscored
+from pyserini_repbert.evaluate.studies.depths import count_unscored, rerank_top
 from pyserini_repbert.ranking import Ranking
 
 
@@ -99,8 +99,8 @@ def test_rerank_top(n, expected):
 def test_rerank_top_without_a_score():
     assert rerank_top(ranked('a b c d'), ranked('c x b'), 3).docids == ('c', 'b', 'a', 'd')
     assert rerank_top(ranked('a b c'), ranked(''), 3).docids == ('a', 'b', 'c')
-    assert unscored({'1': ranked('a b c d')}, {'1': ranked('c x b')}, QRELS, 3) == 1
-    assert unscored({'1': ranked('a b c d')}, {}, QRELS, 1000) == 4
+    assert count_unscored({'1': ranked('a b c d')}, {'1': ranked('c x b')}, QRELS, 3) == 1
+    assert count_unscored({'1': ranked('a b c d')}, {}, QRELS, 1000) == 4
 
 
 def test_rerank_at_depths():

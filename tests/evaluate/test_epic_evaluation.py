@@ -6,12 +6,13 @@ import pytest
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.evaluate import main
 from pyserini_repbert.data.runs import write_run
-from pyserini_repbert.encode.corpus import encode_corpus, prune_epic_bundle
-from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
+from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
 
 
 def ranked(docids):

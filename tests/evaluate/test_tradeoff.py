@@ -15,7 +15,11 @@ from pyserini_repbert.evaluate.studies.tradeoff import (
     settings,
     trade_off,
 )
-from pyserini_repbert.rerank.saved_scores import SavedScores, replay, write_saved_scores
+from pyserini_repbert.systems.duobert.saved_scores import (
+    SavedScores,
+    replay,
+    write_saved_scores,
+)
 
 NAN = float('nan')
 

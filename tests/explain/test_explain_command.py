@@ -10,12 +10,12 @@ import pytest
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.explain import main
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_indexed, similarity_maps
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, MonoBertReranker
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 QUERY = 'cat sat'
 PASSAGES = ['the cat sat on the mat', 'a dog ran .', 'big blue fish']

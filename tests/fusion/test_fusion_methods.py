@@ -8,7 +8,8 @@ from hypothesis import given, settings, strategies as st
 from pyserini_repbert.data.runs import strictly_decreasing
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import FusionMethod, fuse
-from pyserini_repbert.fusion.methods import Normalization, pyserini_hybrid, scaled
+from pyserini_repbert.fusion.fusing import pyserini_hybrid, scaled
+from pyserini_repbert.fusion.methods import Normalization
 from pyserini_repbert.ranking import Ranking
 
 A = {

@@ -9,11 +9,11 @@ from folders import change_model
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_impact import LEVELS, impacts, vocabulary_of
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 QUERIES = ['the old fish in the sea', 'moon', 'cat dog ? big ##s', '']
 
@@ -40,8 +40,8 @@ def test_impacts_by_hand():
 
 @pytest.mark.jvm
 def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
-    from pyserini_repbert.encode.epic import QUERY_UNIT
-    from pyserini_repbert.search.sparse import EpicImpactSearcher
+    from pyserini_repbert.systems.epic.encoder import QUERY_UNIT
+    from pyserini_repbert.systems.epic.searcher import EpicImpactSearcher
 
     index = str(tmp_path / 'index')
     arguments = [
@@ -101,7 +101,7 @@ def test_search_equals_the_exhaustive_one(bundle, tmp_path, tiny_epic, capsys):
 def test_the_search_command_opens_it_by_its_own_record(bundle, tmp_path, capsys):
     from pyserini_repbert.commands.search import main as search
     from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.search.sparse import EpicImpactSearcher
+    from pyserini_repbert.systems.epic.searcher import EpicImpactSearcher
 
     index = str(tmp_path / 'index')
     topics = tmp_path / 'topics.tsv'

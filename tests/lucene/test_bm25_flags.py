@@ -13,7 +13,7 @@ from pyserini_repbert.lucene import LuceneSparseSearcher
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.search.sparse import open_sparse
+from pyserini_repbert.names.sparse import open_sparse
 
 
 @pytest.mark.jvm

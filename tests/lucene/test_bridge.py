@@ -56,9 +56,9 @@ def test_registries_of_the_installed_version(tmp_path, monkeypatch):
     search = compat.import_pyserini('pyserini.search._base')
     for kind in ('topics', 'qrels'):
         assert 'dl19-passage' in compat.named_files(search, kind)
-        place = compat.place_of(search, kind, 'dl19-passage')
-        assert place.name == f'{kind}.dl19-passage.txt'
-        assert place.is_absolute()
+        path = compat.path_of(search, kind, 'dl19-passage')
+        assert path.name == f'{kind}.dl19-passage.txt'
+        assert path.is_absolute()
 
 
 @pytest.mark.jvm

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.models.term_vectors import TermVector
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 HERE = Path(__file__).parent / 'epic'
 RENAMED = {

@@ -53,7 +53,7 @@ def test_every_command_line_is_one_that_its_command_takes(path, parse, tmp_path)
         ('rerank --run a --output b --resume', False),
         ('evaluate join-folds --folds f --runs a --output b', True),
         ('evaluate recall-depth --runs a --qrels q --csv t.csv', True),
-        ('evaluate split-folds --folds f --topics t --output folder', False),
+        ('evaluate split-folds --folds f --topics t --output folder', True),
         ('evaluate --qrels q a', False),
         ('encode --corpus c --encoder e --output b', False),
     ],

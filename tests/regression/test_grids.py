@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
-from pyserini_repbert.regression.grids import tables
+from pyserini_repbert.regression.grids import papers_tables
 from pyserini_repbert.regression.reading import read_regression
-from pyserini_repbert.regression.report import merged
+from pyserini_repbert.regression.report import merge_reports
 
 ROOT = Path(__file__).parents[2]
 TABLE3 = 'repbert/table3_interleave_mrr10_dev'
@@ -36,7 +36,7 @@ def condition(name, status, cell, measured=None, **more):
 
 
 def report(*conditions):
-    return merged(
+    return merge_reports(
         [
             {
                 'environment': {},
@@ -103,18 +103,10 @@ def test_every_cell_of_a_papers_table_is_in_a_regression():
         for condition in read_regression(path).conditions
         for own in (*condition.expected, *condition.recorded)
     }
-    for table in tables():
+    for table in papers_tables():
+        named = set()
         for row in table.rows:
-            found = [
-                column
-                for column in table.columns
-                if '/'.join(filter(None, (table.cells, row, column))) in cells
-            ]
-            assert found, f'{table.cells}/{row}'
-        whole = {cell for cell in cells if cell.startswith(f'{table.cells}/')}
-        named = {
-            '/'.join(filter(None, (table.cells, row, column)))
-            for row in table.rows
-            for column in table.columns
-        }
-        assert whole <= named
+            paths = {table.path(row, column) for column in table.columns}
+            assert paths & cells, f'{table.cells}/{row}'
+            named |= paths
+        assert {cell for cell in cells if cell.startswith(f'{table.cells}/')} <= named

@@ -6,23 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.regression.layout import ScoreSource, Tolerance
+from pyserini_repbert.regression.jobs import Job
 from pyserini_repbert.regression.runner import Status, judge, run_condition
-from pyserini_repbert.regression.schema import Expected
+from pyserini_repbert.regression.schema import Expected, ScoreSource, Tolerance
 
 Make = Callable[..., Path]
 
 
 def run(workspace, number=0, heavy_too=False):
-    return run_condition(workspace.regression.conditions[number], workspace, heavy_too)
+    job = Job(workspace.regression.conditions[number], workspace)
+    return run_condition(job, heavy_too)
 
 
 def expected(text, tolerance=0.0):
     return Expected(
-        'AP',
-        text,
-        ScoreSource(text='this project', commit='1'),
-        Tolerance(value=str(tolerance), reason='for the test'),
+        measure='AP',
+        text=text,
+        source=ScoreSource(text='this project', commit='1'),
+        tolerance=Tolerance(value=str(tolerance), reason='for the test'),
     )
 
 

@@ -7,12 +7,12 @@ from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.search import main
 from pyserini_repbert.commands.terminal import shown_hits
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_text
-from pyserini_repbert.explain.explaining import hit_reasons, reason_of
+from pyserini_repbert.explain.explaining import hit_reasons
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import open_reranker
 from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 
 @pytest.fixture
@@ -37,9 +37,8 @@ def test_ranks_in_each_input():
 
 def test_epics_reason_is_its_greatest_contributions(tiny_epic):
     folder = tiny_epic()
-    said = reason_of(
-        open_reranker(folder), 'red cat', Candidate('d', 1.0, 'the cat sat on the red mat')
-    )
+    candidate = Candidate('d', 1.0, 'the cat sat on the red mat')
+    said = open_reranker(folder).reason('red cat', candidate)
     parts = explain_text(EpicEncoder(folder), 'red cat', 'the cat sat on the red mat')[
         'contributions'
     ]
@@ -51,9 +50,8 @@ def test_epics_reason_is_its_greatest_contributions(tiny_epic):
 
 
 def test_cedrs_reason_is_its_best_matches(tiny_cedr):
-    said = reason_of(
-        open_reranker(tiny_cedr('knrm')), 'red cat', Candidate('d', 1.0, 'the cat sat')
-    )
+    reranker = open_reranker(tiny_cedr('knrm'))
+    said = reranker.reason('red cat', Candidate('d', 1.0, 'the cat sat'))
     words = [pair.partition('~')[0] for pair in said.split(', ')]
     assert sorted(words) == ['cat', 'red']
     values = [float(pair.rpartition(' ')[2]) for pair in said.split(', ')]

@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.lucene import build_lucene_index
@@ -19,6 +18,7 @@ from pyserini_repbert.search.ann import build_ann
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings, read_settings
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 N = 640  # an approximate index takes 624 at least
 CONFIG = """

@@ -136,7 +136,7 @@ def test_over_stdio(index_settings, tmp_path):
         '-m',
         'pyserini_repbert.serve',
         '--index',
-        f'tiny={index_settings.place}',
+        f'tiny={index_settings.location}',
         '--rerankers',
         '--mcp',
     ]

@@ -157,11 +157,11 @@ def test_a_low_limit_of_hits_refuses_nobody_who_did_not_ask(serving):
 def test_beyond_the_queue_the_answer_is_429(serving):
     client = serving(Limits(waiting=1))
     service = client.app.state.service
-    service.queues['dense'].waiting = 0
+    service.queues['dense'].max_waiting = 0
     answer = client.get(SEARCH)
     assert answer.status_code == 429 and answer.headers['retry-after'] == '1'
     assert 'try again' in answer.json()['error']
-    service.queues['dense'].waiting = 1
+    service.queues['dense'].max_waiting = 1
     assert client.get(SEARCH).status_code == 200
 
 

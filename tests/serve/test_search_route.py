@@ -217,7 +217,9 @@ def test_interpolation_of_normalized_rankings(client, monkeypatch):
     them.
     """
     opened = ServedIndex.ranker
-    monkeypatch.setattr(ServedIndex, 'chosen', lambda self, names: tuple(names) or ('dense',))
+    monkeypatch.setattr(
+        ServedIndex, 'resolve_systems', lambda self, names: tuple(names) or ('dense',)
+    )
     monkeypatch.setattr(
         ServedIndex,
         'ranker',

@@ -4,9 +4,12 @@ import json
 
 import pytest
 
+from pyserini_repbert.tasks.recipe import Source
 from pyserini_repbert.train.checkpoints import new_task, open_base
-from pyserini_repbert.train.recipe import Source
-from pyserini_repbert.train.tasks.pretraining import CorpusSource, TextPair
+from pyserini_repbert.train.pretraining import (
+    CorpusSource,
+    TextPair,
+)
 from pyserini_repbert.train.training import train
 
 

@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.tasks.recipe import System
 from pyserini_repbert.train.reading import RECIPES, read_recipe, recipe_path
-from pyserini_repbert.train.recipe import System
 
 SHIPPED = sorted(path.stem for path in RECIPES.glob('*.yaml'))
 PAPERS = (

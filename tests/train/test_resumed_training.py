@@ -53,7 +53,7 @@ def test_the_scale_of_a_unit_layer_is_chosen_once(tiny_recipe, tmp_path, monkeyp
     """The bytes of the weights are those of a recipe that gives this scale; and the same where
     training is resumed.
     """
-    from pyserini_repbert.train.tasks import repbert
+    from pyserini_repbert.systems.repbert import training as repbert
 
     scales = []
     original = repbert.fitting_scale

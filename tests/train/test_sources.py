@@ -6,11 +6,15 @@ import pytest
 import torch
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.systems.repbert.training import in_batch_labels
+from pyserini_repbert.tasks.instances import Instance
+from pyserini_repbert.tasks.recipe import Source
 from pyserini_repbert.train.checkpoints import new_task, open_base
 from pyserini_repbert.train.inputs import Guard
-from pyserini_repbert.train.recipe import Source
-from pyserini_repbert.train.sources import Instance, InstanceStream, TrainingSource
-from pyserini_repbert.train.tasks.repbert import in_batch_labels
+from pyserini_repbert.train.sources import (
+    InstanceStream,
+    TrainingSource,
+)
 from pyserini_repbert.train.training import train
 
 
@@ -168,7 +172,7 @@ def test_epic_trains_on_the_scores_that_it_ranks_by(tiny_epic, tiny_recipe, tmp_
     """
     from pyserini_repbert.ranking import Candidate
     from pyserini_repbert.rerank import EpicReranker
-    from pyserini_repbert.train.losses import pair_loss
+    from pyserini_repbert.tasks.losses import pair_loss
 
     folder = tiny_epic(max_position_embeddings=12)
     triples = (

@@ -1,0 +1,121 @@
+"""How EPIC's encoder fills an EPIC bundle, and copies of a bundle with fewer weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_repbert.data.passages import Passage
+from pyserini_repbert.encode.sharding import Encoding, build_bundle
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.epic_writer import EpicShardWriter
+from pyserini_repbert.index.records import MODEL_DIGESTS, EpicSettings
+from pyserini_repbert.index.shard_writer import SHARD_SIZE
+from pyserini_repbert.models.term_vectors import TermVectors, complete, largest
+from pyserini_repbert.models.token_ids import TokenIds
+
+if TYPE_CHECKING:
+    from pyserini_repbert.systems.epic.encoder import EpicEncoder
+
+PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
+_WINDOW_WEIGHTS = 1 << 22  # about as many weights are in memory at a time
+
+
+def epic_encoding(
+    encoder: EpicEncoder,
+    *,
+    prune: int = PRUNE,
+    weights: str = 'float16',
+    store_text: bool = False,
+    shard_size: int = SHARD_SIZE,
+    token_budget: int | None = None,
+    on_progress: Callable[[int], object] = int,
+) -> Encoding[EpicSettings]:
+    """How an encoder fills an EPIC bundle: with the `prune` largest weights of a passage, 0 for all
+    (EPIC section 3).
+
+    `weights` is the type of stored weights, 'float16' or 'uint8'; the other parameters are those of
+    `dense_encoding`.
+    """
+    if prune < 0 or weights not in ('float16', 'uint8'):
+        raise InputError(
+            f"prune {prune} with weights '{weights}': expected 0 or more, and float16 or uint8"
+        )
+    settings = EpicSettings(
+        encoder=encoder.name,
+        **{digest: getattr(encoder.checkpoint, digest) for digest in MODEL_DIGESTS},
+        variant=str(encoder.variant),
+        vocabulary=encoder.vocabulary,
+        vocabulary_sha256=encoder.vocabulary_sha256,
+        max_length=encoder.limit,
+        prune=prune,
+        weights=weights,
+        precision=str(encoder.precision),
+        shard_size=shard_size,
+        texts=store_text,
+        layout='blocks' if prune else 'all',
+    )
+
+    def encode(passages: Sequence[Passage], ids: TokenIds | None = None) -> TermVectors:
+        texts = ids or [passage.text for passage in passages]
+        if prune:
+            return encoder.encode_pruned(texts, prune, token_budget, on_progress)
+        return complete(encoder.encode_dense(texts, None, token_budget, on_progress))
+
+    return Encoding(
+        settings, EpicShardWriter, encode, _window(settings), encoder.tokenizer, on_progress
+    )
+
+
+def _window(settings: EpicSettings) -> int:
+    """How many passages are tokenised, sorted by length and encoded together."""
+    return max(64, min(4096, _WINDOW_WEIGHTS // (settings.prune or settings.vocabulary)))
+
+
+def prune_epic_bundle(
+    bundle: EpicBundle,
+    output: StrPath,
+    prune: int,
+    weights: str,
+    on_progress: Callable[[int], object] = int,
+    *,
+    shard_size: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+) -> EpicBundle:
+    """A copy of a bundle with fewer weights a passage, or weights of another type ('float16' or
+    'uint8').
+
+    `prune` is how many of a passage's largest stored weights are kept, 0 for all that are stored.
+    `shard_size` is the bundle's by default.
+    """
+    if Path(output).resolve() == bundle.folder.resolve():
+        raise InputError(f'index {bundle.folder} cannot be copied onto itself: give another output')
+    before = bundle.settings
+    if before.prune and not 0 < prune <= before.prune:
+        raise InputError(
+            f'index {bundle.folder} keeps {before.prune} weights a passage, {prune or "all"} were '
+            f'asked for: '
+            'build it again with more'
+        )
+    layout = 'blocks' if prune else 'all'
+    size = shard_size or before.shard_size
+    settings = replace(before, prune=prune, weights=weights, layout=layout, shard_size=size)
+
+    def encode(passages: Sequence[Passage]) -> TermVectors:
+        vectors = list(bundle.rows_from(int(bundle.rows([passages[0].docid])[0]), len(passages)))
+        on_progress(len(vectors))
+        if prune:
+            vectors = [largest(vector.weights, prune, vector.terms) for vector in vectors]
+        return TermVectors.of(vectors)
+
+    without_text = (Passage(docid, '') for shard in bundle.shards for docid in shard.docids)
+    encoding = Encoding(settings, EpicShardWriter, encode, _window(before), on_progress=on_progress)
+    build_bundle(
+        bundle.passages() if before.texts else without_text, output, encoding, resume, overwrite
+    )
+    return EpicBundle(output)
