@@ -52,5 +52,5 @@ def main(arguments: list[str]) -> None:
 def _describe(manifest: Any) -> str:
     """What a dense index holds."""
     stored = f'{manifest.settings.dimension} {manifest.settings.dtype}'
-    shards = command.counted(len(manifest.shards), 'shard')
+    shards = command.count_text(len(manifest.shards), 'shard')
     return f'{manifest.count} passages x {stored} in {shards}'

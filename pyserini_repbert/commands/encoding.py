@@ -246,7 +246,9 @@ def _encode_on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -
         fields=tuple(options.fields or ()),
         encoder=_absolute(options.encoder),
         settings=settings,
-        **command.picked(options, 'corpus_format', 'on_error', 'batch_tokens', 'device', 'offline'),
+        **command.pick_options(
+            options, 'corpus_format', 'on_error', 'batch_tokens', 'device', 'offline'
+        ),
     )
     on_gpus = options.device not in ('cpu', 'auto')
     with (

@@ -17,8 +17,8 @@ from pyserini_repbert.commands.command import (
     utf8_text,
     zero_or_more,
 )
-from pyserini_repbert.commands.flags import add_flags, parsed
-from pyserini_repbert.commands.terminal import Bars, say_device
+from pyserini_repbert.commands.flags import add_flags, parse_flags
+from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.ranking import Ranking, check_question
@@ -87,7 +87,7 @@ def _check_flags(options: argparse.Namespace) -> None:
 
 def main(arguments: list[str]) -> None:
     """Print why a reranker scores passages as it does; write pages and pictures on request."""
-    options = parsed(make_parser(), arguments)
+    options = parse_flags(make_parser(), arguments)
     _check_flags(options)
     from pyserini_repbert.evaluate.plots import require_matplotlib
     from pyserini_repbert.explain.explaining import explanation
@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> None:
     hits = _passages(options, bundle)
     if isinstance(reranker, DuoBertReranker) and len(hits) < 2:
         raise InputError('duoBERT compares passages: give two passages or more')
-    with Bars(options) as bars:
+    with ProgressBars(options) as bars:
         explained = explanation(
             reranker,
             options.query,

@@ -11,12 +11,18 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import parser, picked, positive_int, progress, whole_number
+from pyserini_repbert.commands.command import (
+    parser,
+    pick_options,
+    positive_int,
+    progress,
+    whole_number,
+)
 from pyserini_repbert.commands.flags import (
     FORMULA,
     add_flags,
     named_paths,
-    parsed,
+    parse_flags,
     read_named,
     record_output,
 )
@@ -63,7 +69,7 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ['tune']:
         _tune(arguments[1:])
         return
-    options = parsed(make_parser(), arguments)
+    options = parse_flags(make_parser(), arguments)
     from pyserini_repbert.fusion.fusing import combiner
 
     check_scores(options.method, options.runs)
@@ -84,7 +90,7 @@ def formula(method: str, options: argparse.Namespace) -> dict[str, Any]:
 
     Raises InputError for a flag that the method does not use.
     """
-    settings = PipelineSpec.of({'fusion': method} | picked(options, *FORMULA)).formula
+    settings = PipelineSpec.of({'fusion': method} | pick_options(options, *FORMULA)).formula
     options.alpha = None if options.weights else settings['alpha']
     options.rrf_k = settings['rrf_k']
     return settings
@@ -188,7 +194,7 @@ def _make_tune_parser() -> argparse.ArgumentParser:
 
 def _tune(arguments: Sequence[str]) -> None:
     """Choose a fusion by judged topics, and print what it gains."""
-    options = parsed(_make_tune_parser(), arguments)
+    options = parse_flags(_make_tune_parser(), arguments)
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.evaluate.measures import parse_measures
     from pyserini_repbert.evaluate.studies.fusion import settings, tune_fusion

@@ -136,7 +136,7 @@ def _ann(options: argparse.Namespace) -> None:
     if options.topics:
         searcher = open_searcher(PipelineSpec(index=options.index, encoder=options.encoder))
         queries = searcher.encode([topic.text for topic in load_topics(options.topics)])
-    settings = command.picked(options, 'kind', 'recall', 'hits', 'threads', 'overwrite')
+    settings = command.pick_options(options, 'kind', 'recall', 'hits', 'threads', 'overwrite')
     with command.progress(len(bundle), 'add', 'vectors', options.quiet) as bar:
         record = build_ann(
             bundle, queries=queries, sample=options.topics, on_progress=bar.update, **settings
@@ -205,13 +205,13 @@ def _prune(options: argparse.Namespace) -> None:
     before = EpicBundle(options.index)
     prune = before.settings.prune if options.prune is None else options.prune
     weights = WEIGHTS.get(options.weights, before.settings.weights)
-    settings = command.picked(options, 'output', 'shard_size', 'resume', 'overwrite')
+    settings = command.pick_options(options, 'output', 'shard_size', 'resume', 'overwrite')
     with command.progress(len(before), 'prune', 'passages', options.quiet) as bar:
         pruned = prune_epic_bundle(
             before, prune=prune, weights=weights, on_progress=bar.update, **settings
         )
     record_output(options, options.output, ('index',))
-    shards = command.counted(len(pruned.shards), 'shard')
+    shards = command.count_text(len(pruned.shards), 'shard')
     print(
         f'{options.output}: {len(pruned)} passages in {shards}, {pruned.bytes_per_passage():,.0f} '
         f'bytes a passage'
@@ -295,7 +295,7 @@ def _build_impact_index(options: argparse.Namespace) -> str:
             overwrite=options.overwrite,
             on_progress=bar.update,
         )
-    return f'{command.counted(n_passages, "passage")} ({options.variant})'
+    return f'{command.count_text(n_passages, "passage")} ({options.variant})'
 
 
 def _build_text_index(options: argparse.Namespace) -> str:
@@ -323,7 +323,7 @@ def _build_text_index(options: argparse.Namespace) -> str:
             overwrite=options.overwrite,
             on_progress=bar.update,
         )
-    return f'{command.counted(n_passages, "passage")} ({options.variant}){skipped_text(corpus)}'
+    return f'{command.count_text(n_passages, "passage")} ({options.variant}){skipped_text(corpus)}'
 
 
 ACTIONS = {

@@ -131,7 +131,7 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
         rerankers=file.rerankers if options.rerankers is None else options.rerankers,
         allowed_hosts=_allowed_hosts(options, file),
         limits=file.limits,
-        **command.picked(options, 'device', 'precision', 'threads', 'log_queries'),
+        **command.pick_options(options, 'device', 'precision', 'threads', 'log_queries'),
     )
 
 
@@ -151,7 +151,7 @@ def _add_index(indexes: dict[str, IndexSettings], text: str, options: argparse.N
         index = dense
         base = f'{alias}-lucene'
         indexes[base] = IndexSettings(path=lucene)
-    of_index = command.picked(options, 'encoder', 'ann', 'topics', 'qrels')
+    of_index = command.pick_options(options, 'encoder', 'ann', 'topics', 'qrels')
     indexes[alias] = IndexSettings(path=index, base_index=base, **of_index)
 
 
