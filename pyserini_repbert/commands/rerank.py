@@ -179,10 +179,7 @@ def _replay(options: argparse.Namespace) -> None:
     """Rerank by saved scores, without a model."""
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.systems.duobert.aggregation import checked_method
-    from pyserini_repbert.systems.duobert.saved_scores import (
-        read_saved_scores,
-        replay,
-    )
+    from pyserini_repbert.systems.duobert.saved_scores import read_saved_scores, replay
 
     checked_method(options.method, options.samples)
     queries, about = read_saved_scores(options.from_pairs)
