@@ -22,11 +22,7 @@ from pyserini_repbert.adapt.judged_topics import (
     align_runs,
     select_judged,
 )
-from pyserini_repbert.adapt.query_map import (
-    TrainingVectors,
-    learn_query_map,
-    read_training_vectors,
-)
+from pyserini_repbert.adapt.query_map import TrainingVectors, learn_query_map, read_training_vectors
 from pyserini_repbert.adapt.weights import CUT, AlignedRankings, learn_weights
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError

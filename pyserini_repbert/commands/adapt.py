@@ -108,7 +108,7 @@ def _spec_of(options: argparse.Namespace) -> PipelineSpec:
     """The search that learns."""
     from pyserini_repbert.pipeline.spec import PipelineSpec
 
-    values = command.picked(
+    values = command.pick_options(
         options, 'index', 'encoder', 'sparse', 'max_length', 'precision', 'corpus'
     )
     values['stages'] = [options.rerank] if options.rerank else []

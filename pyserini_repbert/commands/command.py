@@ -245,13 +245,13 @@ def argument_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
     parser's.
     """
 
-    def parsed(text: str) -> _Value:
+    def convert(text: str) -> _Value:
         try:
             return parse(text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
 
-    return parsed
+    return convert
 
 
 positive_int = argument_type(lambda text: integer(text, 1))
@@ -298,7 +298,7 @@ def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
     )
 
 
-def counted(number: int, what: str) -> str:
+def count_text(number: int, what: str) -> str:
     """'1 shard', '3 shards'."""
     return f'{number} {what}{"" if number == 1 else "s"}'
 
@@ -309,6 +309,6 @@ def refuse(unfit: object, message: str) -> None:
         raise InputError(f'{message} (see --help)')
 
 
-def picked(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+def pick_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Some of the options, as keyword arguments."""
     return {name: getattr(options, name) for name in names}

@@ -13,7 +13,7 @@ from pyserini_repbert.commands.command import parser, refuse
 from pyserini_repbert.commands.flags import (
     add_flags,
     named_paths,
-    parsed,
+    parse_flags,
     read_named,
     record_output,
 )
@@ -111,7 +111,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         help='compare the other runs with the first by paired t-tests',
     )
     add('--json', action='store_true', help='print JSON instead of tables')
-    options = parsed(flags, arguments)
+    options = parse_flags(flags, arguments)
     refuse(
         not options.runs,
         'no run files were given: name them before --measures, which takes all words behind it',
@@ -265,7 +265,7 @@ def join_folds(arguments: Sequence[str]) -> None:
     add_flags(flags, 'topics', help='check that the folds cover these topics')
     flags.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag')
-    options = parsed(flags, arguments)
+    options = parse_flags(flags, arguments)
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
 

@@ -15,7 +15,7 @@ from pyserini_repbert.commands.command import (
     pruned_to,
     zero_or_more,
 )
-from pyserini_repbert.commands.flags import add_flags, parsed, record_output
+from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
 from pyserini_repbert.commands.index import WEIGHTS
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, parse_measures
@@ -115,7 +115,7 @@ def _parse_tradeoff(arguments: Sequence[str]) -> argparse.Namespace:
     add_flags(flags, 'hits', type=positive_int, help='hits of a query that are evaluated')
     add_flags(flags, 'csv', 'plot', 'overwrite')
     add('--budget', type=positive_int, metavar='N', help='inferences that a query may take')
-    return parsed(flags, arguments)
+    return parse_flags(flags, arguments)
 
 
 def _choose_settings(options: argparse.Namespace, saved: Sequence[SavedScores]) -> list[Setting]:
@@ -279,7 +279,7 @@ def _parse_epic_pruning(arguments: Sequence[str]) -> argparse.Namespace:
     add_flags(flags, 'measures', default=['MRR@10', 'nDCG@10'])
     add('--folder', help='keep the indexes there, and use those that are there')
     add_flags(flags, 'csv', 'overwrite', 'device', 'precision', 'offline')
-    return parsed(flags, arguments)
+    return parse_flags(flags, arguments)
 
 
 def _pruning_row(result: PruningResult, measures: Sequence[NamedMeasure]) -> list[str]:

@@ -13,7 +13,7 @@ from pyserini_repbert.commands.flags import (
     FORMULA,
     add_flags,
     named_paths,
-    parsed,
+    parse_flags,
     read_named,
     write_values,
 )
@@ -35,7 +35,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
     add_flags(flags, 'csv', 'plot', 'overwrite', 'runs', 'qrels', 'measures')
     flags.add_argument('--method', default=METHODS[0], choices=METHODS, help='how pairs are fused')
     add_flags(flags, *FORMULA, 'depth', 'hits')
-    options = parsed(flags, arguments)
+    options = parse_flags(flags, arguments)
     from pyserini_repbert.evaluate.studies import fusion
 
     settings = formula(options.method, options)
@@ -83,7 +83,7 @@ def consistency(arguments: Sequence[str]) -> None:
     flags.add_argument(
         '--depths', type=positive_int, nargs='+', default=[10, 100, 1000], help='hits to look at'
     )
-    options = parsed(flags, arguments)
+    options = parse_flags(flags, arguments)
     from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.evaluate.studies.depths import consistency_factors
 
@@ -105,7 +105,7 @@ def recall_depth(arguments: Sequence[str]) -> None:
     flags.add_argument(
         '--rel', type=positive_int, default=1, help='least grade of a relevant document'
     )
-    options = parsed(flags, arguments)
+    options = parse_flags(flags, arguments)
     from pyserini_repbert.evaluate.studies.depths import recall_at_depths
 
     qrels = load_qrels(options.qrels)
@@ -192,7 +192,7 @@ def _parse_rerank_depth(arguments: Sequence[str]) -> argparse.Namespace:
     flags.add_argument(
         '--depths', type=zero_or_more, nargs='+', default=depths, help='hits to rerank, 0 for none'
     )
-    options = parsed(flags, arguments)
+    options = parse_flags(flags, arguments)
     if len(options.reranked) != len(options.runs):
         given = f'{len(options.runs)} runs and {len(options.reranked)} reranked ones'
         raise InputError(

@@ -222,7 +222,7 @@ def read_named(
             bar.update()
 
 
-def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+def parse_flags(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     """The options, with the tag of the run that is written.
 
     Raises InputError for an output that cannot be written, that is an input or another output, or

@@ -15,7 +15,7 @@ from typing import Any
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.commands.command import (
     argument_type,
-    counted,
+    count_text,
     parser,
     positive_int,
     progress,
@@ -272,7 +272,7 @@ def _fetch(arguments: Sequence[str]) -> int:
     wanted = [need for need in _needs_of(reachable) if need.is_fetched]
     by_hand = [need for need in _needs_of(jobs) if not need.is_fetched]
     _print_needs(wanted, by_hand)
-    runnable = counted(len(reachable), 'condition')
+    runnable = count_text(len(reachable), 'condition')
     n_never = len(jobs) - len(reachable)
     print(f'{runnable} can be run then, {n_never} never: something of them was not published')
     if options.dry_run or not wanted:

@@ -8,9 +8,9 @@ import logging
 from collections.abc import Sequence
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import add_flags, parsed, record_output
+from pyserini_repbert.commands.flags import add_flags, parse_flags, record_output
 from pyserini_repbert.commands.reranking import add_stage_arguments, connect_to_ray, report, spec_of
-from pyserini_repbert.commands.terminal import Bars, say_device
+from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Query, Run
 
@@ -87,7 +87,7 @@ def _check_flags(options: argparse.Namespace) -> None:
 
 def main(arguments: list[str]) -> None:
     """Write the reranked run of models or of saved scores, and print what it cost."""
-    options = parsed(make_parser(), arguments)
+    options = parse_flags(make_parser(), arguments)
     _check_flags(options)
     command.use_threads(options.threads)
     if options.from_pairs:
@@ -116,7 +116,7 @@ def _rerank(options: argparse.Namespace) -> None:
         opened = open_pipeline(spec, machine)
         pipeline = opened.pipeline
         held.enter_context(contextlib.closing(pipeline))
-        bars = held.enter_context(Bars(options))
+        bars = held.enter_context(ProgressBars(options))
         reranked = run_pipeline(
             pipeline,
             topics,
@@ -179,14 +179,11 @@ def _replay(options: argparse.Namespace) -> None:
     """Rerank by saved scores, without a model."""
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.systems.duobert.aggregation import checked_method
-    from pyserini_repbert.systems.duobert.saved_scores import (
-        read_saved_scores,
-        replay,
-    )
+    from pyserini_repbert.systems.duobert.saved_scores import read_saved_scores, replay
 
     checked_method(options.method, options.samples)
     queries, about = read_saved_scores(options.from_pairs)
-    settings = command.picked(options, 'method', 'samples', 'seed', 'drop_rest')
+    settings = command.pick_options(options, 'method', 'samples', 'seed', 'drop_rest')
     run = {}
     for saved in queries:
         k0 = len(saved.scores) if options.k0 is None else options.k0

@@ -15,9 +15,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output
+from pyserini_repbert.commands.flags import FORMULA, add_flags, parse_flags, record_output
 from pyserini_repbert.commands.reranking import add_stage_arguments, connect_to_ray, report, spec_of
-from pyserini_repbert.commands.terminal import Bars, ask, cut_text, say_device, shown_hits
+from pyserini_repbert.commands.terminal import (
+    ProgressBars,
+    answer_questions,
+    cut_text,
+    hits_text,
+    say_device,
+)
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Run, check_question
@@ -117,7 +123,7 @@ def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: M
 
 def main(arguments: list[str]) -> None:
     """Print the hits of questions, or write the run file of topics."""
-    options = parsed(make_parser(), arguments)
+    options = parse_flags(make_parser(), arguments)
     command.use_threads(options.threads)
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     for question in options.query or ():
@@ -181,7 +187,7 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
     """Show the hits of each question; with --explain also what the last reranker saw in them."""
     from pyserini_repbert.pipeline.opening import open_pipeline
 
-    with Bars(options) as watcher:
+    with ProgressBars(options) as watcher:
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
 
     def answers(questions: Sequence[str]) -> list[str]:
@@ -189,7 +195,7 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
 
     with contextlib.closing(pipeline):
         if options.interactive:
-            ask(lambda question: answers([question])[0])
+            answer_questions(lambda question: answers([question])[0])
         else:
             print('\n\n'.join(answers(options.query)))
 
@@ -209,7 +215,7 @@ def _answers(
     from pyserini_repbert.explain.explaining import hit_reasons
 
     topics = [Query(str(number), text) for number, text in enumerate(questions)]
-    with Bars(options) as watcher:
+    with ProgressBars(options) as watcher:
         run = pipeline.rank(topics, None, options.hits, watcher)
     reranker = _last_reranker(pipeline) if options.explain else None
     shown = []
@@ -223,11 +229,11 @@ def _answers(
             names = [searcher.name for searcher in searchers]
             rankings = [searcher.run[topic.qid] for searcher in searchers]
             reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth)
-        shown.append(shown_hits(topic.text, hits, reasons))
+        shown.append(hits_text(topic.text, hits, reasons))
     return shown
 
 
-def _searchers(watcher: Bars) -> list[Notes]:
+def _searchers(watcher: ProgressBars) -> list[Notes]:
     """What each searcher of the first stage reported."""
     return watcher.parts['search'].leaves()
 
@@ -249,7 +255,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
 
     topics = load_topics(options.topics, options.topics_format)
     _advise_exact_search(options, n_topics=len(topics))
-    with Bars(options) as watcher:
+    with ProgressBars(options) as watcher:
         opened = open_pipeline(spec, machine, watcher.building)
         pipeline = opened.pipeline
         with contextlib.closing(pipeline):

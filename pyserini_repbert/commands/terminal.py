@@ -28,7 +28,7 @@ _INDENT = '      '
 _LINES = 4
 
 
-def shown_hits(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ()) -> str:
+def hits_text(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ()) -> str:
     """The query and its hits as lines of text, each hit's reasons below it; a passage is cut to
     a few lines.
     """
@@ -54,7 +54,7 @@ def _passage_lines(text: str, width: int) -> list[str]:
     return textwrap.wrap(mended(printable(text)), width, max_lines=_LINES, placeholder=' …')
 
 
-def ask(answer: Callable[[str], str]) -> None:
+def answer_questions(answer: Callable[[str], str]) -> None:
     """Answer the questions that are typed, until Ctrl-D, Ctrl-C or an empty line; errors are
     printed.
     """
@@ -82,7 +82,7 @@ def say_device(options: argparse.Namespace) -> None:
         print(f'device: cuda ({torch.cuda.get_device_name()}){hint}', file=sys.stderr)
 
 
-class Bars(contextlib.ExitStack, Notes):
+class ProgressBars(contextlib.ExitStack, Notes):
     """Keeps what rankers report, and when a step began; shows one progress bar at a time."""
 
     def __init__(self, options: argparse.Namespace) -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from pyserini_repbert.tasks.recipe import (
-    Recipe,
-    Source,
-    System,
-)
+from pyserini_repbert.tasks.recipe import Recipe, Source, System
 
 # DuoBERT too takes groups, of 2: its groups are pairs.
 _GROUPED = (System.REPBERT, System.MONOBERT, System.EPIC, System.CEDR)

@@ -13,10 +13,7 @@ from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, model_of
 from pyserini_repbert.names.corpora import collection_file
 from pyserini_repbert.names.indexes import NamedIndex, locate
-from pyserini_repbert.tasks.recipe import (
-    Recipe,
-    RecipeInput,
-)
+from pyserini_repbert.tasks.recipe import Recipe, RecipeInput
 from pyserini_repbert.train.checkpoints import open_base
 
 INPUTS = 'inputs.json'  # in the folder of the states: 'ROLE NAME' -> digest

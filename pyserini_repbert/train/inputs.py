@@ -9,6 +9,7 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -25,10 +26,7 @@ from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import MonoBertReranker
-from pyserini_repbert.tasks.recipe import (
-    Source,
-    Validation,
-)
+from pyserini_repbert.tasks.recipe import Source, Validation
 
 
 def open_passages(source: Source) -> PassageTexts:
@@ -130,6 +128,21 @@ class Guard:
                 'or set allow_test_topics: true'
             )
         return normalised not in self._validation
+
+
+class CandidateScorer(Protocol):
+    """Something that scores the candidates of a query: a file of scores, or a teacher."""
+
+    def scores(
+        self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
+    ) -> list[float]:
+        """The candidates' scores.
+
+        Parameters
+        ----------
+        qid, query : the query's identifier and text
+        docids, texts : the candidates' identifiers and texts
+        """
 
 
 class ScoreFile:

@@ -16,13 +16,7 @@ from pathlib import Path
 
 from pyserini_repbert.checksums import verify_checksums
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.files import (
-    atomic_file,
-    atomic_folder,
-    locked,
-    remove_leftovers,
-    set_aside,
-)
+from pyserini_repbert.files import atomic_file, atomic_folder, locked, remove_leftovers, set_aside
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.tasks.recipe import Recipe
 from pyserini_repbert.train.digests import INPUTS, Digests, check_digests, write_digests

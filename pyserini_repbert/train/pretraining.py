@@ -11,7 +11,8 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,15 +25,10 @@ from pyserini_repbert.models.pretraining import PreTrainedBert
 from pyserini_repbert.models.tokenizer import TokenSequence
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.tasks.recipe import Source
-from pyserini_repbert.tasks.task import (
-    Batch,
-    Task,
-    limit,
-    padded,
-)
+from pyserini_repbert.tasks.task import Batch, Task, limit, padded
 
 MASKED = 0.15
-# cumulative probabilities
+# Cumulative probabilities.
 _AS_MASK = 0.8
 _AS_OTHER = 0.9
 _REMEMBERED = 1000  # passages from which a second text that does not follow is drawn
@@ -40,13 +36,30 @@ _SPECIAL_TOKENS = 3
 _SENTENCE_END = re.compile(r'(?<=[.!?])\s+')
 
 
-class TextPair(NamedTuple):
+@dataclass(frozen=True)
+class TextPair:
     """Two texts, whether the second follows the first, and the seed of the masking."""
 
     first: str
     second: str
     follows: bool
     draw: int
+
+
+@dataclass(frozen=True)
+class MaskedInput:
+    """Wordpieces with masks among them, and what they were.
+
+    Attributes
+    ----------
+    sequence : the model's input
+    positions : of the masked wordpieces, rising
+    words : what they were
+    """
+
+    sequence: TokenSequence
+    positions: list[int]
+    words: list[int]
 
 
 class CorpusSource:
@@ -65,24 +78,23 @@ class CorpusSource:
         draw = random.Random(f'{seed} {epoch} {self.where}')
         seen: list[str] = []
         source = self.source
-        for passage in open_corpus(
+        corpus = open_corpus(
             str(source.corpus), source.corpus_format, source.fields, keep_empty=True
-        ):
+        )
+        for passage in corpus:
             parts = _SENTENCE_END.split(passage.text.strip())
-            parts = parts if len(parts) > 1 else passage.text.split()
+            if len(parts) > 1:
+                cut = draw.randrange(1, len(parts))
+            else:
+                parts = passage.text.split()
+                cut = len(parts) // 2
             if len(parts) < 2:
                 continue
-            cut = (
-                draw.randrange(1, len(parts))
-                if _SENTENCE_END.search(passage.text.strip())
-                else len(parts) // 2
-            )
             first = ' '.join(parts[:cut])
             second = ' '.join(parts[cut:])
             follows = not seen or draw.random() < 0.5
-            yield TextPair(
-                first, second if follows else draw.choice(seen), follows, draw.getrandbits(32)
-            )
+            shown = second if follows else draw.choice(seen)
+            yield TextPair(first, shown, follows, draw.getrandbits(32))
             if len(seen) < _REMEMBERED:
                 seen.append(second)
             else:
@@ -118,59 +130,59 @@ class PreTrainingTask(Task):
     def collate(self, instances: Sequence[Any]) -> Batch:
         """Inputs with masked wordpieces.
 
-        `places` int64 (m,): positions of the masked wordpieces in the flattened inputs; `words`
-        int64 (m,): what they were; `follows` int64 (n,): 0 if the second text follows the first,
-        else 1, as in BERT's head.
+        `positions` int64 (m,): of the masked wordpieces in the flattened inputs; `words` int64
+        (m,): what they were; `follows` int64 (n,): 0 if the second text follows the first, else 1,
+        as in BERT's head.
         """
-        ids = self.tokenizer.ids([text for pair in instances for text in (pair.first, pair.second)])
-        room = self.max_tokens - _SPECIAL_TOKENS
-        sequences: list[TokenSequence] = []
-        masked: list[list[tuple[int, int]]] = []
-        for number, pair in enumerate(instances):
-            second = ids[2 * number + 1]
-            first = ids[2 * number][: max(room // 2, room - len(second))]  # the longer text is cut
-            second = second[: room - len(first)]
-            head = [self.tokenizer.cls, *first, self.tokenizer.sep]
-            whole = [*head, *second, self.tokenizer.sep]
-            words = [*range(1, len(head) - 1), *range(len(head), len(whole) - 1)]
-            masked.append(self._hide(whole, words, random.Random(pair.draw)))
-            sequences.append(TokenSequence(whole, [0] * len(head) + [1] * (len(whole) - len(head))))
-        batch = padded(sequences, self.tokenizer.pad)
+        texts: list[str] = []
+        for pair in instances:
+            texts += [pair.first, pair.second]
+        ids = self.tokenizer.ids(texts)
+        inputs = []
+        for row, pair in enumerate(instances):
+            draw = random.Random(pair.draw)
+            inputs.append(self._mask(ids[2 * row], ids[2 * row + 1], draw))
+        batch = padded([masked.sequence for masked in inputs], self.tokenizer.pad)
         width = batch['input_ids'].shape[1]
-        places = [
-            row * width + place for row, masked_row in enumerate(masked) for place, _ in masked_row
-        ]
+        positions: list[int] = []
+        words: list[int] = []
+        for row, masked in enumerate(inputs):
+            positions += [row * width + position for position in masked.positions]
+            words += masked.words
+        follows = [int(not pair.follows) for pair in instances]
         return batch | {
-            'places': torch.tensor(places, dtype=torch.int64),
-            'words': torch.tensor(
-                [word for masked_row in masked for _, word in masked_row], dtype=torch.int64
-            ),
-            'follows': torch.tensor([int(not pair.follows) for pair in instances]),
+            'positions': torch.tensor(positions, dtype=torch.int64),
+            'words': torch.tensor(words, dtype=torch.int64),
+            'follows': torch.tensor(follows),
         }
 
-    def _hide(
-        self, ids: list[int], places: list[int], draw: random.Random
-    ) -> list[tuple[int, int]]:
-        """Mask some of the `places` of `ids`, in place; gives these with the wordpieces that
-        were there.
-        """
-        chosen = sorted(draw.sample(places, min(len(places), max(1, round(MASKED * len(places))))))
-        hidden = [(place, ids[place]) for place in chosen]
-        for place in chosen:
+    def _mask(self, first: list[int], second: list[int], draw: random.Random) -> MaskedInput:
+        """The input of two texts, some of its wordpieces masked; the longer text is cut."""
+        room = self.max_tokens - _SPECIAL_TOKENS
+        first = first[: max(room // 2, room - len(second))]
+        second = second[: room - len(first)]
+        head = [self.tokenizer.cls, *first, self.tokenizer.sep]
+        ids = [*head, *second, self.tokenizer.sep]
+        types = [0] * len(head) + [1] * (len(ids) - len(head))
+        words = [*range(1, len(head) - 1), *range(len(head), len(ids) - 1)]
+        n_masked = min(len(words), max(1, round(MASKED * len(words))))
+        positions = sorted(draw.sample(words, n_masked))
+        hidden = [ids[position] for position in positions]
+        for position in positions:
             fate = draw.random()
             if fate < _AS_MASK:
-                ids[place] = self.mask
+                ids[position] = self.mask
             elif fate < _AS_OTHER:
-                ids[place] = draw.randrange(self.tokenizer.vocab_size)
-        return hidden
+                ids[position] = draw.randrange(self.tokenizer.vocab_size)
+        return MaskedInput(TokenSequence(ids, types), positions, hidden)
 
     def forward(self, batch: Batch) -> Tensor:
         words, order = self.ranker(
             batch['input_ids'],
             batch['token_type_ids'],
             batch.get('attention_mask'),
-            batch['places'],
+            batch['positions'],
         )
-        return functional.cross_entropy(words, batch['words']) + functional.cross_entropy(
-            order, batch['follows']
-        )
+        of_words = functional.cross_entropy(words, batch['words'])
+        of_order = functional.cross_entropy(order, batch['follows'])
+        return of_words + of_order

@@ -20,14 +20,7 @@ from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.yaml_files import YamlFile, parse_yaml, read_yaml
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.tasks.recipe import (
-    Adapter,
-    Recipe,
-    Source,
-    Teacher,
-    Training,
-    Validation,
-)
+from pyserini_repbert.tasks.recipe import Adapter, Recipe, Source, Teacher, Training, Validation
 from pyserini_repbert.train.checking import RecipeFault, check_recipe
 
 RECIPES = Path(__file__).parent.parent / 'resources' / 'recipes'

@@ -20,10 +20,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels
 from pyserini_repbert.tasks.instances import Instance
-from pyserini_repbert.tasks.recipe import (
-    Source,
-    Teacher,
-)
+from pyserini_repbert.tasks.recipe import Source, Teacher
 from pyserini_repbert.train.inputs import Guard, ScoreFile, open_passages, source_topics
 
 

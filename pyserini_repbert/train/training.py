@@ -18,10 +18,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.tasks.recipe import (
-    Recipe,
-    System,
-)
+from pyserini_repbert.tasks.recipe import Recipe, System
 from pyserini_repbert.tasks.task import Task
 from pyserini_repbert.train.checkpoints import (
     base_reference,
@@ -37,10 +34,7 @@ from pyserini_repbert.train.inputs import (
     Guard,
     source_topics,
 )
-from pyserini_repbert.train.output import (
-    TrainingOutput,
-    is_first,
-)
+from pyserini_repbert.train.output import TrainingOutput, is_first
 from pyserini_repbert.train.pretraining import CorpusSource
 from pyserini_repbert.train.result import Trained
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource

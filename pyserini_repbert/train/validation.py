@@ -21,10 +21,7 @@ from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, by_score
-from pyserini_repbert.tasks.recipe import (
-    System,
-    Validation,
-)
+from pyserini_repbert.tasks.recipe import System, Validation
 from pyserini_repbert.tasks.task import Task
 from pyserini_repbert.train.checkpoints import write_checkpoint
 from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF

@@ -5,7 +5,7 @@ import pytest
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.search import main
-from pyserini_repbert.commands.terminal import shown_hits
+from pyserini_repbert.commands.terminal import hits_text
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.explain import explain_text
 from pyserini_repbert.explain.explaining import hit_reasons
@@ -61,7 +61,7 @@ def test_cedrs_reason_is_its_best_matches(tiny_cedr):
 def test_tokenised_passages_are_shown_as_prose():
     hits = Ranking(['d'], [1.0], ["`` Time flies , '' he said ; \x07 ( listen ) ."])
     assert (
-        shown_hits('q', hits).splitlines()[-1].strip() == '"Time flies," he said; \ufffd (listen).'
+        hits_text('q', hits).splitlines()[-1].strip() == '"Time flies," he said; \ufffd (listen).'
     )
 
 
@@ -79,7 +79,7 @@ def test_the_command_explains(bundle, cross_encoder_folder, capsys):
 
 def test_a_terminal_does_not_obey_what_a_corpus_says():
     hits = Ranking(['\x1b[31md'], [1.0], ['red\x1b]0;title\x07 \u202ecat'])
-    shown = shown_hits('a\tquery\x9b2J', hits)
+    shown = hits_text('a\tquery\x9b2J', hits)
     assert shown.splitlines() == [
         '? a query\ufffd2J',
         '   1. \ufffd[31md  (1.0000)',

@@ -36,14 +36,12 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(
     assert refused.value.parameters == ('resume', 'overwrite')
     done = train(recipe, tmp_path / 'resumed', resume=True, device='cpu')
     assert done.best == pytest.approx(first.best)
-    whole, resumed = (read_log(tmp_path / name / 'log.csv') for name in ('whole', 'resumed'))
+    whole = read_log(tmp_path / 'whole/log.csv')
+    resumed = read_log(tmp_path / 'resumed/log.csv')
     assert [row['step'] for row in whole] == [row['step'] for row in resumed]
-    for one, other in zip(whole, resumed, strict=True):
-        for column in ('loss', 'learning_rate', 'eval_measure'):
-            assert float(one[column] or 0) == pytest.approx(float(other[column] or 0), abs=1e-5), (
-                one['step'],
-                column,
-            )
+    for column in ('loss', 'learning_rate', 'eval_measure'):
+        expected = [float(row[column] or 0) for row in whole]
+        assert [float(row[column] or 0) for row in resumed] == pytest.approx(expected, abs=1e-5)
     np.testing.assert_allclose(
         scores(system, tmp_path / 'whole'), scores(system, tmp_path / 'resumed'), atol=1e-5
     )
@@ -118,9 +116,8 @@ def test_a_training_resumed_after_its_last_step_takes_no_other(
     assert done == replace(first, folder=tmp_path / 'out')
     assert files(tmp_path / 'out') == files(tmp_path / 'whole')
     assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
-    assert (
-        train(recipe, tmp_path / 'out', resume=True, device='cpu') == done
-    )  # once more: nothing is left to do
+    # Once more: nothing is left to do.
+    assert train(recipe, tmp_path / 'out', resume=True, device='cpu') == done
 
 
 def test_a_torn_checkpoint_is_no_dead_end(tiny_recipe, tmp_path):
@@ -195,10 +192,9 @@ def test_an_adapter_over_an_adapter_resumes_validates_and_opens(
         str(tmp_path / 'base'),
     )
     assert opened.config['ranking']['joint'] is joint
+    # Two layers and the embeddings, 11 kernels each; and [CLS].
     columns = opened.tensors()['combine.weight'].shape[1]
-    assert columns == 3 * 11 + (
-        16 if joint else 0
-    )  # two layers and the embeddings, 11 kernels each; [CLS]
+    assert columns == (3 * 11 + 16 if joint else 3 * 11)
     card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
     assert '- cedr: architecture knrm (recipe), ' in card and f'joint {joint} (recipe)' in card
     assert f'- base: {tmp_path / "vanilla"}, LoRA adapter (rank 2)' in card

@@ -14,10 +14,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.tasks.instances import Instance
-from pyserini_repbert.tasks.losses import (
-    listwise_divergence,
-    localized_contrastive,
-)
+from pyserini_repbert.tasks.losses import listwise_divergence, localized_contrastive
 from pyserini_repbert.train.checkpoints import new_task, open_base
 from pyserini_repbert.train.inputs import BiEncoderTeacher, CrossEncoderTeacher, Guard
 from pyserini_repbert.train.training import opened_sources, train
