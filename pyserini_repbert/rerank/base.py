@@ -1,4 +1,10 @@
-"""The base of rerankers: candidates get new scores, and with them a new order."""
+"""What every reranker is: it gives candidates new scores, and with them a new order.
+
+Subclass `Reranker` to bring a reranker of your own: implement `score_lists`, which gives the
+candidates of each query a score. The base owns the rest: it checks the input, cuts each ranking to
+the depth that is read, counts the cost, mixes scores with those of the stage before, and orders the
+result. `examples/own_rankers.py` has one in a few lines.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +25,21 @@ from pyserini_repbert.fusion.methods import Normalization
 from pyserini_repbert.ranking import ALL, NO_HITS, Candidate, Query, Ranker, Ranking, Run
 from pyserini_repbert.trace import SILENT, StageCost, Trace
 
+# Called with the number of model inputs done since the last call.
 Progress = Callable[[int], object]
+# The scores of each list of candidates, (n,) each.
 Scores = list[NDArray[np.floating]]
-"""The scores of each list of candidates."""
 NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
 
 
 @dataclass(slots=True)
 class Work:
-    """What a reranker does in a call, counted as in `StageCost`."""
+    """What a reranker does in a call.
+
+    Attributes
+    ----------
+    inferences, tokens, candidates, truncated, stored : counted as in `StageCost`
+    """
 
     inferences: int = 0
     tokens: int = 0
@@ -42,9 +54,10 @@ class ExplanationSettings:
 
     Attributes
     ----------
-    top : expansion terms of EPIC
-    layers : of CEDR's maps, 0 for the embeddings; none: the last
-    samples, seed : of duoBERT's method 'sample'
+    top : how many expansion terms of EPIC are shown
+    layers : the layers of CEDR's maps, 0 for the embeddings; none: the last layer
+    samples : competitors that duoBERT's method 'sample' draws for each candidate
+    seed : of that sampling
     """
 
     top: int = 10
@@ -54,17 +67,17 @@ class ExplanationSettings:
 
 
 class Reranker(Ranker):
-    """Gives candidates new scores.
+    """Gives the best candidates of a run new scores, and orders them by these.
 
-    Subclasses implement `score_lists`; this class checks input and orders the result, by descending
-    score: candidates of equal score keep their order. A reranker takes the `reads` best candidates;
-    the others stay below in their order.
+    Subclasses implement `score_lists`. This class checks the input and orders the result by
+    descending score. Candidates of equal score keep their order. A reranker reads the `reads` best
+    candidates; the others stay below them in their order.
 
     Attributes
     ----------
-    drop_rest : drop the candidates that it does not read
-    weight : its share, 0 to 1, of a score to which the run that it reads gives the rest, both
-        min-max normalised; None: its own scores
+    drop_rest : whether the candidates that it does not read are dropped
+    weight : the share, 0 to 1, of its own score in the final one; the score in the run that it
+        reads has the rest, and both are min-max normalised first; None: its own score alone
     needs_text : whether candidates without text are refused
     precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
     work : where it counts what it does; None if it does not count
@@ -83,30 +96,43 @@ class Reranker(Ranker):
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
     ) -> Scores:
-        """Scores for the candidates of each query, float (n,) each.
+        """Scores for the candidates of each query.
 
-        A score does not depend on the other candidates, unless the model compares them.
-        `on_progress` is called with the number of inputs done since the last call: `inferences(n)`
-        in all for a list of n candidates.
+        A score depends on the query and the candidate alone, unless the reranker `compares`.
+
+        Parameters
+        ----------
+        queries : their texts
+        lists : the candidates of each query, checked by `check`
+        on_progress : called with the number of model inputs done since the last call: in all,
+            `inferences(n)` for a list of n candidates
+
+        Returns an array for each list, float (n,), in the order of its candidates.
         """
 
     def prepare(self, queries: Sequence[str], lists: Sequence[Ranking]) -> None:
-        """Make what `score_lists` will need for these lists, in another thread while it scores
-        others.
+        """Make what `score_lists` will need for these lists.
+
+        It runs in another thread, while this one scores other lists. By default it does nothing.
         """
 
     def inferences(self, n: int) -> int:
-        """How many inputs a list of `n` candidates takes; a vector from an index counts as one."""
+        """How many model inputs a list of `n` candidates takes.
+
+        A vector from an index counts as one.
+        """
         return n
 
     @property
     def label(self) -> str:
-        """'NAME@K', the last part of a folder."""
+        """'NAME@K', or 'NAME' if it reads all candidates; of a checkpoint folder, its last part."""
         name = Path(self.name).name or type(self).__name__
-        return name if self.reads == ALL else f'{name}@{self.reads}'
+        if self.reads == ALL:
+            return name
+        return f'{name}@{self.reads}'
 
     def identity(self) -> Mapping[str, object]:
-        """All that scores depend on. Subclasses add their settings."""
+        """All that decides its scores. Subclasses add their settings."""
         identity: dict[str, object] = {'reranker': type(self).__name__, 'name': self.name}
         if hasattr(self, 'weights_sha256'):
             identity['weights_sha256'] = self.weights_sha256
@@ -132,8 +158,14 @@ class Reranker(Ranker):
     ) -> dict[str, Any]:
         """Why the hits get their scores, as values of JSON; by default, the scores alone.
 
-        `hits` have passed `check`. 'system' names the form of the other values. `trace` gets the
-        progress, in model inputs.
+        Parameters
+        ----------
+        query : its text
+        hits : checked by `check`
+        settings : what is shown
+        trace : gets the progress, in model inputs
+
+        Returns a dictionary whose 'system' names the form of the other values.
         """
         return {
             'system': 'own',
@@ -145,8 +177,8 @@ class Reranker(Ranker):
     def scores_of(self, query: str, hits: Ranking, trace: Trace = SILENT) -> NDArray[np.float64]:
         """The scores of hits in their order, float64 (n,)."""
         ranking = self.rank([Query('0', query)], {'0': hits}, None, trace)['0']
-        score_of = dict(zip(ranking.docids, ranking.scores, strict=True))
-        return np.array([score_of[docid] for docid in hits.docids], dtype=np.float64)
+        scores_by_docid = dict(zip(ranking.docids, ranking.scores, strict=True))
+        return np.array([scores_by_docid[docid] for docid in hits.docids], dtype=np.float64)
 
     def reason(self, query: str, hit: Candidate) -> str:
         """Why a hit with a text got its score, in a line; empty where there is nothing to say."""
@@ -156,32 +188,41 @@ class Reranker(Ranker):
         return [self.inferences(min(n, self.reads)) for n in lengths]
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        """As of `Ranker`; inputs of similar length share a batch, whatever their topic."""
-        given = {topic.qid: (run or {}).get(topic.qid, NO_HITS) for topic in topics}
+        """As of `Ranker`. All topics are scored in one call: their inputs may share batches."""
+        given: Run = {}
+        for topic in topics:
+            given[topic.qid] = (run or {}).get(topic.qid, NO_HITS)
         heads = [ranking[: self.reads] for ranking in given.values()]
         for topic, head in zip(topics, heads, strict=True):
             self.check(topic.text, head)
+        queries = [topic.text for topic in topics]
         with self.counted(heads, trace) as counting:
-            scores = counting.score_lists([topic.text for topic in topics], heads, trace.advance)
+            scores = counting.score_lists(queries, heads, trace.advance)
         return self.reordered(given, scores)
 
     def reordered(self, run: Run, scores: Sequence[NDArray[np.floating]]) -> Run:
-        """A run whose best candidates get these scores, above the rest."""
+        """The run after reranking: its best candidates by their new scores, above the rest.
+
+        `scores` are those of the best candidates of each ranking, in its order: (n,) each.
+        """
         reranked = {}
         for (qid, ranking), new_scores in zip(run.items(), scores, strict=True):
-            head = ranking[: len(new_scores)]
-            rest = NO_HITS if self.drop_rest else ranking[len(new_scores) :]
+            depth = len(new_scores)
+            head = ranking[:depth]
             if self.weight is not None:
                 before = scaled(head.scores, Normalization.MINMAX)
                 after = scaled(new_scores.tolist(), Normalization.MINMAX)
                 new_scores = (1 - self.weight) * before + self.weight * after
-            reranked[qid] = rescored(head, new_scores).append_below(rest)
+            reranked[qid] = rescored(head, new_scores)
+            if not self.drop_rest:
+                reranked[qid] = reranked[qid].append_below(ranking[depth:])
         return reranked
 
     @contextmanager
     def counted(self, lists: Sequence[Sequence[Candidate]], trace: Trace) -> Iterator[Self]:
-        """A copy that scores `lists` and counts the work of this call alone; `trace` then gets
-        its cost.
+        """A copy that counts the work of this call alone, for scoring `lists` in the context.
+
+        At the end of the context, `trace` gets the cost.
         """
         start = time.perf_counter()
         counting = self.with_settings(work=self.work and Work())
@@ -197,13 +238,18 @@ class Reranker(Ranker):
         if counting.work is not None:
             counts |= asdict(counting.work)
         cost = StageCost(
-            self.label, len(lists), seconds=seconds, precision=self.precision, **counts
+            stage=self.label,
+            queries=len(lists),
+            seconds=seconds,
+            precision=self.precision,
+            **counts,
         )
         trace.spent(cost)
 
     def check(self, query: str, ranking: Ranking) -> None:
-        """Raises InputError for a candidate without text (where the model needs it), or a docid
-        that comes twice.
+        """Raises InputError for candidates that cannot be scored.
+
+        These are a docid that comes twice and, where the model needs it, a candidate without text.
         """
         if len(set(ranking.docids)) < len(ranking):
             twice = _first_repeated(ranking.docids)
@@ -226,7 +272,7 @@ def _first_repeated(docids: Sequence[str]) -> str:
 
 
 def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
-    """The candidates with these scores, (n,), in descending order; ties keep their order.
+    """The candidates by their new scores, (n,), descending; ties keep their order.
 
     Raises DamagedFileError, naming the candidate, for a score that is not finite.
     """
@@ -241,6 +287,6 @@ def rescored(ranking: Ranking, scores: NDArray[np.floating]) -> Ranking:
 
 
 def rounded(values: NDArray[np.floating], digits: int = 6) -> list[float]:
-    """Values as JSON shows them."""
+    """Values as JSON shows them, to so many digits after the point."""
     shown: list[float] = np.round(np.asarray(values, dtype=float), digits).tolist()
     return shown

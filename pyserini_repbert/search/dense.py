@@ -1,5 +1,9 @@
-"""Dense search with any encoder: encode the query, return the passages with the greatest inner
-products.
+"""Dense search with any encoder: the passages whose vectors have the greatest inner products.
+
+Use `DenseSearcher` with an index that is open and an encoder of yours. Its subclass
+`names.dense.RepBertSearcher` opens both by name. A score is the inner product of the query's vector
+with the passage's (RepBERT eq. 3, https://arxiv.org/abs/2006.15498). An approximate index changes
+which passages are found, not their scores.
 """
 
 from __future__ import annotations
@@ -41,13 +45,15 @@ class QueryEncoder(Protocol):
 
 
 class DenseSearcher(Ranker):
-    """Exact or approximate search in a dense index that is open.
+    """Searches a dense index that is open, exactly or approximately.
+
+    Equal scores are ordered by docid. Hits have texts where the index stores them.
 
     Parameters
     ----------
     index : a dense bundle, or a folder of Pyserini's FAISS layout (`open_dense_index`)
     query_encoder : an encoder with Pyserini's interface
-    device : where vectors are multiplied
+    device : where vectors are multiplied: 'cpu', 'cuda' for all GPUs, 'cuda:N', 'mps'
     verify : compare the approximate index with its checksums
     ann : search the bundle's approximate index, which `index ann` builds; scores are exact all the
         same
@@ -55,13 +61,19 @@ class DenseSearcher(Ranker):
         vectors; a CPU multiplies in float32
     spread : makes, from the bundle, a search of its vectors on other machines
 
+    Attributes
+    ----------
+    query_map : A, float32 (d, d), learned from judgments: a query's vector q becomes q (I + A);
+        None: q stays as it is
+    ann : the approximate index that is searched, or None
+    dimension : d, the length of a vector
+
     Raises
     ------
     InputError : settings that do not go together
     MismatchError : the index was built with another encoder
     """
 
-    # A, float32 (d, d): a query's vector q becomes q (I + A)
     query_map: NDArray[np.float32] | None = None
 
     def __init__(
@@ -79,7 +91,6 @@ class DenseSearcher(Ranker):
         self.index_dir = Path(index.folder)
         self.device = usable_device(device)
         self.ann: AnnIndex | None = None
-        self._top_rows: exact.Search
         if isinstance(index, FaissFolder):
             if ann or spread:
                 raise InputError(
@@ -87,21 +98,30 @@ class DenseSearcher(Ranker):
                     f'bundle'
                 )
             self.dimension = index.dimension
-            self._top_rows = partial(_search_faiss, index)
+            self._top_rows: exact.Search = partial(_search_faiss, index)
         else:
             self.dimension = index.settings.dimension
             if ann:
                 self.ann = AnnIndex(index, verify)
-                self._top_rows = partial(approximate.search, index, self.ann)
-            elif spread:
-                self._top_rows = spread(index)
-            elif self.device.type == 'cuda':
-                self._top_rows = GpuIndex(index, self.dimension, self.device, device_dtype).search
-            else:
-                self._top_rows = exact.ExactIndex(index, self.device).search
+            self._top_rows = self._search_of(index, device_dtype, spread)
         self.query_encoder = query_encoder
         self.name = str(getattr(query_encoder, 'name', type(query_encoder).__name__))
         self._check_encoder()
+
+    def _search_of(
+        self,
+        bundle: DenseBundle,
+        device_dtype: str,
+        spread: Callable[[DenseBundle], exact.Search] | None,
+    ) -> exact.Search:
+        """The search of a bundle's vectors."""
+        if self.ann:
+            return partial(approximate.search, bundle, self.ann)
+        if spread:
+            return spread(bundle)
+        if self.device.type == 'cuda':
+            return GpuIndex(bundle, self.dimension, self.device, device_dtype).search
+        return exact.ExactIndex(bundle, self.device).search
 
     def _check_encoder(self) -> None:
         """Raise MismatchError if the index was built with another encoder."""
@@ -121,10 +141,11 @@ class DenseSearcher(Ranker):
         return len(self.index)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        qids = [topic.qid for topic in topics]
         with _threads(self.threads), self._faiss_threads():
             vectors = self.encode([topic.text for topic in topics])
             rankings = self.of_vectors(vectors, k)
-        return dict(zip([topic.qid for topic in topics], rankings, strict=True))
+        return dict(zip(qids, rankings, strict=True))
 
     def _faiss_threads(self) -> contextlib.AbstractContextManager[None]:
         """The threads of an approximate index, while it is searched."""
@@ -158,7 +179,8 @@ class DenseSearcher(Ranker):
         if isinstance(queries, np.ndarray):
             topics_of(qids, qids)
             with _threads(threads):
-                return dict(zip(qids, map(list, self.of_vectors(queries, k)), strict=True))
+                rankings = self.of_vectors(queries, k)
+            return {qid: list(hits) for qid, hits in zip(qids, rankings, strict=True)}
         return super().batch_search(queries, qids, k, threads)
 
     def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
@@ -180,7 +202,15 @@ class DenseSearcher(Ranker):
         return [None] * len(docids)
 
     def of_vectors(self, vectors: NDArray[np.float32], k: int | None) -> list[Ranking]:
-        """The k best passages (None: all) for each query vector, float32 (n, d), ties by docid."""
+        """The ranking of each query vector, ties by docid.
+
+        Parameters
+        ----------
+        vectors : of the queries, float32 (n, d)
+        k : hits of a query; None: all passages
+
+        Raises InputError for vectors that are not finite, MismatchError for another shape.
+        """
         if k is None:
             k = max(1, len(self))
         if k < 1:

@@ -1,4 +1,9 @@
-"""Reranking with monoBERT, which reads each candidate beside the query."""
+"""Reranking with monoBERT, which reads each candidate beside the query.
+
+Use it as a second stage: it orders hundreds of candidates of BM25 or of dense search well, at one
+model input each. For the few dozen best of its ranking, duoBERT can follow.
+Multi-Stage Document Ranking with BERT, section 3.2. https://arxiv.org/abs/1910.14424
+"""
 
 from __future__ import annotations
 
@@ -19,8 +24,10 @@ from pyserini_repbert.trace import SILENT, Trace
 
 
 class MonoBertReranker(CrossEncoderReranker):
-    """Scores are log-probabilities of relevance (Multi-Stage section 3.2), ordered as the logit
-    differences.
+    """Scores each candidate by log p(relevant), the log-probability of relevance.
+
+    Multi-Stage section 3.2 ranks by p. Its logarithm gives the same order, and still tells apart
+    candidates whose p rounds to 1.
 
     Parameters
     ----------
@@ -46,25 +53,30 @@ class MonoBertReranker(CrossEncoderReranker):
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
     ) -> Scores:
         """log p(relevant) of each candidate, float64 (n,) a query; an empty text is scored, too."""
-        inputs, truncated = self._inputs_of(queries, lists)
+        inputs, n_truncated = self._inputs_of(queries, lists)
         self.work.candidates += len(inputs)
-        self.work.truncated += truncated
-        return in_lists(log_probabilities(self._differences(inputs, on_progress)), lists)
+        self.work.truncated += n_truncated
+        scores = log_probabilities(self._differences(inputs, on_progress))
+        return in_lists(scores, lists)
 
     def _read(self, queries: Sequence[str], lists: Sequence[Ranking]) -> tuple[ModelInputs, int]:
-        """The model input of each candidate, and how many texts were cut for it."""
+        """The model input of each candidate, and how many candidates' texts were cut."""
         ids = super()._read(queries, lists)
-        built = [
-            self.inputs.build(ids[query], ids[text]) for query, text in each_pair(queries, lists)
-        ]
-        return ModelInputs.of([item.sequence for item in built]), sum(
-            item.truncated for item in built
-        )
+        sequences = []
+        n_truncated = 0
+        for query, text in each_pair(queries, lists):
+            built = self.inputs.build(ids[query], ids[text])
+            sequences.append(built.sequence)
+            n_truncated += built.truncated
+        return ModelInputs.of(sequences), n_truncated
 
     def explain(
         self, query: str, hits: Ranking, settings: ExplanationSettings, trace: Trace = SILENT
     ) -> dict[str, Any]:
-        """The score and the probability of relevance of each hit."""
+        """The score and the probability of relevance of each hit, as values of JSON.
+
+        `query`, `hits`, `settings` and `trace` are those of `Reranker.explain`.
+        """
         scores = self.scores_of(query, hits, trace)
         return {
             'system': NAME,
@@ -75,5 +87,5 @@ class MonoBertReranker(CrossEncoderReranker):
         }
 
     def reason(self, query: str, hit: Candidate) -> str:
-        # with a share of the score before it, a score is no logarithm, and may be above 0
+        # Mixed with the score of the stage before it, a score is no logarithm and may be above 0.
         return f'relevant with p = {math.exp(min(hit.score, 0.0)):.4f}'

@@ -1,6 +1,6 @@
-"""monoBERT, trained by cross-entropy on as many relevant as non-relevant inputs.
+"""Training monoBERT: cross-entropy on as many relevant as non-relevant inputs.
 
-Multi-Stage eq. 1 and section 4.1.
+Multi-Stage Document Ranking with BERT, eq. 1 and section 4.1. https://arxiv.org/abs/1910.14424
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ class MonoBertTask(CrossEncoderTask, GroupTask):
     def inputs_of(
         self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]
     ) -> Batch:
-        pairs = zip(query_of, passages, strict=True)
-        return padded(
-            [self.inputs.build(queries[row], text).sequence for row, text in pairs],
-            self.tokenizer.pad,
-        )
+        sequences = []
+        for row, text in zip(query_of, passages, strict=True):
+            sequences.append(self.inputs.build(queries[row], text).sequence)
+        return padded(sequences, self.tokenizer.pad)
 
     def scores(self, batch: Batch) -> Tensor:
         """The log-odds of relevance."""
