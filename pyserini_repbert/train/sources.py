@@ -21,16 +21,31 @@ from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels
 from pyserini_repbert.tasks.instances import Instance
 from pyserini_repbert.tasks.recipe import Source, Teacher
-from pyserini_repbert.train.inputs import Guard, ScoreFile, open_passages, source_topics
+from pyserini_repbert.train.inputs import (
+    CandidateScorer,
+    Guard,
+    ScoreFile,
+    open_passages,
+    source_topics,
+)
 
 
 class TrainingSource:
-    """The source at position `number` of a recipe, opened: its queries, judgments and texts, and
-    its instances.
+    """A source of a recipe, opened: its queries, judgments and texts, and its instances.
 
-    `group` counts candidates, the relevant one included; 0 for pairs. `scorer` is the teacher's
-    checkpoint, used if the source has no file of scores. `space` is the corpus or index that the
-    docids are of, '' for triples of texts: equal docids in one space are one passage.
+    Parameters
+    ----------
+    source : of the recipe
+    number : its position there
+    guard : says which queries may be trained on
+    group : how many candidates a group has, the relevant one included; 0 for pairs
+    teacher : the recipe's
+    scorer : the teacher's checkpoint, used if the source has no file of scores
+
+    Attributes
+    ----------
+    space : the corpus or index that the docids are of, '' for triples of texts; equal docids in
+        one space are one passage
     """
 
     def __init__(
@@ -40,7 +55,7 @@ class TrainingSource:
         guard: Guard,
         group: int = 0,
         teacher: Teacher | None = None,
-        scorer: Any = None,
+        scorer: CandidateScorer | None = None,
     ) -> None:
         self.source = source
         self.number = number
@@ -48,8 +63,7 @@ class TrainingSource:
         self.group = group
         # Names the source in errors.
         self.where = f'data.{number}'
-        # A recipe with groups that has a teacher also has a scorer.
-        self.teacher: Any = teacher
+        self.teacher = teacher
         self.scorer = ScoreFile(source.scores, self.where) if source.scores else scorer
         self.of_texts = source.topics is None
         self.space = '' if self.of_texts else str(source.corpus or source.index)
@@ -105,6 +119,9 @@ class TrainingSource:
 
     def taught(self, qid: str, docids: Sequence[str]) -> list[float]:
         """The teacher's scores of a query's candidates, as logits."""
+        # A recipe with groups that has a teacher also has a scorer.
+        assert self.teacher is not None
+        assert self.scorer is not None
         scores = self.scorer.scores(qid, self.query(qid), docids, self.texts(docids))
         return [score * self.teacher.scale for score in scores]
 
@@ -141,14 +158,15 @@ class TrainingSource:
         for positive in relevant:
             drawn = draw.sample(others, min(len(others), self.group - 1))
             if self.teacher is not None and self.teacher.drop_above:
-                drawn = self._drop_above(qid, positive, drawn)
+                drawn = self._drop_above(self.teacher.drop_above, qid, positive, drawn)
             if drawn:
                 yield Instance(self.number, qid, (positive, *drawn))
 
-    def _drop_above(self, qid: str, positive: str, others: Sequence[str]) -> list[str]:
-        """The other passages that the teacher does not score too close to the relevant one."""
+    def _drop_above(
+        self, share: float, qid: str, positive: str, others: Sequence[str]
+    ) -> list[str]:
+        """The other passages that the teacher scores below this share of the relevant one."""
         best, *scores = self.taught(qid, [positive, *others])
-        share = self.teacher.drop_above
         # As far below a relevant passage whose score is negative.
         most = best * share if best >= 0 else best * (2 - share)
         return [docid for docid, score in zip(others, scores, strict=True) if score <= most]

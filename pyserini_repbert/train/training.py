@@ -30,6 +30,7 @@ from pyserini_repbert.train.checkpoints import (
 from pyserini_repbert.train.digests import input_digests
 from pyserini_repbert.train.inputs import (
     BiEncoderTeacher,
+    CandidateScorer,
     CrossEncoderTeacher,
     Guard,
     source_topics,
@@ -238,13 +239,16 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
     """
     if recipe.system is System.MLM:
         return [CorpusSource(source, f'data.{n}') for n, source in enumerate(recipe.data)]
-    scorer: BiEncoderTeacher | CrossEncoderTeacher | None = None
+    scorer: CandidateScorer | None = None
     if recipe.teacher is not None and recipe.teacher.checkpoint is not None:
         model = open_base(recipe.teacher.checkpoint)
         crosses = model.config.get('ranking', {}).get('system') == 'monobert'
         scorer = CrossEncoderTeacher(model) if crosses else BiEncoderTeacher(model)
-    teaching = recipe.training.group, recipe.teacher, scorer
-    return [TrainingSource(source, n, guard, *teaching) for n, source in enumerate(recipe.data)]
+    group = recipe.training.group
+    sources = []
+    for number, source in enumerate(recipe.data):
+        sources.append(TrainingSource(source, number, guard, group, recipe.teacher, scorer))
+    return sources
 
 
 def check_machine(recipe: Recipe, device: str, tensorboard: bool = False) -> None:

@@ -5,6 +5,7 @@ checkpoints.
 import gc
 import itertools
 import json
+from collections import defaultdict
 
 import pytest
 import yaml
@@ -28,13 +29,7 @@ def world(tmp_path):
     """24 passages ('the cat sat on the mat'), a topic for each ('cat mat'), and for each a run
     of six hits.
     """
-    lines = {
-        'corpus.jsonl': [],
-        'topics.tsv': [],
-        'qrels.txt': [],
-        'run.txt': [],
-        'triples.tsv': [],
-    }
+    lines = defaultdict(list)
     for n, (animal, place) in enumerate(itertools.product(ANIMALS, PLACES)):
         size = 'big' if n % 2 else 'small'
         text = f'the {animal} sat on the {place} , a {size} {animal} .'
