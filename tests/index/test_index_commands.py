@@ -349,7 +349,7 @@ def test_a_lucene_index_where_vectors_are_expected_is_named(notes, capsys):
     from pyserini_repbert.commands.search import main as search
 
     capsys.readouterr()
-    assert run(search, ['--index', notes, '--query', 'copper']) == 2
+    assert run(search, ['--index', notes, '--encoder', 'minilm', '--query', 'copper']) == 2
     assert capsys.readouterr().err == (
         f"error: '{notes}' is a Lucene index, an index of vectors was expected: name it as a "
         f'sparse ranking, bm25@{notes}\n'
