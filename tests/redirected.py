@@ -22,8 +22,10 @@ def redirected(server: str, verified: bool = True) -> Iterator[None]:
     receive = download._receive
     fetch = download.fetch
 
-    def fetch_unverified(address: str, target: Path, md5: str | None, *rest: Any) -> Path:
-        return fetch(address, target, None, *rest)
+    def fetch_unverified(
+        address: str, target: Path, md5: str | None, *rest: Any, **named: Any
+    ) -> Path:
+        return fetch(address, target, None, *rest, **named)
 
     def here(address: str) -> str:
         return address if address.startswith(server) else f'{server}/{address.partition("://")[2]}'
