@@ -288,8 +288,14 @@ def use_threads(number: int | None) -> None:
 
 
 def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
-    """A tqdm bar on stderr with rate and remaining time; silent if `quiet`, or if stderr is not
-    a terminal.
+    """A tqdm bar on stderr with rate and remaining time; silent if stderr is not a terminal.
+
+    Parameters
+    ----------
+    total : how many units there are; None if that is not known
+    what : the step, before the bar
+    unit : of what is counted: 'passages'
+    quiet : no bar at all
     """
     from tqdm import tqdm
 

@@ -66,9 +66,12 @@ class PreTrainedBert(nn.Module):
         """The logits of the wordpiece at each masked position, float32 (m, |V|), and of the next
         sentence, (n, 2).
 
-        Index 0 of the latter is "the second text follows the first", as in BERT. `places`, int64
-        (m,), are the masked positions in the flattened (n · length) input; the other parameters are
-        those of `Bert.forward`.
+        Index 0 of the latter is "the second text follows the first", as in BERT.
+
+        Parameters
+        ----------
+        input_ids, token_type_ids, attention_mask : as of `Bert.forward`
+        places : int64 (m,), the masked positions in the flattened (n · length) input
         """
         hidden = self.bert(input_ids, token_type_ids, attention_mask)
         masked = self.cls.predictions.transform(hidden.flatten(0, 1)[places])

@@ -158,7 +158,10 @@ class ScoreFile:
     def scores(
         self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
     ) -> list[float]:
-        """The file's scores. Raises InputError for a candidate that the file lacks."""
+        """The file's scores of `qid` and `docids`; `query` and `texts` are not read.
+
+        Raises InputError for a candidate that the file lacks.
+        """
         known = self._scores.get(qid, {})
         for docid in docids:
             if docid not in known:
@@ -181,7 +184,7 @@ class BiEncoderTeacher:
     def scores(
         self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
     ) -> list[float]:
-        """Cosines; that of a zero vector is 0."""
+        """Cosines of `query` and `texts`, whatever `qid` and `docids`; of a zero vector 0."""
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
         if new:
             vectors = _unit(self._passages.embed(new))
@@ -199,7 +202,9 @@ class CrossEncoderTeacher:
     def scores(
         self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
     ) -> list[float]:
-        """log p - log(1 - p), with p the probability of relevance."""
+        """log p - log(1 - p), with p the probability that `texts` (of `docids`) are relevant to
+        `query`.
+        """
         ranking = Ranking(docids, [0.0] * len(docids), texts)
         (scores,) = self._reranker.score_lists([query], [ranking])
         log_p = np.asarray(scores, dtype=np.float64)

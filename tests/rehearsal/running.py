@@ -77,12 +77,8 @@ def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Pa
     site = stand_ins(needs, real, folder / 'site', data)
     with serving(site.files, site.hub) as address, redirected(address, verified=False):
         paths = dict.fromkeys(job.workspace.regression.path for job in unmet.values())
-        arguments = ['fetch', *paths, '--data', str(data), '--work', str(work), '--quiet']
-        for name in chosen:
-            arguments += ['--condition', name]
-        status = run(regression_command, arguments)
-        if status:
-            rehearsal.failed['regression fetch'] = f'status {status}'
+        flags = ['--data', str(data), '--work', str(work), '--quiet']
+        _fetch([*paths], [*flags, *_condition_flags(chosen)], rehearsal)
         # Made anew: a path depends on what is there, and the stand-ins are there only now.
         ready = [job for job in make_jobs(OneProcess, data) if job.name in unmet]
         outcomes = run_all(ready, 1, True, _show)
@@ -90,6 +86,20 @@ def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Pa
             is_out_of_reach = are_out_of_reach(job.missing())
             _sort(job.name, outcome, is_out_of_reach, rehearsal)
     return rehearsal
+
+
+def _condition_flags(chosen: Sequence[str]) -> list[str]:
+    flags = []
+    for name in chosen:
+        flags += ['--condition', name]
+    return flags
+
+
+def _fetch(paths: Sequence[str], flags: Sequence[str], rehearsal: Rehearsal) -> None:
+    """Fetch what the regressions need, from the stand-ins."""
+    status = run(regression_command, ['fetch', *paths, *flags])
+    if status:
+        rehearsal.failed['regression fetch'] = f'status {status}'
 
 
 def _sort(name: str, outcome: Outcome, is_out_of_reach: bool, rehearsal: Rehearsal) -> None:

@@ -76,8 +76,15 @@ def converted(
     tensors: Mapping[str, Tensor],
     vocabulary: Path,
 ) -> Iterator[Checkpoint]:
-    """A new checkpoint, for loading its model in the context; its folder appears at `target`
-    unless that fails.
+    """A new checkpoint, for loading its model in the context; its folder appears unless that fails.
+
+    Parameters
+    ----------
+    target : the folder, which must not exist
+    source : what was converted, for errors
+    config : of config.json
+    tensors : the weights by name
+    vocabulary : the vocab.txt to copy
     """
     with atomic_folder(target) as folder:
         shutil.copyfile(vocabulary, folder / 'vocab.txt')

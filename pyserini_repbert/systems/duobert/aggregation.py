@@ -78,8 +78,12 @@ def aggregate_differences(
     samples: int | None = None,
     seed: Seed = 0,
 ) -> NDArray[np.float64]:
-    """`aggregate` from logit differences, (n, n), NaN where not scored; 'min' and 'max' give
-    unsaturated log p.
+    """`aggregate` from logit differences; 'min' and 'max' give unsaturated log p.
+
+    Parameters
+    ----------
+    differences : (n, n), NaN where not scored
+    method, samples, seed : as of `aggregate`
     """
     from pyserini_repbert.models.cross_encoder import log_probabilities
 
