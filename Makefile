@@ -6,7 +6,8 @@
 # make test-avx2    the tests of models with oneDNN's kernels for a CPU without AVX-512: they add up in another order
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
 # make test-web    the search page in Chromium, which it does not install (apt install chromium)
-# make test-interop    what plugs us into other projects, with their packages, in an environment of its own
+# make test-interop    what plugs us into other projects, with their packages, in an environment of its own; without
+#              the slow tests: .venv-interop/bin/python -m pytest tests/interop
 # make test-ray    the tests on a Ray cluster of two nodes on this machine, in an environment of its own
 # make lint    style, types, and that imports run one way
 # make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
@@ -114,7 +115,7 @@ $(INTEROP_INSTALLED) $(RAY_INSTALLED): setup.cfg pyproject.toml constraints.txt
 	touch $@
 
 test-interop: install-interop
-	$(VENV_INTEROP)/bin/python -m pytest -rs tests/interop
+	$(VENV_INTEROP)/bin/python -m pytest -m 'not slow' -rs tests/interop
 
 test-ray: install-ray
 	$(VENV_RAY)/bin/python -m pytest -rs tests/pipeline/ray
