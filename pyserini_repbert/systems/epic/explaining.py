@@ -16,14 +16,7 @@ def explain_text(
 ) -> dict[str, Any]:
     """EPIC's score of a passage that is given as a text, taken apart into values of JSON.
 
-    Parameters
-    ----------
-    encoder : of queries and passages
-    query, passage : texts
-    top : how many expansion terms are shown
-    prune : how many of the passage's largest weights count, 0 for all
-
-    Returns a dictionary. Every term in it has a 'term' and its weights.
+    Every term has a 'term' and its weights.
 
     - 'query_terms': the query's wordpieces in order, with their importances (EPIC eq. 1, Figure 3)
     - 'passage_terms': the passage's wordpieces in order, with their weights in its vector (EPIC eq.
@@ -33,6 +26,13 @@ def explain_text(
       and passage, and their product 'contribution'; the products sum to 'score' (EPIC eq. 5)
     - 'quality': of the passage, 0 to 1 (EPIC eq. 3)
     - 'precision': what the model ran in
+
+    Parameters
+    ----------
+    encoder : of queries and passages
+    query, passage : texts
+    top : how many expansion terms are shown
+    prune : how many of the passage's largest weights count, 0 for all
     """
     vector = largest(encoder.encode_dense([passage])[0], prune)
     return _explained(encoder, query, vector, passage, top)
