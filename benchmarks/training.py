@@ -44,7 +44,6 @@ from pyserini_repbert.tasks.recipe import (
     Adapter,
     Recipe,
     Source,
-    System,
     Training,
 )
 from pyserini_repbert.train.checkpoints import new_task, open_base
@@ -102,7 +101,7 @@ def ours(
     batch = len(instances) // steps
     recipe = Recipe(
         name='benchmark',
-        system=System.REPBERT,
+        system='repbert',
         base=BASE,
         data=(source.source,),
         ranking=RANKING,

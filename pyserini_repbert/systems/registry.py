@@ -61,6 +61,7 @@ class System:
     query_encoder, document_encoder : a dense first stage's encoders, under Pyserini's contract
     reranker : a subclass of `rerank.base.Reranker`, called with (checkpoint, device, **settings)
     task : a subclass of `tasks.task.Task`, which trains it
+    group_size : how many candidates its training groups have; None: 2 or more
     stage_options : the options of its reranking stages
     stage_depths : names that a stage may have instead of its depth K
     client_options : parameters that a client of the service may set
@@ -73,6 +74,7 @@ class System:
     document_encoder: str | None = None
     reranker: str | None = None
     task: str | None = None
+    group_size: int | None = None
     stage_options: tuple[StageOption, ...] = ()
     stage_depths: Mapping[str, int] = field(default_factory=dict)
     client_options: tuple[str, ...] = ()
@@ -103,6 +105,11 @@ def _defined() -> Iterable[System]:
             yield importlib.import_module(f'{package.__name__}.{module.name}').SYSTEM
     for entry_point in metadata.entry_points(group=ENTRY_POINTS):
         yield entry_point.load()
+
+
+def trained_systems() -> list[str]:
+    """The names of the systems that can be trained."""
+    return [name for name, system in systems().items() if system.task]
 
 
 def rerankers() -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -33,17 +32,8 @@ Share = Annotated[float, BeforeValidator(_number), Field(ge=0, lt=1)]
 Layer = Literal['query', 'key', 'value', 'dense']
 
 
-class System(StrEnum):
-    """What can be trained; MLM is target corpus pre-training, whose checkpoint the others start
-    from.
-    """
-
-    REPBERT = 'repbert'
-    MONOBERT = 'monobert'
-    DUOBERT = 'duobert'
-    EPIC = 'epic'
-    CEDR = 'cedr'
-    MLM = 'mlm'
+PRE_TRAINING = 'mlm'
+"""The `system` of target corpus pre-training, whose checkpoint the others start from."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +159,7 @@ class Recipe:
     __pydantic_config__ = ConfigDict(extra='forbid', strict=True)  # of its parts too
 
     name: FileName
-    system: System
+    system: Text
     base: Text
     data: Annotated[tuple[Source, ...], Field(min_length=1)]
     training: Training

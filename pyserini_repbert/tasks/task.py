@@ -33,6 +33,8 @@ class Task(nn.Module, ABC):
     """The module that the trainer runs: `forward` gives the loss of a batch that `collate` made."""
 
     known: tuple[str, ...]  # keys that the recipe's `ranking` may have
+    # whether a batch may have no gradient for some weights, which several processes have to know
+    leaves_weights_unused = False
     inputs_per_pair = 1  # how many inputs, as `batch_size` counts them, a pair of passages makes
     trained_in_body: tuple[
         str, ...

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pyserini_repbert.tasks.recipe import Recipe, Source, System
-
-# DuoBERT too takes groups, of 2: its groups are pairs.
-_GROUPED = (System.REPBERT, System.MONOBERT, System.EPIC, System.CEDR)
+from pyserini_repbert.systems.registry import systems, trained_systems
+from pyserini_repbert.tasks.recipe import PRE_TRAINING, Recipe, Source
 
 
 class RecipeFault(ValueError):
@@ -19,7 +17,12 @@ class RecipeFault(ValueError):
 
 def check_recipe(recipe: Recipe) -> None:
     """Raise RecipeFault for the first parts that do not go together."""
-    if recipe.training.unit_layer and recipe.system is not System.REPBERT:
+    known = [*trained_systems(), PRE_TRAINING]
+    if recipe.system not in known:
+        raise RecipeFault(
+            f'system is {recipe.system!r}, expected one of {", ".join(known)}', 'system'
+        )
+    if recipe.training.unit_layer and not _encodes_apart(recipe):
         raise RecipeFault(
             f"training.unit_layer is for RepBERT, not for '{recipe.system}': leave it out",
             'training',
@@ -42,28 +45,49 @@ def _check_group(recipe: Recipe) -> None:
             'teacher needs training.group, the candidates of a query that are scored together',
             'teacher',
         )
-    if recipe.system is System.DUOBERT:
-        fits = group in (0, 2)
-    else:
-        fits = group == 0 or (group >= 2 and recipe.system in _GROUPED)
-    if not fits:
-        expected = f'0, or for {", ".join(_GROUPED)} 2 or more, for duobert 2'
+    if group and not _fits(group, recipe.system):
         raise RecipeFault(
-            f'training.group is {group}, for {recipe.system}: expected {expected}',
+            f'training.group is {group}, for {recipe.system}: expected {_expected_groups()}',
             'training',
             'group',
         )
 
 
+def _fits(group: int, system: str) -> bool:
+    """Whether a system can be trained on groups of so many candidates."""
+    if system == PRE_TRAINING:
+        return False
+    size = systems()[system].group_size
+    return group >= 2 if size is None else group == size
+
+
+def _expected_groups() -> str:
+    """The sizes of groups that systems take, as an error shows them."""
+    of_any_size = []
+    others = []
+    for name in trained_systems():
+        size = systems()[name].group_size
+        if size is None:
+            of_any_size.append(name)
+        else:
+            others.append(f'for {name} {size}')
+    return ', '.join([f'0, or for {", ".join(of_any_size)} 2 or more', *others])
+
+
+def _encodes_apart(recipe: Recipe) -> bool:
+    """Whether the system has encoders: passages are then encoded without the query."""
+    return recipe.system != PRE_TRAINING and systems()[recipe.system].query_encoder is not None
+
+
 def _check_validation_and_adapter(recipe: Recipe) -> None:
     """Pre-training has neither; a reranker is validated on a run."""
     validation = recipe.validation
-    if recipe.system is System.MLM and (validation or recipe.adapter):
+    if recipe.system == PRE_TRAINING and (validation or recipe.adapter):
         raise RecipeFault(
             'pre-training takes neither a validation nor an adapter: leave them out',
             'validation' if validation else 'adapter',
         )
-    if validation and validation.run is None and recipe.system is not System.REPBERT:
+    if validation and validation.run is None and not _encodes_apart(recipe):
         raise RecipeFault(
             'validation.run is missing: a reranker is validated on the hits of a run', 'validation'
         )
@@ -73,7 +97,7 @@ def _check_source(recipe: Recipe, source: Source) -> None:
     """The recipe's system can be trained on a source."""
     if source.corpus and source.index:
         raise RecipeFault('give either corpus or index, not both')
-    if recipe.system is System.MLM:
+    if recipe.system == PRE_TRAINING:
         if source.corpus is None:
             raise RecipeFault('pre-training needs a corpus')
         return
@@ -113,7 +137,7 @@ def _check_source_of_pairs(recipe: Recipe, source: Source) -> None:
         raise RecipeFault('scores are of a teacher: give teacher and training.group too')
     if source.triples is not None:
         return
-    if not source.negatives and recipe.system is not System.REPBERT:
+    if not source.negatives and not _encodes_apart(recipe):
         raise RecipeFault('negatives is 0, expected 1 or more')
     if source.negatives and not source.judged_only and source.run is None:
         raise RecipeFault(

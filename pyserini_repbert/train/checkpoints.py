@@ -23,7 +23,7 @@ from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_chec
 from pyserini_repbert.models.checkpoints.folder import ADAPTER, ADAPTER_CONFIG, HOLDS_HEADS, WEIGHTS
 from pyserini_repbert.models.checkpoints.weights import PREFIX, with_unit_layer
 from pyserini_repbert.systems.registry import load, systems
-from pyserini_repbert.tasks.recipe import Adapter, Recipe, System
+from pyserini_repbert.tasks.recipe import PRE_TRAINING, Adapter, Recipe
 from pyserini_repbert.tasks.task import Task
 from pyserini_repbert.train.pretraining import PreTrainingTask
 
@@ -43,7 +43,7 @@ def open_base(name: str) -> Checkpoint:
 
 def task_class(system: str) -> type[Task]:
     """The task that trains a system, or BERT itself by pre-training."""
-    if system == System.MLM:
+    if system == PRE_TRAINING:
         return PreTrainingTask
     task: type[Task] = load(str(systems()[system].task))
     return task

@@ -295,7 +295,7 @@ def training_arguments(
         },
         dataloader_num_workers=workers,
         dataloader_pin_memory=on_gpu,
-        ddp_find_unused_parameters=task.recipe.system in ('epic', 'cedr'),
+        ddp_find_unused_parameters=task.leaves_weights_unused,
         report_to='none',
         use_cpu=device == 'cpu',
         disable_tqdm=quiet,

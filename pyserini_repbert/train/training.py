@@ -18,7 +18,7 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.tasks.recipe import Recipe, System
+from pyserini_repbert.tasks.recipe import PRE_TRAINING, Recipe
 from pyserini_repbert.tasks.task import Task
 from pyserini_repbert.train.checkpoints import (
     base_reference,
@@ -237,7 +237,7 @@ def opened_sources(recipe: Recipe, guard: Guard) -> list[Any]:
     """The recipe's sources, opened: corpora for pre-training (`CorpusSource`), else
     `TrainingSource`s.
     """
-    if recipe.system is System.MLM:
+    if recipe.system == PRE_TRAINING:
         return [CorpusSource(source, f'data.{n}') for n, source in enumerate(recipe.data)]
     scorer: CandidateScorer | None = None
     if recipe.teacher is not None and recipe.teacher.checkpoint is not None:

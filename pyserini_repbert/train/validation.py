@@ -11,7 +11,6 @@ from pathlib import Path
 import torch
 
 from pyserini_repbert.data.runs import iter_run, reciprocal_scores
-from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.studies.depths import rerank_at_depths
@@ -21,7 +20,9 @@ from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
 from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, by_score
-from pyserini_repbert.tasks.recipe import System, Validation
+from pyserini_repbert.systems.encoders import document_encoder, query_encoder
+from pyserini_repbert.systems.registry import systems
+from pyserini_repbert.tasks.recipe import Validation
 from pyserini_repbert.tasks.task import Task
 from pyserini_repbert.train.checkpoints import write_checkpoint
 from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF
@@ -32,7 +33,7 @@ class Validator:
     measures the rankings.
     """
 
-    def __init__(self, settings: Validation, system: System, topics: Sequence[Query]) -> None:
+    def __init__(self, settings: Validation, system: str, topics: Sequence[Query]) -> None:
         self.settings = settings
         self.system = system
         self.measures = parse_measures([settings.measure])
@@ -108,15 +109,15 @@ class Validator:
 
     def _rank(self, model: str, device: str) -> Run:
         """The topics' candidates, as the model of this folder ranks them."""
-        if self.system is System.REPBERT:
+        if systems()[self.system].reranker is None:
             return self._rank_by_vectors(model, device)
         reranker = open_reranker(model, device)
         return reranker.rank(self.topics, self.candidates, self.settings.depth)
 
     def _rank_by_vectors(self, model: str, device: str) -> Run:
         topic_texts = [query.text for query in self.topics]
-        queries = RepBertQueryEncoder(model, device).encode_batch(topic_texts)
-        passages = RepBertDocumentEncoder(model, device).embed(list(self.texts.values()))
+        queries = query_encoder(model, device).encode_batch(topic_texts)
+        passages = document_encoder(model, device).embed(list(self.texts.values()))
         row_of = {docid: row for row, docid in enumerate(self.texts)}
         run: Run = {}
         for query, vector in zip(self.topics, queries, strict=True):

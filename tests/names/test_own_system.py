@@ -1,22 +1,32 @@
-"""A family of models from another package: named by an entry point, it reranks and explains."""
+"""A family of models from another package: named by an entry point, it reranks, explains and
+learns.
+"""
 
 import json
+import math
 
 import pytest
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.explain import explanation
+from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.pipeline.spec import parse_stage
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.systems import registry
+from pyserini_repbert.tasks.instances import Instance
+from pyserini_repbert.train.checkpoints import task_class
+from pyserini_repbert.train.reading import read_recipe
 
 PACKAGE = '''
 import numpy as np
+import torch
+from torch import nn
 
 from pyserini_repbert.data.values import integer
 from pyserini_repbert.rerank import Reranker
 from pyserini_repbert.systems.registry import StageOption, System
+from pyserini_repbert.tasks.task import GroupTask
 
 
 class SharedWords(Reranker):
@@ -38,10 +48,32 @@ class SharedWords(Reranker):
         return scores
 
 
+class WordTask(GroupTask):
+    """Learns one weight: that of a shared word."""
+
+    known = ()
+
+    def new_ranker(self, sizes):
+        ranker = nn.Module()
+        ranker.weight = nn.Parameter(torch.zeros(()))
+        return ranker
+
+    def ranking(self):
+        return {'system': 'shared-words'}
+
+    def inputs_of(self, queries, passages, query_of):
+        shared = [len(set(queries[row]) & set(text)) for row, text in zip(query_of, passages)]
+        return {'shared': torch.tensor(shared, dtype=torch.float32)}
+
+    def scores(self, batch):
+        return self.ranker.weight * batch['shared']
+
+
 SYSTEM = System(
     name='shared-words',
     title='shared words',
     reranker='toy_family:SharedWords',
+    task='toy_family:WordTask',
     stage_options=(StageOption('most=N', 'most', integer),),
 )
 '''
@@ -91,6 +123,49 @@ def test_it_explains_its_scores(checkpoint):
 def test_its_reason_names_its_class(checkpoint):
     reason = open_reranker(checkpoint).reason('the cat', Candidate('b', 2.0, 'the cat cat'))
     assert reason == 'scored 2.0000 by SharedWords'
+
+
+RECIPE = """
+name: words
+system: shared-words
+base: minilm
+data: [{topics: t.tsv, qrels: q.txt, run: r.txt, corpus: c.jsonl}]
+training: {steps: 1, batch_size: 2}
+"""
+
+
+@pytest.fixture
+def recipe_file(tmp_path):
+    path = tmp_path / 'recipe.yaml'
+    path.write_text(RECIPE)
+    return path
+
+
+class Source:
+    """A query and two passages, of which the first is relevant."""
+
+    def query(self, qid):
+        return 'the cat'
+
+    def texts(self, docids):
+        return ['the cat sat', 'a dog']
+
+
+@pytest.mark.usefixtures('installed')
+def test_its_task_learns(recipe_file, tiny_checkpoint):
+    recipe = read_recipe(recipe_file)
+    base = open_checkpoint(tiny_checkpoint())
+    task = task_class(recipe.system)(recipe, base.tokenizer(), [Source()], base.config)
+    loss = task(task.collate([Instance(0, 'q', ('a', 'b'))]))
+    loss.backward()
+    assert loss.item() == pytest.approx(math.log(2))
+    # A greater weight of shared words puts the relevant passage further ahead.
+    assert task.ranker.weight.grad.item() < 0
+
+
+def test_without_it_its_recipe_is_refused(recipe_file):
+    with pytest.raises(InputError, match="system is 'shared-words', expected one of cedr, duobert"):
+        read_recipe(recipe_file)
 
 
 def test_without_it_its_option_is_unknown(checkpoint):

@@ -31,6 +31,7 @@ from pyserini_repbert.tasks.task import (
 class CedrTask(GroupTask):
     """Scores of both documents of an instance, each read beside the query."""
 
+    leaves_weights_unused = True
     known = tuple(setting.name for setting in fields(CedrSettings))
 
     def new_ranker(self, sizes: BertConfig) -> CedrRanker:

@@ -25,6 +25,7 @@ SYSTEM = System(
     title='duoBERT',
     reranker='pyserini_repbert.systems.duobert.reranker:DuoBertReranker',
     task='pyserini_repbert.systems.duobert.training:DuoBertTask',
+    group_size=2,
     stage_options=(
         StageOption('METHOD', 'method', str),
         StageOption('sample=M', 'samples', integer, implies={'method': 'sample'}),

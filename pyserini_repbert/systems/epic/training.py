@@ -31,6 +31,7 @@ class EpicTask(GroupTask):
     A text without wordpieces is read as [UNK].
     """
 
+    leaves_weights_unused = True
     known = ('variant', 'max_query_length', 'max_doc_length')
 
     def new_ranker(self, sizes: BertConfig) -> epic.Epic:
