@@ -26,7 +26,7 @@ from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.files import atomic_file, existing_file, human_size
 from pyserini_repbert.regression.environment import cache_version, fingerprint
-from pyserini_repbert.regression.jobs import Job, are_out_of_reach
+from pyserini_repbert.regression.jobs import ConditionJob, are_out_of_reach
 from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.report import (
     RegressionOutcome,
@@ -155,7 +155,7 @@ def _make_jobs(
     *,
     chosen: Sequence[str] = (),
     version: str = '',
-) -> list[Job]:
+) -> list[ConditionJob]:
     """The conditions of these files that are chosen by name, all if none is.
 
     `version` is of code and packages: cached results of other versions are not used.
@@ -169,7 +169,7 @@ def _make_jobs(
     for path in paths:
         workspace = Workspace(read_regression(path), Path(options.work), options.data, version)
         for condition in workspace.regression.conditions:
-            jobs.append(Job(condition, workspace))
+            jobs.append(ConditionJob(condition, workspace))
     names = [job.condition.name for job in jobs]
     for name in chosen:
         if name not in names:
@@ -179,7 +179,7 @@ def _make_jobs(
     return [job for job in jobs if not chosen or job.condition.name in chosen]
 
 
-def _print_conditions(jobs: Iterable[Job]) -> None:
+def _print_conditions(jobs: Iterable[ConditionJob]) -> None:
     for workspace, jobs_of_file in groupby(jobs, key=lambda job: job.workspace):
         print(f'{workspace.regression.path}: {workspace.regression.title}')
         for job in jobs_of_file:
@@ -190,7 +190,7 @@ def _print_conditions(jobs: Iterable[Job]) -> None:
             print(f'  {condition.name}: {scores}{heavy}')
 
 
-def _print_commands(jobs: Iterable[Job]) -> None:
+def _print_commands(jobs: Iterable[ConditionJob]) -> None:
     for job in jobs:
         print(f'# {job.name}')
         for absent in job.missing():
@@ -228,7 +228,7 @@ def _outcome_lines(workspace: Workspace, outcome: Outcome) -> list[str]:
 
 
 def _report_outcomes(
-    jobs: Sequence[Job],
+    jobs: Sequence[ConditionJob],
     outcomes: Sequence[Outcome],
     options: argparse.Namespace,
     environment: dict[str, str],
@@ -280,12 +280,12 @@ def _fetch(arguments: Sequence[str]) -> int:
     return int(_fetch_all(wanted, options.quiet) > 0)
 
 
-def _reachable(jobs: Iterable[Job]) -> list[Job]:
+def _reachable(jobs: Iterable[ConditionJob]) -> list[ConditionJob]:
     """The conditions whose needs can be had."""
     return [job for job in jobs if not are_out_of_reach(job.missing())]
 
 
-def _needs_of(jobs: Iterable[Job]) -> list[MissingResource]:
+def _needs_of(jobs: Iterable[ConditionJob]) -> list[MissingResource]:
     """What conditions lack, each resource once."""
     need_by_key: dict[str, MissingResource] = {}
     for job in jobs:
@@ -339,7 +339,7 @@ def _quick(arguments: Sequence[str]) -> int:
     return status or int(n_failed > 0)
 
 
-def _jobs_of_published_runs(options: argparse.Namespace, version: str) -> list[Job]:
+def _jobs_of_published_runs(options: argparse.Namespace, version: str) -> list[ConditionJob]:
     jobs = _make_jobs(_all_files(), options, version=version)
     return [job for job in jobs if job.is_of_published_runs()]
 

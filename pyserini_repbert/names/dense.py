@@ -17,7 +17,7 @@ from pyserini_repbert.search.dense import (
     check_settings,
     open_dense_index,
 )
-from pyserini_repbert.search.exact import Search
+from pyserini_repbert.search.exact import VectorSearch
 from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder
 
 
@@ -53,7 +53,7 @@ class RepBertSearcher(DenseSearcher):
         verify: bool = True,
         ann: bool = False,
         device_dtype: str = 'float16',
-        spread: Callable[[DenseBundle], Search] | None = None,
+        spread: Callable[[DenseBundle], VectorSearch] | None = None,
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
     ) -> None:

@@ -15,7 +15,7 @@ _FUSION = 'pyserini_repbert.fusion'
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ConditionJob:
     """A condition to run, in its workspace."""
 
     condition: Condition

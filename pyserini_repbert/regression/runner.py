@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression.environment import condition_fingerprint
-from pyserini_repbert.regression.jobs import Job
+from pyserini_repbert.regression.jobs import ConditionJob
 from pyserini_repbert.regression.resources import MissingResource
 from pyserini_repbert.regression.schema import Condition, Expected
 from pyserini_repbert.regression.workspace import Workspace, read_note, write_note
@@ -106,7 +106,7 @@ def judge(expected: Expected, measured: float | None) -> Status:
     return Status.WITHIN if difference <= tolerance + _SLACK else Status.FAIL
 
 
-def run_condition(job: Job, heavy_too: bool = False) -> Outcome:
+def run_condition(job: ConditionJob, heavy_too: bool = False) -> Outcome:
     """Run a condition, or say what is missing.
 
     A failure of its commands is its outcome, never raised.
@@ -134,7 +134,7 @@ def run_condition(job: Job, heavy_too: bool = False) -> Outcome:
 
 
 def run_all(
-    jobs: Sequence[Job],
+    jobs: Sequence[ConditionJob],
     n_threads: int,
     heavy_too: bool,
     on_outcome: Callable[[Workspace, Outcome], object],
@@ -149,7 +149,7 @@ def run_all(
     on_outcome : called by a condition's thread when the condition has ended
     """
 
-    def run_one(job: Job) -> Outcome:
+    def run_one(job: ConditionJob) -> Outcome:
         outcome = run_condition(job, heavy_too)
         on_outcome(job.workspace, outcome)
         return outcome
@@ -158,7 +158,7 @@ def run_all(
         return list(pool.map(run_one, jobs))
 
 
-def _with_scores(job: Job, result: _Result, is_remembered: bool) -> Outcome:
+def _with_scores(job: ConditionJob, result: _Result, is_remembered: bool) -> Outcome:
     """The outcome of a condition that was run, now or before."""
     condition = job.condition
     scores = []
@@ -177,7 +177,7 @@ def _with_scores(job: Job, result: _Result, is_remembered: bool) -> Outcome:
 
 
 def _without_scores(
-    job: Job, status: Status, *, why: str = '', missing: Sequence[MissingResource] = ()
+    job: ConditionJob, status: Status, *, why: str = '', missing: Sequence[MissingResource] = ()
 ) -> Outcome:
     """The outcome of a condition that measured nothing."""
     condition = job.condition
@@ -196,13 +196,13 @@ def _recorded_scores(condition: Condition) -> list[Score]:
     return [Score(figure, Status.RECORDED) for figure in condition.recorded]
 
 
-def _note_path(job: Job) -> Path:
+def _note_path(job: ConditionJob) -> Path:
     """Where the result of a condition is remembered."""
     name = re.sub(r'[^A-Za-z0-9.+_-]', '_', job.condition.name)
     return job.workspace.folder / '.results' / f'{name}.json'
 
 
-def _key(job: Job) -> str:
+def _key(job: ConditionJob) -> str:
     """The hash of all that a condition's scores depend on."""
     condition = job.condition
     wanted = [[score.measure, sorted(score.where.items())] for score in condition.expected]
@@ -218,7 +218,7 @@ def _read_result(note: Path, key: str) -> _Result | None:
     return _Result(**known)
 
 
-def _measure(job: Job, key: str) -> _Result:
+def _measure(job: ConditionJob, key: str) -> _Result:
     """Run the commands of a condition and its evaluation."""
     condition = job.condition
     workspace = job.workspace
@@ -233,7 +233,7 @@ def _measure(job: Job, key: str) -> _Result:
     return _Result(key, scores, seconds, condition_fingerprint(words))
 
 
-def _read_scores(job: Job) -> list[float | None]:
+def _read_scores(job: ConditionJob) -> list[float | None]:
     """The scores that the evaluation prints, or those in the condition's table."""
     condition = job.condition
     evaluation = job.evaluation()

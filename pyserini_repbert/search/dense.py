@@ -84,7 +84,7 @@ class DenseSearcher(Ranker):
         verify: bool = True,
         ann: bool = False,
         device_dtype: str = 'float16',
-        spread: Callable[[DenseBundle], exact.Search] | None = None,
+        spread: Callable[[DenseBundle], exact.VectorSearch] | None = None,
     ) -> None:
         check_settings(device_dtype=device_dtype, ann=ann, spreads=spread is not None)
         self.index = index
@@ -98,7 +98,7 @@ class DenseSearcher(Ranker):
                     f'bundle'
                 )
             self.dimension = index.dimension
-            self._top_rows: exact.Search = partial(_search_faiss, index)
+            self._top_rows: exact.VectorSearch = partial(_search_faiss, index)
         else:
             self.dimension = index.settings.dimension
             if ann:
@@ -112,8 +112,8 @@ class DenseSearcher(Ranker):
         self,
         bundle: DenseBundle,
         device_dtype: str,
-        spread: Callable[[DenseBundle], exact.Search] | None,
-    ) -> exact.Search:
+        spread: Callable[[DenseBundle], exact.VectorSearch] | None,
+    ) -> exact.VectorSearch:
         """The search of a bundle's vectors."""
         if self.ann:
             return partial(approximate.search, bundle, self.ann)

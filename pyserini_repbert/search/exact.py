@@ -63,7 +63,7 @@ Products = Float32Products | RoundedProducts | ByteProducts
 _Copy = TypeVar('_Copy', RoundedVectors, ByteVectors)
 
 
-class Search(Protocol):
+class VectorSearch(Protocol):
     """A search of a whole index by exact inner products, on any device or machine."""
 
     def __call__(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:

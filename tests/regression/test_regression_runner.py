@@ -4,13 +4,13 @@ import hashlib
 
 import pytest
 
-from pyserini_repbert.regression.jobs import Job
+from pyserini_repbert.regression.jobs import ConditionJob
 from pyserini_repbert.regression.runner import Status, judge, run_condition
 from pyserini_repbert.regression.schema import Expected, ScoreSource, Tolerance
 
 
 def run(workspace, number=0, heavy_too=False):
-    job = Job(workspace.regression.conditions[number], workspace)
+    job = ConditionJob(workspace.regression.conditions[number], workspace)
     return run_condition(job, heavy_too)
 
 

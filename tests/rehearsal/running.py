@@ -11,7 +11,7 @@ from redirected import redirected
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main as regression_command
-from pyserini_repbert.regression.jobs import Job, are_out_of_reach
+from pyserini_repbert.regression.jobs import ConditionJob, are_out_of_reach
 from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.runner import Outcome, run_all
 from pyserini_repbert.regression.workspace import Workspace
@@ -52,15 +52,15 @@ def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Pa
     data.mkdir(parents=True, exist_ok=True)
     regressions = [read_regression(path) for path in files]
 
-    def make_jobs(kind: type[Workspace], data: Path) -> list[Job]:
+    def make_jobs(kind: type[Workspace], data: Path) -> list[ConditionJob]:
         jobs = []
         for regression in regressions:
             workspace = kind(regression, work, str(data), VERSION)
-            jobs += [Job(condition, workspace) for condition in regression.conditions]
+            jobs += [ConditionJob(condition, workspace) for condition in regression.conditions]
         return jobs
 
     rehearsal = Rehearsal()
-    unmet: dict[str, Job] = {}
+    unmet: dict[str, ConditionJob] = {}
     for job in make_jobs(Workspace, real):
         is_chosen = not chosen or job.condition.name in chosen
         if not is_chosen or not job.condition.expected:
