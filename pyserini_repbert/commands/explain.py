@@ -93,7 +93,6 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.explain.explaining import explanation
     from pyserini_repbert.explain.rendering import write_html, write_png
     from pyserini_repbert.names.rerankers import open_reranker
-    from pyserini_repbert.systems.duobert.reranker import DuoBertReranker
 
     if any(path.endswith('.png') for path in options.output):
         require_matplotlib('a PNG file')
@@ -103,8 +102,8 @@ def main(arguments: list[str]) -> None:
     refuse(not model, '--model names the reranker: monobert-demo, say')
     reranker = open_reranker(model, options.device, precision=options.precision, index=bundle)
     hits = _passages(options, bundle)
-    if isinstance(reranker, DuoBertReranker) and len(hits) < 2:
-        raise InputError('duoBERT compares passages: give two passages or more')
+    if reranker.compares and len(hits) < 2:
+        raise InputError(f"'{reranker.label}' compares passages: give two passages or more")
     with ProgressBars(options) as bars:
         explained = explanation(
             reranker,
@@ -172,8 +171,23 @@ def _read_texts(options: argparse.Namespace, docids: Sequence[str]) -> list[str 
 
 def _text(explained: Mapping[str, Any]) -> str:
     """An explanation for a terminal."""
-    text_of = {'epic': _epic_text, 'cedr': _cedr_text, 'duobert': _duobert_text}
-    return text_of.get(explained['system'], _monobert_text)(explained)
+    text_of = {
+        'epic': _epic_text,
+        'cedr': _cedr_text,
+        'duobert': _duobert_text,
+        'monobert': _monobert_text,
+    }
+    return text_of.get(explained['system'], _scores_text)(explained)
+
+
+def _scores_text(explained: Mapping[str, Any]) -> str:
+    """A table of the passages with their scores alone, the best first."""
+    docids = [printable(docid) for docid in explained['docids']]
+    scored = zip(docids, explained['scores'], strict=True)
+    rows = []
+    for docid, score in sorted(scored, key=lambda entry: -entry[1]):
+        rows.append([docid, f'{score:.4f}'])
+    return markdown(['passage', 'score'], rows)
 
 
 def _cedr_text(explained: Mapping[str, Any]) -> str:

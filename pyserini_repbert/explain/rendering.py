@@ -77,8 +77,8 @@ def write_html(path: StrPath, explained: Mapping[str, Any]) -> None:
 
 
 def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
-    """Draw EPIC's contributions and monoBERT's probabilities as bars; duoBERT's pairs and CEDR's
-    maps as heat maps.
+    """Draw EPIC's contributions, monoBERT's probabilities and other scores as bars; duoBERT's pairs
+    and CEDR's maps as heat maps.
 
     Of a long passage, CEDR's map shows the part that matches best (CEDR Figure 1). The lighter, the
     greater.
@@ -101,16 +101,12 @@ def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
             for one in passages
         ]
         _draw_bars(path, list(zip(names, bars, strict=True)))
+    elif explained['system'] == 'monobert':
+        probabilities = zip(explained['docids'], explained['probabilities'], strict=True)
+        _draw_bars(path, [('P(relevant)', list(probabilities))])
     else:
-        _draw_bars(
-            path,
-            [
-                (
-                    'P(relevant)',
-                    list(zip(explained['docids'], explained['probabilities'], strict=True)),
-                )
-            ],
-        )
+        scores = zip(explained['docids'], explained['scores'], strict=True)
+        _draw_bars(path, [('score', list(scores))])
 
 
 def _draw_maps(path: StrPath, maps: Sequence[Panel]) -> None:

@@ -137,7 +137,9 @@ class ExplainResponse(OfIndex):
     model_config = ConfigDict(extra='allow')
 
     model: str = Field(description="the reranker's name")
-    system: str = Field(description='epic, cedr, duobert or monobert')
+    system: str = Field(
+        description='epic, cedr, duobert or monobert; own for another reranker, with scores alone'
+    )
     query: str = Field(description='the question')
     passages: list[dict[str, Any]] | None = Field(
         None, description='of EPIC and CEDR: an explanation of each passage'

@@ -131,9 +131,16 @@ class DuoBertReranker(CrossEncoderReranker):
             differences, self.method, self.samples, sample_seed(self.seed, query)
         )
 
-    def needed_pairs(self, query: str, n: int) -> Wanted:
-        """The pairs of n candidates that the method needs, bool (n, n)."""
-        return sampled_pairs(n, self.samples, sample_seed(self.seed, query))
+    def pairs_to_score(
+        self, queries: Sequence[str], lists: Sequence[Ranking], wanted: Sequence[Wanted] | None
+    ) -> Sequence[Wanted]:
+        """The pairs of each list, bool (n, n): those wanted, or those that the method needs."""
+        if wanted is not None:
+            return wanted
+        return [
+            sampled_pairs(len(candidates), self.samples, sample_seed(self.seed, query))
+            for query, candidates in zip(queries, lists, strict=True)
+        ]
 
     def pair_differences(
         self,
@@ -154,11 +161,8 @@ class DuoBertReranker(CrossEncoderReranker):
         tokens = self._inputs_of(queries, lists)
         inputs: list[TokenSequence] = []
         scored: list[NDArray[np.int64]] = []
-        for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
-            if wanted is None:
-                pairs = self.needed_pairs(query, len(candidates))
-            else:
-                pairs = wanted[number]
+        chosen = self.pairs_to_score(queries, lists, wanted)
+        for query, candidates, pairs in zip(queries, lists, chosen, strict=True):
             query_ids = tokens[query]
             text_ids = [tokens[candidate.text or ''] for candidate in candidates]
             rows = np.argwhere(pairs)
@@ -241,11 +245,8 @@ class RememberingDuoBert(DuoBertReranker):
         wanted, on_progress.
         """
         matrices = []
-        for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
-            if wanted is None:
-                pairs = self.needed_pairs(query, len(candidates))
-            else:
-                pairs = wanted[number]
+        chosen = self.pairs_to_score(queries, lists, wanted)
+        for query, candidates, pairs in zip(queries, lists, chosen, strict=True):
             matrix = self.matrices.pop((query, candidates.texts), None)
             if matrix is None or np.isnan(matrix[pairs]).any():
                 (matrix,) = super().pair_differences([query], [candidates], [pairs], on_progress)
