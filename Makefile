@@ -1,16 +1,19 @@
 # make demo    install everything and search the demo collection
 # make test    install everything and run the quick tests, two at a time or JOBS=1 (make test-all: the slow ones too);
 #              FLAGS=--native-bf16=yes or =no: as on a CPU that computes in bfloat16, or on one that does not
-# make test-precision    the tests of models on both kinds of CPU, and with PyTorch's plainest kernels
+# make test-slow    the slow tests that have no target of their own: a quarter of an hour on two cores
+# make test-precision    the tests of models on both kinds of CPU, with PyTorch's plainest kernels, and test-avx2
+# make test-avx2    the tests of models with oneDNN's kernels for a CPU without AVX-512: they add up in another order
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12
 # make test-web    the search page in Chromium, which it does not install (apt install chromium)
 # make test-interop    what plugs us into other projects, with their packages, in an environment of its own; without
-#              the slow test, an experiment on Vaswani in PyTerrier: .venv-interop/bin/python -m pytest tests/interop
+#              the slow tests: .venv-interop/bin/python -m pytest tests/interop
 # make test-ray    the tests on a Ray cluster of two nodes on this machine, in an environment of its own
 # make lint    style, types, and that imports run one way
 # make docs    the documentation as a site in build/site; a dead link or an undocumented public name is an error
 # make test-docs    run every block of README and docs, and compare what it prints
-# make rehearsal    every regression that lacks its input, from download to score on stand-ins of it
+# make rehearsal    every regression that lacks its input, from download to score on stand-ins of it; fails where one that
+#              regressions/rehearsed.json claims does not run. FLAGS=--write makes that record anew
 # make regressions    published figures that can be checked here (collections from ../shared/data, or DATA=FOLDER)
 
 PYTHON ?= python3
@@ -34,8 +37,12 @@ RAY_INSTALLED = $(VENV_RAY)/.installed-ray
 MODEL_TESTS = $(addprefix tests/,test_precision.py test_precision_here.py encode evaluate explain index models names \
 	parity pipeline regression rerank search)
 
-.PHONY: demo test test-all test-docs test-precision test-lucene test-pyserini2 test-interop test-ray test-web install \
-	install-docs install-web install-pyserini2 install-interop install-ray lint docs regressions rehearsal clean
+# Slow tests with a target of their own: test-interop, test-ray, test-web, rehearsal
+ELSEWHERE = $(addprefix --ignore tests/,interop pipeline/ray web rehearsal)
+
+.PHONY: demo test test-all test-slow test-docs test-precision test-avx2 test-lucene test-pyserini2 test-interop \
+	test-ray test-web install install-docs install-web install-pyserini2 install-interop install-ray lint docs \
+	regressions rehearsal clean
 
 install: $(INSTALLED)
 
@@ -67,9 +74,15 @@ test: $(INSTALLED)
 	$(RUN) -m pytest -m 'not slow' -n $(JOBS) --dist worksteal $(FLAGS)
 
 test-all: $(INSTALLED)
-	$(RUN) -m pytest $(FLAGS)
+	$(RUN) -m pytest -rs $(FLAGS)
 
-test-precision: $(INSTALLED)
+test-slow: $(INSTALLED)
+	$(RUN) -m pytest -m 'slow and not docs' -n $(JOBS) --dist worksteal -rs $(ELSEWHERE) $(FLAGS)
+
+test-avx2: $(INSTALLED)
+	ONEDNN_MAX_CPU_ISA=AVX2 $(RUN) -m pytest -m 'not slow' -n $(JOBS) --dist worksteal $(MODEL_TESTS)
+
+test-precision: test-avx2
 	$(RUN) -m pytest -m 'not slow' --native-bf16=yes $(MODEL_TESTS)
 	$(RUN) -m pytest -m 'not slow' --native-bf16=no $(MODEL_TESTS)
 	ATEN_CPU_CAPABILITY=default $(RUN) -m pytest -m 'not slow' $(MODEL_TESTS)
@@ -81,7 +94,7 @@ test-lucene: $(INSTALLED)
 install-web: $(WEB_INSTALLED)
 
 test-web: $(WEB_INSTALLED)
-	$(RUN) -m pytest tests/web
+	$(RUN) -m pytest -rs tests/web
 
 install-pyserini2:
 	$(MAKE) install PYTHON=$(PYTHON2) VENV=$(VENV2)
@@ -102,13 +115,13 @@ $(INTEROP_INSTALLED) $(RAY_INSTALLED): setup.cfg pyproject.toml constraints.txt
 	touch $@
 
 test-interop: install-interop
-	$(VENV_INTEROP)/bin/python -m pytest -m 'not slow' tests/interop
+	$(VENV_INTEROP)/bin/python -m pytest -m 'not slow' -rs tests/interop
 
 test-ray: install-ray
-	$(VENV_RAY)/bin/python -m pytest tests/pipeline/ray
+	$(VENV_RAY)/bin/python -m pytest -rs tests/pipeline/ray
 
 test-docs: $(INSTALLED)
-	$(RUN) -m pytest tests/docs
+	$(RUN) -m pytest tests/docs $(FLAGS)
 
 install-docs: $(DOCS_INSTALLED)
 
@@ -125,7 +138,7 @@ regressions: $(INSTALLED)
 	$(RUN) -m pyserini_repbert.regression regressions/*.yaml --data $(DATA) --jobs 2
 
 rehearsal: $(INSTALLED)
-	$(RUN) tests/rehearse.py --data $(DATA) --report regressions/rehearsed.json
+	$(RUN) tests/rehearse.py --data $(DATA) $(FLAGS)
 
 clean:
 	rm -rf $(VENV) $(VENV2) $(VENV_INTEROP) $(VENV_RAY) runs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

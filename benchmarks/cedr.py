@@ -22,11 +22,20 @@ from rounds import best_times
 
 from pyserini_repbert.commands.command import threads
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.heads import N_BINS, similarity_histogram
-from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
-from pyserini_repbert.models.cedr.loading import new_ranker
-from pyserini_repbert.models.cedr.ranker import CedrRanker
-from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
+from pyserini_repbert.systems.cedr.heads import (
+    N_BINS,
+    similarity_histogram,
+)
+from pyserini_repbert.systems.cedr.layout import (
+    CedrLayout,
+    Pair,
+)
+from pyserini_repbert.systems.cedr.loading import new_ranker
+from pyserini_repbert.systems.cedr.network import CedrRanker
+from pyserini_repbert.systems.cedr.settings import (
+    Architecture,
+    CedrSettings,
+)
 
 QUERY_LENGTH = 4  # as Robust04's titles
 QUERY_ROWS = 20  # the released code counts empty places of a query too

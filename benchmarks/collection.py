@@ -22,8 +22,8 @@ from encoding import texts_of_msmarco_lengths
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.passages import PassageCutter
-from pyserini_repbert.encode.encoders import document_encoder
 from pyserini_repbert.files import human_size
+from pyserini_repbert.systems.encoders import document_encoder
 
 
 class StandIn:

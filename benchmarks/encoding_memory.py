@@ -33,7 +33,7 @@ def make_checkpoint(folder: Path) -> Path:
 
     from pyserini_repbert import catalog
     from pyserini_repbert.models.bert_config import BertConfig
-    from pyserini_repbert.models.repbert import RepBert
+    from pyserini_repbert.systems.repbert.network import RepBert
 
     folder.mkdir()
     config = {

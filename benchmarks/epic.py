@@ -28,16 +28,16 @@ from safetensors.torch import save_file
 
 from pyserini_repbert import catalog
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.epic import Epic
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors, largest
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import rescored
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
+from pyserini_repbert.systems.epic.network import Epic
 
 VOCABULARY = 30522
 QUERY_TERMS = 8

@@ -34,9 +34,9 @@ from safetensors.torch import save_file
 
 from pyserini_repbert import catalog
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cross_encoder import MonoBert
-from pyserini_repbert.models.repbert import RepBert
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
+from pyserini_repbert.systems.monobert.network import MonoBert
+from pyserini_repbert.systems.repbert.network import RepBert
 
 HERE = Path(__file__).parent
 BATCH = 26

@@ -39,10 +39,19 @@ from torch.utils.data import SequentialSampler
 from transformers import PrinterCallback, TrainerCallback
 
 from pyserini_repbert.commands.command import threads
+from pyserini_repbert.tasks.instances import Instance
+from pyserini_repbert.tasks.recipe import (
+    Adapter,
+    Recipe,
+    Source,
+    Training,
+)
 from pyserini_repbert.train.checkpoints import new_task, open_base
 from pyserini_repbert.train.inputs import Guard
-from pyserini_repbert.train.recipe import Adapter, Recipe, Source, System, Training
-from pyserini_repbert.train.sources import Instance, InstanceStream, TrainingSource
+from pyserini_repbert.train.sources import (
+    InstanceStream,
+    TrainingSource,
+)
 from pyserini_repbert.train.trainer import RankingTrainer
 
 BASE = 'minilm'
@@ -92,7 +101,7 @@ def ours(
     batch = len(instances) // steps
     recipe = Recipe(
         name='benchmark',
-        system=System.REPBERT,
+        system='repbert',
         base=BASE,
         data=(source.source,),
         ranking=RANKING,

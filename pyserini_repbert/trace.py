@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 _Item = TypeVar('_Item')
 _END: Any = object()
 
+# What `StageCost` adds up over queries.
+_SUMMED = ('queries', 'inferences', 'seconds', 'tokens', 'candidates', 'truncated', 'stored')
+
 
 @dataclass(frozen=True)
 class StageCost:
@@ -45,48 +48,46 @@ class StageCost:
     def __add__(self, other: StageCost) -> StageCost:
         """The same stage over more queries."""
         sums: dict[str, Any] = {}
-        for name in (
-            'queries',
-            'inferences',
-            'seconds',
-            'tokens',
-            'candidates',
-            'truncated',
-            'stored',
-        ):
+        for name in _SUMMED:
             mine = getattr(self, name)
             theirs = getattr(other, name)
-            sums[name] = None if mine is None or theirs is None else mine + theirs
+            sums[name] = None
+            if mine is not None and theirs is not None:
+                sums[name] = mine + theirs
         return replace(self, **sums)
 
     @property
     def inferences_per_query(self) -> float:
         """Mean number of model inputs of a query."""
-        return self.inferences / self.queries if self.queries else 0.0
+        return self._per_query(self.inferences)
 
     @property
     def truncated_share(self) -> float | None:
-        """Truncated candidates as a share of those whose text was read; None where none was read
-        or none counted.
+        """Truncated candidates as a share of those whose text was read.
+
+        None where none was read, and where none was counted.
         """
         read = self.candidates - self.stored
-        return None if self.truncated is None or not read else self.truncated / read
+        if self.truncated is None or not read:
+            return None
+        return self.truncated / read
 
     def as_json(self) -> dict[str, object]:
         """All values, with inferences and seconds per query."""
-        seconds = self.seconds / self.queries if self.queries else 0.0
         return asdict(self) | {
             'inferences_per_query': self.inferences_per_query,
-            'seconds_per_query': seconds,
+            'seconds_per_query': self._per_query(self.seconds),
         }
+
+    def _per_query(self, total: float) -> float:
+        return total / self.queries if self.queries else 0.0
 
 
 class StageTimes:
-    """How many seconds each stage of an encoding or a reranking was busy, by stage: 'reading',
-    'computing', 'writing'.
+    """How many seconds each stage of an encoding or a reranking was busy.
 
-    Stages that overlap add up to more than the time that has passed since `start`. The stage
-    'waiting' is no work: it is a part of 'writing'.
+    The stages are 'reading', 'computing' and 'writing'. Stages that overlap add up to more than the
+    time that has passed since `start`. The stage 'waiting' is no work: it is a part of 'writing'.
     """
 
     def __init__(self) -> None:
@@ -118,9 +119,13 @@ class Trace:
     This trace keeps nothing; `Notes` keeps all; commands draw progress bars.
     """
 
-    def at(self, place: int, name: str) -> Trace:
-        """The trace of a part of a fusion or a pipeline. Places keep two parts of one name
-        apart.
+    def part(self, name: str, label: str = '') -> Trace:
+        """The trace of a part of a fusion or a pipeline.
+
+        Parameters
+        ----------
+        name : of the part: no other part of the ranker has it
+        label : what reports call the part; default: its name
         """
         return self
 
@@ -144,25 +149,35 @@ SILENT = Trace()
 
 
 class Notes(Trace):
-    """All that was reported, as a tree with a node for each part: workers send it back, part files
-    store it.
+    """All that was reported, as a tree with a node for each part.
 
-    `progress` gets `begins` and `advance`.
+    Workers send it back, and part files store it. `progress` gets `begins` and `advance`.
+
+    Attributes
+    ----------
+    name : what reports call the part
+    parts : the notes of its own parts by their names, in their order
+    run : the part's own `ranking.Run`, without texts
+    cost : None if the part does not say what it took
+    seconds : of wall clock until the part had its run, waiting included
+    kept : values by kind and qid
     """
 
     def __init__(self, progress: Trace = SILENT, name: str = '') -> None:
         self.progress = progress
         self.name = name
-        self.parts: dict[int, Notes] = {}  # by place
-        self.run: dict[str, Any] = {}  # the part's own `ranking.Run`, without texts
-        self.cost: StageCost | None = None  # None if the part does not say what it took
-        self.seconds = 0.0  # of wall clock until the part had its run, waiting included
-        self.kept: dict[str, dict[str, Any]] = {}  # values by kind and qid
+        self.parts: dict[str, Notes] = {}
+        self.run: dict[str, Any] = {}
+        self.cost: StageCost | None = None
+        self.seconds = 0.0
+        self.kept: dict[str, dict[str, Any]] = {}
         self._start = time.perf_counter()
 
-    def at(self, place: int, name: str) -> Notes:
+    def part(self, name: str, label: str = '') -> Notes:
         """The notes of a part."""
-        return self.parts.setdefault(place, Notes(self.progress, name))
+        if name not in self.parts:
+            self.parts[name] = Notes(self.progress, label or name)
+        return self.parts[name]
 
     def begins(self, step: str, total: int, unit: str) -> None:
         self.progress.begins(step, total, unit)
@@ -173,10 +188,13 @@ class Notes(Trace):
     def ranked(self, run: dict[str, Any]) -> None:
         """Keep the run, without texts."""
         self.seconds = time.perf_counter() - self._start
-        self.run |= {qid: ranking.without_texts() for qid, ranking in run.items()}
+        for qid, ranking in run.items():
+            self.run[qid] = ranking.without_texts()
 
     def spent(self, cost: StageCost) -> None:
-        self.cost = cost if self.cost is None else self.cost + cost
+        if self.cost is not None:
+            cost = self.cost + cost
+        self.cost = cost
 
     def keep(self, what: str, qid: str, value: Any) -> None:
         self.kept.setdefault(what, {})[qid] = value
@@ -189,17 +207,15 @@ class Notes(Trace):
             self.spent(other.cost)
         for what, values in other.kept.items():
             self.kept.setdefault(what, {}).update(values)
-        for place, part in other.parts.items():
-            self.at(place, part.name).add(part)
+        for name, part in other.parts.items():
+            self.part(name, part.name).add(part)
 
     def leaves(self) -> list[Notes]:
-        """The notes of the parts without parts of their own, in the order of their places: as
-        `Ranker.leaves`.
-        """
+        """The notes of the parts without parts of their own, in their order: as `Ranker.leaves`."""
         return [notes for notes in self.walk() if not notes.parts]
 
     def walk(self) -> Iterator[Notes]:
-        """These notes and those of all parts, in the order of their places."""
+        """These notes and those of all parts, in the order of the parts."""
         yield self
-        for _, part in sorted(self.parts.items()):
+        for part in self.parts.values():
             yield from part.walk()

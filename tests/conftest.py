@@ -167,7 +167,7 @@ def tiny_checkpoint(tmp_path):
         from safetensors.torch import save_file
 
         from pyserini_repbert.models.bert_config import BertConfig
-        from pyserini_repbert.models.repbert import RepBert
+        from pyserini_repbert.systems.repbert.network import RepBert
 
         folder = tmp_path / name
         folder.mkdir()
@@ -198,8 +198,8 @@ def tiny_cedr(tiny_checkpoint):
         from safetensors.torch import save_file
 
         from pyserini_repbert.models.bert_config import BertConfig
-        from pyserini_repbert.models.cedr.loading import new_ranker
-        from pyserini_repbert.models.cedr.settings import CedrSettings
+        from pyserini_repbert.systems.cedr.loading import new_ranker
+        from pyserini_repbert.systems.cedr.settings import CedrSettings
 
         ranking = {
             'system': 'cedr',
@@ -275,7 +275,7 @@ def tiny_epic(tmp_path):
         from safetensors.torch import save_file
 
         from pyserini_repbert.models.bert_config import BertConfig
-        from pyserini_repbert.models.epic import Epic
+        from pyserini_repbert.systems.epic.network import Epic
 
         folder = tmp_path / name
         folder.mkdir()

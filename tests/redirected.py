@@ -22,8 +22,10 @@ def redirected(server: str, verified: bool = True) -> Iterator[None]:
     receive = download._receive
     fetch = download.fetch
 
-    def fetch_unverified(address: str, target: Path, md5: str | None, *rest: Any) -> Path:
-        return fetch(address, target, None, *rest)
+    def fetch_unverified(
+        address: str, target: Path, md5: str | None, *rest: Any, **named: Any
+    ) -> Path:
+        return fetch(address, target, None, *rest, **named)
 
     def here(address: str) -> str:
         return address if address.startswith(server) else f'{server}/{address.partition("://")[2]}'
@@ -38,6 +40,6 @@ def redirected(server: str, verified: bool = True) -> Iterator[None]:
             for module in (download, fetching):
                 patches.enter_context(patch.object(module, 'fetch', fetch_unverified))
             patches.enter_context(
-                patch.object(resources, '_expected_checksum', lambda *_: ('sha256', ''))
+                patch.object(resources, '_expected_checksum', lambda *_: resources.ANY_CHECKSUM)
             )
         yield

@@ -3,7 +3,8 @@
 
 The stand-ins have the real names, formats and packing, and at most a thousand texts; the scores
 mean nothing and are shown nowhere. A condition whose scores were all computed is REHEARSED; one
-whose commands fail is a FAIL.
+whose commands fail is a FAIL; one that the record names and that did not run is LOST. `--write`
+makes the record anew instead of comparing with it.
 """
 
 import argparse
@@ -17,10 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+RECORD = ROOT / 'regressions' / 'rehearsed.json'
+# A folder of the real topics, judgments and runs has this one.
+REAL = 'msmarco'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Status 0 where nothing failed, and nothing is lost that a report names."""
+    """Status 0 where nothing failed, and nothing is lost that the record names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('files', nargs='*', help='regression files; default: all')
     parser.add_argument(
@@ -28,9 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument('--data', default='../shared/data', help='real topics, judgments and runs')
     parser.add_argument('--folder', default='runs/rehearsal', help='made anew')
-    parser.add_argument('--report', help='write what was rehearsed (regressions/rehearsed.json)')
-    parser.add_argument('--expect', help='a report: all that it names has to be rehearsed again')
+    parser.add_argument(
+        '--write', action='store_true', help=f'write {RECORD.name} instead of comparing with it'
+    )
     options = parser.parse_args(arguments)
+    is_whole = not options.files and not options.condition
+    if options.write and not is_whole:
+        parser.error('--write records all conditions: give no file and no --condition')
+    data = Path(options.data)
+    if not (data / REAL).is_dir():
+        parser.error(f'{data} lacks the folder {REAL}: name the real data with --data')
     folder = Path(options.folder).resolve()
     if folder.exists():
         shutil.rmtree(folder)
@@ -40,35 +51,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ.pop(name, None)
     from rehearsal.running import rehearse
 
+    # Read now, because the code that runs is the code of now.
+    commit = commit_of_code()
     files = options.files or sorted(str(path) for path in (ROOT / 'regressions').glob('*.yaml'))
     start = time.monotonic()
-    found = rehearse(files, options.condition, Path(options.data), folder)
+    found = rehearse(files, options.condition, data, folder)
+    seconds = round(time.monotonic() - start)
     for name, why in found.failed.items():
         print(f'FAIL {name}: {why}')
     for name, why in found.not_run.items():
         print(f'NOT RUN {name}: {why}')
     lost: list[str] = []
-    if options.expect:
-        recorded = json.loads(Path(options.expect).read_text(encoding='utf-8'))
-        lost = [name for name in recorded['rehearsed'] if name not in found.rehearsed]
+    if options.write:
+        record = {'commit': commit, 'seconds': seconds, 'rehearsed': found.rehearsed}
+        RECORD.write_text(json.dumps(record, indent=1) + '\n', encoding='utf-8')
+    elif is_whole:
+        lost = found.lost(json.loads(RECORD.read_text(encoding='utf-8'))['rehearsed'])
     for name in lost:
-        print(f'LOST {name}: {options.expect} says that it was rehearsed')
-    seconds = time.monotonic() - start
+        print(f'LOST {name}: {RECORD.name} says that it was rehearsed')
     print(
-        f'{len(found.rehearsed)} REHEARSED, {len(found.failed)} FAIL, {len(found.not_run)} NOT '
-        f'RUN in {seconds:.0f} s'
+        f'{len(found.rehearsed)} REHEARSED, {len(found.failed)} FAIL, {len(lost)} LOST, '
+        f'{len(found.not_run)} NOT RUN in {seconds} s'
     )
-    if options.report:
-        commit = subprocess.run(
-            ['git', 'rev-parse', '--short', 'HEAD'], cwd=ROOT, capture_output=True, text=True
-        )
-        record = {
-            'commit': commit.stdout.strip(),
-            'seconds': round(seconds),
-            'rehearsed': found.rehearsed,
-        }
-        Path(options.report).write_text(json.dumps(record, indent=1) + '\n', encoding='utf-8')
     return 1 if found.failed or lost else 0
+
+
+def commit_of_code() -> str:
+    """The commit of the code here, with '-dirty' behind it where files differ from it."""
+    describe = ['git', 'describe', '--always', '--dirty', '--abbrev=40', '--exclude=*']
+    described = subprocess.run(describe, cwd=ROOT, capture_output=True, text=True, check=True)
+    return described.stdout.strip()
 
 
 if __name__ == '__main__':

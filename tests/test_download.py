@@ -77,18 +77,25 @@ def test_another_file_is_refused_and_forgotten(server, tmp_path):
     with pytest.raises(DamagedFileError, match=f'has MD5 {MD5}, expected 0000'):
         download.fetch(server, tmp_path / 'file.bin', '0000', '1.3 MB', 'thing')
     assert list(tmp_path.iterdir()) == []
+
+
+def test_another_file_that_is_there_is_refused(server, tmp_path):
     (tmp_path / 'file.bin').write_bytes(b'other')
     with pytest.raises(DamagedFileError, match='delete it'):
         download.fetch(server, tmp_path / 'file.bin', MD5, '1.3 MB', 'thing')
 
 
-def test_unreachable_and_offline(monkeypatch, tmp_path):
-    target = tmp_path / 'file.bin'
+NOBODY = 'http://127.0.0.1:9/file.bin'
+
+
+def test_nothing_is_fetched_offline(tmp_path):
     with pytest.raises(MissingResourceError, match='downloads are off: fetch file.bin'):
-        download.fetch('http://127.0.0.1:9/file.bin', target, MD5, '1.3 MB', 'thing')
+        download.fetch(NOBODY, tmp_path / 'file.bin', MD5, '1.3 MB', 'thing')
+
+
+def test_an_unreachable_address_says_what_to_fetch_by_hand(monkeypatch, tmp_path):
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '0')
     monkeypatch.delenv('HF_HUB_OFFLINE', raising=False)
-    with pytest.raises(
-        MissingResourceError, match=r'thing.*could not be fetched.*1\.3 MB.*put it at'
-    ):
-        download.fetch('http://127.0.0.1:9/file.bin', target, MD5, '1.3 MB', 'thing')
+    message = r'thing.*could not be fetched.*1\.3 MB.*put it at'
+    with pytest.raises(MissingResourceError, match=message):
+        download.fetch(NOBODY, tmp_path / 'file.bin', MD5, '1.3 MB', 'thing')

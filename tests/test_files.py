@@ -90,14 +90,23 @@ def test_atomic_folder(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ['a']
 
 
-def test_a_folder_is_replaced_when_the_new_one_is_whole(tmp_path):
-    old = tmp_path / 'folder'
-    old.mkdir()
-    (old / 'old').write_text('x')
+@pytest.fixture
+def old(tmp_path):
+    """A folder with one file."""
+    folder = tmp_path / 'folder'
+    folder.mkdir()
+    (folder / 'old').write_text('x')
+    return folder
+
+
+def test_a_folder_stays_if_the_new_one_fails(old):
     with pytest.raises(KeyError), atomic_folder(old, replace=True) as temporary:
         (temporary / 'new').write_text('x')
         raise KeyError
     assert [path.name for path in old.iterdir()] == ['old']
+
+
+def test_a_folder_behind_a_link_is_replaced_when_the_new_one_is_whole(old, tmp_path):
     (tmp_path / 'link').symlink_to('folder')
     with atomic_folder(tmp_path / 'link', replace=True) as temporary:
         (temporary / 'new').write_text('x')
@@ -106,11 +115,7 @@ def test_a_folder_is_replaced_when_the_new_one_is_whole(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ['folder', 'link']
 
 
-def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
-    old = tmp_path / 'folder'
-    old.mkdir()
-    (old / 'old').write_text('x')
-
+def test_a_folder_that_cannot_be_replaced_stays(old, tmp_path, monkeypatch):
     def refuse(source, target):
         raise OSError(28, 'No space left on device')
 

@@ -15,7 +15,6 @@ from folders import tree
 from pyserini_repbert.commands import command
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder, encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
@@ -23,6 +22,7 @@ from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank import CedrReranker, EpicReranker
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 ANSWERS = (True, False)
 CPU = torch.device('cpu')

@@ -13,8 +13,9 @@ import argparse
 import gzip
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from pyserini_repbert.files import atomic_file
 
@@ -23,76 +24,88 @@ N_TEST = 500
 OUTPUT = Path(__file__).resolve().parent.parent / 'pyserini_repbert' / 'resources' / 'demo'
 
 
+class Topic(NamedTuple):
+    """A question with the docid of the passage that answers it."""
+
+    qid: str
+    text: str
+    docid: str
+
+
 def read_qed(path: str) -> list[dict[str, str]]:
     """Question, paragraph, title and address of each example, in the file's order."""
+    records = []
     with gzip.open(path, 'rt', encoding='utf-8') as stream:
-        examples = [json.loads(line) for line in stream]
-    return [
-        {
-            'question': example['question_text'],
-            'contents': example['paragraph_text'],
-            'title': example['title_text'],
-            'url': example['url'].replace('&amp;', '&'),
-        }
-        for example in examples
-    ]
+        for line in stream:
+            example = json.loads(line)
+            records.append(
+                {
+                    'question': example['question_text'],
+                    'contents': example['paragraph_text'],
+                    'title': example['title_text'],
+                    'url': example['url'].replace('&amp;', '&'),
+                }
+            )
+    return records
 
 
 def read_xquad(path: str) -> list[dict[str, str]]:
     """Question, paragraph and title of each question, in the file's order."""
     with gzip.open(path, 'rt', encoding='utf-8') as stream:
         articles = json.load(stream)['data']
-    return [
-        {
-            'question': question['question'],
-            'contents': paragraph['context'],
-            'title': article.get('title', ''),
-        }
-        for article in articles
-        for paragraph in article['paragraphs']
-        for question in paragraph['qas']
-    ]
+    records = []
+    for article in articles:
+        title = article.get('title', '')
+        for paragraph in article['paragraphs']:
+            for asked in paragraph['qas']:
+                contents = paragraph['context']
+                record = {'question': asked['question'], 'contents': contents, 'title': title}
+                records.append(record)
+    return records
 
 
 def numbered_passages(examples: list[dict[str, str]], prefix: str) -> dict[str, dict[str, str]]:
     """Distinct paragraphs, numbered in order of appearance: paragraph text -> its record."""
     passages: dict[str, dict[str, str]] = {}
     for example in examples:
-        record = {key: value for key, value in example.items() if key != 'question' and value}
-        passages.setdefault(
-            example['contents'], {'id': f'{prefix}{len(passages) + 1:04d}', **record}
-        )
+        text = example['contents']
+        if text not in passages:
+            record = {key: value for key, value in example.items() if key != 'question' and value}
+            passages[text] = {'id': f'{prefix}{len(passages) + 1:04d}', **record}
     return passages
 
 
-def split(topics: list[tuple[str, str, str]], n_test: int, seed: int) -> tuple[set[str], set[str]]:
-    """The qids of training topics, and of at most `n_test` test topics; topics that share a passage
-    stay together.
+def make_topics(
+    examples: list[dict[str, str]], passages: dict[str, dict[str, str]], prefix: str
+) -> list[Topic]:
+    """A topic for each example, numbered in their order."""
+    topics = []
+    for number, example in enumerate(examples, 1):
+        text = ' '.join(example['question'].split())
+        topics.append(Topic(f'{prefix}{number:04d}', text, passages[example['contents']]['id']))
+    return topics
 
-    Parameters
-    ----------
-    topics : (qid, text, docid of the relevant passage)
-    """
+
+def choose_test(topics: Iterable[Topic], n_test: int, seed: int) -> set[str]:
+    """The qids of at most `n_test` test topics; topics that share a passage stay together."""
     by_passage: dict[str, list[str]] = {}
-    for qid, _, docid in topics:
-        by_passage.setdefault(docid, []).append(qid)
+    for topic in topics:
+        by_passage.setdefault(topic.docid, []).append(topic.qid)
     docids = sorted(by_passage)
     random.Random(seed).shuffle(docids)
     test: set[str] = set()
     for docid in docids:
         if len(test) + len(by_passage[docid]) <= n_test:
             test.update(by_passage[docid])
-    return {qid for qid, _, _ in topics} - test, test
+    return test
 
 
-def write_topics(name: str, topics: Iterable[tuple[str, str, str]]) -> int:
-    """Write topics, (qid, text, docid) each, and their judgments; the number of topics."""
-    chosen = list(topics)
+def write_topics(name: str, topics: Sequence[Topic]) -> None:
+    """Write topics and their judgments."""
     with atomic_file(OUTPUT / f'topics.{name}.tsv.gz') as stream:
-        stream.writelines(f'{qid}\t{text}\n' for qid, text, _ in chosen)
+        stream.writelines(f'{topic.qid}\t{topic.text}\n' for topic in topics)
     with atomic_file(OUTPUT / f'qrels.{name}.txt.gz') as stream:
-        stream.writelines(f'{qid} 0 {docid} 1\n' for qid, _, docid in chosen)
-    return len(chosen)
+        stream.writelines(f'{topic.qid} 0 {topic.docid} 1\n' for topic in topics)
 
 
 def main() -> None:
@@ -105,31 +118,18 @@ def main() -> None:
     xquad = read_xquad(options.xquad)
     passages = numbered_passages(qed, 'qed-') | numbered_passages(xquad, 'xquad-')
     with atomic_file(OUTPUT / 'corpus.jsonl.gz') as stream:
-        stream.writelines(
-            json.dumps(record, ensure_ascii=False) + '\n' for record in passages.values()
-        )
-    natural = [
-        (
-            f'q{number:04d}',
-            ' '.join(example['question'].split()),
-            passages[example['contents']]['id'],
-        )
-        for number, example in enumerate(qed, 1)
-    ]
-    asked = [
-        (
-            f'x{number:04d}',
-            ' '.join(example['question'].split()),
-            passages[example['contents']]['id'],
-        )
-        for number, example in enumerate(xquad, 1)
-    ]
-    train, test = split(natural, N_TEST, SEED)
-    counts = {
-        'train': write_topics('train', (topic for topic in natural if topic[0] in train)),
-        'test': write_topics('test', (topic for topic in natural if topic[0] in test)),
-        'xquad': write_topics('xquad', asked),
+        for record in passages.values():
+            stream.write(json.dumps(record, ensure_ascii=False) + '\n')
+    natural = make_topics(qed, passages, 'q')
+    test = choose_test(natural, N_TEST, SEED)
+    topics = {
+        'train': [topic for topic in natural if topic.qid not in test],
+        'test': [topic for topic in natural if topic.qid in test],
+        'xquad': make_topics(xquad, passages, 'x'),
     }
+    for name, chosen in topics.items():
+        write_topics(name, chosen)
+    counts = {name: len(chosen) for name, chosen in topics.items()}
     print(f'{len(passages)} passages; topics: {counts}')
 
 

@@ -27,6 +27,18 @@ _QUERY_LIMITS = {'monobert': 64, 'duobert': 62}  # wordpieces of a query
 
 def main(arguments: list[str]) -> None:
     """Run the conversion."""
+    options = _parser().parse_args(arguments)
+    system = options.system
+    refuse((system == 'cedr') != bool(options.base), '--base goes with cedr, and cedr needs it')
+    if system in _QUERY_LIMITS:
+        _convert_tensorflow(options)
+    elif system == 'cedr':
+        _convert_cedr(options)
+    else:
+        _convert_pytorch(options)
+
+
+def _parser() -> Parser:
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('system', choices=('repbert', 'epic', 'monobert', 'duobert', 'cedr'))
     parser.add_argument('source', type=Path, help='what was published')
@@ -40,33 +52,47 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         '--base', help='cedr: the BERT that training began with, a catalog name or a folder'
     )
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def _convert_pytorch(options: argparse.Namespace) -> None:
+    """Convert RepBERT or EPIC."""
+    from pyserini_repbert.systems.epic.conversion import convert_epic
+    from pyserini_repbert.systems.repbert.conversion import convert_repbert
+
     system = options.system
-    source = options.source
-    output = options.output
-    refuse((system == 'cedr') != bool(options.base), '--base goes with cedr, and cedr needs it')
-    if system in ('repbert', 'epic'):
-        from pyserini_repbert.models.convert.pytorch import convert_epic, convert_repbert
+    convert = convert_repbert if system == 'repbert' else convert_epic
+    ranking = catalog.get(str(catalog.checkpoint_kind(system)), system).values['ranking']
+    convert(options.source, options.output, ranking, options.vocabulary)
+    print(f'{options.output}: {system}')
 
-        convert = convert_repbert if system == 'repbert' else convert_epic
-        ranking = catalog.get(str(catalog.checkpoint_kind(system)), system).values['ranking']
-        convert(source, output, ranking, options.vocabulary)
-        print(f'{output}: {system}')
-    elif system == 'cedr':
-        from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-        from pyserini_repbert.models.convert.cedr import convert_cedr
 
-        settings, frozen = convert_cedr(source, open_checkpoint(options.base), output)
-        k_max = f', k_max {settings.k_max}' if settings.architecture == 'pacrr' else ''
-        print(
-            f'{output}: {settings.architecture}{k_max}; {len(frozen)} frozen tensors from the base'
-        )
-    else:
-        from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
+def _convert_cedr(options: argparse.Namespace) -> None:
+    from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+    from pyserini_repbert.systems.cedr.conversion import convert_cedr
 
-        ranking = {'system': system, 'max_query_length': _QUERY_LIMITS[system], 'max_length': 512}
-        convert_tensorflow(source, output, ranking, options.vocabulary, options.checkpoint)
-        print(f'{output}: {system}')
+    base = open_checkpoint(options.base)
+    settings, frozen = convert_cedr(options.source, base, options.output)
+    k_max = f', k_max {settings.k_max}' if settings.architecture == 'pacrr' else ''
+    print(
+        f'{options.output}: {settings.architecture}{k_max}; {len(frozen)} frozen tensors from '
+        f'the base'
+    )
+
+
+def _convert_tensorflow(options: argparse.Namespace) -> None:
+    """Convert monoBERT or duoBERT."""
+    from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
+
+    ranking = {
+        'system': options.system,
+        'max_query_length': _QUERY_LIMITS[options.system],
+        'max_length': 512,
+    }
+    convert_tensorflow(
+        options.source, options.output, ranking, options.vocabulary, options.checkpoint
+    )
+    print(f'{options.output}: {options.system}')
 
 
 if __name__ == '__main__':

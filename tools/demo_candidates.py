@@ -1,5 +1,6 @@
-"""Candidates for the questions of `demo_material`, with the teacher's scores: the base's cosine, as
-run files.
+"""Candidates for the questions of `demo_material`, with the teacher's scores, as run files.
+
+The teacher is the base's cosine.
 
     python tools/demo_candidates.py --data FOLDER --work FOLDER [--precision bfloat16]
 
@@ -18,7 +19,7 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,20 +38,12 @@ LEXICAL = 0.3  # weight of BM25 beside the cosine; the best of 0.1 to 1 on the q
 BELOW = 0.9  # a candidate that BM25 has not found counts this share of the score of BM25's last hit
 EACH = 16  # hits of BM25, and as many of the cosine
 BLOCK = 512  # queries scored at once
-VALIDATED = {
-    'x': 60,
-    'q': 60,
-    'M': 60,
-    'd': 40,
-}  # held-back questions by the first letter of their qids
+# Held-back questions by the first letter of their qids.
+VALIDATED = {'x': 60, 'q': 60, 'M': 60, 'd': 40}
 VALIDATION_DEPTH = EACH
 SELECTIONS = 100
-TRAINED = {  # questions about MedQuAD's answers, and pseudo-questions, that are drawn
-    'medquad': 1500,
-    'medquad more': 2300,
-    'cut': 4000,
-    'cut more': 5000,
-}
+# Questions about MedQuAD's answers, and pseudo-questions, that are drawn.
+TRAINED = {'medquad': 1500, 'medquad more': 2300, 'cut': 4000, 'cut more': 5000}
 
 
 class Vectors:
@@ -62,11 +55,21 @@ class Vectors:
         self.unit = _unit(encoder.embed(list(texts.values())))
         self.docids = np.array(list(texts))
 
-    def scored(self, vector: np.ndarray, docids: Sequence[str]) -> Ranking:
+    def rank(self, vector: np.ndarray, docids: Sequence[str]) -> Ranking:
         """The texts with their cosines with a query's unit vector, best first."""
-        scores = self.unit[[self.rows[docid] for docid in docids]] @ vector
+        rows = [self.rows[docid] for docid in docids]
+        scores = self.unit[rows] @ vector
         order = np.argsort(-scores, kind='stable')
-        return Ranking([docids[place] for place in order], scores[order].tolist())
+        ranked = [docids[position] for position in order]
+        return Ranking(ranked, scores[order].tolist())
+
+    def nearest(self, queries: np.ndarray) -> Iterator[list[str]]:
+        """The `EACH` texts with the greatest cosines with each query, in the order of `docids`."""
+        for start in range(0, len(queries), BLOCK):
+            scores = queries[start : start + BLOCK] @ self.unit.T
+            best = np.argpartition(-scores, EACH, axis=1)[:, :EACH]
+            for rows in np.sort(best, axis=1):
+                yield self.docids[rows].tolist()
 
 
 def main(arguments: list[str]) -> int | None:
@@ -87,39 +90,37 @@ def write_material(data: Path, folder: Path, precision: str = 'float32') -> None
     if (folder / 'texts.jsonl').is_file():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    made = collect(data)
-    pieces = {docid: text for docid, text in made.texts.items() if docid.endswith('.piece')}
-    split = {
-        name for question in (*made.sentences, *made.held_sentences) for name in question.candidates
-    }
-    passages = {
-        docid: text
-        for docid, text in made.texts.items()
-        if docid not in pieces and '.s' not in docid
-    }
-    _write_questions(folder, 'judged', made.judged)
-    _write_questions(folder, 'held', made.held_judged)
-    _write_questions(folder, 'cut', made.cut)
-    _candidates(
-        folder, 'passages', passages, {'judged': made.judged, 'held': made.held_judged}, precision
-    )
-    _candidates(folder, 'pieces', pieces, {'cut': made.cut}, precision)
-    _sentences(folder, made, {docid: made.texts[docid] for docid in sorted(split)}, precision)
-    _validation(folder, made)
-    medquad = [one.qid for one in made.judged if one.qid.startswith('MQ')]
-    _write_qids(
-        folder / 'paragraphs.qids.txt',
-        [one.qid for one in made.judged if not one.qid.startswith('MQ')],
-    )
-    cut = [one.qid for one in made.cut]
-    for more in ('', ' more'):
-        stem = more.replace(' ', '.')
-        _write_qids(folder / f'answers{stem}.qids.txt', _some(medquad, f'medquad{more}'))
-        _write_qids(folder / f'cut{stem}.qids.txt', _some(cut, f'cut{more}'))
-    _write_texts(folder / 'texts.jsonl', made.texts)
+    material = collect(data)
+    _write_questions(folder, 'judged', material.judged)
+    _write_questions(folder, 'held', material.held_judged)
+    _write_questions(folder, 'cut', material.cut)
+    pieces = {}
+    passages = {}
+    for docid, text in material.texts.items():
+        if docid.endswith('.piece'):
+            pieces[docid] = text
+        elif '.s' not in docid:
+            passages[docid] = text
+    about_passages = {'judged': material.judged, 'held': material.held_judged}
+    _write_candidates(folder, 'passages', passages, about_passages, precision)
+    _write_candidates(folder, 'pieces', pieces, {'cut': material.cut}, precision)
+    _write_sentences(folder, material, precision)
+    _write_validation(folder, material)
+    medquad = []
+    paragraphs = []
+    for question in material.judged:
+        qids = medquad if question.qid.startswith('MQ') else paragraphs
+        qids.append(question.qid)
+    _write_qids(folder / 'paragraphs.qids.txt', paragraphs)
+    cut = [question.qid for question in material.cut]
+    _write_qids(folder / 'answers.qids.txt', _sample(medquad, 'medquad'))
+    _write_qids(folder / 'answers.more.qids.txt', _sample(medquad, 'medquad more'))
+    _write_qids(folder / 'cut.qids.txt', _sample(cut, 'cut'))
+    _write_qids(folder / 'cut.more.qids.txt', _sample(cut, 'cut more'))
+    _write_texts(folder / 'texts.jsonl', material.texts)
 
 
-def _some(qids: Sequence[str], name: str) -> list[str]:
+def _sample(qids: Sequence[str], name: str) -> list[str]:
     """A sample of `TRAINED[name]` qids, in their order."""
     drawn = set(random.Random(f'{SEED} {name}').sample(qids, min(TRAINED[name], len(qids))))
     return [qid for qid in qids if qid in drawn]
@@ -130,88 +131,86 @@ def _write_qids(path: Path, qids: Sequence[str]) -> None:
         stream.writelines(f'{qid}\n' for qid in qids)
 
 
-def _candidates(
+def _write_candidates(
     folder: Path,
     name: str,
     texts: Mapping[str, str],
     questions: Mapping[str, Sequence[Question]],
     precision: str,
 ) -> None:
-    """For each set of questions, the union of BM25's hits, the cosine's and the answers, as two
-    runs.
+    """Write two runs for each set of questions.
+
+    Candidates are BM25's hits, the cosine's, and the answers.
 
     STEM.run.txt has the cosine, STEM.teacher.txt the cosine with BM25 (`with_lexical`).
     """
-    _write_texts(folder / f'{name}.jsonl', texts)
+    corpus = folder / f'{name}.jsonl'
     index = folder / f'{name}.lucene'
-    package_command(
-        ['index', 'lucene', '--corpus', str(folder / f'{name}.jsonl'), '--output', str(index)]
-    )
+    _write_texts(corpus, texts)
+    package_command(['index', 'lucene', '--corpus', str(corpus), '--output', str(index)])
     vectors = Vectors(texts, precision)
-    for stem, own in questions.items():
-        bm25 = folder / f'{stem}.bm25.txt'
-        topics = ['--topics', str(folder / f'{stem}.tsv')]
-        source = ['--index', str(index), '--sparse', 'bm25', *topics]
-        package_command(['search', *source, '--hits', str(VALIDATION_DEPTH), '--output', str(bm25)])
-        hits = read_run(bm25)
-        queries = query_vectors(own, precision)
-        found: Run = {}
+    for stem, asked in questions.items():
+        bm25 = _search_bm25(folder, stem, index)
+        queries = query_vectors(asked, precision)
+        cosines: Run = {}
         taught: Run = {}
-        for start in range(0, len(own), BLOCK):
-            scores = queries[start : start + BLOCK] @ vectors.unit.T
-            best = np.argpartition(-scores, EACH, axis=1)[:, :EACH]
-            for question, vector, rows in zip(own[start:], queries[start:], best):  # noqa: B905
-                lexical = hits.get(question.qid, NO_HITS)[:EACH]
-                docids = dict.fromkeys(
-                    [*question.answers, *lexical.docids, *vectors.docids[np.sort(rows)].tolist()]
-                )
-                found[question.qid] = vectors.scored(vector, list(docids))
-                taught[question.qid] = with_lexical(found[question.qid], lexical)
-        write_run(folder / f'{stem}.run.txt', found, tag='cosine')
+        nearest = vectors.nearest(queries)
+        for question, vector, near in zip(asked, queries, nearest, strict=True):
+            lexical = bm25.get(question.qid, NO_HITS)[:EACH]
+            docids = dict.fromkeys([*question.answers, *lexical.docids, *near])
+            cosines[question.qid] = vectors.rank(vector, list(docids))
+            taught[question.qid] = with_lexical(cosines[question.qid], lexical)
+        write_run(folder / f'{stem}.run.txt', cosines, tag='cosine')
         write_run(folder / f'{stem}.teacher.txt', taught, tag='teacher')
 
 
-def _sentences(folder: Path, made: Material, texts: Mapping[str, str], precision: str) -> None:
+def _search_bm25(folder: Path, stem: str, index: Path) -> Run:
+    """BM25's hits for the questions STEM.tsv."""
+    output = folder / f'{stem}.bm25.txt'
+    source = ['--sparse', f'bm25@{index}', '--topics', str(folder / f'{stem}.tsv')]
+    package_command(['search', *source, '--hits', str(VALIDATION_DEPTH), '--output', str(output)])
+    return read_run(output)
+
+
+def _write_sentences(folder: Path, material: Material, precision: str) -> None:
     """Runs of the questions about sentences; `selection` has a sample of those held back."""
-    vectors = Vectors(texts, precision)
-    held = random.Random(f'{SEED} selection').sample(made.held_sentences, SELECTIONS)
-    for stem, own in (('sentences', made.sentences), ('selection', held)):
-        _write_questions(folder, stem, own)
-        found = {
-            question.qid: vectors.scored(vector, list(question.candidates))
-            for question, vector in zip(own, query_vectors(own, precision), strict=True)
-        }
-        write_run(folder / f'{stem}.run.txt', found, tag='cosine')
+    docids: set[str] = set()
+    for question in (*material.sentences, *material.held_sentences):
+        docids.update(question.candidates)
+    vectors = Vectors({docid: material.texts[docid] for docid in sorted(docids)}, precision)
+    held = random.Random(f'{SEED} selection').sample(material.held_sentences, SELECTIONS)
+    for stem, asked in (('sentences', material.sentences), ('selection', held)):
+        _write_questions(folder, stem, asked)
+        run = {}
+        for question, vector in zip(asked, query_vectors(asked, precision), strict=True):
+            run[question.qid] = vectors.rank(vector, list(question.candidates))
+        write_run(folder / f'{stem}.run.txt', run, tag='cosine')
 
 
-def _validation(folder: Path, made: Material) -> None:
+def _write_validation(folder: Path, material: Material) -> None:
     """Some of the questions held back, of each kind, with BM25's best hits."""
     draw = random.Random(f'{SEED} validation')
-    chosen = []
+    chosen: list[Question] = []
     for letter, count in VALIDATED.items():
-        chosen += draw.sample(
-            [one for one in made.held_judged if one.qid.startswith(letter)], count
-        )
+        of_kind = [question for question in material.held_judged if question.qid.startswith(letter)]
+        chosen += draw.sample(of_kind, count)
     _write_questions(folder, 'validation', chosen)
     bm25 = read_run(folder / 'held.bm25.txt', VALIDATION_DEPTH)
-    write_run(
-        folder / 'validation.run.txt',
-        {one.qid: bm25[one.qid] for one in chosen if one.qid in bm25},
-        tag='bm25',
-    )
+    run = {question.qid: bm25[question.qid] for question in chosen if question.qid in bm25}
+    write_run(folder / 'validation.run.txt', run, tag='bm25')
 
 
 def with_lexical(cosines: Ranking, bm25: Ranking) -> Ranking:
-    """Candidates scored by the cosine plus `LEXICAL` times BM25's score over BM25's best score
-    for the query.
+    """Candidates scored by the cosine plus `LEXICAL` times BM25's share.
+
+    That is BM25's score over its best score for the query.
     """
     if not bm25:
         return cosines
-    known = dict(zip(bm25.docids, bm25.scores, strict=True))
-    last = bm25.scores[-1]
-    lexical = (
-        np.array([known.get(docid, BELOW * last) for docid in cosines.docids]) / bm25.scores[0]
-    )
+    score_of = dict(zip(bm25.docids, bm25.scores, strict=True))
+    unknown = BELOW * bm25.scores[-1]
+    scores = [score_of.get(docid, unknown) for docid in cosines.docids]
+    lexical = np.array(scores) / bm25.scores[0]
     return rescored(cosines, np.asarray(cosines.scores) + LEXICAL * lexical)
 
 
@@ -231,12 +230,13 @@ def _write_texts(path: Path, texts: Mapping[str, str]) -> None:
             stream.write(json.dumps({'id': docid, 'contents': text}, ensure_ascii=False) + '\n')
 
 
-def _write_questions(folder: Path, stem: str, questions: Iterable[Question]) -> None:
-    own = list(questions)
+def _write_questions(folder: Path, stem: str, questions: Sequence[Question]) -> None:
     with atomic_file(folder / f'{stem}.tsv') as stream:
-        stream.writelines(f'{one.qid}\t{one.text}\n' for one in own)
+        for question in questions:
+            stream.write(f'{question.qid}\t{question.text}\n')
     with atomic_file(folder / f'{stem}.qrels.txt') as stream:
-        stream.writelines(f'{one.qid} 0 {docid} 1\n' for one in own for docid in one.answers)
+        for question in questions:
+            stream.writelines(f'{question.qid} 0 {docid} 1\n' for docid in question.answers)
 
 
 if __name__ == '__main__':

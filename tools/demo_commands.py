@@ -14,14 +14,15 @@ class CommandFailed(PyseriniRepbertError):
 
 
 def package_command(words: Sequence[str]) -> None:
-    """Run `python -m pyserini_repbert.WORDS`; what it prints goes to stderr. Raises
-    CommandFailed.
+    """Run `python -m pyserini_repbert.WORDS`; what it prints goes to stderr.
+
+    Raises CommandFailed.
     """
     print('$ python -m pyserini_repbert.' + ' '.join(words), file=sys.stderr, flush=True)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, '-m', f'pyserini_repbert.{words[0]}', *words[1:]], stdout=sys.stderr
     )
-    if done.returncode:
+    if process.returncode:
         raise CommandFailed(
-            f'`{words[0]}` failed with status {done.returncode}: its message is on stderr'
+            f'`{words[0]}` failed with status {process.returncode}: its message is on stderr'
         )

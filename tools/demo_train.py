@@ -1,5 +1,6 @@
-"""Train the demo checkpoints by the recipes that ship: candidates for the training questions first,
-then each model.
+"""Train the demo checkpoints by the recipes that ship.
+
+Candidates for the training questions come first, then each model.
 
     python tools/demo_train.py --data FOLDER --work FOLDER [--only repbert-demo,epic-demo] [--device
     cpu]
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,10 +65,9 @@ TRAININGS = (
     Training('monobert-demo', 'demo-monobert', 'START', 'monobert-first-demo'),
     Training('duobert-demo', 'demo-duobert', 'START', 'monobert-demo', reranked=True),
     Training('vanilla-demo', 'demo-vanilla', 'START', 'monobert-demo'),
-    *(
-        Training(f'cedr-{name}-demo', f'demo-cedr-{name}', 'VANILLA', 'vanilla-demo')
-        for name in ('knrm', 'pacrr', 'drmm')
-    ),
+    Training('cedr-knrm-demo', 'demo-cedr-knrm', 'VANILLA', 'vanilla-demo'),
+    Training('cedr-pacrr-demo', 'demo-cedr-pacrr', 'VANILLA', 'vanilla-demo'),
+    Training('cedr-drmm-demo', 'demo-cedr-drmm', 'VANILLA', 'vanilla-demo'),
 )
 
 
@@ -75,27 +76,10 @@ def main(arguments: list[str]) -> int | None:
     options = _parser().parse_args(arguments)
     data = Path(options.data).resolve()
     work = Path(options.work).resolve()
-    for folder, names in (('medquad', MEDQUAD), ('qed', QED)):
-        if absent := [name for name in names if not (data / folder / name).is_file()]:
-            raise InputError(
-                f'--data {options.data}: {", ".join(absent)} not found in its folder {folder}'
-            )
-    known = {training.name: training for training in TRAININGS}
-    names = options.only.split(',') if options.only else list(known)
-    if bad := [name for name in names if name not in known]:
-        raise InputError(f"checkpoint '{bad[0]}' is unknown: expected {', '.join(known)}")
-    wanted = [known[name] for name in names]
+    _check_files(options.data, data)
+    wanted = _choose(options.only)
     for training in wanted:
-        first = known.get(training.needs)
-        if (
-            first
-            and first not in wanted
-            and not any((work / own.name).is_dir() for own in (first, training))
-        ):
-            raise InputError(
-                f'{training.name} goes on from {training.needs}: train that first, or leave out '
-                f'--only'
-            )
+        _check_start(training, wanted, work)
     if not all(training.taught for training in wanted):
         bm25_runs(data / 'medquad', work)
     if any(training.taught for training in wanted):
@@ -104,6 +88,40 @@ def main(arguments: list[str]) -> int | None:
         if training in wanted:
             train(training, data / 'medquad', work, options.device)
     return None
+
+
+def _check_files(given: str, data: Path) -> None:
+    """Raise InputError for a file of the data that is not there."""
+    for folder, names in (('medquad', MEDQUAD), ('qed', QED)):
+        absent = [name for name in names if not (data / folder / name).is_file()]
+        if absent:
+            raise InputError(
+                f'--data {given}: {", ".join(absent)} not found in its folder {folder}'
+            )
+
+
+def _choose(only: str | None) -> list[Training]:
+    """The trainings of these names, separated by commas; all for None."""
+    if not only:
+        return list(TRAININGS)
+    known = {training.name: training for training in TRAININGS}
+    for name in only.split(','):
+        if name not in known:
+            raise InputError(f"checkpoint '{name}' is unknown: expected {', '.join(known)}")
+    return [known[name] for name in only.split(',')]
+
+
+def _check_start(training: Training, wanted: Sequence[Training], work: Path) -> None:
+    """Raise InputError if a training has nothing to start from.
+
+    The checkpoint that it goes on from has to be there or to be trained.
+    """
+    if not training.needs or training.needs in [other.name for other in wanted]:
+        return
+    if not (work / training.needs).is_dir() and not (work / training.name).is_dir():
+        raise InputError(
+            f'{training.name} goes on from {training.needs}: train that first, or leave out --only'
+        )
 
 
 def bm25_runs(medquad: Path, work: Path) -> None:
@@ -121,14 +139,12 @@ def bm25_runs(medquad: Path, work: Path) -> None:
         if where == str(index) and not index.is_dir():
             corpus = ['--corpus', str(medquad / 'corpus.jsonl.gz'), '--fields', 'answer']
             package_command(['index', 'lucene', *corpus, '--output', str(index)])
-        source = ['--index', where, '--sparse', 'bm25', '--topics', topics]
+        source = ['--sparse', f'bm25@{where}', '--topics', topics]
         package_command(['search', *source, '--hits', str(HITS), '--output', str(output)])
 
 
 def mono_runs(work: Path, checkpoint: Path) -> None:
-    """Make duoBERT's training candidates, and the candidates of the validation questions in
-    monoBERT's order.
-    """
+    """Make duoBERT's training candidates, and its validation candidates, in monoBERT's order."""
     write_pairs(work, checkpoint)
     run = work / 'material/validation.run.txt'
     output = work / 'runs/validation.mono.txt'
@@ -137,7 +153,14 @@ def mono_runs(work: Path, checkpoint: Path) -> None:
 
 
 def train(training: Training, medquad: Path, work: Path, device: str) -> None:
-    """Train one checkpoint, unless it is there; go on where a training of it was stopped."""
+    """Train one checkpoint, unless it is there; go on where a training of it was stopped.
+
+    Parameters
+    ----------
+    training : the checkpoint and its recipe
+    medquad, work : MedQuAD's folder, and the work folder
+    device : what computes
+    """
     output = work / training.name
     if output.is_dir():
         return
@@ -150,13 +173,13 @@ def train(training: Training, medquad: Path, work: Path, device: str) -> None:
         variables['RUNS'] = str(work / 'runs')
     if training.variable:
         variables[training.variable] = str(work / training.needs)
-    settings = [
-        word for name, value in variables.items() for word in ('--set', f'variables.{name}={value}')
-    ]
-    more = ['--resume'] if output.with_name(f'{output.name}.training').is_dir() else []
-    package_command(
-        ['train', training.recipe, *settings, '--device', device, '--output', str(output), *more]
-    )
+    words = ['train', training.recipe]
+    for name, value in variables.items():
+        words += ['--set', f'variables.{name}={value}']
+    words += ['--device', device, '--output', str(output)]
+    if output.with_name(f'{output.name}.training').is_dir():
+        words.append('--resume')
+    package_command(words)
 
 
 def _parser() -> Parser:

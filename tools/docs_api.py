@@ -6,10 +6,11 @@ python tools/docs_api.py [--output docs/http-api.md]
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import ServeSettings
@@ -37,67 +38,88 @@ at `/openapi.json` and `/openapi.yaml`. `/v1/{index}` gives the limits of reques
 def reference() -> str:
     """The page."""
     document = create_app(ServeSettings()).openapi()
-    schemas = document['components']['schemas']
-    lines = [_HEAD]
+    parts = [_HEAD]
     for path, methods in document['paths'].items():
-        for method, own in methods.items():
-            lines += _operation(path, method, own, schemas)
-    lines += ['## Errors', '', '| status | meaning |', '|---|---|']
-    any_operation = next(iter(next(iter(document['paths'].values())).values()))
-    for status, own in any_operation['responses'].items():
+        for method, operation in methods.items():
+            parts += _operation_parts(f'{method.upper()} {path}', operation)
+    parts += ['## Errors', _errors_table(document)]
+    parts.append('## Schemas')
+    for name, schema in document['components']['schemas'].items():
+        is_shown = name != 'ErrorResponse' and not name.startswith('HTTP')
+        if is_shown and 'properties' in schema:
+            summary = schema.get('description', '').split('\n')[0]
+            parts += [f'### {name}', summary, _fields_table(schema)]
+    return '\n\n'.join(part.rstrip() for part in parts) + '\n'
+
+
+def _operation_parts(heading: str, operation: dict[str, Any]) -> list[str]:
+    """The paragraphs about a route."""
+    parts = [f'## {heading}', f'{operation["summary"]}.']
+    if operation.get('parameters'):
+        parts.append(_parameters_table(operation['parameters']))
+    parts += _schema_links('Body', operation.get('requestBody'))
+    parts += _schema_links('Answer', operation['responses'].get('200'))
+    return parts
+
+
+def _schema_links(what: str, holder: dict[str, Any] | None) -> list[str]:
+    """The sentence that leads to the schema of a body or an answer; none where it has no name."""
+    content = (holder or {}).get('content', {})
+    schema = content.get('application/json', {}).get('schema', {})
+    if '$ref' not in schema:
+        return []
+    name = _describe(schema)
+    return [f'{what}: [{name}](#{name.lower()}).']
+
+
+def _parameters_table(parameters: Iterable[dict[str, Any]]) -> str:
+    rows = []
+    for parameter in parameters:
+        schema = parameter['schema']
+        default = '(required)' if parameter.get('required') else _default(schema)
+        meaning = parameter.get('description', schema.get('description', ''))
+        rows.append([f'`{parameter["name"]}`', _describe(schema), default, meaning])
+    return _table(['parameter', 'type', 'default', 'meaning'], rows)
+
+
+def _fields_table(schema: dict[str, Any]) -> str:
+    rows = []
+    for name, field in schema['properties'].items():
+        kind = _describe(field)
+        default = _default(field)
+        if name in schema.get('required', ()):
+            default = '(always)'
+            if {'type': 'null'} in field.get('anyOf', ()):
+                kind += ' or null'
+        rows.append([f'`{name}`', kind, default, field.get('description', '')])
+    return _table(['field', 'type', 'default', 'meaning'], rows)
+
+
+def _errors_table(document: dict[str, Any]) -> str:
+    """The statuses of errors, which all routes share."""
+    methods = next(iter(document['paths'].values()))
+    operation = next(iter(methods.values()))
+    rows = []
+    for status, response in operation['responses'].items():
         if status != '200':
-            lines.append(f'| {status} | {own["description"]} |')
-    lines += ['', '## Schemas', '']
-    for name, schema in schemas.items():
-        if name != 'ErrorResponse' and 'properties' in schema and not name.startswith('HTTP'):
-            lines += [
-                f'### {name}',
-                '',
-                schema.get('description', '').split('\n')[0],
-                '',
-                *_fields(schema),
-                '',
-            ]
-    return '\n'.join(lines).rstrip() + '\n'
+            rows.append([str(status), response['description']])
+    return _table(['status', 'meaning'], rows)
 
 
-def _operation(
-    path: str, method: str, own: dict[str, Any], schemas: dict[str, Any]
-) -> Iterator[str]:
-    yield from (f'## {method.upper()} {path}', '', f'{own["summary"]}.', '')
-    if own.get('parameters'):
-        yield from ('| parameter | type | default | meaning |', '|---|---|---|---|')
-        for one in own['parameters']:
-            default = '(required)' if one.get('required') else _default(one['schema'])
-            about = one.get('description', one['schema'].get('description', ''))
-            yield f'| `{one["name"]}` | {_form(one["schema"])} | {default} | {about} |'
-        yield ''
-    for what, holder in (('Body', own.get('requestBody')), ('Answer', own['responses'].get('200'))):
-        schema = (holder or {}).get('content', {}).get('application/json', {}).get('schema', {})
-        if '$ref' in schema:
-            yield from (f'{what}: [{_form(schema)}](#{_form(schema).lower()}).', '')
-
-
-def _fields(schema: dict[str, Any]) -> Iterator[str]:
-    yield from ('| field | type | default | meaning |', '|---|---|---|---|')
-    for name, one in schema['properties'].items():
-        default = '(always)' if name in schema.get('required', ()) else _default(one)
-        null = (
-            ' or null' if default == '(always)' and {'type': 'null'} in one.get('anyOf', ()) else ''
-        )
-        yield f'| `{name}` | {_form(one)}{null} | {default} | {one.get("description", "")} |'
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return markdown(header, rows, is_padded=False, has_numbers=False)
 
 
 def _default(schema: dict[str, Any]) -> str:
     value = schema.get('default')
-    return (
-        ''
-        if value in (None, [], '')
-        else f'`{str(value).lower() if isinstance(value, bool) else value}`'
-    )
+    if value in (None, [], ''):
+        return ''
+    if isinstance(value, bool):
+        return f'`{str(value).lower()}`'
+    return f'`{value}`'
 
 
-def _form(schema: dict[str, Any]) -> str:
+def _describe(schema: dict[str, Any]) -> str:
     """A schema in a few words: 'integer, 1 to 1000'."""
     if '$ref' in schema:
         return str(schema['$ref']).rpartition('/')[2]
@@ -106,18 +128,27 @@ def _form(schema: dict[str, Any]) -> str:
     if 'const' in schema:
         return f'`{schema["const"]}`'
     if 'anyOf' in schema:
-        return ' or '.join(_form(one) for one in schema['anyOf'] if one.get('type') != 'null')
+        return ' or '.join(_describe(one) for one in schema['anyOf'] if one.get('type') != 'null')
     if schema.get('type') == 'array':
-        return f'list of {_form(schema["items"])}'
+        return f'list of {_describe(schema["items"])}'
     if schema.get('type') == 'object':
         values = schema.get('additionalProperties')
-        return f'object of {_form(values)}' if isinstance(values, dict) else 'object'
+        return f'object of {_describe(values)}' if isinstance(values, dict) else 'object'
+    return f'{schema.get("type", "any JSON")}{_limits(schema)}'
+
+
+def _limits(schema: dict[str, Any]) -> str:
+    """', 1 to 1000' or ', at least 1', and the greatest length; '' without limits."""
     low = schema.get('minimum', schema.get('exclusiveMinimum'))
     high = schema.get('maximum')
-    limits = f', {low:g} to {high:g}' if low is not None and high is not None else ''
-    limits = limits or (f', at least {low:g}' if low is not None else '')
-    longest = f', at most {schema["maxLength"]} characters' if 'maxLength' in schema else ''
-    return f'{schema.get("type", "any JSON")}{limits}{longest}'
+    limits = ''
+    if low is not None and high is not None:
+        limits = f', {low:g} to {high:g}'
+    elif low is not None:
+        limits = f', at least {low:g}'
+    if 'maxLength' in schema:
+        limits += f', at most {schema["maxLength"]} characters'
+    return limits
 
 
 def main() -> None:

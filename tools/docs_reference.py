@@ -1,5 +1,7 @@
-"""MkDocs hook: a reference page for each package with public names, a warning for each name
-without a docstring, and links of pages to files outside docs/.
+"""MkDocs hook for the reference of the API.
+
+It makes a page for each package with public names, warns of each name without a docstring, and
+leads links of pages to files outside docs/.
 
 A page links what is in the repository: a package's `__init__.py`, which the site replaces by the
 reference page, or a notebook, which the site has a copy of.
@@ -27,23 +29,30 @@ log = logging.getLogger('mkdocs.hooks.docs_reference')
 
 def public_names(root: Path = ROOT) -> dict[str, list[str]]:
     """{package: its public names, sorted}, for the packages that have any."""
-    found = {}
+    names_of = {}
     for path in sorted((root / PACKAGE).rglob('__init__.py')):
-        tree = ast.parse(path.read_text(encoding='utf-8'))
-        guarded = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
-        imports = [node for node in guarded if isinstance(node, ast.ImportFrom)]
-        if names := sorted(
-            alias.asname for node in imports for alias in node.names if alias.asname
-        ):
-            found['.'.join(path.parent.relative_to(root).parts)] = names
-    return found
+        names = _names_for_type_checkers(path)
+        if names:
+            package = '.'.join(path.parent.relative_to(root).parts)
+            names_of[package] = sorted(names)
+    return names_of
+
+
+def _names_for_type_checkers(path: Path) -> list[str]:
+    """The names that a module imports as themselves below an `if`."""
+    names = []
+    for block in ast.parse(path.read_text(encoding='utf-8')).body:
+        if isinstance(block, ast.If):
+            for node in block.body:
+                if isinstance(node, ast.ImportFrom):
+                    names += [alias.asname for alias in node.names if alias.asname]
+    return names
 
 
 def page(package: str, names: list[str]) -> str:
     """The Markdown of a package's reference page; mkdocstrings fills it in."""
-    docstring = ast.get_docstring(
-        ast.parse((ROOT / Path(*package.split('.')) / '__init__.py').read_text('utf-8'))
-    )
+    path = ROOT / Path(*package.split('.')) / '__init__.py'
+    docstring = ast.get_docstring(ast.parse(path.read_text('utf-8')))
     parts = [f'# {package}', docstring or '', *(f'::: {package}.{name}' for name in names)]
     return '\n\n'.join(parts) + '\n'
 
@@ -89,8 +98,7 @@ def site_links(markdown: str, page: str) -> str:
 
 
 def undocumented() -> list[str]:
-    """The public names, and public methods of public classes, that have no docstring, as dotted
-    paths.
+    """The public names and methods that have no docstring, as dotted paths.
 
     A method without one has that of the method that it overrides.
     """
@@ -99,19 +107,26 @@ def undocumented() -> list[str]:
     loader = griffe.GriffeLoader(search_paths=[ROOT])
     top = loader.load(PACKAGE, try_relative_path=False)
     loader.resolve_aliases(implicit=True)
-    found = []
+    without = []
     for package, names in public_names().items():
         module = top if package == PACKAGE else top[package.removeprefix(f'{PACKAGE}.')]
         for name in names:
-            own = module[name]
-            if not own.has_docstring:
-                found.append(f'{package}.{name}')
-            methods = own.functions.items() if own.is_class else ()
-            above = [base.members for base in own.mro()] if own.is_class else []
-            found += [
-                f'{package}.{name}.{key}'
-                for key, one in methods
-                if one.is_public
-                and not any(key in of and of[key].has_docstring for of in (own.members, *above))
-            ]
-    return [name for name in found if not name.endswith('__')]
+            documented = module[name]
+            if not documented.has_docstring:
+                without.append(f'{package}.{name}')
+            if documented.is_class:
+                methods = _undocumented_methods(documented)
+                without += [f'{package}.{name}.{method}' for method in methods]
+    return without
+
+
+def _undocumented_methods(documented: Any) -> list[str]:
+    """The public methods of a class that have no docstring there or in a base."""
+    classes = [documented.members, *(base.members for base in documented.mro())]
+    names = []
+    for name, method in documented.functions.items():
+        if not method.is_public or name.endswith('__'):
+            continue
+        if not any(name in members and members[name].has_docstring for members in classes):
+            names.append(name)
+    return names

@@ -21,6 +21,7 @@ from pyserini_repbert.commands.command import Parser, run
 from pyserini_repbert.errors import InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file, existing_file
 
+ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(
     r'(?P<fence>```sh\n(?P<commands>(?:(?!```).)*)```\n\n<!-- output -->\n).*?(?=<!-- end -->)',
     re.DOTALL,
@@ -41,9 +42,11 @@ def main(arguments: list[str]) -> int | None:
         raise InputError(
             f'{options.page} has no commands that are followed by <!-- output --> and <!-- end -->'
         )
-    fresh = BLOCK.sub(
-        lambda match: match['fence'] + output_of(match['commands'], options.data), page
-    )
+
+    def refresh(match: re.Match[str]) -> str:
+        return match['fence'] + output_of(match['commands'], options.data)
+
+    fresh = BLOCK.sub(refresh, page)
     if options.check:
         print(f'{options.page} is {"up to date" if fresh == page else "out of date"}')
         return int(fresh != page)
@@ -65,14 +68,13 @@ def output_of(commands: str, data: str) -> str:
             raise InputError(
                 f"'{command[:60]}' is not a command of this package: python -m pyserini_repbert.…"
             )
-        root = Path(__file__).resolve().parent.parent
-        done = subprocess.run(
-            [sys.executable, *words[1:], '--quiet'], cwd=root, text=True, capture_output=True
+        process = subprocess.run(
+            [sys.executable, *words[1:], '--quiet'], cwd=ROOT, text=True, capture_output=True
         )
-        if done.returncode:
-            raise PyseriniRepbertError(f"'{command[:60]}' failed: {done.stderr.strip()}")
-        if done.stdout.strip():
-            printed.append(done.stdout.strip())
+        if process.returncode:
+            raise PyseriniRepbertError(f"'{command[:60]}' failed: {process.stderr.strip()}")
+        if process.stdout.strip():
+            printed.append(process.stdout.strip())
     return '\n' + '\n\n'.join(printed) + '\n\n'
 
 

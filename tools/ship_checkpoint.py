@@ -1,5 +1,4 @@
-"""Put trained adapters among the checkpoints that ship with the package, and print their catalog
-entries.
+"""Ship trained adapters with the package, and print their catalog entries.
 
     python tools/ship_checkpoint.py runs/train/repbert-demo --replace FOLDER='${MEDQUAD}' --replace
     OTHER='${RUNS}'
@@ -31,12 +30,10 @@ ROUNDED = '- weights kept in float16, trained in float32'
 WEIGHTS = 'adapter_model.safetensors'
 LARGEST = 40_000_000  # bytes, of all shipped checkpoints
 DATA_LICENCES = 'trained on text under CC BY-SA (Wikipedia) and CC BY (MedQuAD)'
-DOCSTRINGS = (
-    ', and on docstrings under the PSF and BSD licences'  # if it learnt from a teacher's scores
-)
-ROOTED = re.compile(
-    r'(?<![^\s\'"=\[(,:])/\w'
-)  # an absolute path; not part of an address, not after a variable
+# If it learnt from a teacher's scores.
+DOCSTRINGS = ', and on docstrings under the PSF and BSD licences'
+# An absolute path; not part of an address, not after a variable.
+ROOTED = re.compile(r'(?<![^\s\'"=\[(,:])/\w')
 
 
 def main(arguments: list[str]) -> int | None:
@@ -44,39 +41,28 @@ def main(arguments: list[str]) -> int | None:
     parser = command.Parser(
         description='Ship trained adapters; prints their entries for catalog.yaml.'
     )
-    parser.add_argument(
-        'folders', nargs='+', metavar='FOLDER', help='a checkpoint folder that `train` made'
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add('folders', nargs='+', metavar='FOLDER', help='a checkpoint folder that `train` made')
+    add(
         '--replace',
         action='append',
         default=[],
         metavar='TEXT=WITH',
         help='in card, recipe and base',
     )
-    parser.add_argument(
-        '--half', action='store_true', help='keep weights in float16: half the size'
-    )
-    parser.add_argument(
-        '--overwrite', action='store_true', help='replace checkpoints of these names'
-    )
+    add('--half', action='store_true', help='keep weights in float16: half the size')
+    add('--overwrite', action='store_true', help='replace checkpoints of these names')
     options = parser.parse_args(arguments)
-    replacements = [pair.partition('=') for pair in options.replace]
-    for text, equals, _ in replacements:
-        command.refuse(not (text and equals), f"--replace '{text}': TEXT=WITH was expected")
+    replacements = {}
+    for pair in options.replace:
+        old, equals, new = pair.partition('=')
+        command.refuse(not (old and equals), f"--replace '{old}': TEXT=WITH was expected")
+        replacements[old] = new
     for folder in options.folders:
-        made = ship(
-            Path(folder),
-            {old: new for old, _, new in replacements},
-            options.overwrite,
-            options.half,
-        )
-        print(entry_text(made))
-    total = sum(
-        file.stat().st_size
-        for file in (catalog.RESOURCES / 'checkpoints').rglob('*')
-        if file.is_file()
-    )
+        target = ship(Path(folder), replacements, options.overwrite, options.half)
+        print(entry_text(target))
+    shipped = [path for path in (catalog.RESOURCES / 'checkpoints').rglob('*') if path.is_file()]
+    total = sum(path.stat().st_size for path in shipped)
     print(f'shipped checkpoints take {human_size(total)} of {human_size(LARGEST)}', file=sys.stderr)
     return int(total > LARGEST)
 
@@ -86,7 +72,9 @@ def ship(folder: Path, replacements: dict[str, str], overwrite: bool, half: bool
 
     Parameters
     ----------
+    folder : a checkpoint folder that `train` made
     replacements : text -> text that takes its place, in card, recipe and base
+    overwrite : replace a checkpoint of this name
     half : store weights in float16
 
     Raises
@@ -98,16 +86,7 @@ def ship(folder: Path, replacements: dict[str, str], overwrite: bool, half: bool
     """
     import yaml
 
-    texts = {}
-    for name in TEXTS:
-        texts[name] = existing_file(folder / name, 'checkpoint file').read_text(encoding='utf-8')
-        for old, new in replacements.items():
-            texts[name] = texts[name].replace(old, new)
-        if found := next((line for line in texts[name].splitlines() if ROOTED.search(line)), None):
-            raise InputError(
-                f"{folder / name} names a path of this machine, '{found.strip()}': give --replace "
-                f'PATH=…'
-            )
+    texts = {name: read_text(folder / name, replacements) for name in TEXTS}
     existing_file(folder / WEIGHTS, 'checkpoint file')
     verify(folder)
     base = json.loads(texts['adapter_config.json'])['base_model_name_or_path']
@@ -130,10 +109,24 @@ def ship(folder: Path, replacements: dict[str, str], overwrite: bool, half: bool
             )
         for name in LOADED:
             (made / name).write_text(texts[name], encoding='utf-8')
-        write_checksums(made)  # of what loading reads
+        # Of what loading reads: the other texts come later.
+        write_checksums(made)
         for name in TEXTS:
             (made / name).write_text(texts[name], encoding='utf-8')
     return target
+
+
+def read_text(path: Path, replacements: dict[str, str]) -> str:
+    """A file's text with its replacements. Raises InputError for a path of this machine in it."""
+    text = existing_file(path, 'checkpoint file').read_text(encoding='utf-8')
+    for old, new in replacements.items():
+        text = text.replace(old, new)
+    for line in text.splitlines():
+        if ROOTED.search(line):
+            raise InputError(
+                f"{path} names a path of this machine, '{line.strip()}': give --replace PATH=…"
+            )
+    return text
 
 
 def halve(file: Path) -> None:
@@ -141,45 +134,39 @@ def halve(file: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     mode = file.stat().st_mode
-    tensors = {
-        name: value.half() if value.is_floating_point() else value
-        for name, value in load_file(file).items()
-    }
+    tensors = load_file(file)
+    for name, value in tensors.items():
+        if value.is_floating_point():
+            tensors[name] = value.half()
     save_file(tensors, file, metadata={'format': 'pt'})
-    file.chmod(mode)  # safetensors makes files for their owner only
+    # safetensors makes files for their owner only.
+    file.chmod(mode)
 
 
 def entry_text(folder: Path) -> str:
     """The lines of catalog.yaml for a shipped checkpoint."""
     import yaml
 
-    config, adapter = (
-        json.loads((folder / name).read_text(encoding='utf-8'))
-        for name in ('config.json', 'adapter_config.json')
-    )
+    config = json.loads((folder / 'config.json').read_text(encoding='utf-8'))
+    adapter = json.loads((folder / 'adapter_config.json').read_text(encoding='utf-8'))
     recipe = yaml.safe_load((folder / 'recipe.yaml').read_text(encoding='utf-8'))
-    ranking = ', '.join(
-        f'{key}: {json.dumps(value) if not isinstance(value, str) else value}'
-        for key, value in config['ranking'].items()
-    )
-    taught = 'teacher' in recipe
-    dimension = (
-        [f'    dimension: {config["hidden_size"]}']
-        if config['ranking']['system'] == 'repbert'
-        else []
-    )
-    return '\n'.join(
-        [
-            f'  {folder.name}:',
-            f'    description: {recipe["description"].rstrip(".")}',
-            *dimension,
-            f'    licence: {recipe["licence"]}; {DATA_LICENCES}{DOCSTRINGS if taught else ""}',
-            f'    ranking: {{{ranking}}}',
-            f'    base: {adapter["base_model_name_or_path"]}',
-            f'    resource: checkpoints/{folder.name}',
-            f'    sha256: {{{WEIGHTS}: {digest(folder / WEIGHTS)}}}',
-        ]
-    )
+    ranking = []
+    for key, value in config['ranking'].items():
+        ranking.append(f'{key}: {value if isinstance(value, str) else json.dumps(value)}')
+    licence = f'{recipe["licence"]}; {DATA_LICENCES}'
+    if 'teacher' in recipe:
+        licence += DOCSTRINGS
+    lines = [f'  {folder.name}:', f'    description: {recipe["description"].rstrip(".")}']
+    if config['ranking']['system'] == 'repbert':
+        lines.append(f'    dimension: {config["hidden_size"]}')
+    lines += [
+        f'    licence: {licence}',
+        f'    ranking: {{{", ".join(ranking)}}}',
+        f'    base: {adapter["base_model_name_or_path"]}',
+        f'    resource: checkpoints/{folder.name}',
+        f'    sha256: {{{WEIGHTS}: {digest(folder / WEIGHTS)}}}',
+    ]
+    return '\n'.join(lines)
 
 
 if __name__ == '__main__':

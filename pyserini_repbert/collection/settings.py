@@ -12,12 +12,12 @@ from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.collection.passages import OVERLAP, PASSAGE_TOKENS, check_lengths
 from pyserini_repbert.data.values import Choice
-from pyserini_repbert.encode.encoders import document_encoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS, Length, Name
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.record import Sha256
+from pyserini_repbert.systems.encoders import document_encoder
 
 DEFAULT_ENCODER = 'minilm'
 

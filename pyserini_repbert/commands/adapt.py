@@ -4,6 +4,7 @@ new index.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -11,25 +12,23 @@ from typing import TYPE_CHECKING
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, record_output
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import check_absent
+from pyserini_repbert.files import check_replaced
 
 if TYPE_CHECKING:
-    from pyserini_repbert.train.adapting import Adaptation, Estimate
+    from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
+    from pyserini_repbert.pipeline.spec import PipelineSpec, StageSpec
 
 
-def main(arguments: list[str]) -> None:
-    """Learn from judgments and print the gain; write the folder --output if the gain is no
-    noise.
-    """
-    text = (
-        'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds.'
-    )
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command's flags."""
     parser = command.parser(
-        'adapt', f'{text} --output is written if the gain is more than noise: search --adapted.'
+        'adapt',
+        'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds. '
+        '--output is written if the gain is more than noise: search --adapted.',
     )
+    add = parser.add_argument
     add_flags(parser, 'index', required=True)
     add_flags(parser, 'encoder', 'sparse')
-    add = parser.add_argument
     add(
         '--rerank',
         metavar='NAME@K',
@@ -50,20 +49,24 @@ def main(arguments: list[str]) -> None:
         default=0,
         help='seed of the folds and of random passages',
     )
-    add_flags(parser, 'max_length', 'device', 'precision', 'offline')
-    options = parser.parse_args(arguments)
-    check_absent(options.output)
-    from pyserini_repbert.names.topics import load_qrels, load_topics
-    from pyserini_repbert.pipeline.adapted import write_adapted
-    from pyserini_repbert.pipeline.opening import joined, open_pipeline
-    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-    from pyserini_repbert.search.dense import RepBertSearcher
-    from pyserini_repbert.train.adapting import DEPTH, N_MAPS, adapt
+    add_flags(parser, 'overwrite', 'max_length', 'device', 'precision', 'offline')
+    return parser
 
-    given = command.picked(
-        options, 'index', 'encoder', 'sparse', 'max_length', 'precision', 'corpus'
-    )
-    spec = PipelineSpec.of(given | {'stages': [options.rerank] if options.rerank else []})
+
+def main(arguments: list[str]) -> None:
+    """Learn from judgments and print the gain; write the folder --output if the gain is no
+    noise.
+    """
+    options = make_parser().parse_args(arguments)
+    from pyserini_repbert.adapt.learning import DEPTH, N_MAPS, adapt
+    from pyserini_repbert.names.dense import RepBertSearcher
+    from pyserini_repbert.names.topics import load_qrels, load_topics
+    from pyserini_repbert.pipeline.adapted_folder import ADAPTED, write_adapted
+    from pyserini_repbert.pipeline.opening import join_rankers, open_pipeline
+    from pyserini_repbert.pipeline.spec import Machine
+
+    check_replaced(options.output, options.overwrite, ADAPTED, 'adapted search')
+    spec = _spec_of(options)
     topics = load_topics(options.topics)
     qrels = load_qrels(options.qrels)
     opened = open_pipeline(spec, Machine(devices=(options.device,)))
@@ -72,7 +75,7 @@ def main(arguments: list[str]) -> None:
     dense, *sparse = pipeline.first.leaves()
     if not isinstance(dense, RepBertSearcher):
         raise InputError('no dense index was given: name the encoder of --index as --encoder')
-    reranker = pipeline.rerankers and joined(spec, [], [pipeline.rerankers], pipeline.source)
+    reranker = pipeline.rerankers and join_rankers(spec, [], [pipeline.rerankers], pipeline.source)
     with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
         learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker)
 
@@ -87,6 +90,7 @@ def main(arguments: list[str]) -> None:
     write_adapted(
         options.output,
         learnt.query_map,
+        overwrite=options.overwrite,
         index=options.index,
         encoder=dense.name,
         encoder_weights=getattr(dense.query_encoder, 'weights_sha256', ''),
@@ -94,26 +98,42 @@ def main(arguments: list[str]) -> None:
         weights=learnt.weights,
         depth=DEPTH,
         estimate=asdict(estimate),
-        stages=tuple(
-            f'{stage}{"," if stage.options else ":"}weight={learnt.rerank_weight:g}'
-            for stage in spec.stages
-        ),
+        stages=tuple(_weighted(stage, learnt.rerank_weight) for stage in spec.stages),
     )
     record_output(options, options.output, ('topics', 'qrels'), opened.models, opened.indexes)
     print(f'{options.output}: search with --adapted {options.output}')
+
+
+def _spec_of(options: argparse.Namespace) -> PipelineSpec:
+    """The search that learns."""
+    from pyserini_repbert.pipeline.spec import PipelineSpec
+
+    values = command.pick_options(
+        options, 'index', 'encoder', 'sparse', 'max_length', 'precision', 'corpus'
+    )
+    values['stages'] = [options.rerank] if options.rerank else []
+    return PipelineSpec.of(values)
+
+
+def _weighted(stage: StageSpec, weight: float | None) -> str:
+    """The stage, as `--rerank` takes it, with this share of the score."""
+    separator = ',' if stage.options else ':'
+    return f'{stage}{separator}weight={weight:g}'
 
 
 def _print_estimate(learnt: Adaptation, estimate: Estimate, names: Sequence[str]) -> None:
     """Print the means of all rankings, what was learnt, and the gain; `names` are of the fused."""
     texts = '' if estimate.texts == estimate.topics else f' of {estimate.texts} different texts'
     print(f'nDCG@10 on {estimate.topics} topics{texts}, each by what the others taught:')
-    rows = learnt.untuned | learnt.steps
-    width = max(map(len, rows))
-    for name, values in rows.items():
+    values_of = learnt.untuned | learnt.steps
+    width = max(map(len, values_of))
+    for name, values in values_of.items():
         print(f'  {name:<{width}}  {values.mean():.4f}')
     if len(names) > 1:
-        weights = zip(names, learnt.weights, strict=True)
-        print(f'weights: {", ".join(f"{name} {weight:g}" for name, weight in weights)}')
+        weighted = [
+            f'{name} {weight:g}' for name, weight in zip(names, learnt.weights, strict=True)
+        ]
+        print(f'weights: {", ".join(weighted)}')
     if learnt.rerank_weight is not None:
         print(f"the reranker's share: {learnt.rerank_weight:g}")
     print(

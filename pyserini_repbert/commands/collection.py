@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.commands import command
+from pyserini_repbert.commands.command import Action
 from pyserini_repbert.commands.flags import add_flags, check_outside
 from pyserini_repbert.commands.terminal import skipped_text
 from pyserini_repbert.lucene.languages import LANGUAGES
 
-_NewAction = Callable[[str, Callable[[argparse.Namespace], None], str], command.Parser]
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
 
 
-def add_collection_actions(action: _NewAction) -> None:
-    """Add the actions; `action` makes the parser of one from its name, function and help."""
-    sync = action('sync', _sync, 'make a collection, or bring it up to date')
-    add = sync.add_argument
-    _add_corpus_flags(sync)
+def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    _add_corpus_flags(parser)
     add('--source', metavar='NAME', help='what the corpus is called; default: its path')
     add('--delete-most', action='store_true', help='also delete more than half of the documents')
     add(
@@ -28,35 +24,39 @@ def add_collection_actions(action: _NewAction) -> None:
         action='store_true',
         help='let the settings given here replace those of the collection',
     )
-    _add_settings(sync)
+    _add_settings(parser)
 
-    more = action('add', _add, 'add documents to a collection, and replace those of same docids')
-    _add_corpus_flags(more)
-    _add_settings(more)
 
-    delete = action('delete', _delete, 'delete documents of a collection')
-    add = delete.add_argument
-    add('--index', required=True, help='a collection')
+def _add_add_flags(parser: argparse.ArgumentParser) -> None:
+    _add_corpus_flags(parser)
+    _add_settings(parser)
+
+
+def _add_delete_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    _add_index_flag(parser)
     add('--ids', nargs='+', metavar='DOCID', help='the documents')
     add('--ids-file', metavar='FILE', help='a file with a docid a line')
-    _add_merge(delete)
-
-    compact = action('compact', _compact, 'give back the room of what was deleted')
-    compact.add_argument('--index', required=True, help='a collection')
-
-    copy = action('copy', _copy, 'copy a collection, also while it is written')
-    copy.add_argument('--index', required=True, help='a collection')
-    copy.add_argument('--output', required=True, help='the folder to make')
+    _add_merge(parser)
 
 
-def _add_corpus_flags(parser: command.Parser) -> None:
+def _add_copy_flags(parser: argparse.ArgumentParser) -> None:
+    _add_index_flag(parser)
+    parser.add_argument('--output', required=True, help='the folder to make')
+
+
+def _add_index_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--index', required=True, help='a collection')
+
+
+def _add_corpus_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--corpus', required=True, help=_CORPUS)
     parser.add_argument('--index', required=True, help='a collection; made where it is missing')
     add_flags(parser, 'corpus_format', 'fields', 'on_error')
     _add_merge(parser)
 
 
-def _add_merge(parser: command.Parser) -> None:
+def _add_merge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--merge',
         action='store_true',
@@ -64,7 +64,7 @@ def _add_merge(parser: command.Parser) -> None:
     )
 
 
-def _add_settings(parser: command.Parser) -> None:
+def _add_settings(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     stored = 'default: that of the collection, first'
     add('--encoder', help=f"catalog name or checkpoint folder; {stored} 'minilm'")
@@ -92,7 +92,7 @@ def _add_settings(parser: command.Parser) -> None:
 
 
 def _sync(options: argparse.Namespace) -> None:
-    settings = command.picked(options, 'delete_most', 'merge', 'rebuild')
+    settings = command.pick_options(options, 'delete_most', 'merge', 'rebuild')
     _write(options, 'sync', source=options.source or _source_of(options.corpus), **settings)
 
 
@@ -117,7 +117,7 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
         options.corpus, options.corpus_format, options.fields, options.on_error, keep_empty=True
     )
     stored = ('passage_tokens', 'overlap', 'language', 'sparse', 'precision', 'batch_tokens')
-    chosen = command.picked(options, 'encoder', 'device', *stored)
+    chosen = command.pick_options(options, 'encoder', 'device', *stored)
     with (
         Collection.open(options.index, **chosen) as collection,
         command.progress(corpus.count_hint(), method, 'documents', options.quiet) as bar,
@@ -150,7 +150,7 @@ def _compact(options: argparse.Namespace) -> None:
     with Collection.open(options.index) as collection:
         changes = collection.compact()
         manifest = collection.generation.manifest
-        shards = command.counted(len(manifest.shards), 'shard')
+        shards = command.count_text(len(manifest.shards), 'shard')
     print(
         f'{options.index}: {manifest.documents} documents, {manifest.passages} passages in '
         f'{shards}, generation {changes.generation}'
@@ -167,13 +167,12 @@ def _copy(options: argparse.Namespace) -> None:
     )
 
 
-def check(index: str) -> str | None:
-    """A line about a collection that is whole; None for another folder or name."""
-    from pyserini_repbert.collection.store import is_collection
-
-    folder = Path(index)
-    if not is_collection(folder):
-        return None
-    from pyserini_repbert.collection.checking import check_collection
-
-    return check_collection(folder)
+COLLECTION_ACTIONS = {
+    'sync': Action('make a collection, or bring it up to date', _add_sync_flags, _sync),
+    'add': Action(
+        'add documents to a collection, and replace those of same docids', _add_add_flags, _add
+    ),
+    'delete': Action('delete documents of a collection', _add_delete_flags, _delete),
+    'compact': Action('give back the room of what was deleted', _add_index_flag, _compact),
+    'copy': Action('copy a collection, also while it is written', _add_copy_flags, _copy),
+}

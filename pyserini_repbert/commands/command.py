@@ -10,7 +10,8 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -18,17 +19,18 @@ from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, i
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
 
 EXIT_ERROR = 2
+EXIT_INTERRUPTED = 130
 
-_CONTROLS = re.compile(
-    '[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]'
-)  # the last: text direction
+# Control characters, and those that change the direction of text.
+_CONTROLS = re.compile('[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]')
 
-_OTHER_NAMES = {  # of flags in other tools -> ours
+# What other tools call our flags.
+_OTHER_NAMES = {
     '--k': '--hits',
     '--topk': '--hits',
     '--top-k': '--hits',
     '--num-hits': '--hits',
-    '--bm25': '--sparse bm25',
+    '--bm25': '--sparse bm25@INDEX',
     '--model': '--encoder',
     '--out': '--output',
     '--run-tag': '--tag',
@@ -45,19 +47,7 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
     An error of this package, of a file, of a limit of the system or of a broken installation
     becomes one line on stderr and status 2; Ctrl-C gives status 130.
     """
-    for name in ('stdout', 'stderr'):
-        if getattr(sys, name) is None:  # closed by the caller: `>&-`
-            setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))  # noqa: SIM115 - until the process ends
-    if (
-        'OMP_WAIT_POLICY' not in os.environ
-    ):  # read when PyTorch or FAISS is loaded: docs/environment.md
-        os.environ.setdefault('GOMP_SPINCOUNT', '10000')
-    os.environ.setdefault(
-        'ONEDNN_PRIMITIVE_CACHE_CAPACITY', '64'
-    )  # one for each shape of a batch; else 1,024
-    logging.basicConfig(
-        format='%(levelname)s: %(message)s', level=logging.WARNING, stream=sys.stderr
-    )
+    _prepare_process()
     try:
         return main(sys.argv[1:] if arguments is None else arguments) or 0
     except BrokenPipeError:
@@ -67,7 +57,7 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
         message = 'interrupted'
         if left_work(Parser.resumable):
             message += ': to go on, say it again with --resume'
-        status = 130
+        status = EXIT_INTERRUPTED
     except Exception as error:
         message = _message(error)
         status = EXIT_ERROR
@@ -78,25 +68,34 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
     return status
 
 
+def _prepare_process() -> None:
+    """Set what libraries read when they are loaded, open closed streams, and log to stderr."""
+    for name in ('stdout', 'stderr'):
+        # The caller can close them: `>&-`.
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))  # noqa: SIM115 - until the process ends
+    # Read when PyTorch or FAISS is loaded: docs/environment.md.
+    if 'OMP_WAIT_POLICY' not in os.environ:
+        os.environ.setdefault('GOMP_SPINCOUNT', '10000')
+    # One for each shape of a batch; the default is 1,024.
+    os.environ.setdefault('ONEDNN_PRIMITIVE_CACHE_CAPACITY', '64')
+    logging.basicConfig(
+        format='%(levelname)s: %(message)s', level=logging.WARNING, stream=sys.stderr
+    )
+
+
 def _message(error: Exception) -> str:
     """What to tell the user; '' for an error that nobody foresaw.
 
     A limit of the system explains what it has caused.
     """
-    causes: list[BaseException] = [error]
-    while (
-        cause := causes[-1].__cause__
-    ) is not None and cause not in causes:  # two errors can name each other
-        causes.append(cause)
-    if limit := next(filter(None, map(exhausted, causes)), None):
-        return str(limit)
-    if isinstance(
-        error, PyseriniRepbertError
-    ):  # parameters as flags: 'on_error=skip' is '--on-error skip'
-        flags = ', '.join(
-            '--' + name.replace('_', '-').replace('=', ' ') for name in error.parameters
-        )
-        return f'{error} ({flags})' if flags else f'{error}'
+    for cause in _causes(error):
+        limit = exhausted(cause)
+        if limit:
+            return str(limit)
+    if isinstance(error, PyseriniRepbertError):
+        flags = ', '.join(map(_flag, error.parameters))
+        return f'{error} ({flags})' if flags else str(error)
     if isinstance(error, OSError):
         if error.filename is None:
             return str(error)
@@ -106,12 +105,41 @@ def _message(error: Exception) -> str:
     return ''
 
 
+def _causes(error: BaseException) -> list[BaseException]:
+    """The error, its cause, the cause of that, and so on; two errors can name each other."""
+    causes = [error]
+    cause = error.__cause__
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__
+    return causes
+
+
+def _flag(parameter: str) -> str:
+    """The flag of a parameter: 'on_error=skip' is '--on-error skip'."""
+    return '--' + parameter.replace('_', '-').replace('=', ' ')
+
+
 def left_work(output: str | None) -> bool:
-    """Whether a stopped command left a begun index, reranked batches or a training's state."""
+    """Whether a stopped command left a begun index, reranked batches or a training's state.
+
+    The names are those of `encode`, `rerank` and `train`. Nothing is imported for them here: an
+    import may be what was interrupted.
+    """
     if output is None:
         return False
-    begun = (f'{output}.part', f'{output}.training')
-    return Path(output).is_dir() or any(Path(path).exists() for path in begun)
+    folder = Path(output)
+    return (
+        Path(f'{output}.part').is_file()
+        or Path(f'{output}.training', 'recipe.yaml').is_file()
+        # the folder of an index that replaces the one in `folder`
+        or (folder / 'part-0-of-1').is_dir()
+        or any(_is_begun_index(path) for path in (folder, *folder.glob('part-*')))
+    )
+
+
+def _is_begun_index(folder: Path) -> bool:
+    return (folder / 'encoding.json').is_file() and not (folder / 'manifest.json').is_file()
 
 
 def printable(text: str) -> str:
@@ -124,12 +152,12 @@ class Parser(argparse.ArgumentParser):
     it obeys --offline.
     """
 
-    # the output of the command that runs, where the command can resume one
+    # The output of the command that runs, where the command can resume one.
     resumable: ClassVar[str | None] = None
     _given: Sequence[str] = ()
 
     def __init__(self, **options: Any) -> None:
-        # here, because argparse passes neither on to the parsers of actions
+        # Set here, because argparse passes neither on to the parsers of actions.
         defaults: dict[str, Any] = {'formatter_class': _Help, 'allow_abbrev': False}
         super().__init__(**defaults | options)
         self.values: dict[str, Any] = {}  # of the options that were read so far
@@ -141,7 +169,7 @@ class Parser(argparse.ArgumentParser):
         self.values = {}
         options, rest = super().parse_known_args(args, namespace)
         if rest:
-            # here, because argparse leaves the rest of an action to the parser above it
+            # Refused here, because argparse leaves the rest of an action to the parser above it.
             self.error(f'unrecognized arguments: {" ".join(rest)}')
         options.command = [*self.prog.split(), *self._given]
         Parser.resumable = options.output if hasattr(options, 'resume') else None
@@ -153,18 +181,22 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:  # argparse declares NoReturn
         known = {flag for flag in self._option_string_actions if flag.startswith('--')}
-        given = (
-            word.partition('=')[0] for word in self._given if word.startswith('--') and word != '--'
-        )
-        unknown = next((flag for flag in given if flag not in known), '')
-        ours = _OTHER_NAMES.get(unknown.lower(), '')
-        near = (
-            [ours]
-            if ours.partition(' ')[0] in known
-            else difflib.get_close_matches(unknown, sorted(known), n=1)
-        )
-        hint = f"; did you mean '{near[0]}' instead of {unknown}?" if near else ''
+        hint = ''
+        for word in self._given:
+            flag = word.partition('=')[0]
+            if flag.startswith('--') and flag != '--' and flag not in known:
+                hint = _hint(flag, known)
+                break
         raise InputError(f'{message}{hint} (see {self.prog} --help)')
+
+
+def _hint(unknown: str, known: Collection[str]) -> str:
+    """A question that names the flag which was meant; '' if none is near."""
+    ours = _OTHER_NAMES.get(unknown.lower(), '')
+    if ours.partition(' ')[0] in known:
+        return f"; did you mean '{ours}' instead of {unknown}?"
+    near = difflib.get_close_matches(unknown, sorted(known), n=1)
+    return f"; did you mean '{near[0]}' instead of {unknown}?" if near else ''
 
 
 class _StoreOnce(argparse._StoreAction):
@@ -180,12 +212,24 @@ class _StoreOnce(argparse._StoreAction):
         assert isinstance(parser, Parser)
         before = parser.values.setdefault(self.dest, values)
         if option_string and before != values:
-            first, second = (self._written(value) for value in (before, values))
+            first = _words(before)
+            second = _words(values)
             raise argparse.ArgumentError(self, f"'{first}' and '{second}' were given: give one")
         super().__call__(parser, namespace, values, option_string)
 
-    def _written(self, value: Any) -> str:
-        return ' '.join(map(str, value)) if isinstance(value, list) else str(value)
+
+def _words(value: Any) -> str:
+    """An option's value, as it is typed."""
+    return ' '.join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@dataclass(frozen=True)
+class Action:
+    """What the first argument names: its help, its flags, and what it does."""
+
+    help: str
+    add_flags: Callable[[argparse.ArgumentParser], None]
+    act: Callable[[argparse.Namespace], None]
 
 
 def parser(module: str, description: str) -> Parser:
@@ -202,7 +246,7 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
         if action.default in (None, False, []):
             return action.help
         if isinstance(action.default, (list, tuple)):
-            return f'{action.help} (default: {" ".join(map(str, action.default))})'
+            return f'{action.help} (default: {_words(list(action.default))})'
         return super()._get_help_string(action)
 
 
@@ -211,19 +255,19 @@ def argument_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
     parser's.
     """
 
-    def parsed(text: str) -> _Value:
+    def convert(text: str) -> _Value:
         try:
             return parse(text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
 
-    return parsed
+    return convert
 
 
 positive_int = argument_type(lambda text: integer(text, 1))
 zero_or_more = argument_type(lambda text: integer(text, 0))
 whole_number = argument_type(integer)
-# how many weights of a vector are kept
+# How many weights of a vector are kept.
 pruned_to = argument_type(lambda text: 0 if text == 'all' else integer(text, 0))
 threads = argument_type(lambda text: integer(text, 1, MAX_THREADS))
 finite_number = argument_type(decimal)
@@ -254,8 +298,14 @@ def use_threads(number: int | None) -> None:
 
 
 def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
-    """A tqdm bar on stderr with rate and remaining time; silent if `quiet`, or if stderr is not
-    a terminal.
+    """A tqdm bar on stderr with rate and remaining time; silent if stderr is not a terminal.
+
+    Parameters
+    ----------
+    total : how many units there are; None if that is not known
+    what : the step, before the bar
+    unit : of what is counted: 'passages'
+    quiet : no bar at all
     """
     from tqdm import tqdm
 
@@ -264,7 +314,7 @@ def progress(total: int | None, what: str, unit: str, quiet: bool) -> Any:
     )
 
 
-def counted(number: int, what: str) -> str:
+def count_text(number: int, what: str) -> str:
     """'1 shard', '3 shards'."""
     return f'{number} {what}{"" if number == 1 else "s"}'
 
@@ -275,6 +325,6 @@ def refuse(unfit: object, message: str) -> None:
         raise InputError(f'{message} (see --help)')
 
 
-def picked(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+def pick_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Some of the options, as keyword arguments."""
     return {name: getattr(options, name) for name in names}

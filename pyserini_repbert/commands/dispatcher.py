@@ -41,8 +41,7 @@ commands (each has --help):
 
 pyserini.MODULE runs a module of Pyserini, pyserini.search.faiss say, with a Java found for it,
 and RepBERT among its encoders and indexes."""
-# Modules of Pyserini that choose encoders or indexes by name; the others start without loading
-# torch.
+# Modules of Pyserini that choose encoders or indexes by name. The others start without torch.
 _NEED_PLUGIN = ('pyserini.encode', 'pyserini.search', 'pyserini.2cr', 'pyserini.server')
 
 
@@ -51,12 +50,13 @@ def main(arguments: list[str]) -> int:
 
     Returns its exit status.
     """
-    if not arguments or arguments[0] in ('-h', '--help', 'help'):
-        width = max(map(len, COMMANDS))
-        commands = '\n'.join(f'  {name:<{width}}  {text}' for name, text in COMMANDS.items())
-        print(_HELP.format(commands), file=sys.stdout if arguments else sys.stderr)
-        return 0 if arguments else EXIT_ERROR
+    if not arguments:
+        print(_help(), file=sys.stderr)
+        return EXIT_ERROR
     name, *rest = arguments
+    if name in ('-h', '--help', 'help'):
+        print(_help())
+        return 0
     if name == '--version':
         print(f'pyserini_repbert {__version__}')
         return 0
@@ -70,36 +70,62 @@ def main(arguments: list[str]) -> int:
     )
 
 
+def _help() -> str:
+    """The help, with a line for each command."""
+    width = max(map(len, COMMANDS))
+    return _HELP.format('\n'.join(f'  {name:<{width}}  {text}' for name, text in COMMANDS.items()))
+
+
 def _run_pyserini(module: str, arguments: list[str]) -> int:
     """Run a module of Pyserini as `python -m` would.
 
     Its failures become one line; its exit status is passed on.
     """
-    import runpy
-
     from pyserini_repbert.interop import pyserini
-    from pyserini_repbert.lucene import compat, jvm, tables
+    from pyserini_repbert.lucene import compat, jvm
 
     modules = compat.runnable_modules()
     if module not in modules:
-        message = (
+        raise UnknownNameError(
             f'Pyserini {compat.pyserini_version()} has no module '
             f"'{module}'{did_you_mean(module, modules)}"
         )
-        raise UnknownNameError(message)
     jvm.start_jvm()
-    os.environ['PATH'] = os.pathsep.join(
-        [str(Path(os.environ['JAVA_HOME']) / 'bin'), os.environ.get('PATH', '')]
-    )
+    _add_java_to_path()
     if module.startswith(_NEED_PLUGIN):
         pyserini.register()
-        joined = [(flag, value) for flag, _, value in (given.partition('=') for given in arguments)]
-        for flag, encoder in [*itertools.pairwise(arguments), *joined]:
-            if flag == '--encoder' and encoder:
-                pyserini.claim(encoder)
+        for encoder in _encoders(arguments):
+            pyserini.claim(encoder)
     if module.startswith('pyserini.server'):
         pyserini.register_with_server()
     sys.argv = [module, *arguments]
+    return _run_module(module)
+
+
+def _add_java_to_path() -> None:
+    """Let programs that Pyserini starts find Java."""
+    java = Path(os.environ['JAVA_HOME']) / 'bin'
+    os.environ['PATH'] = os.pathsep.join([str(java), os.environ.get('PATH', '')])
+
+
+def _encoders(arguments: list[str]) -> list[str]:
+    """The values of --encoder: '--encoder NAME' and '--encoder=NAME'."""
+    encoders = []
+    for word, following in itertools.zip_longest(arguments, arguments[1:], fillvalue=''):
+        flag, equals, value = word.partition('=')
+        if flag == '--encoder':
+            encoders.append(value if equals else following)
+    return [encoder for encoder in encoders if encoder]
+
+
+def _run_module(module: str) -> int:
+    """Run a module of Pyserini, with its tables and without a key of OpenAI's; returns its exit
+    status.
+    """
+    import runpy
+
+    from pyserini_repbert.lucene import compat, tables
+
     try:
         tables.keep_tables()
         with compat.placeholder_openai_key():
@@ -114,9 +140,14 @@ def _run_pyserini(module: str, arguments: list[str]) -> int:
             f'a network'
         ) from error
     except Exception as error:
-        if isinstance(error, PyseriniRepbertError) or (
-            isinstance(error, OSError) and error.filename
-        ):
-            raise  # ours, or one of the user's files
+        if _is_understood(error):
+            raise
         raise PyseriniRepbertError(f'{module}: {type(error).__name__}: {error}') from error
     return 0
+
+
+def _is_understood(error: Exception) -> bool:
+    """Whether an error is ours, or about one of the user's files."""
+    if isinstance(error, PyseriniRepbertError):
+        return True
+    return isinstance(error, OSError) and bool(error.filename)

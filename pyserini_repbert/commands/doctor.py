@@ -9,7 +9,7 @@ import platform
 import re
 import shutil
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
 
 from pyserini_repbert.commands.command import parser
 from pyserini_repbert.errors import MissingResourceError, PyseriniRepbertError
@@ -27,15 +27,23 @@ REQUIRED = (
 _LITTLE_SPACE = 20e9  # bytes; MS MARCO's passages as float16 vectors are 13.6 GB
 
 
-class Finding(NamedTuple):
-    """One line of the report."""
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report.
+
+    Attributes
+    ----------
+    check : what was checked
+    status : 'ok'; 'fail': a required part does not work; 'warn': an optional part does not work,
+        or a part works less well
+    found : what is there
+    fix : what to do
+    """
 
     check: str
-    # 'fail': a required part does not work; 'warn': an optional part does not, or one works less
-    # well
     status: str
     found: str
-    fix: str = ''  # what to do
+    fix: str = ''
 
 
 def _python() -> Iterator[Finding]:
@@ -64,13 +72,11 @@ def _pyserini() -> Iterator[Finding]:
     from pyserini_repbert.lucene.compat import import_pyserini, pyserini_version
 
     version = pyserini_version()
-    fits = (1, 6) <= tuple(int(number) for number in re.findall(r'\d+', version)[:2]) < (3,)
-    yield Finding(
-        'pyserini',
-        'ok' if fits else 'warn',
-        version,
-        '' if fits else "pip install 'pyserini>=1.6,<3'",
-    )
+    numbers = tuple(int(number) for number in re.findall(r'\d+', version)[:2])
+    if (1, 6) <= numbers < (3,):
+        yield Finding('pyserini', 'ok', version)
+    else:
+        yield Finding('pyserini', 'warn', version, "pip install 'pyserini>=1.6,<3'")
     try:
         import_pyserini('pyserini.encode')
     except PyseriniRepbertError as error:
@@ -81,11 +87,8 @@ def _pyserini() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    yield Finding(
-        'packages',
-        'ok',
-        ', '.join(f'{name} {importlib.metadata.version(name)}' for name in REQUIRED),
-    )
+    versions = ', '.join(f'{name} {importlib.metadata.version(name)}' for name in REQUIRED)
+    yield Finding('packages', 'ok', versions)
 
 
 def _torch() -> Iterator[Finding]:
@@ -94,17 +97,13 @@ def _torch() -> Iterator[Finding]:
     from pyserini_repbert.models.precision import bfloat16_gain
 
     gain = bfloat16_gain(torch.device('cpu'))
-    support = (
-        f'bfloat16 natively on the CPU: --bf16 is {gain} faster'
-        if gain
-        else 'no native bfloat16: --bf16 is slow'
-    )
+    if gain:
+        support = f'bfloat16 natively on the CPU: --bf16 is {gain} faster'
+    else:
+        support = 'no native bfloat16: --bf16 is slow'
+    threads = f'{torch.get_num_threads()} threads'
     kernels = torch.backends.cpu.get_cpu_capability()
-    yield Finding(
-        'torch',
-        'ok',
-        f'{torch.__version__}, {torch.get_num_threads()} threads, {kernels}, {support}',
-    )
+    yield Finding('torch', 'ok', f'{torch.__version__}, {threads}, {kernels}, {support}')
 
 
 def _faiss() -> Iterator[Finding]:
@@ -118,11 +117,10 @@ def _gpu() -> Iterator[Finding]:
 
     if torch.cuda.is_available():
         for number in range(torch.cuda.device_count()):
-            free, total = torch.cuda.mem_get_info(number)
             name = torch.cuda.get_device_name(number)
-            yield Finding(
-                'gpu', 'ok', f'cuda:{number} {name}, {free / 1e9:.0f} of {total / 1e9:.0f} GB free'
-            )
+            free, total = torch.cuda.mem_get_info(number)
+            memory = f'{free / 1e9:.0f} of {total / 1e9:.0f} GB free'
+            yield Finding('gpu', 'ok', f'cuda:{number} {name}, {memory}')
     elif shutil.which('nvidia-smi'):
         fix = (
             f"install torch's CUDA build (this is {torch.__version__}) or a newer driver: "
@@ -137,8 +135,8 @@ def _cache() -> Iterator[Finding]:
     from pyserini_repbert.files import cache_folder, human_size
 
     folder = cache_folder()
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
         yield Finding(
             'cache',
             'fail',
@@ -146,19 +144,14 @@ def _cache() -> Iterator[Finding]:
             'set PYSERINI_REPBERT_CACHE to another folder',
         )
         return
-    free = shutil.disk_usage(there).free
+    free = shutil.disk_usage(existing).free
     held = sum(file.stat().st_size for file in folder.rglob('*') if file.is_file())
-    fix = (
-        f'less than {human_size(_LITTLE_SPACE)}: too little for MS MARCO'
-        if free < _LITTLE_SPACE
-        else ''
-    )
-    yield Finding(
-        'cache',
-        'warn' if fix else 'ok',
-        f'{folder}, {human_size(free)} free, holds {human_size(held)}',
-        fix,
-    )
+    found = f'{folder}, {human_size(free)} free, holds {human_size(held)}'
+    if free < _LITTLE_SPACE:
+        fix = f'less than {human_size(_LITTLE_SPACE)}: too little for MS MARCO'
+        yield Finding('cache', 'warn', found, fix)
+    else:
+        yield Finding('cache', 'ok', found)
 
 
 def _catalog() -> Iterator[Finding]:
@@ -169,15 +162,14 @@ def _catalog() -> Iterator[Finding]:
 
     for kind in catalog.KINDS:
         for name, entry in catalog.entries(kind).items():
+            is_shipped = 'resource' in entry.values
             try:
-                if 'resource' in entry.values:
+                if is_shipped:
                     catalog.resource(entry)
                 elif 'package' in entry.values:
                     catalog.package_folder(entry)
             except PyseriniRepbertError as error:
-                yield _problem(
-                    f'{kind}/{name}', 'fail' if 'resource' in entry.values else 'warn', error
-                )
+                yield _problem(f'{kind}/{name}', 'fail' if is_shipped else 'warn', error)
 
 
 def _problem(check: str, status: str, error: PyseriniRepbertError, note: str = '') -> Finding:
@@ -199,9 +191,8 @@ def findings() -> Iterator[Finding]:
         except PyseriniRepbertError as error:
             yield _problem(name, 'fail', error)
         except Exception as error:
-            yield Finding(
-                name, 'fail', f'{type(error).__name__}: {error}', 'reinstall the package named here'
-            )
+            found = f'{type(error).__name__}: {error}'
+            yield Finding(name, 'fail', found, 'reinstall the package named here')
 
 
 def main(arguments: list[str]) -> int:
@@ -213,8 +204,14 @@ def main(arguments: list[str]) -> int:
     for finding in findings():
         report.append(finding)
         if not options.json:
-            fix = f'\n{"":<22}  fix: {finding.fix}' if finding.fix else ''
-            print(f'{finding.status:<4}  {finding.check:<16}  {finding.found}{fix}')
+            _print_finding(finding)
     if options.json:
-        print(json.dumps([finding._asdict() for finding in report], indent=1, ensure_ascii=False))
+        print(json.dumps([asdict(finding) for finding in report], indent=1, ensure_ascii=False))
     return int(any(finding.status == 'fail' for finding in report))
+
+
+def _print_finding(finding: Finding) -> None:
+    """Print a finding as soon as it is there, and below it what to do."""
+    print(f'{finding.status:<4}  {finding.check:<16}  {finding.found}')
+    if finding.fix:
+        print(f'{"":<22}  fix: {finding.fix}')

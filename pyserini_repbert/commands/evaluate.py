@@ -1,54 +1,92 @@
-"""`python -m pyserini_repbert.evaluate`: measures of run files, or the analysis that the first
-word names.
-"""
+"""`python -m pyserini_repbert.evaluate`: measures of run files, or an analysis."""
 
 from __future__ import annotations
 
-import contextlib
+import argparse
 import importlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, NamedTuple
 
 from pyserini_repbert.commands.command import parser, refuse
 from pyserini_repbert.commands.flags import (
     add_flags,
     named_paths,
-    parsed,
+    parse_flags,
     read_named,
     record_output,
 )
+from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.measures import (
     Evaluation,
     any_judged,
     evaluate,
+    judged_docids,
     judged_only,
     parse_measures,
 )
-from pyserini_repbert.evaluate.significance import compare
+from pyserini_repbert.evaluate.significance import Comparison, compare
 from pyserini_repbert.evaluate.tables import markdown
-from pyserini_repbert.files import atomic_file, atomic_folder, check_absent
+from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
 from pyserini_repbert.names.topics import load_qrels, load_topics
+from pyserini_repbert.ranking import Run
 
 _ANALYSES = {  # the first word -> the module that has its function
-    **dict.fromkeys(
-        ('fusion-table', 'consistency', 'recall-depth', 'rerank-depth'), 'evaluate_studies'
-    ),
-    **dict.fromkeys(('tradeoff', 'epic-pruning'), 'evaluate_costs'),
-    **dict.fromkeys(('ties', 'split-folds', 'join-folds'), 'evaluate'),
+    'fusion-table': 'evaluate_studies',
+    'consistency': 'evaluate_studies',
+    'recall-depth': 'evaluate_studies',
+    'rerank-depth': 'evaluate_studies',
+    'tradeoff': 'evaluate_costs',
+    'epic-pruning': 'evaluate_costs',
+    'split-folds': 'evaluate',
+    'join-folds': 'evaluate',
 }
+# A file that is in every folder of folds.
+_FIRST_TEST = 'fold-1/test.tsv'
 _FOLDS = (
     'a file for each fold, whose lines begin with a qid (a run or a list); or one JSON list '
     'of lists of qids'
 )
+_PRINTED = '-'  # the --per-query that is printed
+
+
+class _Test(NamedTuple):
+    """The comparison of a run, by its name, with the baseline."""
+
+    run: str
+    comparison: Comparison
 
 
 def main(arguments: list[str]) -> None:
     """Print the measures of run files, or run the analysis that the first argument names."""
     if arguments and arguments[0] in _ANALYSES:
         module = importlib.import_module(f'pyserini_repbert.commands.{_ANALYSES[arguments[0]]}')
-        getattr(module, arguments[0].replace('-', '_'))(arguments[1:])
+        analysis = getattr(module, arguments[0].replace('-', '_'))
+        analysis(arguments[1:])
         return
+    options = _parse(arguments)
+    measures = parse_measures(options.measures)
+    paths = named_paths(options.runs)
+    qrels = load_qrels(options.qrels)
+    evaluations: dict[str, Evaluation] = {}
+    for name, run in read_named(paths, options.quiet):
+        _warn_of_unjudged(name, run, qrels)
+        scored = judged_only(run, qrels) if options.judged_only else run
+        evaluations[name] = evaluate(scored, qrels, measures)
+    tests = _compare_with_first(evaluations) if options.compare else []
+    if options.per_query == _PRINTED:
+        _write_per_query(sys.stdout, evaluations)
+    elif options.per_query:
+        with atomic_file(options.per_query) as stream:
+            _write_per_query(stream, evaluations)
+    if options.json:
+        _print_json(evaluations, tests, paths, len(qrels))
+    elif options.per_query != _PRINTED:
+        _print_tables(evaluations, tests, len(qrels))
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
     others = f'{", ".join(_ANALYSES)} (each has its own --help)'
     flags = parser(
         'evaluate',
@@ -73,138 +111,116 @@ def main(arguments: list[str]) -> None:
         help='compare the other runs with the first by paired t-tests',
     )
     add('--json', action='store_true', help='print JSON instead of tables')
-    options = parsed(flags, arguments)
+    options = parse_flags(flags, arguments)
     refuse(
         not options.runs,
         'no run files were given: name them before --measures, which takes all words behind it',
     )
     refuse(
-        options.compare and not options.runs[1:],
+        options.compare and len(options.runs) < 2,
         '--compare takes the baseline first, then runs to compare with it',
     )
-    printed = options.per_query == '-'
     refuse(
-        printed and options.json,
+        options.per_query == _PRINTED and options.json,
         '--per-query - and --json both print: write the values per query to a file',
     )
-    measures = parse_measures(options.measures)
-    paths = named_paths(options.runs)
-    qrels = load_qrels(options.qrels)
-    evaluations: dict[str, Evaluation] = {}
-    for name, run in read_named(paths, options.quiet):
-        judged = len(run.keys() & qrels.keys())
-        if 2 * judged < len(run):
-            print(
-                f'warning: {judged} of the {len(run)} topics of {name} are judged', file=sys.stderr
-            )
-        if run and not any_judged(run, qrels):
-            n_docids = len({docid for grades in qrels.values() for docid in grades})
-            print(
-                f'warning: none of the {n_docids} judged docids is in {name}: check that both '
-                'name the same passages',
-                file=sys.stderr,
-            )
-        evaluations[name] = evaluate(
-            judged_only(run, qrels) if options.judged_only else run, qrels, measures
+    return options
+
+
+def _warn_of_unjudged(name: str, run: Run, qrels: Qrels) -> None:
+    """Warn of a run that hardly has topics, or no docids, that are judged."""
+    n_judged = len(run.keys() & qrels.keys())
+    if 2 * n_judged < len(run):
+        print(f'warning: {n_judged} of the {len(run)} topics of {name} are judged', file=sys.stderr)
+    if run and not any_judged(run, qrels):
+        print(
+            f'warning: none of the {len(judged_docids(qrels))} judged docids is in {name}: check '
+            'that both name the same passages',
+            file=sys.stderr,
         )
-    baseline, *compared = evaluations if options.compare else list(evaluations)[:1]
-    tests = [
-        (name, test)
-        for name in compared
-        for test in compare(evaluations[baseline], evaluations[name])
-    ]
-    if options.per_query:
-        with (
-            contextlib.nullcontext(sys.stdout) if printed else atomic_file(options.per_query) as out
-        ):
-            out.write('run\tqid\tmeasure\tvalue\n')
-            for name, evaluation in evaluations.items():
-                for measure, values in evaluation.values.items():
-                    out.writelines(
-                        f'{name}\t{qid}\t{measure}\t{value:.6f}\n' for qid, value in values.items()
-                    )
-    if options.json:
-        runs = [
+
+
+def _compare_with_first(evaluations: Mapping[str, Evaluation]) -> list[_Test]:
+    """Each run against the first one, measure by measure."""
+    names = iter(evaluations)
+    baseline = evaluations[next(names)]
+    tests = []
+    for name in names:
+        for comparison in compare(baseline, evaluations[name]):
+            tests.append(_Test(name, comparison))
+    return tests
+
+
+def _write_per_query(stream: IO[str], evaluations: Mapping[str, Evaluation]) -> None:
+    stream.write('run\tqid\tmeasure\tvalue\n')
+    for name, evaluation in evaluations.items():
+        for measure, values in evaluation.values.items():
+            for qid, value in values.items():
+                stream.write(f'{name}\t{qid}\t{measure}\t{value:.6f}\n')
+
+
+def _print_json(
+    evaluations: Mapping[str, Evaluation],
+    tests: Sequence[_Test],
+    paths: Mapping[str, str],
+    n_topics: int,
+) -> None:
+    runs = []
+    for name, evaluation in evaluations.items():
+        runs.append(
             {
                 'run': name,
                 'path': paths[name],
-                'topics_without_hits': len(one.without_hits),
-                'measures': one.means,
+                'topics_without_hits': len(evaluation.without_hits),
+                'measures': evaluation.means,
             }
-            for name, one in evaluations.items()
-        ]
-        results = {'judged_topics': len(qrels), 'runs': runs}
-        if tests:
-            results |= {
-                'baseline': baseline,
-                'comparisons': [{'run': name, **test._asdict()} for name, test in tests],
-            }
-        print(json.dumps(results, ensure_ascii=False, indent=2))
-    if options.json or printed:
-        return
-    rows = [
-        [name, *(f'{value:.4f}' for value in one.means.values())]
-        for name, one in evaluations.items()
-    ]
-    print(markdown(['run', *evaluations[baseline].means], rows))
-    without = {name: len(one.without_hits) for name, one in evaluations.items() if one.without_hits}
-    notes = [
-        f'{name} has no hits for {number} of them, which count 0.'
-        for name, number in without.items()
-    ]
-    print(f'\nOver {len(qrels)} judged topics.', *notes)
+        )
+    results: dict[str, Any] = {'judged_topics': n_topics, 'runs': runs}
     if tests:
-        rows = [
-            [name, test.measure, f'{test.difference:+.4f}', f'{test.t:.3f}', f'{test.p:.4g}']
-            + [str(count) for count in (test.wins, test.ties, test.losses)]
-            for name, test in tests
-        ]
+        results['baseline'] = next(iter(evaluations))
+        results['comparisons'] = [{'run': test.run, **test.comparison._asdict()} for test in tests]
+    print(json.dumps(results, ensure_ascii=False, indent=2))
+
+
+def _print_tables(
+    evaluations: Mapping[str, Evaluation], tests: Sequence[_Test], n_topics: int
+) -> None:
+    """Print the means of each run, and how they compare with the first one's."""
+    baseline = next(iter(evaluations))
+    rows = []
+    notes = []
+    for name, evaluation in evaluations.items():
+        rows.append([name, *(f'{value:.4f}' for value in evaluation.means.values())])
+        if evaluation.without_hits:
+            n_without = len(evaluation.without_hits)
+            notes.append(f'{name} has no hits for {n_without} of them, which count 0.')
+    print(markdown(['run', *evaluations[baseline].means], rows))
+    print(f'\nOver {n_topics} judged topics.', *notes)
+    if tests:
         print(
             f'\nAgainst {baseline} (paired t-test, two-sided, p not corrected for several '
             f'comparisons):\n'
         )
-        print(
-            markdown(['run', 'measure', 'difference', 't', 'p', 'better', 'equal', 'worse'], rows)
-        )
+        header = ['run', 'measure', 'difference', 't', 'p', 'better', 'equal', 'worse']
+        print(markdown(header, [_test_row(test) for test in tests]))
 
 
-def ties(arguments: Sequence[str]) -> None:
-    """Print the lowest and the highest value that each run can have by the order of its ties."""
-    flags = parser(
-        'evaluate ties',
-        'Score runs with ties broken for the worst, as the run has them, and for the best.',
-    )
-    add_flags(flags, 'qrels')
-    flags.add_argument(
-        'runs', nargs='+', metavar='RUN', help='run files, each as FILE or NAME=FILE'
-    )
-    add_flags(flags, 'measures')
-    text = (
-        'the runs were written by this package, which writes ties one step apart; a record '
-        'beside a run says so, too'
-    )
-    flags.add_argument('--written-here', action='store_true', help=text)
-    options = flags.parse_args(arguments)
-    from pyserini_repbert.evaluate.ties import tie_intervals, tied_share, ties_as_scored
-    from pyserini_repbert.record import read_record
-
-    measures = parse_measures(options.measures)
-    qrels = load_qrels(options.qrels)
-    paths = named_paths(options.runs)
-    rows = []
-    for name, run in read_named(paths, options.quiet):
-        run = ties_as_scored(run) if options.written_here or read_record(paths[name]) else run
-        for measure, interval in tie_intervals(run, qrels, measures).items():
-            rows.append(
-                [name, f'{tied_share(run):.1%}', measure, *(f'{value:.4f}' for value in interval)]
-            )
-    print(markdown(['run', 'tied hits', 'measure', 'lowest', 'as given', 'highest'], rows))
+def _test_row(test: _Test) -> list[str]:
+    comparison = test.comparison
+    return [
+        test.run,
+        comparison.measure,
+        f'{comparison.difference:+.4f}',
+        f'{comparison.t:.3f}',
+        f'{comparison.p:.4g}',
+        str(comparison.wins),
+        str(comparison.ties),
+        str(comparison.losses),
+    ]
 
 
 def split_folds(arguments: Sequence[str]) -> None:
-    """Write the topics that each fold trains on, validates on and tests on, and print their
-    numbers.
-    """
+    """Write the topics that each fold trains on, validates on and tests on."""
     files = 'For each fold, OUTPUT/fold-N/{train,validation,test}.tsv'
     flags = parser(
         'evaluate split-folds', f'{files}: it tests, the one before validates, the rest train.'
@@ -213,29 +229,29 @@ def split_folds(arguments: Sequence[str]) -> None:
     add_flags(flags, 'topics', required=True)
     flags.add_argument('--run', help='a run of all topics, to be split likewise into .run files')
     flags.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
+    add_flags(flags, 'overwrite')
     options = flags.parse_args(arguments)
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate import folds
 
-    check_absent(options.output)
+    check_replaced(options.output, options.overwrite, _FIRST_TEST, 'folder of folds')
     queries = {query.qid: query for query in load_topics(options.topics)}
     qids_of_folds = folds.read_folds(options.folds)
     folds.check_cover(qids_of_folds, list(queries))
     run = read_run(options.run) if options.run else None
-    with atomic_folder(options.output) as folder:
+    with atomic_folder(options.output, replace=options.overwrite) as folder:
         for number, split in enumerate(folds.split_folds(qids_of_folds), 1):
+            fold = folder / f'fold-{number}'
+            counts = []
             for name, qids in split._asdict().items():
-                with atomic_file(folder / f'fold-{number}' / f'{name}.tsv') as stream:
-                    stream.writelines(
-                        f'{qid}\t{" ".join(queries[qid].text.split())}\n' for qid in qids
-                    )
+                counts.append(f'{len(qids)} {name}')
+                with atomic_file(fold / f'{name}.tsv') as stream:
+                    for qid in qids:
+                        stream.write(f'{qid}\t{" ".join(queries[qid].text.split())}\n')
                 if run is not None:
                     rankings = {qid: run[qid] for qid in qids if qid in run}
-                    write_run(folder / f'fold-{number}' / f'{name}.run', rankings)
-            print(
-                f'fold {number}: '
-                f'{", ".join(f"{len(qids)} {name}" for name, qids in split._asdict().items())}'
-            )
+                    write_run(fold / f'{name}.run', rankings)
+            print(f'fold {number}: {", ".join(counts)}')
 
 
 def join_folds(arguments: Sequence[str]) -> None:
@@ -249,7 +265,7 @@ def join_folds(arguments: Sequence[str]) -> None:
     add_flags(flags, 'topics', help='check that the folds cover these topics')
     flags.add_argument('--output', required=True, metavar='RUN', help='the run file to write')
     add_flags(flags, 'overwrite', 'output_format', 'tag')
-    options = parsed(flags, arguments)
+    options = parse_flags(flags, arguments)
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate.folds import check_cover, join_runs, read_folds
 
@@ -259,6 +275,6 @@ def join_folds(arguments: Sequence[str]) -> None:
     joined = join_runs([read_run(path) for path in options.runs], folds)
     write_run(options.output, joined, options.output_format, options.tag)
     record_output(options, options.output, ('runs', 'folds', 'topics'))
-    without = sum(map(len, folds)) - len(joined)
-    note = f'; {without} topics have no hits' if without else ''
+    n_without = sum(len(fold) for fold in folds) - len(joined)
+    note = f'; {n_without} topics have no hits' if n_without else ''
     print(f'{options.output}: {len(joined)} topics of {len(folds)} folds{note}')

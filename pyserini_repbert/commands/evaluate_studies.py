@@ -1,18 +1,19 @@
-"""`evaluate fusion-table`, `consistency`, `recall-depth` and `rerank-depth`: tables, on request
-CSV files and plots.
+"""`evaluate fusion-table`, `consistency`, `recall-depth` and `rerank-depth`.
+
+Each prints tables, and writes CSV files and plots on request.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyserini_repbert.commands.command import parser, positive_int, zero_or_more
 from pyserini_repbert.commands.flags import (
     FORMULA,
     add_flags,
     named_paths,
-    parsed,
+    parse_flags,
     read_named,
     write_values,
 )
@@ -34,7 +35,7 @@ def fusion_table(arguments: Sequence[str]) -> None:
     add_flags(flags, 'csv', 'plot', 'overwrite', 'runs', 'qrels', 'measures')
     flags.add_argument('--method', default=METHODS[0], choices=METHODS, help='how pairs are fused')
     add_flags(flags, *FORMULA, 'depth', 'hits')
-    options = parsed(flags, arguments)
+    options = parse_flags(flags, arguments)
     from pyserini_repbert.evaluate.studies import fusion
 
     settings = formula(options.method, options)
@@ -44,22 +45,27 @@ def fusion_table(arguments: Sequence[str]) -> None:
     check_scores(options.method, paths.values())
     runs = dict(read_named(paths, options.quiet, options.depth))
     table = fusion.fusion_table(runs, qrels, measures, k=options.hits or None, **settings)
-    lines: list[tuple[str, ...]] = []
     for measure, rows in table.items():
-        cells = [
-            [name, *_cells([*row.values()], place)]
-            for place, (name, row) in enumerate(rows.items())
-        ]
+        cells = []
+        for column, (name, row) in enumerate(rows.items()):
+            cells.append([name, *_cells(list(row.values()), base=column)])
         print(markdown([measure, *(f'+{name}' for name in runs)], cells), end='\n\n')
-        for name, row in rows.items():
-            lines += [
-                (measure, name, other, f'{one:.6f}', f'{one - row[name]:.6f}')
-                for other, one in row.items()
-            ]
     if options.csv:
-        write_csv(options.csv, ['measure', 'first', 'second', 'value', 'change'], lines)
+        header = ['measure', 'first', 'second', 'value', 'change']
+        write_csv(options.csv, header, _changes(table))
     if options.plot:
         plot_matrices(options.plot, table)
+
+
+def _changes(table: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[list[str]]:
+    """Measure, first run, second run, value, and its change from the first run alone."""
+    lines = []
+    for measure, rows in table.items():
+        for first, row in rows.items():
+            for second, value in row.items():
+                change = value - row[first]
+                lines.append([measure, first, second, f'{value:.6f}', f'{change:.6f}'])
+    return lines
 
 
 def consistency(arguments: Sequence[str]) -> None:
@@ -77,7 +83,7 @@ def consistency(arguments: Sequence[str]) -> None:
     flags.add_argument(
         '--depths', type=positive_int, nargs='+', default=[10, 100, 1000], help='hits to look at'
     )
-    options = parsed(flags, arguments)
+    options = parse_flags(flags, arguments)
     from pyserini_repbert.data.runs import read_run
     from pyserini_repbert.evaluate.studies.depths import consistency_factors
 
@@ -99,7 +105,7 @@ def recall_depth(arguments: Sequence[str]) -> None:
     flags.add_argument(
         '--rel', type=positive_int, default=1, help='least grade of a relevant document'
     )
-    options = parsed(flags, arguments)
+    options = parse_flags(flags, arguments)
     from pyserini_repbert.evaluate.studies.depths import recall_at_depths
 
     qrels = load_qrels(options.qrels)
@@ -109,19 +115,19 @@ def recall_depth(arguments: Sequence[str]) -> None:
 
 
 def _show_by_depth(
-    options: argparse.Namespace, what: str, measured: Callable[[Run], dict[int, float]]
+    options: argparse.Namespace, what: str, measure: Callable[[Run], dict[int, float]]
 ) -> None:
-    """Print the values that `measured` gives by depth for each of the runs, and write their
-    files.
+    """Print a value by depth for each run, and write the files.
+
+    `measure` gives a run's values by depth.
     """
-    values = {
-        name: measured(run) for name, run in read_named(named_paths(options.runs), options.quiet)
-    }
+    values = {}
+    for name, run in read_named(named_paths(options.runs), options.quiet):
+        values[name] = measure(run)
+    rows = []
+    for name, by_depth in values.items():
+        rows.append([name, *(f'{value:.3f}' for value in by_depth.values())])
     depths = next(iter(values.values()))
-    rows = [
-        [name, *(f'{value:.3f}' for value in by_depth.values())]
-        for name, by_depth in values.items()
-    ]
     print(markdown([what, *(f'@{depth}' for depth in depths)], rows))
     write_values(options.csv, ['run', 'depth', what.replace(' ', '_')], values)
     if options.plot:
@@ -130,6 +136,46 @@ def _show_by_depth(
 
 def rerank_depth(arguments: Sequence[str]) -> None:
     """Print measures by reranking depth (RepBERT Table 2 and Figure 1b)."""
+    options = _parse_rerank_depth(arguments)
+    from pyserini_repbert.data.runs import read_run
+    from pyserini_repbert.evaluate.studies.depths import count_unscored, rerank_at_depths
+
+    measures = parse_measures(options.measures)
+    qrels = load_qrels(options.qrels)
+    panels: dict[str, dict[str, dict[int, float]]] = {named.name: {} for named in measures}
+    notes = []
+    named_runs = read_named(named_paths(options.runs), options.quiet)
+    for (name, run), path in zip(named_runs, options.reranked, strict=True):
+        reranked = read_run(path)
+        means = rerank_at_depths(run, reranked, qrels, measures, options.depths)
+        for measure, panel in panels.items():
+            panel[name] = {depth: by_measure[measure] for depth, by_measure in means.items()}
+        n_unscored = count_unscored(run, reranked, qrels, max(options.depths))
+        if n_unscored:
+            notes.append(
+                f'{n_unscored} hits of {name} have no score in {path}: they stay below those that '
+                f'have one.'
+            )
+    for measure, panel in panels.items():
+        _print_depths(measure, panel)
+    for note in notes:
+        print(note)
+    write_values(options.csv, ['measure', 'run', 'depth', 'value'], panels)
+    if options.plot:
+        plot_lines(options.plot, panels, 'reranked hits')
+
+
+def _print_depths(measure: str, panel: Mapping[str, Mapping[int, float]]) -> None:
+    """Print a row for each depth, with the values of the runs."""
+    depths = next(iter(panel.values()))
+    rows = []
+    for depth in depths:
+        values = [by_depth[depth] for by_depth in panel.values()]
+        rows.append([str(depth), *_cells(values, base=0)])
+    print(markdown([f'{measure} at depth', *panel], rows), end='\n\n')
+
+
+def _parse_rerank_depth(arguments: Sequence[str]) -> argparse.Namespace:
     flags = parser(
         'evaluate rerank-depth',
         'Score runs whose best hits are reranked by given scores, ever deeper.',
@@ -146,55 +192,25 @@ def rerank_depth(arguments: Sequence[str]) -> None:
     flags.add_argument(
         '--depths', type=zero_or_more, nargs='+', default=depths, help='hits to rerank, 0 for none'
     )
-    options = parsed(flags, arguments)
-    from pyserini_repbert.data.runs import read_run
-    from pyserini_repbert.evaluate.studies.depths import rerank_at_depths, unscored
-
+    options = parse_flags(flags, arguments)
     if len(options.reranked) != len(options.runs):
         given = f'{len(options.runs)} runs and {len(options.reranked)} reranked ones'
         raise InputError(
             f'{given} were given: name the reranked run of each first stage, in the same order'
         )
-    measures = parse_measures(options.measures)
-    qrels = load_qrels(options.qrels)
-    values: dict[str, dict[int, dict[str, float]]] = {}
-    notes = []
-    for (name, run), path in zip(
-        read_named(named_paths(options.runs), options.quiet), options.reranked, strict=True
-    ):
-        reranked = read_run(path)
-        values[name] = rerank_at_depths(run, reranked, qrels, measures, options.depths)
-        if count := unscored(run, reranked, qrels, max(options.depths)):
-            notes.append(
-                f'{count} hits of {name} have no score in {path}: they stay below those that have '
-                f'one.'
-            )
-    panels = {
-        m.name: {
-            n: {d: by_measure[d][m.name] for d in by_measure} for n, by_measure in values.items()
-        }
-        for m in measures
-    }
-    for measure, runs in panels.items():
-        rows = {depth: [by_depth[depth] for by_depth in runs.values()] for depth in options.depths}
-        cells = [[str(depth), *_cells(of_runs, 0)] for depth, of_runs in rows.items()]
-        print(markdown([f'{measure} at depth', *runs], cells), end='\n\n')
-    print(*notes, sep='\n', end='\n' * bool(notes))
-    write_values(options.csv, ['measure', 'run', 'depth', 'value'], panels)
-    if options.plot:
-        plot_lines(options.plot, panels, 'reranked hits')
+    return options
 
 
 def _cells(values: Sequence[float], base: int) -> list[str]:
-    """The cells of a row: each value with its change from the one at place `base`; the best ones
-    bold.
+    """The cells of a row: each value with its change; the best ones bold.
+
+    The change is from the value in the column `base`, which has none.
     """
-    changes = [
-        '' if place == base else f' ({percent(value, values[base])})'
-        for place, value in enumerate(values)
-    ]
-    texts = [f'{value:.3f}{change}' for value, change in zip(values, changes, strict=True)]
-    return [
-        f'**{text}**' if value == max(values) else text
-        for text, value in zip(texts, values, strict=True)
-    ]
+    best = max(values)
+    cells = []
+    for column, value in enumerate(values):
+        text = f'{value:.3f}'
+        if column != base:
+            text += f' ({percent(value, values[base])})'
+        cells.append(f'**{text}**' if value == best else text)
+    return cells

@@ -6,22 +6,24 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import check_link, descriptor
+from pyserini_repbert.fusion.methods import SETTINGS
 
 if TYPE_CHECKING:
     from pyserini_repbert.ranking import Run
     from pyserini_repbert.record import Input, Model
 
 _Name = TypeVar('_Name')
-FORMULA = ('alpha', 'weights', 'normalize', 'rrf_k')
+FORMULA = tuple(SETTINGS)
 _STORE = {'action': 'store_true'}
-_FLAGS: dict[str, dict[str, Any]] = {  # those that need no import of a spec
+# The flags that need no import of a spec.
+_FLAGS: dict[str, dict[str, Any]] = {
     'topics': {
         'help': "a TSV, TREC or JSON lines file, a catalog name, or one of Pyserini's names"
     },
@@ -84,7 +86,7 @@ _FLAGS: dict[str, dict[str, Any]] = {  # those that need no import of a spec
     'ray': {'metavar': 'ADDRESS', 'help': "run on a Ray cluster: HOST:PORT, or 'auto'"},
     'overwrite': {**_STORE, 'help': 'replace an existing output, once the new one is finished'},
 }
-# Options of commands: input files, and output files.
+# Options that name input files, and output files.
 _INPUTS = (
     'run',
     'runs',
@@ -98,12 +100,11 @@ _INPUTS = (
     'folds',
 )
 _OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot')
-# Options that are not settings: how a command runs, what else it writes, and checkpoints, which
-# have their own entry.
+# Options that are no settings of a record: how a command runs, what else it writes, and
+# checkpoints, which have their own entry.
 _LEFT_OUT = frozenset(
     'command action shard shard_id shard_num finish quiet ray resume overwrite offline download '
-    'build tag '
-    'query output provenance cost pairs csv folder to_faiss install logs encoder model '
+    'build tag query output provenance cost pairs csv folder to_faiss install logs encoder model '
     'precision'.split()
 )
 
@@ -114,65 +115,79 @@ def add_flags(
     """Add flags by the names of their options: --rrf-k for `rrf_k`.
 
     Two names stand for several flags that exclude each other: `precision` and `begun` (--resume,
-    --overwrite). Names are of this module and of fields of PipelineSpec and Machine, or of the
-    settings `of`. `changes` are `flag`, another name of the flag, and keyword arguments of
-    `add_argument`.
+    --overwrite).
+
+    Parameters
+    ----------
+    parser : gets the flags
+    names : names of this module, and of fields of PipelineSpec and Machine, or of `of`
+    of : settings whose fields are flags
+    changes : `flag`, another name of the flag, and keyword arguments of `add_argument`
     """
     for name in names:
         if name == 'precision':
-            group = parser.add_mutually_exclusive_group()
-            text = 'what models compute in; auto: bfloat16 if the machine computes in it natively'
-            choices = ('float32', 'bfloat16', 'float16', 'auto')
-            group.add_argument('--precision', default='float32', choices=choices, help=text)
-            for flag, value in (
-                ('--fp16', 'float16'),
-                ('--bf16', 'bfloat16'),
-                ('--fp32', 'float32'),
-            ):
-                group.add_argument(
-                    flag, action='store_const', const=value, dest=name, help=f'--precision {value}'
-                )
+            _add_precision(parser)
         elif name == 'begun':
             group = parser.add_mutually_exclusive_group()
             group.add_argument('--resume', action='store_true', help='continue an interrupted run')
             add_flags(group, 'overwrite')
+        elif of is None and name in _FLAGS:
+            _add_flag(parser, name, _FLAGS[name] | changes)
         else:
-            settings = {
-                **(_of_field(name, of) if of or name not in _FLAGS else _FLAGS[name]),
-                **changes,
-            }
-            flags = [
-                settings.pop('flag', f'--{name.replace("_", "-")}'),
-                *settings.pop('flags', ()),
-            ]
-            parser.add_argument(*flags, dest=name, **settings)
+            _add_flag(parser, name, _field_settings(name, of) | changes)
 
 
-def _of_field(name: str, of: Any) -> dict[str, Any]:
-    """What `add_argument` needs to know of a field."""
+def _add_flag(parser: argparse._ActionsContainer, name: str, settings: Mapping[str, Any]) -> None:
+    """Add one flag; `settings` are `flag`, `flags`, and keyword arguments of `add_argument`."""
+    keywords = dict(settings)
+    first = keywords.pop('flag', f'--{name.replace("_", "-")}')
+    others = keywords.pop('flags', ())
+    parser.add_argument(first, *others, dest=name, **keywords)
+
+
+def _add_precision(parser: argparse._ActionsContainer) -> None:
+    """Add --precision, and the short flags for its values."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        '--precision',
+        default='float32',
+        choices=('float32', 'bfloat16', 'float16', 'auto'),
+        help='what models compute in; auto: bfloat16 if the machine computes in it natively',
+    )
+    values = {'--fp16': 'float16', '--bf16': 'bfloat16', '--fp32': 'float32'}
+    for flag, value in values.items():
+        group.add_argument(
+            flag, action='store_const', const=value, dest='precision', help=f'--precision {value}'
+        )
+
+
+def _field_settings(name: str, of: Any) -> dict[str, Any]:
+    """What `add_argument` needs to know of a field of PipelineSpec or Machine, or of `of`."""
     if of is None:
         from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 
         of = PipelineSpec if name in PipelineSpec.model_fields else Machine
     field = of.model_fields[name]
-    said: dict[str, Any] = {
-        'help': field.description,
-        'default': field.default,
-        **(field.json_schema_extra or {}),
-    }
+    given = {'help': field.description, 'default': field.default, **(field.json_schema_extra or {})}
     if field.annotation is bool:
-        return _STORE | said
-    if get_origin(field.annotation) is Literal:
-        return {'choices': get_args(field.annotation)} | said
-    kinds = get_args(field.annotation) or [field.annotation]
-    number = (
-        command.positive_int if int in kinds else command.finite_number if float in kinds else None
-    )
+        return _STORE | given
+    kinds = get_args(field.annotation) or (field.annotation,)
+    for kind in (field.annotation, *kinds):
+        if get_origin(kind) is Literal:
+            return {'choices': get_args(kind)} | given
+    number = _number_type(kinds)
     if get_origin(field.annotation) is not tuple:
-        return {'type': number or str} | said
+        return {'type': number or str} | given
     if number is None:
-        return said | {'action': 'append', 'default': None}
-    return said | {'nargs': '+', 'type': number, 'default': []}
+        return given | {'action': 'append', 'default': None}
+    return given | {'nargs': '+', 'type': number, 'default': []}
+
+
+def _number_type(kinds: Sequence[Any]) -> Callable[[str], Any] | None:
+    """What reads a value of these types, if it is a number."""
+    if int in kinds:
+        return command.positive_int
+    return command.finite_number if float in kinds else None
 
 
 def named_paths(texts: Sequence[str]) -> dict[str, str]:
@@ -207,7 +222,7 @@ def read_named(
             bar.update()
 
 
-def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+def parse_flags(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     """The options, with the tag of the run that is written.
 
     Raises InputError for an output that cannot be written, that is an input or another output, or
@@ -219,27 +234,47 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
 
         options.tag = options.tag or default_tag(options.output)
         check_format(options.output_format, options.tag)
-    inputs = {
-        path.resolve() for name in _INPUTS for path in _given(options, name) if path.is_file()
-    }
-    written: dict[Path, str] = {}
-    for name in _OUTPUTS:
-        flag = f'--{name.replace("_", "-")}'
-        for path in _given(options, name):
-            _check_name(path, name)
-            if path.exists() and not path.is_file():
-                continue  # a pipe or a device
-            command.refuse(
-                path.resolve() in inputs, f'{flag} {path} is an input, too: give another output'
-            )
-            other = written.setdefault(path.resolve(), flag)
-            command.refuse(other != flag, f'{other} and {flag} are one file, {path}: give two')
-            _check_replaced(path, options)
+    _check_outputs(options)
     return options
 
 
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Raise InputError for an output file that cannot be written, or must not be."""
+    inputs: set[Path] = set()
+    for name in _INPUTS:
+        inputs.update(path.resolve() for path in _paths(options, name) if path.is_file())
+    flag_of: dict[Path, str] = {}
+    for name in _OUTPUTS:
+        flag = f'--{name.replace("_", "-")}'
+        for path in _paths(options, name):
+            _check_name(path, name)
+            is_pipe = path.exists() and not path.is_file()
+            if is_pipe:
+                continue
+            command.refuse(
+                path.resolve() in inputs, f'{flag} {path} is an input, too: give another output'
+            )
+            other = flag_of.setdefault(path.resolve(), flag)
+            command.refuse(other != flag, f'{other} and {flag} are one file, {path}: give two')
+            _check_replaced(path, options)
+
+
+def _paths(options: argparse.Namespace, name: str) -> Iterator[Path]:
+    """The files that an option names."""
+    value = getattr(options, name, None)
+    texts = value if isinstance(value, list) else [value]
+    for text in texts:
+        if not isinstance(text, str):
+            continue
+        if name == 'runs' and not os.path.exists(text):
+            # NAME=FILE, as evaluate takes them.
+            yield Path(text.partition('=')[2] or text)
+        else:
+            yield Path(text)
+
+
 def _check_name(path: Path, name: str) -> None:
-    """Raises InputError for an output file that cannot have this name."""
+    """Raise InputError for an output file that cannot have this name."""
     from pyserini_repbert.evaluate.plots import figure_format, require_matplotlib
 
     if path.is_dir():
@@ -256,7 +291,7 @@ def _check_name(path: Path, name: str) -> None:
 
 
 def _check_replaced(path: Path, options: argparse.Namespace) -> None:
-    """Raises InputError for an output that exists, unless the command resumes or overwrites it."""
+    """Raise InputError for an output that exists, unless the command resumes or overwrites it."""
     if not path.exists() or descriptor(path) is not None:
         return
     if not options.overwrite and not getattr(options, 'resume', False):
@@ -266,23 +301,13 @@ def _check_replaced(path: Path, options: argparse.Namespace) -> None:
 
 
 def check_outside(output: str, corpus: str | None) -> None:
-    """Raises InputError for an output folder inside the corpus folder, where it would be read as
+    """Raise InputError for an output folder inside the corpus folder, where it would be read as
     part of the corpus.
     """
-    inside = (
-        corpus
-        and Path(corpus).is_dir()
-        and Path(corpus).resolve() in Path(output).resolve().parents
-    )
-    command.refuse(inside, f'--output {output} lies in the corpus folder {corpus}: give another')
-
-
-def _given(options: argparse.Namespace, name: str) -> Iterator[Path]:
-    value = getattr(options, name, None)
-    for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, str):
-            named = name == 'runs' and not os.path.exists(one)  # NAME=FILE, as evaluate takes them
-            yield Path(one.partition('=')[2] or one if named else one)
+    if not corpus or not Path(corpus).is_dir():
+        return
+    is_inside = Path(corpus).resolve() in Path(output).resolve().parents
+    command.refuse(is_inside, f'--output {output} lies in the corpus folder {corpus}: give another')
 
 
 def write_values(path: str | None, header: Sequence[str], values: Mapping[Any, Any]) -> None:
@@ -291,13 +316,18 @@ def write_values(path: str | None, header: Sequence[str], values: Mapping[Any, A
     """
     from pyserini_repbert.evaluate.tables import write_csv
 
-    def rows(values: Mapping[Any, Any]) -> Iterator[tuple[object, ...]]:
-        for key, value in values.items():
-            nested = rows(value) if isinstance(value, Mapping) else [(f'{value:.6f}',)]
-            yield from ((key, *row) for row in nested)
-
     if path:
-        write_csv(path, header, rows(values))
+        write_csv(path, header, _value_rows(values))
+
+
+def _value_rows(values: Mapping[Any, Any]) -> Iterator[tuple[object, ...]]:
+    """The keys of each number in nested mappings, then the number."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            for row in _value_rows(value):
+                yield (key, *row)
+        else:
+            yield (key, f'{value:.6f}')
 
 
 def record_output(
@@ -311,27 +341,48 @@ def record_output(
     """Write the record of the command that has written `output`; does nothing for a pipe or a
     device.
 
-    `roles` are the options that name inputs. `inputs`, whose files cannot be found from their
-    names, replace options of the same role. `rankers` are those of the user's own.
+    Parameters
+    ----------
+    options : the command's flags
+    output : what it has written
+    roles : options that name inputs
+    models : the checkpoints that it used
+    inputs : inputs whose files cannot be found from their names; they replace options of the same
+        role
+    rankers : what identifies rankers of the user's own
     """
-    from pyserini_repbert.names.inputs import input_of
     from pyserini_repbert.record import Record, checksum, decisive, plain, versions, write_record
 
-    if (sha256 := checksum(output)) is None:
+    sha256 = checksum(output)
+    if sha256 is None:
         return
-    known = {one.role for one in inputs}
-    named = list(inputs)
-    for role in roles:
-        given = () if role in known else getattr(options, role, None) or ()
-        named += [input_of(role, name) for name in ([given] if isinstance(given, str) else given)]
+    roles = list(roles)
+    known = {entry.role for entry in inputs}
+    by_option = _inputs_of(options, [role for role in roles if role not in known])
     apart = {*_LEFT_OUT, *known, *roles}
     settings = {
         name: plain(value) for name, value in sorted(vars(options).items()) if name not in apart
     }
-    settings |= {'rankers': plain(rankers)} if rankers else {}
-    write_record(
-        output,
-        Record(
-            decisive(options.command), sha256, tuple(models), tuple(named), settings, versions()
-        ),
+    if rankers:
+        settings['rankers'] = plain(rankers)
+    record = Record(
+        decisive(options.command),
+        sha256,
+        tuple(models),
+        (*inputs, *by_option),
+        settings,
+        versions(),
     )
+    write_record(output, record)
+
+
+def _inputs_of(options: argparse.Namespace, roles: Iterable[str]) -> list[Input]:
+    """The inputs that options name."""
+    from pyserini_repbert.names.inputs import input_of
+
+    inputs = []
+    for role in roles:
+        value = getattr(options, role, None) or ()
+        names = [value] if isinstance(value, str) else value
+        inputs += [input_of(role, name) for name in names]
+    return inputs

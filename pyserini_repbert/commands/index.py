@@ -1,54 +1,109 @@
-"""`python -m pyserini_repbert.index`: build EPIC, Lucene and approximate indexes; check and
-export indexes.
+"""`python -m pyserini_repbert.index`: bring collections up to date; build EPIC, Lucene and
+approximate indexes; check and export indexes.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.collection import add_collection_actions, check
-from pyserini_repbert.commands.encode import add_encoding_arguments, check_flags, encode
+from pyserini_repbert.commands.collection import COLLECTION_ACTIONS
+from pyserini_repbert.commands.command import Action
+from pyserini_repbert.commands.encoding import (
+    IndexKind,
+    add_encoding_arguments,
+    check_encoding_flags,
+    encode,
+)
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
 
 WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}  # values of --weights: dtypes of an EPIC bundle
 _VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
+_FLAGS_OF_IMPACTS: tuple[str, ...] = ('vectors', 'encoder')
+_FLAGS_OF_CORPORA: tuple[str, ...] = ('corpus', 'predictions', 'weights', 'topk', 'sqrt')
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command's flags."""
+    parser = command.parser(
+        'index',
+        'Bring collections up to date. Make Lucene, EPIC and approximate indexes. Check and export '
+        'indexes.',
+    )
+    actions = parser.add_subparsers(required=True, metavar='ACTION')
+    for name, action in ACTIONS.items():
+        description = f'{action.help[0].upper()}{action.help[1:]}.'
+        flags = actions.add_parser(name, help=action.help, description=description)
+        flags.add_argument(
+            '--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars'
+        )
+        flags.set_defaults(action=action.act)
+        action.add_flags(flags)
+    return parser
 
 
 def main(arguments: list[str]) -> None:
     """Do what the first argument names: make, prune, check or export an index."""
-    flags = command.parser(
-        'index', 'Make Lucene, EPIC and approximate indexes; check and export indexes.'
-    )
-    actions = flags.add_subparsers(required=True, metavar='ACTION')
+    options = make_parser().parse_args(arguments)
+    options.action(options)
 
-    def action(name: str, act: Callable[[argparse.Namespace], None], text: str) -> command.Parser:
-        new: command.Parser = actions.add_parser(
-            name, help=text, description=f'{text[0].upper()}{text[1:]}.'
-        )
-        new.add_argument(
-            '--quiet', action='store_true', default=argparse.SUPPRESS, help='no progress bars'
-        )
-        new.set_defaults(action=act)
-        return new
 
-    whole = action('check', _check, 'compare every file of an index with its checksum')
-    export = action('export', _export, "write a dense index as Pyserini's FAISS layout")
-    for one in (whole, export):
-        one.add_argument('--index', required=True, help='an index folder or a catalog name')
-        one.add_argument('--encoder', help='of a catalog index')
-    export.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
-    export.add_argument(
+def _add_check_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--index', required=True, help='an index folder or a catalog name')
+    parser.add_argument('--encoder', help='of a catalog index')
+
+
+def _check(options: argparse.Namespace) -> None:
+    from pyserini_repbert.collection.store import is_collection
+
+    folder = Path(options.index)
+    if is_collection(folder):
+        from pyserini_repbert.collection.checking import check_collection
+
+        print(check_collection(folder))
+        return
+    from pyserini_repbert.index.check import check_index
+    from pyserini_repbert.names.indexes import ready_folder
+
+    print(check_index(ready_folder(options.index, options.encoder)))
+
+
+def _add_export_flags(parser: argparse.ArgumentParser) -> None:
+    _add_check_flags(parser)
+    parser.add_argument('--to-faiss', required=True, metavar='FOLDER', help='the folder to write')
+    parser.add_argument(
         '--install', metavar='NAME', help='also make it a prebuilt index of Pyserini by this name'
     )
+    add_flags(parser, 'overwrite')
 
-    ann = action('ann', _ann, 'make an approximate index for a dense index')
-    add_flags(ann, 'overwrite')
-    add = ann.add_argument
+
+def _export(options: argparse.Namespace) -> None:
+    from pyserini_repbert.index.dense import DenseBundle
+    from pyserini_repbert.index.faiss_layout import export_faiss
+    from pyserini_repbert.interop.pyserini import check_index_name, install_index
+    from pyserini_repbert.names.indexes import ready_folder
+
+    if options.install:
+        check_index_name(options.install)
+    bundle = DenseBundle(ready_folder(options.index, options.encoder))
+    with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
+        export_faiss(bundle, options.to_faiss, bar.update, options.overwrite)
+    record_output(options, options.to_faiss, ('index',))
+    print(
+        f'{options.to_faiss}: {len(bundle)} passages x {bundle.settings.dimension} '
+        f'{bundle.settings.dtype}'
+    )
+    if options.install:
+        print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
+
+
+def _add_ann_flags(parser: argparse.ArgumentParser) -> None:
+    add_flags(parser, 'overwrite')
+    add = parser.add_argument
     add('--index', required=True, help='a dense index or a catalog name')
     add('--encoder', help='of a catalog index, and of --topics')
     add('--kind', default='pq', choices=('pq', 'hnsw', 'ivf'), help='kind of index')
@@ -67,22 +122,72 @@ def main(arguments: list[str]) -> None:
         help='of FAISS; with several, an hnsw differs each time',
     )
 
-    epic = action('epic', _epic, "make an index of EPIC's vectors from a corpus")
-    encoder = 'an EPIC checkpoint: catalog name or folder'
-    store_text = 'keep the passages, for explaining scores'
-    add_encoding_arguments(epic, encoder, store_text)
-    epic.add_argument(
+
+def _ann(options: argparse.Namespace) -> None:
+    from pyserini_repbert.files import human_size
+    from pyserini_repbert.index.ann import ANN, INDEX
+    from pyserini_repbert.index.dense import DenseBundle
+    from pyserini_repbert.names.indexes import ready_folder
+    from pyserini_repbert.names.topics import load_topics
+    from pyserini_repbert.pipeline.opening import open_searcher
+    from pyserini_repbert.pipeline.spec import PipelineSpec
+    from pyserini_repbert.search.ann import build_ann
+
+    bundle = DenseBundle(ready_folder(options.index, options.encoder))
+    queries = None
+    if options.topics:
+        searcher = open_searcher(PipelineSpec(index=options.index, encoder=options.encoder))
+        queries = searcher.encode([topic.text for topic in load_topics(options.topics)])
+    settings = command.pick_options(options, 'kind', 'recall', 'hits', 'threads', 'overwrite')
+    with command.progress(len(bundle), 'add', 'vectors', options.quiet) as bar:
+        record = build_ann(
+            bundle, queries=queries, sample=options.topics, on_progress=bar.update, **settings
+        )
+    size = (bundle.folder / ANN / INDEX).stat().st_size
+    print(f'{options.index}: {record}, {human_size(size)}')
+
+
+def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
+    add_encoding_arguments(
+        parser,
+        encoder='an EPIC checkpoint: catalog name or folder',
+        store_text='keep the passages, for explaining scores',
+    )
+    parser.add_argument(
         '--prune',
         type=command.pruned_to,
         default=1000,
         help="weights kept of a passage, 'all' or 0 for all",
     )
-    epic.add_argument(
+    parser.add_argument(
         '--weights', choices=tuple(WEIGHTS), default='fp16', help='how a weight is stored'
     )
 
-    smaller = action('epic-prune', _prune, 'make a smaller EPIC index')
-    add = smaller.add_argument
+
+def _epic(options: argparse.Namespace) -> None:
+    check_encoding_flags(options)
+    from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.systems.epic.encoder import EpicEncoder
+    from pyserini_repbert.systems.epic.encoding import epic_encoding
+
+    def describe(manifest: Any) -> str:
+        bundle = EpicBundle(options.output, verify=False)
+        terms = f'{bundle.settings.prune} terms' if bundle.settings.prune else 'all terms'
+        size = f'{bundle.bytes_per_passage():,.0f} bytes a passage'
+        return f'{len(bundle)} passages x {terms}, {size}'
+
+    kind = IndexKind(
+        settings=EpicSettings,
+        open_encoder=EpicEncoder,
+        encoding=partial(epic_encoding, prune=options.prune, weights=WEIGHTS[options.weights]),
+        describe=describe,
+    )
+    encode(options, kind)
+
+
+def _add_prune_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add('--index', required=True, help='an EPIC index')
     add('--output', required=True, help='the index folder to make')
     add(
@@ -92,10 +197,31 @@ def main(arguments: list[str]) -> None:
     )
     add('--weights', choices=tuple(WEIGHTS), help='how a weight is stored; default: as before')
     add('--shard-size', type=command.positive_int, help='passages in a shard; default: as before')
-    add_flags(smaller, 'begun')
+    add_flags(parser, 'begun')
 
-    lucene = action('lucene', _lucene, 'make a Lucene index, expanded or not')
-    add = lucene.add_argument
+
+def _prune(options: argparse.Namespace) -> None:
+    from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
+
+    before = EpicBundle(options.index)
+    prune = before.settings.prune if options.prune is None else options.prune
+    weights = WEIGHTS.get(options.weights, before.settings.weights)
+    settings = command.pick_options(options, 'output', 'shard_size', 'resume', 'overwrite')
+    with command.progress(len(before), 'prune', 'passages', options.quiet) as bar:
+        pruned = prune_epic_bundle(
+            before, prune=prune, weights=weights, on_progress=bar.update, **settings
+        )
+    record_output(options, options.output, ('index',))
+    shards = command.count_text(len(pruned.shards), 'shard')
+    print(
+        f'{options.output}: {len(pruned)} passages in {shards}, {pruned.bytes_per_passage():,.0f} '
+        f'bytes a passage'
+    )
+
+
+def _add_lucene_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or a catalog name')
     add('--output', required=True, help='folder of the new index')
     add(
@@ -129,147 +255,85 @@ def main(arguments: list[str]) -> None:
     )
     add('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')
     add('--threads', type=command.threads, default=1, help='documents analysed at a time')
-    add_flags(lucene, 'corpus_format', 'fields', 'on_error', 'overwrite')
-    add_collection_actions(action)
-    options = flags.parse_args(arguments)
-    options.action(options)
+    add_flags(parser, 'corpus_format', 'fields', 'on_error', 'overwrite')
 
 
-def _check(options: argparse.Namespace) -> None:
-    from pyserini_repbert.index.check import check_index
-    from pyserini_repbert.names.indexes import ready_folder
-
-    print(check(options.index) or check_index(ready_folder(options.index, options.encoder)))
-
-
-def _export(options: argparse.Namespace) -> None:
-    from pyserini_repbert.index.dense import DenseBundle
-    from pyserini_repbert.index.faiss_layout import export_faiss
-    from pyserini_repbert.interop.pyserini import check_index_name, install_index
-    from pyserini_repbert.names.indexes import ready_folder
-
-    if options.install:
-        check_index_name(options.install)
-    bundle = DenseBundle(ready_folder(options.index, options.encoder))
-    with command.progress(len(bundle), 'export', 'passages', options.quiet) as bar:
-        export_faiss(bundle, options.to_faiss, bar.update)
-    record_output(options, options.to_faiss, ('index',))
-    print(
-        f'{options.to_faiss}: {len(bundle)} passages x {bundle.settings.dimension} '
-        f'{bundle.settings.dtype}'
-    )
-    if options.install:
-        print(f'{options.install}: {install_index(options.to_faiss, options.install)}')
-
-
-def _ann(options: argparse.Namespace) -> None:
-    from pyserini_repbert.files import human_size
-    from pyserini_repbert.index.ann import ANN, INDEX
-    from pyserini_repbert.index.dense import DenseBundle
-    from pyserini_repbert.names.indexes import ready_folder
-    from pyserini_repbert.names.topics import load_topics
-    from pyserini_repbert.pipeline.opening import open_searcher
-    from pyserini_repbert.pipeline.spec import PipelineSpec
-    from pyserini_repbert.search.ann import build_ann
-
-    bundle = DenseBundle(ready_folder(options.index, options.encoder))
-    queries = None
-    if options.topics:
-        searcher = open_searcher(PipelineSpec(index=options.index, encoder=options.encoder))
-        queries = searcher.encode([topic.text for topic in load_topics(options.topics)])
-    with command.progress(len(bundle), 'add', 'vectors', options.quiet) as bar:
-        settings = command.picked(options, 'kind', 'recall', 'hits', 'threads', 'overwrite')
-        record = build_ann(
-            bundle, queries=queries, sample=options.topics, on_progress=bar.update, **settings
-        )
-    print(f'{options.index}: {record}, {human_size((bundle.folder / ANN / INDEX).stat().st_size)}')
-
-
-def _epic(options: argparse.Namespace) -> None:
-    check_flags(options)
-    from pyserini_repbert.encode.corpus import epic_encoding
-    from pyserini_repbert.encode.epic import EpicEncoder
-    from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.records import EpicSettings
-
-    def described(manifest: Any) -> str:
-        bundle = EpicBundle(options.output, verify=False)
-        kept = f'{bundle.settings.prune} terms' if bundle.settings.prune else 'all terms'
-        return f'{len(bundle)} passages x {kept}, {bundle.bytes_per_passage():,.0f} bytes a passage'
-
-    encoding_of = partial(epic_encoding, prune=options.prune, weights=WEIGHTS[options.weights])
-    encode(options, EpicSettings, EpicEncoder, encoding_of, described)
-
-
-def _prune(options: argparse.Namespace) -> None:
-    from pyserini_repbert.encode.corpus import prune_epic_bundle
-    from pyserini_repbert.index.epic import EpicBundle
-
-    before = EpicBundle(options.index)
-    prune = before.settings.prune if options.prune is None else options.prune
-    weights = WEIGHTS.get(options.weights, before.settings.weights)
-    settings = command.picked(options, 'output', 'shard_size', 'resume', 'overwrite')
-    with command.progress(len(before), 'prune', 'passages', options.quiet) as bar:
-        pruned = prune_epic_bundle(
-            before, prune=prune, weights=weights, on_progress=bar.update, **settings
-        )
-    record_output(options, options.output, ('index',))
-    shards = command.counted(len(pruned.shards), 'shard')
-    print(
-        f'{options.output}: {len(pruned)} passages in {shards}, {pruned.bytes_per_passage():,.0f} '
-        f'bytes a passage'
-    )
+def _check_variant(options: argparse.Namespace, is_impact: bool) -> None:
+    """Raise InputError if a flag is missing, or is one of other variants."""
+    needed = 'vectors' if is_impact else 'corpus'
+    of_others = _FLAGS_OF_CORPORA if is_impact else _FLAGS_OF_IMPACTS
+    foreign = [name for name in of_others if getattr(options, name)]
+    hint = f'; --{foreign[0]} is for others' if foreign else ''
+    is_missing = not getattr(options, needed)
+    command.refuse(foreign or is_missing, f'variant {options.variant} takes --{needed}{hint}')
 
 
 def _lucene(options: argparse.Namespace) -> None:
     check_outside(options.output, options.corpus)
-    impact = options.variant == 'epic-impact'
-    needed, *more = (
-        ('vectors', 'encoder') if impact else ('corpus', 'predictions', 'weights', 'topk', 'sqrt')
-    )
-    given = command.picked(
-        options, 'vectors', 'encoder', 'corpus', 'predictions', 'weights', 'topk', 'sqrt'
-    )
-    foreign = [name for name, value in given.items() if value and name not in (needed, *more)]
-    other = f'; --{foreign[0]} is for others' if foreign else ''
-    command.refuse(other or not given[needed], f'variant {options.variant} takes --{needed}{other}')
-    skipped = ''
+    is_impact = options.variant == 'epic-impact'
+    _check_variant(options, is_impact)
+    if is_impact:
+        roles: tuple[str, ...] = ('vectors',)
+        text = _build_impact_index(options)
+    else:
+        roles = ('corpus', 'predictions', 'weights')
+        text = _build_text_index(options)
+    record_output(options, options.output, roles)
+    print(f'{options.output}: {text}')
+
+
+def _build_impact_index(options: argparse.Namespace) -> str:
+    """Index the weights of an EPIC index; returns what the new index holds."""
+    from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.index.epic_impact import build_impact_index, vocabulary_of
+
     with command.progress(None, 'indexing', 'passages', options.quiet) as bar:
-        if impact:
-            from pyserini_repbert.index.epic import EpicBundle
-            from pyserini_repbert.index.epic_impact import build_impact_index, vocabulary_of
+        bundle = EpicBundle(options.vectors)
+        n_passages = build_impact_index(
+            bundle,
+            vocabulary_of(bundle, options.encoder),
+            options.output,
+            options.threads,
+            overwrite=options.overwrite,
+            on_progress=bar.update,
+        )
+    return f'{command.count_text(n_passages, "passage")} ({options.variant})'
 
-            bundle = EpicBundle(options.vectors)
-            tokens = vocabulary_of(bundle, options.encoder)
-            count = build_impact_index(
-                bundle,
-                tokens,
-                options.output,
-                options.threads,
-                overwrite=options.overwrite,
-                on_progress=bar.update,
-            )
-        else:
-            from pyserini_repbert.index.lucene import build_lucene_index
-            from pyserini_repbert.names.corpora import open_corpus
 
-            read = (options.corpus, options.corpus_format, options.fields, options.on_error)
-            corpus = open_corpus(*read, keep_empty=options.variant != 'bm25')
-            settings = command.picked(
-                options,
-                'output',
-                'variant',
-                'predictions',
-                'weights',
-                'topk',
-                'sqrt',
-                'threads',
-                'overwrite',
-            )
-            count = build_lucene_index(corpus, on_progress=bar.update, **settings)
-            skipped = skipped_text(corpus)
-    record_output(
-        options, options.output, ('vectors',) if impact else ('corpus', 'predictions', 'weights')
-    )
-    passages = command.counted(count, 'passage')
-    print(f'{options.output}: {passages} ({options.variant}){skipped}')
+def _build_text_index(options: argparse.Namespace) -> str:
+    """Index the words of a corpus; returns what the new index holds."""
+    from pyserini_repbert.index.lucene import build_lucene_index
+    from pyserini_repbert.names.corpora import open_corpus
+
+    with command.progress(None, 'indexing', 'passages', options.quiet) as bar:
+        corpus = open_corpus(
+            options.corpus,
+            options.corpus_format,
+            options.fields,
+            options.on_error,
+            keep_empty=options.variant != 'bm25',
+        )
+        n_passages = build_lucene_index(
+            corpus,
+            options.output,
+            variant=options.variant,
+            predictions=options.predictions,
+            weights=options.weights,
+            topk=options.topk,
+            sqrt=options.sqrt,
+            threads=options.threads,
+            overwrite=options.overwrite,
+            on_progress=bar.update,
+        )
+    return f'{command.count_text(n_passages, "passage")} ({options.variant}){skipped_text(corpus)}'
+
+
+ACTIONS = {
+    **COLLECTION_ACTIONS,
+    'check': Action('compare every file of an index with its checksum', _add_check_flags, _check),
+    'export': Action("write a dense index as Pyserini's FAISS layout", _add_export_flags, _export),
+    'ann': Action('make an approximate index for a dense index', _add_ann_flags, _ann),
+    'epic': Action("make an index of EPIC's vectors from a corpus", _add_epic_flags, _epic),
+    'epic-prune': Action('make a smaller EPIC index', _add_prune_flags, _prune),
+    'lucene': Action('make a Lucene index, expanded or not', _add_lucene_flags, _lucene),
+}

@@ -1,6 +1,4 @@
-"""`python -m pyserini_repbert.regression`: run the files in regressions/ and compare with
-published scores.
-"""
+"""`python -m pyserini_repbert.regression`: run regression files and compare scores."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from typing import Any
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.commands.command import (
     argument_type,
-    counted,
+    count_text,
     parser,
     positive_int,
     progress,
@@ -28,25 +26,32 @@ from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.files import atomic_file, existing_file, human_size
 from pyserini_repbert.regression.environment import cache_version, fingerprint
-from pyserini_repbert.regression.needs import (
-    Pair,
-    cheapest_first,
-    is_of_published_runs,
-    is_out_of_reach,
-    missing_of,
-)
+from pyserini_repbert.regression.jobs import ConditionJob, are_out_of_reach
 from pyserini_repbert.regression.reading import read_regression
-from pyserini_repbert.regression.report import as_data, as_html, markdown, measure_text, merged
-from pyserini_repbert.regression.resources import NeededResource, size_in_bytes
-from pyserini_repbert.regression.runner import Outcome, Status, commands_of, run_all
+from pyserini_repbert.regression.report import (
+    RegressionOutcome,
+    as_data,
+    as_html,
+    as_markdown,
+    measure_text,
+    merge_reports,
+)
+from pyserini_repbert.regression.resources import MissingResource
+from pyserini_repbert.regression.runner import Outcome, Status, run_all
 from pyserini_repbert.regression.workspace import Workspace
 
 DATA = 'PYSERINI_REPBERT_DATA'  # the variable that sets the default of --data
 _FOLDER = 'regressions'  # whose files commands take if none is named
-_FORMS: dict[str, Callable[[dict[str, Any]], str]] = {
-    '.md': markdown,
+
+
+def _as_json(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, indent=1)
+
+
+_FORMS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    '.md': as_markdown,
     '.html': as_html,
-    '.json': lambda data: json.dumps(data, indent=1),
+    '.json': _as_json,
 }
 
 
@@ -58,12 +63,36 @@ def _report_name(path: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command: status 0 without a FAIL, 1 with one; errors, which are raised, become
-    status 2.
+    """Run the command: status 0 without a FAIL, 1 with one.
+
+    Errors are raised, and become status 2.
     """
     others = {'fetch': _fetch, 'quick': _quick, 'report': _report}
     if arguments and arguments[0] in others:
         return others[arguments[0]](arguments[1:])
+    options = _parse(arguments)
+    paths = options.files
+    if not paths and options.all:
+        paths = _all_files()
+    if options.list:
+        _print_conditions(_make_jobs(paths, options, chosen=options.condition))
+        return 0
+    environment = fingerprint()
+    version = cache_version(environment)
+    jobs = _make_jobs(paths, options, chosen=options.condition, version=version)
+    if options.dry_run:
+        _print_commands(jobs)
+        return 0
+    if not Path(options.data).is_dir():
+        print(
+            f'WARNING: the data folder {options.data} is not here: what needs it is NOT RUN',
+            file=sys.stderr,
+        )
+    outcomes = run_all(jobs, options.jobs, options.all, _outcome_printer(options.quiet))
+    return _report_outcomes(jobs, outcomes, options, environment)
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     text = 'Run the commands of regression files, and compare the scores with the published ones.'
     flags = parser(
         'regression', f'{text} `regression fetch`, `quick` and `report` have a --help of their own.'
@@ -79,76 +108,40 @@ def main(arguments: list[str]) -> int:
         '--dry-run', action='store_true', help='show commands and missing resources; run nothing'
     )
     flags.add_argument('--jobs', type=positive_int, default=1, help='conditions to run at a time')
-    _add_work_flags(flags, 'files', '--condition', '--report')
+    _add_files(flags)
+    _add_condition_flag(flags)
+    _add_report_flag(flags)
+    _add_folder_flags(flags)
     options = flags.parse_args(arguments)
     refuse(
         options.report and (options.list or options.dry_run),
         '--report is for a run: leave out --list or --dry-run',
     )
-    paths = options.files or (_all_files() if options.all else [])
-    environment = {} if options.list else fingerprint()
-    work = _read_work(paths, options, cache_version(environment))
-    if options.list:
-        for workspace, pairs in groupby(work, key=lambda pair: pair[1]):
-            print(f'{workspace.regression.path}: {workspace.regression.title}')
-            for condition, _ in pairs:
-                scores = ', '.join(
-                    f'{one.measure} {one.text}'
-                    for one in (*condition.expected, *condition.recorded)
-                )
-                print(
-                    f'  {condition.name}: '
-                    f'{scores}{f" ({condition.heavy})" if condition.heavy else ""}'
-                )
-        return 0
-    if options.dry_run:
-        for condition, workspace in work:
-            print(f'# {workspace.regression.name} {condition.name}')
-            for absent in missing_of(condition, workspace):
-                print(f'# missing: {absent.text}')
-            print(*(commands_of(condition, workspace) if condition.expected else []), sep='\n')
-        return 0
-    if not Path(options.data).is_dir():
-        print(
-            f'WARNING: the data folder {options.data} is not here: what needs it is NOT RUN',
-            file=sys.stderr,
-        )
-    return _run_work(work, options, environment)
+    return options
 
 
-def _add_work_flags(flags: argparse.ArgumentParser, *names: str) -> None:
-    """Add --data and --work, and those of FILE, --condition and --report that are named."""
+def _add_files(flags: argparse.ArgumentParser) -> None:
+    text = f'regression files; default: all of {_FOLDER}/'
+    flags.add_argument('files', metavar='FILE', nargs='*', help=text)
+
+
+def _add_condition_flag(flags: argparse.ArgumentParser) -> None:
+    text = 'run only this condition; repeatable'
+    flags.add_argument('--condition', metavar='NAME', action='append', default=[], help=text)
+
+
+def _add_report_flag(flags: argparse.ArgumentParser) -> None:
+    text = 'write a report: .md, .html or .json'
+    flags.add_argument('--report', metavar='FILE', type=_report_name, help=text)
+
+
+def _add_folder_flags(flags: argparse.ArgumentParser) -> None:
     data = os.environ.get(DATA, '../shared/data')
-    several = {'action': 'append', 'default': []}
-    known: dict[str, dict[str, Any]] = {
-        'files': {
-            'metavar': 'FILE',
-            'nargs': '*',
-            'help': f'regression files; default: all of {_FOLDER}/',
-        },
-        '--condition': {
-            'metavar': 'NAME',
-            **several,
-            'help': 'run only this condition; repeatable',
-        },
-        '--report': {
-            'metavar': 'FILE',
-            'type': _report_name,
-            'help': 'write a report: .md, .html or .json',
-        },
-        '--data': {
-            'metavar': 'FOLDER',
-            'default': data,
-            'help': f'collections and run files; default: ${DATA}',
-        },
-        '--work': {
-            'metavar': 'FOLDER',
-            'default': 'runs/regressions',
-            'help': 'where the commands write',
-        },
-    }
-    for name in (*names, '--data', '--work'):
-        flags.add_argument(name, **known[name])
+    text = f'collections and run files; default: ${DATA}'
+    flags.add_argument('--data', metavar='FOLDER', default=data, help=text)
+    work = 'runs/regressions'
+    text = 'where the commands write'
+    flags.add_argument('--work', metavar='FOLDER', default=work, help=text)
 
 
 def _all_files() -> list[str]:
@@ -156,8 +149,14 @@ def _all_files() -> list[str]:
     return sorted(str(path) for path in Path(_FOLDER).glob('*.yaml'))
 
 
-def _read_work(paths: Sequence[str], options: argparse.Namespace, version: str = '') -> list[Pair]:
-    """The conditions of these files that `options.condition` chooses, all for an empty list.
+def _make_jobs(
+    paths: Sequence[str],
+    options: argparse.Namespace,
+    *,
+    chosen: Sequence[str] = (),
+    version: str = '',
+) -> list[ConditionJob]:
+    """The conditions of these files that are chosen by name, all if none is.
 
     `version` is of code and packages: cached results of other versions are not used.
     """
@@ -166,156 +165,200 @@ def _read_work(paths: Sequence[str], options: argparse.Namespace, version: str =
         f'no regression files: name them, or take all of {_FOLDER}/ (--all) in the folder that '
         f'has it',
     )
-    workspaces = [
-        Workspace(read_regression(path), Path(options.work), options.data, version)
-        for path in paths
-    ]
-    work = [
-        (condition, workspace)
-        for workspace in workspaces
-        for condition in workspace.regression.conditions
-    ]
-    names = [condition.name for condition, _ in work]
-    for name in options.condition:
+    jobs = []
+    for path in paths:
+        workspace = Workspace(read_regression(path), Path(options.work), options.data, version)
+        for condition in workspace.regression.conditions:
+            jobs.append(ConditionJob(condition, workspace))
+    names = [job.condition.name for job in jobs]
+    for name in chosen:
         if name not in names:
             raise UnknownNameError(
                 f"'{name}' is no condition of these files{did_you_mean(name, names)}: see --list"
             )
-    return [pair for pair in work if not options.condition or pair[0].name in options.condition]
+    return [job for job in jobs if not chosen or job.condition.name in chosen]
 
 
-def _run_work(
-    work: Sequence[Pair], options: argparse.Namespace, environment: dict[str, str]
+def _print_conditions(jobs: Iterable[ConditionJob]) -> None:
+    for workspace, jobs_of_file in groupby(jobs, key=lambda job: job.workspace):
+        print(f'{workspace.regression.path}: {workspace.regression.title}')
+        for job in jobs_of_file:
+            condition = job.condition
+            figures = [*condition.expected, *condition.recorded]
+            scores = ', '.join(f'{figure.measure} {figure.text}' for figure in figures)
+            heavy = f' ({condition.heavy})' if condition.heavy else ''
+            print(f'  {condition.name}: {scores}{heavy}')
+
+
+def _print_commands(jobs: Iterable[ConditionJob]) -> None:
+    for job in jobs:
+        print(f'# {job.name}')
+        for absent in job.missing():
+            print(f'# missing: {absent.text}')
+        commands = job.commands() if job.condition.expected else []
+        print(*commands, sep='\n')
+
+
+def _outcome_printer(quiet: bool) -> Callable[[Workspace, Outcome], None]:
+    """A function that prints an outcome; if `quiet`, only a failed one."""
+
+    def print_outcome(workspace: Workspace, outcome: Outcome) -> None:
+        if not quiet or outcome.status is Status.FAIL:
+            print('\n'.join(_outcome_lines(workspace, outcome)), flush=True)
+
+    return print_outcome
+
+
+def _outcome_lines(workspace: Workspace, outcome: Outcome) -> list[str]:
+    """What happened, what is missing, and the scores."""
+    head = f'{outcome.status} {workspace.regression.name} {outcome.condition.name}'
+    if outcome.why:
+        head += f': {outcome.why}'
+    if outcome.seconds:
+        remembered = ', remembered' if outcome.remembered else ''
+        head += f' ({outcome.seconds:.0f} s{remembered})'
+    lines = [head]
+    lines += [f'  missing: {absent.text}' for absent in outcome.missing]
+    for score in outcome.scores:
+        if score.measured is not None or outcome.status is Status.FAIL:
+            measured = 'nothing' if score.measured is None else f'{score.measured:.4f}'
+            name = measure_text(score.expected)
+            lines.append(f'  {score.status} {name}: {measured}, expected {score.expected.text}')
+    return lines
+
+
+def _report_outcomes(
+    jobs: Sequence[ConditionJob],
+    outcomes: Sequence[Outcome],
+    options: argparse.Namespace,
+    environment: dict[str, str],
 ) -> int:
-    """Run conditions, print their outcomes, and write the report if one is asked for; status 1
-    with a FAIL.
-    """
-
-    def show(workspace: Workspace, outcome: Outcome) -> None:
-        if options.quiet and outcome.status is not Status.FAIL:
-            return
-        why = f': {outcome.why}' if outcome.why else ''
-        if outcome.seconds:
-            why += f' ({outcome.seconds:.0f} s{", remembered" if outcome.remembered else ""})'
-        lines = [f'{outcome.status} {workspace.regression.name} {outcome.condition.name}{why}']
-        lines += [f'  missing: {one.text}' for one in outcome.missing]
-        for score in outcome.scores:
-            if score.measured is not None or outcome.status is Status.FAIL:
-                measured = 'nothing' if score.measured is None else f'{score.measured:.4f}'
-                expected = (
-                    f'{measure_text(score.expected)}: {measured}, expected {score.expected.text}'
-                )
-                lines.append(f'  {score.status} {expected}')
-        print('\n'.join(lines), flush=True)
-
-    outcomes = run_all(work, options.jobs, options.all, show)
-    by_workspace = groupby(zip(work, outcomes, strict=True), key=lambda one: one[0][1])
-    by_file = [
-        (workspace.regression, [outcome for _, outcome in of_file])
-        for workspace, of_file in by_workspace
-    ]
-    data = as_data(by_file, environment, {str(options.data): '$DATA', str(Path.home()): '~'})
+    """Write the report if one is asked for, and print totals; status 1 with a FAIL."""
+    by_workspace: dict[Workspace, list[Outcome]] = {}
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        by_workspace.setdefault(job.workspace, []).append(outcome)
+    results = []
+    for workspace, outcomes_of_file in by_workspace.items():
+        results.append(RegressionOutcome(workspace.regression, outcomes_of_file))
+    data = as_data(results, environment, {str(options.data): '$DATA', str(Path.home()): '~'})
     if options.report:
         _write_report(data, options.report)
-    conditions = Counter(outcome.status for outcome in outcomes)
-    print('conditions:', _counts({status: conditions[status] for status in Status}))
-    print('scores:', _counts(data['totals']))
-    return int(conditions[Status.FAIL] > 0)
+    counts = Counter(outcome.status for outcome in outcomes)
+    print('conditions:', _counts_text({status: counts[status] for status in Status}))
+    print('scores:', _counts_text(data['totals']))
+    return int(counts[Status.FAIL] > 0)
 
 
-def _counts(totals: Mapping[str, int]) -> str:
+def _counts_text(totals: Mapping[str, int]) -> str:
     """'3 PASS, 1 FAIL': the counts that are not 0."""
     return ', '.join(f'{count} {status}' for status, count in totals.items() if count)
 
 
 def _fetch(arguments: Sequence[str]) -> int:
     """Run the command: status 0 if everything listed was fetched, 1 if something failed."""
-    flags = parser(
-        'regression fetch', 'Download, verify and unpack what conditions need, the smallest first.'
+    flags = parser('regression fetch', 'Download, verify and unpack what conditions need.')
+    flags.add_argument(
+        '--dry-run', action='store_true', help='only show sizes, sources and licences'
     )
-    add = flags.add_argument
-    add(
-        '--budget',
-        type=argument_type(size_in_bytes),
-        metavar='SIZE',
-        help='fetch at most this much, as 10GB',
-    )
-    add('--dry-run', action='store_true', help='only show sizes, sources and licences')
     add_flags(flags, 'offline', help='download nothing: unpack what is here')
-    _add_work_flags(flags, 'files', '--condition')
+    _add_files(flags)
+    _add_condition_flag(flags)
+    _add_folder_flags(flags)
     options = flags.parse_args(arguments)
-    work = _read_work(options.files or _all_files(), options)
-    everything = {need.key: need for pair in work if pair[0].expected for need in missing_of(*pair)}
-    reached = cheapest_first(work, options.budget)
-    wanted = [
-        *{need.key: need for _, needs in reached for need in needs if need.is_fetched}.values()
-    ]
-    by_hand = [need for need in everything.values() if not need.is_fetched]
-    total = sum(one.n_bytes or 0 for one in wanted)
-    unknown = sum(one.n_bytes is None for one in wanted)
-    more = f' and {unknown} of unknown size' if unknown else ''
-    within = f', within {human_size(options.budget)}' if options.budget is not None else ''
-    print(f'to fetch: {len(wanted)}, {human_size(total)}{more}{within}')
-    for one in wanted:
-        source = one.resource.source.replace('\n', ' and ')
-        licence = one.licence or 'not stated'
-        print(
-            f'  {one.resource.name}: {one.resource.what}; {one.size or "size unknown"}; {source}; '
-            f'licence: {licence}'
-        )
+    paths = options.files or _all_files()
+    jobs = _make_jobs(paths, options, chosen=options.condition)
+    jobs = [job for job in jobs if job.condition.expected]
+    reachable = _reachable(jobs)
+    wanted = [need for need in _needs_of(reachable) if need.is_fetched]
+    by_hand = [need for need in _needs_of(jobs) if not need.is_fetched]
+    _print_needs(wanted, by_hand)
+    runnable = count_text(len(reachable), 'condition')
+    n_never = len(jobs) - len(reachable)
+    print(f'{runnable} can be run then, {n_never} never: something of them was not published')
+    if options.dry_run or not wanted:
+        return 0
+    return int(_fetch_all(wanted, options.quiet) > 0)
+
+
+def _reachable(jobs: Iterable[ConditionJob]) -> list[ConditionJob]:
+    """The conditions whose needs can be had."""
+    return [job for job in jobs if not are_out_of_reach(job.missing())]
+
+
+def _needs_of(jobs: Iterable[ConditionJob]) -> list[MissingResource]:
+    """What conditions lack, each resource once."""
+    need_by_key: dict[str, MissingResource] = {}
+    for job in jobs:
+        for need in job.missing():
+            need_by_key[need.key] = need
+    return list(need_by_key.values())
+
+
+def _print_needs(wanted: Sequence[MissingResource], by_hand: Sequence[MissingResource]) -> None:
+    """Print what is to be fetched, with sizes and licences, and how to get the rest."""
+    sizes = [need.n_bytes for need in wanted]
+    total = sum(size for size in sizes if size is not None)
+    n_unknown = sizes.count(None)
+    more = f' and {n_unknown} of unknown size' if n_unknown else ''
+    print(f'to fetch: {len(wanted)}, {human_size(total)}{more}')
+    for need in wanted:
+        resource = need.resource
+        size = need.size or 'size unknown'
+        source = resource.source.replace('\n', ' and ')
+        licence = need.licence or 'not stated'
+        print(f'  {resource.name}: {resource.what}; {size}; {source}; licence: {licence}')
     if by_hand:
         print(f'not to be fetched here: {len(by_hand)}')
-    for one in by_hand:
-        print(f'  {one.resource.name}: {one.resource.what}: {one.get}')
-    beyond = [pair for pair in work if pair[0].expected and is_out_of_reach(missing_of(*pair))]
-    runnable = counted(len(reached), 'condition')
-    print(f'{runnable} can be run then, {len(beyond)} never: something of them was not published')
-    return 0 if options.dry_run or not wanted else int(_fetch_all(wanted, options.quiet) > 0)
+    for need in by_hand:
+        print(f'  {need.resource.name}: {need.resource.what}: {need.get}')
 
 
 def _quick(arguments: Sequence[str]) -> int:
-    """Fetch published run files and check the scores that need nothing else: no model, no
-    collection, no Java.
+    """Fetch published run files and check the scores that need nothing else.
+
+    These scores need no model, no collection and no Java.
     """
     flags = parser(
         'regression quick',
         'Fetch published run files and check all figures that need nothing else.',
     )
     add_flags(flags, 'offline', help='check what is here, download nothing')
-    _add_work_flags(flags, '--report')
+    _add_report_flag(flags)
+    _add_folder_flags(flags)
     options = flags.parse_args(arguments)
-    options.condition = []
-    options.jobs = 1
-    options.all = False
     environment = fingerprint()
+    version = cache_version(environment)
+    n_failed = 0
+    if not options.offline:
+        needs = _needs_of(_jobs_of_published_runs(options, version))
+        n_failed = _fetch_all(needs, options.quiet)
+    # Made anew: paths depend on what was fetched.
+    jobs = _jobs_of_published_runs(options, version)
+    outcomes = run_all(jobs, 1, False, _outcome_printer(options.quiet))
+    status = _report_outcomes(jobs, outcomes, options, environment)
+    return status or int(n_failed > 0)
 
-    def of_published_runs() -> list[Pair]:
-        work = _read_work(_all_files(), options, cache_version(environment))
-        return [pair for pair in work if is_of_published_runs(*pair)]
 
-    needed = cheapest_first(of_published_runs())
-    wanted = {need.key: need for _, needs in needed for need in needs if need.is_fetched}
-    failed = 0 if options.offline else _fetch_all(list(wanted.values()), options.quiet)
-    return _run_work(of_published_runs(), options, environment) or int(
-        failed > 0
-    )  # paths depend on what was fetched
+def _jobs_of_published_runs(options: argparse.Namespace, version: str) -> list[ConditionJob]:
+    jobs = _make_jobs(_all_files(), options, version=version)
+    return [job for job in jobs if job.is_of_published_runs()]
 
 
-def _fetch_all(absent: Sequence[NeededResource], quiet: bool) -> int:
+def _fetch_all(needs: Sequence[MissingResource], quiet: bool) -> int:
     """Fetch resources, with a progress bar and a line for each. Returns how many failed."""
-    from pyserini_repbert.regression.fetching import fetched
+    from pyserini_repbert.regression.fetching import fetch_missing
 
     problems = []
-    for one in absent:
-        name = one.resource.name
-        with progress(one.n_bytes, name, 'B', quiet) as bar:
-            problem = fetched(one, bar.update)
+    for need in needs:
+        name = need.resource.name
+        with progress(need.n_bytes, name, 'B', quiet) as bar:
+            problem = fetch_missing(need, bar.update)
         if problem:
-            problems.append(f'{name} ({one.resource.what}): {" ".join(problem.split())}')
+            problems.append(f'{name} ({need.resource.what}): {" ".join(problem.split())}')
         print(f'{"FAILED" if problem else "fetched"} {name}', flush=True)
     for problem in problems:
         print(problem)
-    print(f'{len(absent) - len(problems)} of {len(absent)} resources are here now')
+    print(f'{len(needs) - len(problems)} of {len(needs)} resources are here now')
     return len(problems)
 
 
@@ -334,20 +377,27 @@ def _report(arguments: Sequence[str]) -> int:
         '--output', required=True, type=_report_name, metavar='FILE', help='.md, .html or .json'
     )
     options = flags.parse_args(arguments)
-    reports = []
-    for path in options.reports:
-        try:
-            reports.append(parse_json(existing_file(path, 'report').read_bytes()))
-            for form in _FORMS.values():
-                form(merged(reports[-1:]))  # reads all that a report has
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise InputError(
-                f'{path} is no report ({error!r}): expected what --report FILE.json wrote'
-            ) from error
-    _write_report(merged(reports), options.output)
+    reports = [_read_report(path) for path in options.reports]
+    _write_report(merge_reports(reports), options.output)
     return 0
 
 
-def _write_report(data: dict[str, Any], path: str) -> None:
+def _read_report(path: str) -> dict[str, Any]:
+    """A report as --report FILE.json wrote it. Raises InputError for another file."""
+    content = existing_file(path, 'report').read_bytes()
+    try:
+        report: dict[str, Any] = parse_json(content)
+        # Every form is tried: together they read all that a report has.
+        for form in _FORMS.values():
+            form(merge_reports([report]))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(
+            f'{path} is no report ({error!r}): expected what --report FILE.json wrote'
+        ) from error
+    return report
+
+
+def _write_report(data: Mapping[str, Any], path: str) -> None:
+    text = _FORMS[Path(path).suffix](data)
     with atomic_file(path) as stream:
-        stream.write(_FORMS[Path(path).suffix](data).rstrip('\n') + '\n')
+        stream.write(text.rstrip('\n') + '\n')

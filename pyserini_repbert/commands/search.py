@@ -1,4 +1,9 @@
-"""`python -m pyserini_repbert.search`: answer questions, or write a run file for topics."""
+"""`python -m pyserini_repbert.search`: answer questions, or write a run file for topics.
+
+The way of a query: the flags become a `PipelineSpec` (what is searched) and a `Machine` (where).
+`open_pipeline` opens what the spec names. The pipeline ranks all questions or topics together.
+Their hits are printed, or written as a run.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.flags import FORMULA, add_flags, parsed, record_output
-from pyserini_repbert.commands.rerank import add_stage_arguments, report, spec_of
-from pyserini_repbert.commands.terminal import Bars, ask, cut_text, say_device, shown_hits
+from pyserini_repbert.commands.flags import FORMULA, add_flags, parse_flags, record_output
+from pyserini_repbert.commands.reranking import add_stage_arguments, connect_to_ray, report, spec_of
+from pyserini_repbert.commands.terminal import (
+    ProgressBars,
+    answer_questions,
+    cut_text,
+    hits_text,
+    say_device,
+)
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Run, check_question
@@ -20,6 +31,7 @@ from pyserini_repbert.ranking import Query, Run, check_question
 if TYPE_CHECKING:
     from pyserini_repbert.pipeline.pipeline import Pipeline
     from pyserini_repbert.rerank.base import Reranker
+    from pyserini_repbert.trace import Notes
 
 _SHOWN_HITS = 3
 _RUN_HITS = 1000
@@ -29,21 +41,23 @@ _MANY = 8
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
-    text = (
-        'Answer questions in the terminal, or write a run file for topics. --index searches '
-        'vectors, --sparse '
-        'NAME@FOLDER a Lucene index; both are fused. --sparse NAME searches the passages of '
-        '--index; add --encoder to '
-        'fuse. --rerank reranks the best hits.'
+    parser = command.parser(
+        'search',
+        'Answer questions in the terminal, or write a run file for topics. --index is a ranking, '
+        'each --sparse NAME@INDEX one more, as bm25@FOLDER or bm25@demo; all that are named are '
+        'fused. --rerank reranks the best hits.',
     )
-    parser = command.parser('search', text)
+    add = parser.add_argument
     what = parser.add_mutually_exclusive_group(required=True)
     add_flags(what, 'query', action='append', required=False, help='a question; repeatable')
     what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
     add_flags(what, 'topics')
-    add = parser.add_argument
-    names = "format of the topics, by Pyserini's names; 'default' tells it by the file"
-    add('--topics-format', default='default', choices=('default', 'kilt', 'raw_jsonl'), help=names)
+    add(
+        '--topics-format',
+        default='default',
+        choices=('default', 'kilt', 'raw_jsonl'),
+        help="format of the topics, by Pyserini's names; 'default' tells it by the file",
+    )
     add_flags(parser, 'index', 'encoder', 'ann', 'adapted', 'ray', 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
     add_flags(parser, 'sparse_first', *FORMULA, 'depth')
@@ -67,21 +81,62 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Raise InputError for flags of runs beside a question, and for flags of questions beside
+    topics.
+    """
+    asks = options.topics is None
+    command.refuse(
+        asks == bool(options.output), '--output is for --topics: give both, or ask a --query'
+    )
+    of_runs = options.provenance or options.cost or options.pairs
+    command.refuse(asks and of_runs, '--provenance, --cost and --pairs are for --topics')
+    command.refuse(
+        options.explain and not asks,
+        '--explain is for --query or --interactive: a run has --provenance',
+    )
+
+
+def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
+    """Raise InputError for flags of searchers that are not asked."""
+    command.refuse(
+        (options.fusion or options.depth) and spec.n_rankings < 2,
+        '--fusion and --depth need two rankings: give --index with --sparse, or --sparse twice',
+    )
+    has_bm25 = spec.k1 is not None or spec.b is not None
+    command.refuse(has_bm25 and not spec.sparse, '--k1 and --b are for --sparse')
+    command.refuse(
+        spec.index is None and (spec.encoder or not spec.sparse),
+        '--index names what to search: a folder or a catalog name',
+    )
+    command.refuse(spec.ann and spec.index is None, '--ann is for the vectors of an --index')
+    command.refuse(
+        options.ray is not None and (spec.index is None or spec.ann),
+        '--ray is for the exact search of an --index',
+    )
+    reads_corpus = machine.build or spec.stages
+    command.refuse(
+        spec.corpus and not reads_corpus,
+        '--corpus is for --build, or for --rerank: an index is searched as it is',
+    )
+
+
 def main(arguments: list[str]) -> None:
     """Print the hits of questions, or write the run file of topics."""
-    options = parsed(make_parser(), arguments)
+    options = parse_flags(make_parser(), arguments)
     command.use_threads(options.threads)
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     for question in options.query or ():
         check_question(question)
-    from pyserini_repbert.pipeline.adapted import with_adapted
+    from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
 
     spec, machine = spec_of(options, ray=None)
-    spec = with_adapted(spec)
-    formula = spec.formula  # refuses a setting of another method
+    spec = apply_adaptation(spec)
+    # Refuses a setting of another method.
+    formula = spec.formula
     _check_outputs(options)
     _check_searchers(options, spec, machine)
-    # the record has what was used
+    # The record has what was used.
     options.fusion = options.fusion or 'interleave'
     options.alpha = None if spec.weights else formula['alpha']
     options.rrf_k = formula['rrf_k']
@@ -92,51 +147,6 @@ def main(arguments: list[str]) -> None:
             _write_run(options, spec, machine)
         else:
             _answer(options, spec, machine)
-
-
-def _check_outputs(options: argparse.Namespace) -> None:
-    """Raises InputError for flags of runs beside a question, and for flags of questions beside
-    topics.
-    """
-    asks = options.topics is None
-    of_runs = options.provenance or options.cost or options.pairs
-    fitting = '--output is for --topics: give both, or ask a --query'
-    command.refuse(asks == bool(options.output), fitting)
-    command.refuse(asks and of_runs, '--provenance, --cost and --pairs are for --topics')
-    fitting = '--explain is for --query or --interactive: a run has --provenance'
-    command.refuse(options.explain and not asks, fitting)
-
-
-def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
-    """Raises InputError for flags of searchers that are not asked."""
-    is_dense = spec.is_dense or not spec.sparse
-    is_exact = is_dense and not spec.ann
-    has_one = len(spec.sparse) + spec.is_dense < 2
-    has_bm25 = spec.k1 is not None or spec.b is not None
-    fuses = options.fusion or options.depth
-    reads_corpus = machine.build or spec.stages
-    for unfit, message in (
-        (
-            fuses and has_one,
-            '--fusion and --depth need two rankings: give --encoder with --sparse, or --sparse '
-            'twice',
-        ),
-        (has_bm25 and not spec.sparse, '--k1 and --b are for --sparse'),
-        (spec.ann and not is_dense, '--ann is for dense search: give --encoder with --sparse'),
-        (
-            options.ray is not None and not is_exact,
-            '--ray is for exact dense search: give --encoder, and not --ann',
-        ),
-        (
-            is_dense and spec.index is None,
-            '--index names the dense index: a folder or a catalog name',
-        ),
-        (
-            spec.corpus and not reads_corpus,
-            '--corpus is for --build, or for --rerank: an index is searched as it is',
-        ),
-    ):
-        command.refuse(unfit, message)
 
 
 def _rank_deeper(spec: PipelineSpec, options: argparse.Namespace) -> PipelineSpec:
@@ -168,22 +178,16 @@ def _start_engines(
         from pyserini_repbert.lucene.jvm import started_ahead
 
         held.enter_context(started_ahead(few_queries=bool(options.query)))
-    if spec.is_dense or spec.stages:
+    if spec.index or spec.stages:
         say_device(options)
-    if options.ray is None:
-        return machine
-    from pyserini_repbert.pipeline.ray_workers import connected
-
-    on_gpus = options.device not in ('cpu', 'auto')
-    cluster = held.enter_context(connected(options.ray, options.threads, on_gpus))
-    return machine.model_copy(update={'ray': cluster})
+    return connect_to_ray(options, machine, held)
 
 
 def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -> None:
     """Show the hits of each question; with --explain also what the last reranker saw in them."""
     from pyserini_repbert.pipeline.opening import open_pipeline
 
-    with Bars(options) as watcher:
+    with ProgressBars(options) as watcher:
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
 
     def answers(questions: Sequence[str]) -> list[str]:
@@ -191,7 +195,7 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
 
     with contextlib.closing(pipeline):
         if options.interactive:
-            ask(lambda question: answers([question])[0])
+            answer_questions(lambda question: answers([question])[0])
         else:
             print('\n\n'.join(answers(options.query)))
 
@@ -211,7 +215,7 @@ def _answers(
     from pyserini_repbert.explain.explaining import hit_reasons
 
     topics = [Query(str(number), text) for number, text in enumerate(questions)]
-    with Bars(options) as watcher:
+    with ProgressBars(options) as watcher:
         run = pipeline.rank(topics, None, options.hits, watcher)
     reranker = _last_reranker(pipeline) if options.explain else None
     shown = []
@@ -221,12 +225,17 @@ def _answers(
         hits = hits.with_texts(dict(zip(hits.docids, texts, strict=True)))
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or options.interactive:
-            searchers = watcher.parts[0].leaves()
-            names = [part.name for part in searchers]
-            rankings = [part.run[topic.qid] for part in searchers]
+            searchers = _searchers(watcher)
+            names = [searcher.name for searcher in searchers]
+            rankings = [searcher.run[topic.qid] for searcher in searchers]
             reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth)
-        shown.append(shown_hits(topic.text, hits, reasons))
+        shown.append(hits_text(topic.text, hits, reasons))
     return shown
+
+
+def _searchers(watcher: ProgressBars) -> list[Notes]:
+    """What each searcher of the first stage reported."""
+    return watcher.parts['search'].leaves()
 
 
 def _last_reranker(pipeline: Pipeline) -> Reranker | None:
@@ -245,14 +254,8 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     from pyserini_repbert.pipeline.pipeline import run_pipeline
 
     topics = load_topics(options.topics, options.topics_format)
-    together = min(len(topics), options.batch_size)
-    if options.ann and together >= _MANY and not options.quiet:
-        print(
-            f'{together} topics together: exact search is faster, and misses nothing: without '
-            f'--ann',
-            file=sys.stderr,
-        )
-    with Bars(options) as watcher:
+    _advise_exact_search(options, n_topics=len(topics))
+    with ProgressBars(options) as watcher:
         opened = open_pipeline(spec, machine, watcher.building)
         pipeline = opened.pipeline
         with contextlib.closing(pipeline):
@@ -273,10 +276,11 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
         inputs=opened.indexes,
         rankers=opened.rankers,
     )
-    searchers = watcher.parts[0].leaves()
-    names = [part.name for part in searchers]
+    searchers = _searchers(watcher)
+    names = [searcher.name for searcher in searchers]
     if options.provenance:
-        write_provenance(options.provenance, names, [part.run for part in searchers], run)
+        first_runs = [searcher.run for searcher in searchers]
+        write_provenance(options.provenance, names, first_runs, run)
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
     print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
     if 'rerank' in watcher.began:
@@ -284,12 +288,25 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
         report(options, pipeline.rerankers, watcher, about)
 
 
+def _advise_exact_search(options: argparse.Namespace, n_topics: int) -> None:
+    """Say on stderr that --ann is slower for so many topics, if it is."""
+    together = min(n_topics, options.batch_size)
+    if options.ann and together >= _MANY and not options.quiet:
+        print(
+            f'{together} topics together: exact search is faster, and misses nothing: without '
+            f'--ann',
+            file=sys.stderr,
+        )
+
+
 def _losses_text(run: Run, pipeline: Pipeline) -> str:
     """', 2 without hits, 3 cut to 20 wordpieces'; '' if nothing was lost."""
     silent = sum(not ranking for ranking in run.values())
     text = f', {silent} without hits' if silent else ''
     searchers = pipeline.first.leaves() if pipeline.first else ()
-    return text + ''.join(cut_text(getattr(leaf, 'query_encoder', None)) for leaf in searchers)
+    for searcher in searchers:
+        text += cut_text(getattr(searcher, 'query_encoder', None))
+    return text
 
 
 def _times_text(began: Mapping[str, float], ended: float, n_topics: int, searchers: str) -> str:

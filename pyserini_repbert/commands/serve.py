@@ -23,17 +23,20 @@ _PORT = 8081  # Pyserini's
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
-    text = (
-        "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at "
-        '/, the API at /docs.'
+    parser = command.parser(
+        'serve',
+        "Search over HTTP, in the form of Pyserini's and Anserini's servers. The page is at /, the "
+        'API at /docs.',
     )
-    parser = command.parser('serve', text)
     add = parser.add_argument
-    text = (
-        'a folder or a catalog name; repeatable; ALIAS=DENSE+LUCENE is one index with dense '
-        'and sparse systems'
+    add(
+        '--index',
+        action='append',
+        default=[],
+        metavar='[ALIAS=]INDEX[+LUCENE]',
+        help='a folder or a catalog name; repeatable; ALIAS=DENSE+LUCENE is one index with dense '
+        'and sparse systems',
     )
-    add('--index', action='append', default=[], metavar='[ALIAS=]INDEX[+LUCENE]', help=text)
     add_flags(parser, 'topics', 'qrels', of=IndexSettings, metavar='NAME|FILE')
     add(
         '--config',
@@ -64,70 +67,92 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _check_flags(options: argparse.Namespace) -> None:
+    """Raise InputError for flags that do not go together."""
+    has_indexes = options.index or options.config
+    command.refuse(
+        not has_indexes, 'there is nothing to serve: give --index demo, say, or --config'
+    )
+    command.refuse(
+        (options.encoder or options.ann) and not options.index,
+        '--encoder and --ann are for --index: --config has its own',
+    )
+    command.refuse(
+        (options.topics or options.qrels) and len(options.index) != 1,
+        '--topics and --qrels are for one --index: a file of --config has those of several',
+    )
+    command.refuse(options.port > 65535, f'--port {options.port}: expected at most 65535')
+
+
 def main(arguments: list[str]) -> None:
     """Serve indexes over HTTP or as MCP tools until the process is told to stop."""
     options = make_parser().parse_args(arguments)
-    here = options.index or options.config
-    command.refuse(not here, 'there is nothing to serve: give --index demo, say, or --config')
-    of_indexes = options.encoder or options.ann
-    command.refuse(
-        of_indexes and not options.index,
-        '--encoder and --ann are for --index: --config has its own',
-    )
-    several = (options.topics or options.qrels) and len(options.index) != 1
-    command.refuse(
-        several, '--topics and --qrels are for one --index: a file of --config has those of several'
-    )
-    command.refuse(options.port > 65535, f'--port {options.port}: expected at most 65535')
+    _check_flags(options)
     settings = _settings(options)
     if options.mcp == 'stdio':
         from pyserini_repbert.serve.mcp import make_mcp
 
         make_mcp(settings).run('stdio', show_banner=False)
         return
-    from pyserini_repbert.serve.app import create_app, listening, run
+    from pyserini_repbert.serve.app import create_app
+    from pyserini_repbert.serve.server import listen, serve
 
     app = create_app(settings, with_mcp=options.mcp == 'http')
-    sockets = listening(options.host, options.port)
+    listener = listen(options.host, options.port)
     if not options.quiet:
-        host, port = sockets[0].getsockname()[:2]
-        shown = f'[{host}]' if ':' in host else host
-        print(f'http://{shown}:{port}  (the API: /docs; Ctrl-C stops)', file=sys.stderr)
-        if not settings.api_keys and host not in ('127.0.0.1', '::1'):
-            print('warning: open to the network without keys: give --api-keys', file=sys.stderr)
-    run(app, settings, sockets, options.log_file)
+        host, port = listener.getsockname()[:2]
+        _print_address(host, port, has_keys=bool(settings.api_keys))
+    serve(app, settings, listener, options.log_file)
     if app.state.service.failure:
         raise InputError(app.state.service.failure)
 
 
+def _print_address(host: str, port: int, *, has_keys: bool) -> None:
+    """Say on stderr where the page is, and warn of a service that is open to all."""
+    shown = f'[{host}]' if ':' in host else host
+    print(f'http://{shown}:{port}  (the API: /docs; Ctrl-C stops)', file=sys.stderr)
+    if not has_keys and host not in ('127.0.0.1', '::1'):
+        print('warning: open to the network without keys: give --api-keys', file=sys.stderr)
+
+
 def _settings(options: argparse.Namespace) -> ServeSettings:
+    """The settings of the flags and of the settings file."""
     file = read_settings(options.config) if options.config else FileSettings()
-    given = command.picked(options, 'encoder', 'ann', 'topics', 'qrels')
     indexes = dict(file.indexes)
-    for index in options.index:
-        alias, equals, place = index.partition('=')
-        if not equals or Path(index).exists():
-            alias = Path(index).name
-            place = index
-        command.refuse(
-            alias in indexes,
-            f"two indexes have the name '{alias}': tell them apart as --index ALIAS=INDEX",
-        )
-        dense, plus, lucene = place.rpartition('+')
-        base = f'{alias}-lucene' if plus and not Path(place).exists() else None
-        if base:
-            place = dense
-            indexes[base] = IndexSettings(path=lucene)
-        indexes[alias] = IndexSettings(path=place, base_index=base, **given)
+    for text in options.index:
+        _add_index(indexes, text, options)
     command.refuse(not indexes, f'{options.config} names no indexes: there is nothing to serve')
+    api_keys = list(file.api_keys)
+    if options.api_keys:
+        api_keys += read_keys(options.api_keys)
     return ServeSettings.of(
         indexes=indexes,
-        api_keys=[*file.api_keys, *(read_keys(options.api_keys) if options.api_keys else ())],
+        api_keys=api_keys,
         rerankers=file.rerankers if options.rerankers is None else options.rerankers,
         allowed_hosts=_allowed_hosts(options, file),
         limits=file.limits,
-        **command.picked(options, 'device', 'precision', 'threads', 'log_queries'),
+        **command.pick_options(options, 'device', 'precision', 'threads', 'log_queries'),
     )
+
+
+def _add_index(indexes: dict[str, IndexSettings], text: str, options: argparse.Namespace) -> None:
+    """Add the index that a value of --index names: '[ALIAS=]INDEX[+LUCENE]'."""
+    alias, equals, index = text.partition('=')
+    if not equals or Path(text).exists():
+        alias = Path(text).name
+        index = text
+    command.refuse(
+        alias in indexes,
+        f"two indexes have the name '{alias}': tell them apart as --index ALIAS=INDEX",
+    )
+    base = None
+    dense, plus, lucene = index.rpartition('+')
+    if plus and not Path(index).exists():
+        index = dense
+        base = f'{alias}-lucene'
+        indexes[base] = IndexSettings(path=lucene)
+    of_index = command.pick_options(options, 'encoder', 'ann', 'topics', 'qrels')
+    indexes[alias] = IndexSettings(path=index, base_index=base, **of_index)
 
 
 def _allowed_hosts(options: argparse.Namespace, file: FileSettings) -> list[str]:

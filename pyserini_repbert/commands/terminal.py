@@ -19,7 +19,7 @@ from pyserini_repbert.trace import Notes, StageCost, StageTimes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyserini_repbert.data.corpus import Corpus
+    from pyserini_repbert.data.passages import Corpus
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
     from pyserini_repbert.names.indexes import NamedIndex
 
@@ -28,26 +28,33 @@ _INDENT = '      '
 _LINES = 4
 
 
-def shown_hits(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ()) -> str:
+def hits_text(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ()) -> str:
     """The query and its hits as lines of text, each hit's reasons below it; a passage is cut to
     a few lines.
     """
-    from pyserini_repbert.data.passages import mended
-
+    lines = [f'? {printable(query)}']
+    if not hits:
+        lines.append('   no hits')
     width = max(40, min(shutil.get_terminal_size().columns, 110))
-    lines = [f'? {printable(query)}'] + ([] if hits else ['   no hits'])
     for rank, hit in enumerate(hits, 1):
         lines.append(f'{rank:4d}. {printable(hit.docid)}  ({hit.score:.4f})')
+        below = []
         if hit.text is not None:
-            text = mended(printable(hit.text))
-            wrapped = textwrap.wrap(text, width - len(_INDENT), max_lines=_LINES, placeholder=' …')
-            lines += [_INDENT + line for line in wrapped]
+            below += _passage_lines(hit.text, width - len(_INDENT))
         if reasons:
-            lines += [_INDENT + reason for reason in reasons[rank - 1]]
+            below += reasons[rank - 1]
+        lines += [_INDENT + line for line in below]
     return '\n'.join(lines)
 
 
-def ask(answer: Callable[[str], str]) -> None:
+def _passage_lines(text: str, width: int) -> list[str]:
+    """The first lines of a passage."""
+    from pyserini_repbert.data.spelling import mended
+
+    return textwrap.wrap(mended(printable(text)), width, max_lines=_LINES, placeholder=' …')
+
+
+def answer_questions(answer: Callable[[str], str]) -> None:
     """Answer the questions that are typed, until Ctrl-D, Ctrl-C or an empty line; errors are
     printed.
     """
@@ -75,14 +82,15 @@ def say_device(options: argparse.Namespace) -> None:
         print(f'device: cuda ({torch.cuda.get_device_name()}){hint}', file=sys.stderr)
 
 
-class Bars(contextlib.ExitStack, Notes):
+class ProgressBars(contextlib.ExitStack, Notes):
     """Keeps what rankers report, and when a step began; shows one progress bar at a time."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         contextlib.ExitStack.__init__(self)
         Notes.__init__(self, progress=self)  # which the notes of all parts share
         self.options = options
-        self.began: dict[str, float] = {}  # seconds, by step
+        # When each step began, in seconds of `time.perf_counter`.
+        self.began: dict[str, float] = {}
 
     def begins(self, step: str, total: int | None, unit: str) -> None:
         self.close()
@@ -103,11 +111,8 @@ class Bars(contextlib.ExitStack, Notes):
             f"building index '{index.entry.name}' for encoder '{index.encoder}' in {index.folder}",
             file=sys.stderr,
         )
-        self.begins(
-            'encode',
-            None if self.options.corpus else index.collection.values['passages'],
-            'passages',
-        )
+        n_passages = None if self.options.corpus else index.collection.values['passages']
+        self.begins('encode', n_passages, 'passages')
         return self.advance
 
 
@@ -128,22 +133,7 @@ def costs_text(costs: Sequence[StageCost]) -> str:
     """The costs as lines of text, one a stage, with a line of sums where there are several
     stages.
     """
-    lines = []
-    for cost in costs:
-        n = cost.queries or 1
-        tokens = '' if cost.tokens is None else f' {cost.tokens / n:.0f} tokens,'
-        spent = f'{cost.inferences_per_query:.1f} inferences,{tokens} {cost.seconds / n:.3f} s'
-        notes = [] if cost.precision is None else [cost.precision]
-        if cost.stored:
-            notes.append(
-                f'{100 * cost.stored / cost.candidates:.1f}% of candidates by stored vectors'
-            )
-        if cost.truncated_share is not None:
-            among = ' of the others' if cost.stored else ' of candidates'
-            notes.append(f'{100 * cost.truncated_share:.1f}%{among} truncated')
-        lines.append(
-            '; '.join([f'{cost.stage}: {spent} a query over {cost.queries} queries', *notes])
-        )
+    lines = [_cost_text(cost) for cost in costs]
     if len(costs) > 1:
         inferences = sum(cost.inferences_per_query for cost in costs)
         seconds = sum(cost.seconds / (cost.queries or 1) for cost in costs)
@@ -151,18 +141,44 @@ def costs_text(costs: Sequence[StageCost]) -> str:
     return '\n'.join(lines)
 
 
+def _cost_text(cost: StageCost) -> str:
+    """What a stage spent on a query; the precision, and the shares of candidates that it did not
+    read in full.
+    """
+    n_queries = cost.queries or 1
+    spent = [f'{cost.inferences_per_query:.1f} inferences']
+    if cost.tokens is not None:
+        spent.append(f'{cost.tokens / n_queries:.0f} tokens')
+    spent.append(f'{cost.seconds / n_queries:.3f} s')
+    parts = [f'{cost.stage}: {", ".join(spent)} a query over {cost.queries} queries']
+    if cost.precision is not None:
+        parts.append(cost.precision)
+    if cost.stored:
+        parts.append(f'{100 * cost.stored / cost.candidates:.1f}% of candidates by stored vectors')
+    if cost.truncated_share is not None:
+        among = 'of the others' if cost.stored else 'of candidates'
+        parts.append(f'{100 * cost.truncated_share:.1f}% {among} truncated')
+    return '; '.join(parts)
+
+
 def stages_text(times: StageTimes, tokenizers: Sequence[WordPieceTokenizer]) -> str:
     """What each stage took of the time until now, and which the others waited for."""
     total = time.perf_counter() - times.start
-    seconds = dict(times.seconds)
-    seconds['writing'] = seconds.get('writing', 0.0) - seconds.pop('waiting', 0.0)
-    workers = {tokenizer.workers for tokenizer in tokenizers if tokenizer.workers}
-    here = sum(tokenizer.seconds for tokenizer in tokenizers)
-    seconds['tokenising'] = here + sum(pool.seconds for pool in workers)
-    seconds['computing'] -= here
+    seconds = _seconds_by_stage(times, tokenizers)
     slowest = max(seconds, key=lambda stage: seconds[stage])
     advice = ': more --workers' if slowest == 'tokenising' else ''
-    shares = ', '.join(
-        f'{stage} {seconds[stage] / total:.0%}' for stage in STAGES if seconds.get(stage)
-    )
-    return f'{shares} of {total:.1f} s; {slowest} was the slowest{advice}'
+    shares = [f'{stage} {seconds[stage] / total:.0%}' for stage in STAGES if seconds.get(stage)]
+    return f'{", ".join(shares)} of {total:.1f} s; {slowest} was the slowest{advice}'
+
+
+def _seconds_by_stage(
+    times: StageTimes, tokenizers: Sequence[WordPieceTokenizer]
+) -> dict[str, float]:
+    """The seconds of each stage; a model that tokenises itself spent them on both."""
+    seconds = dict(times.seconds)
+    seconds['writing'] = seconds.get('writing', 0.0) - seconds.pop('waiting', 0.0)
+    pools = {tokenizer.workers for tokenizer in tokenizers if tokenizer.workers}
+    in_process = sum(tokenizer.seconds for tokenizer in tokenizers)
+    seconds['tokenising'] = in_process + sum(pool.seconds for pool in pools)
+    seconds['computing'] -= in_process
+    return seconds

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
-import os
 import sys
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.flags import add_flags, record_output
 
 
-def main(arguments: list[str]) -> None:
-    """Train a model by a recipe, and print its steps, its loss and its measure."""
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command's flags."""
     parser = command.parser(
         'train', 'Train a model by a recipe; on several GPUs with torchrun or accelerate.'
     )
@@ -33,30 +33,41 @@ def main(arguments: list[str]) -> None:
         help='log.csv, or also event files in tensorboard/',
     )
     add_flags(parser, 'threads', 'offline', 'begun')
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: list[str]) -> None:
+    """Train a model by a recipe, and print its steps, its loss and its measure."""
+    options = make_parser().parse_args(arguments)
     from pyserini_repbert.train.reading import read_recipe, recipe_path
 
     recipe = read_recipe(recipe_path(options.recipe), tuple(options.set))
+    output = options.output or f'runs/{recipe.name}'
+    command.Parser.resumable = output
     command.use_threads(options.threads)
     if not options.quiet:
         logging.getLogger('pyserini_repbert.train').setLevel(logging.INFO)
     from pyserini_repbert.models.checkpoints.checkpoint import model_of
     from pyserini_repbert.names.inputs import input_of
     from pyserini_repbert.train.checkpoints import open_base
+    from pyserini_repbert.train.output import is_first
     from pyserini_repbert.train.training import train
 
     trained = train(
         recipe,
-        options.output or f'runs/{recipe.name}',
+        output,
+        resume=options.resume,
+        overwrite=options.overwrite,
+        device=options.device,
         quiet=options.quiet or not sys.stderr.isatty(),
         tensorboard=options.logs == 'tensorboard',
-        **command.picked(options, 'resume', 'overwrite', 'device'),
     )
-    if int(os.environ.get('RANK', '0')):
+    if not is_first():
         return
-    inputs = [input_of(role, name) for role, name in recipe.inputs()]
     base = model_of(open_base(recipe.base), recipe.training.precision)
+    inputs = [input_of(source.role, source.name) for source in recipe.inputs()]
     record_output(options, str(trained.folder), ('recipe',), [base], inputs)
-    validation = recipe.validation if trained.best is not None else None
-    measured = f', {validation.measure} {trained.validated}' if validation else ''
-    print(f'{trained.folder}: {trained.steps} steps, mean loss {trained.loss:.4f}{measured}')
+    text = f'{trained.folder}: {trained.steps} steps, mean loss {trained.loss:.4f}'
+    if recipe.validation is not None and trained.best is not None:
+        text += f', {recipe.validation.measure} {trained.validated}'
+    print(text)

@@ -1,3 +1,1 @@
-"""The files that users bring: runs, topics, judgments and corpora, each read, checked and
-written in one place.
-"""
+"""The files that users bring, each read, checked and written in one module."""

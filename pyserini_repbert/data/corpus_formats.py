@@ -1,5 +1,6 @@
-"""The formats of corpora: JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text,
-text files, HTML.
+"""Readers of the formats of corpora, a class each.
+
+JSON lines, MS MARCO's collection.tsv, CEDR's data files, TREC text, text files, HTML.
 """
 
 from __future__ import annotations
@@ -7,15 +8,15 @@ from __future__ import annotations
 import re
 import tarfile
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from typing import IO, Any, Self, TypeVar
+from typing import IO, Any, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
-from pyserini_repbert.data.corpus import BadPassage, Corpus, Passage
 from pyserini_repbert.data.documents import Document, document_of_markdown, document_of_record
+from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.data.values import identifier_of, parse_json
 from pyserini_repbert.errors import InputError
@@ -27,17 +28,21 @@ from pyserini_repbert.files import (
     open_binary,
 )
 
-# kinds of lines in CEDR's data files
+# Kinds of lines in CEDR's data files.
 QUERY = 'query'
 DOCUMENT = 'doc'
 _JSONL_DOCIDS = ('id', '_id', 'docid')
 _QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to count their lines
+_BLOCK = 1 << 20
 
 _Item = TypeVar('_Item', Passage, Document)
 
 
 class FilesCorpus(Corpus):
-    """A corpus of files, read in the order of `paths`."""
+    """A corpus of files, read in the order of `paths`.
+
+    The parameters name, on_error and keep_empty are those of `Corpus`.
+    """
 
     def __init__(self, name: str, paths: Sequence[Path], on_error: str, keep_empty: bool) -> None:
         super().__init__(name, on_error, keep_empty)
@@ -61,15 +66,15 @@ class LinesCorpus(FilesCorpus):
         lines = 0
         for path in self.paths:
             with open_binary(path) as stream:
-                lines += sum(
-                    block.count(b'\n') for block in iter(lambda: stream.read(1 << 20), b'')
-                )
-        return -(-lines // self._part[1])
+                while block := stream.read(_BLOCK):
+                    lines += block.count(b'\n')
+        return self._part.share(lines)
 
     @abstractmethod
     def parse(self, line: str) -> Passage | None:
-        """A line's passage, or None for a line to ignore. Raises ValueError for an unusable
-        line.
+        """A line's passage; None for a line to ignore.
+
+        Raises ValueError for an unusable line.
         """
 
     def _read_part(self) -> Iterator[tuple[str, Passage | BadPassage]]:
@@ -84,32 +89,39 @@ class LinesCorpus(FilesCorpus):
     ) -> Iterator[tuple[str, _Item | BadPassage]]:
         """What the lines of this part become."""
         rows = count()
-        in_parts = self._part[1] > 1
+        in_parts = self._part.of > 1
         for path in self.paths:
             with open_binary(path) as stream:
                 for number, raw in numbered_bytes(stream):
-                    if not raw or raw.isspace() or (in_parts and not self._takes(next(rows))):
+                    if not raw or raw.isspace():
                         continue
-                    item: _Item | BadPassage | None
-                    try:
-                        item = parse(decoded_line(raw))
-                    except ValueError as error:
-                        item = BadPassage(str(error))
+                    if in_parts and not self._part.takes(next(rows)):
+                        continue
+                    item = _parsed(parse, raw)
                     if item is not None:
                         yield f'{path}:{number}', item
 
 
+def _parsed(parse: Callable[[str], _Item | None], raw: bytes) -> _Item | BadPassage | None:
+    try:
+        return parse(decoded_line(raw))
+    except ValueError as error:
+        return BadPassage(str(error))
+
+
 class JsonlCorpus(LinesCorpus):
-    """JSON lines as Pyserini reads them: `id` (or `_id`, `docid`) and `contents`, or text fields
-    joined by a space.
+    """JSON lines as Pyserini reads them.
+
+    `id` (or `_id`, `docid`) and `contents`, or text fields joined by a space. `fields` are those of
+    the text; by default `contents`, else `title` and `text`.
     """
 
-    fields: Sequence[str] = ()  # of the text; by default `contents`, else `title` and `text`
+    fields: Sequence[str] = ()
 
     def parse(self, line: str) -> Passage:
-        record = self._record(line)
+        record = _parse_record(line)
         docid = identifier_of(record, _JSONL_DOCIDS)
-        texts = [str(record[name]) for name in self._text_fields(record, docid)]
+        texts = [record[field] for field in self._text_fields(record, docid)]
         return Passage(docid, ' '.join(text for text in texts if text))
 
     def parse_document(self, line: str) -> Document:
@@ -117,7 +129,7 @@ class JsonlCorpus(LinesCorpus):
 
         Raises ValueError for an unusable line.
         """
-        record = self._record(line)
+        record = _parse_record(line)
         docid = identifier_of(record, _JSONL_DOCIDS)
         text_fields = self._text_fields(record, docid)
         if not self.fields and len(text_fields) > 1:
@@ -128,32 +140,36 @@ class JsonlCorpus(LinesCorpus):
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
         return self._parsed_lines(self.parse_document)
 
-    def _record(self, line: str) -> dict[str, Any]:
-        try:
-            record = parse_json(line)
-        except ValueError as error:
-            raise BadPassage(f'not JSON ({error}): {line[:60]!r}') from error
-        if not isinstance(record, dict):
-            raise BadPassage(f'expected a JSON object, found {line[:60]!r}')
-        return record
+    def _text_fields(self, record: Mapping[str, Any], docid: str) -> Sequence[str]:
+        """The fields of the record's text.
 
-    def _text_fields(self, record: dict[str, Any], docid: str) -> list[str]:
-        """The names of the record's text fields, of those that make up its text."""
-        wanted = self.fields or (('contents',) if 'contents' in record else ('title', 'text'))
-        names = []
-        for name in wanted:
-            text = record.get(name)
-            if text is None and not self.fields:
-                continue
-            if not isinstance(text, str):
-                wrong = 'is not there' if text is None else 'is no text: put it in quotes'
-                raise BadPassage(f"field '{name}' of passage '{docid[:60]}' {wrong}")
-            names.append(name)
-        if not names:
+        Raises BadPassage for a field that is no text, or no field.
+        """
+        fields = self.fields
+        if not fields:
+            usual_fields = ('contents',) if 'contents' in record else ('title', 'text')
+            fields = [field for field in usual_fields if record.get(field) is not None]
+        if not fields:
             raise BadPassage(
                 f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text"
             )
-        return names
+        for field in fields:
+            text = record.get(field)
+            if not isinstance(text, str):
+                wrong = 'is not there' if text is None else 'is no text: put it in quotes'
+                raise BadPassage(f"field '{field}' of passage '{docid[:60]}' {wrong}")
+        return fields
+
+
+def _parse_record(line: str) -> dict[str, Any]:
+    """The JSON object of a line. Raises BadPassage for a line that is none."""
+    try:
+        record = parse_json(line)
+    except ValueError as error:
+        raise BadPassage(f'not JSON ({error}): {line[:60]!r}') from error
+    if not isinstance(record, dict):
+        raise BadPassage(f'expected a JSON object, found {line[:60]!r}')
+    return record
 
 
 class TsvCorpus(LinesCorpus):
@@ -166,31 +182,40 @@ class TsvCorpus(LinesCorpus):
         return Passage(docid, text)
 
 
+class DataLine(NamedTuple):
+    """A line of CEDR's data files."""
+
+    kind: str  # `QUERY` or `DOCUMENT`
+    identifier: str
+    text: str
+
+
 def is_data_line(line: str) -> bool:
     """Whether a line is one of CEDR's data files."""
     return line.startswith((f'{QUERY}\t', f'{DOCUMENT}\t')) and line.count('\t') > 1
 
 
-def parse_data_line(line: str) -> tuple[str, str, str]:
-    """Kind ('query' or 'doc'), identifier and text of a line of CEDR. Raises ValueError for a
-    line of another form.
-    """
+def parse_data_line(line: str) -> DataLine:
+    """A line of CEDR's data files. Raises ValueError for a line of another form."""
     if not is_data_line(line):
         raise BadPassage(
             f"expected 'query<TAB>qid<TAB>text' or 'doc<TAB>docid<TAB>text', found {line[:60]!r}"
         )
-    kind, name, text = line.split('\t', 2)
-    return kind, name.strip(), text.strip()
+    kind, identifier, text = line.split('\t', 2)
+    return DataLine(kind, identifier.strip(), text.strip())
 
 
 class CedrCorpus(LinesCorpus):
-    """CEDR's data files: lines `doc<TAB>docid<TAB>text`; those of `query<TAB>qid<TAB>text` are
-    passed over.
+    """CEDR's data files: lines `doc<TAB>docid<TAB>text`.
+
+    Lines `query<TAB>qid<TAB>text` are passed over.
     """
 
     def parse(self, line: str) -> Passage | None:
-        kind, name, text = parse_data_line(line)
-        return Passage(name, text) if kind == DOCUMENT else None
+        data_line = parse_data_line(line)
+        if data_line.kind != DOCUMENT:
+            return None
+        return Passage(data_line.identifier, data_line.text)
 
 
 class TrecCorpus(FilesCorpus):
@@ -206,9 +231,12 @@ class TrecCorpus(FilesCorpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
             with self.opened(path) as stream:
-                for number, document in read_documents(numbered_bytes(stream)):
-                    bad = isinstance(document, str)
-                    yield f'{path}:{number}', BadPassage(document) if bad else Passage(*document)
+                for document in read_documents(numbered_bytes(stream)):
+                    location = f'{path}:{document.line}'
+                    if document.problem:
+                        yield location, BadPassage(document.problem)
+                    else:
+                        yield location, Passage(document.docid, document.text)
 
 
 class TextCorpus(FilesCorpus):
@@ -219,7 +247,7 @@ class TextCorpus(FilesCorpus):
 
     def count_hint(self) -> int | None:
         """The number of files."""
-        return -(-len(self.paths) // self._part[1])
+        return self._part.share(len(self.paths))
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
@@ -229,14 +257,13 @@ class TextCorpus(FilesCorpus):
                 yield str(path), BadPassage(str(error))
 
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
-        for path in self._paths_of_part():
+        for row, path in enumerate(self.paths):
+            if not self._part.takes(row):
+                continue
             try:
                 yield str(path), document_of_markdown(self._docid(path), self._text(path))
             except ValueError as error:
                 yield str(path), BadPassage(str(error))
-
-    def _paths_of_part(self) -> Iterator[Path]:
-        return (path for row, path in enumerate(self.paths) if self._takes(row))
 
     def _docid(self, path: Path) -> str:
         folder = Path(self.name)
@@ -254,10 +281,10 @@ class TextCorpus(FilesCorpus):
 
 
 class HtmlCorpus(FilesCorpus):
-    """Folders and tar archives of HTML files, each a passage whose docid is the file's name without
-    .html.
+    """Folders and tar archives of HTML files, each a passage.
 
-    CACM comes in this form, for Anserini's HtmlCollection.
+    A docid is the file's name without .html. CACM comes in this form, for Anserini's
+    HtmlCollection.
     """
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
@@ -276,7 +303,10 @@ class HtmlCorpus(FilesCorpus):
         try:
             with tarfile.open(path) as archive:
                 for member in archive:
-                    if member.name.endswith('.html') and (stream := archive.extractfile(member)):
+                    if not member.name.endswith('.html'):
+                        continue
+                    stream = archive.extractfile(member)
+                    if stream is not None:
                         yield member.name, stream.read()
         except (*ARCHIVE_ERRORS, KeyError) as error:
             why = '; '.join(str(error).splitlines())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
 import re
@@ -10,27 +9,22 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from pyserini_repbert.data.corpus import BadPassage, Passage
 from pyserini_repbert.data.corpus_formats import FilesCorpus, TrecCorpus
+from pyserini_repbert.data.passages import BadPassage, Passage
 from pyserini_repbert.data.trec_text import plain_text
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS
 
-# Magic bytes; those of Unix's compress are in NIST's files, which end in .Z, .0Z, .1Z, .2Z
+# Bytes that packed files begin with. NIST's are packed by Unix's compress: .Z, .0Z, .1Z, .2Z.
 _COMPRESS = b'\x1f\x9d'
 _GZIP = b'\x1f\x8b'
 _BZIP2 = b'BZh'
-_BESIDES = re.compile(
-    r'read|\.dtd|dtds?$|\.(doc|txt|html?|lis|exe|c|h)$', re.IGNORECASE
-)  # documentation
-_UNUSED_FOLDERS = {
-    'cr',
-    'dtds',
-    'aux',
-    'frcheck',
-}  # the Congressional Record is no part of Robust04's documents
+# Names of documentation.
+_BESIDES = re.compile(r'read|\.dtd|dtds?$|\.(doc|txt|html?|lis|exe|c|h)$', re.IGNORECASE)
+# The Congressional Record, 'cr', is no part of Robust04's documents.
+_UNUSED_FOLDERS = {'cr', 'dtds', 'aux', 'frcheck'}
 _WARC = re.compile(r'\.warc(\.gz)?$', re.IGNORECASE)
 _CHARSET = re.compile(r'charset=["\']?([\w-]+)', re.IGNORECASE)
 
@@ -41,42 +35,38 @@ def is_documentation(path: Path) -> bool:
 
 
 def disk_files(folder: Path) -> list[Path]:
-    """The document files of TREC disks: those that are packed or begin with <DOC>, without
-    documentation.
+    """The document files of TREC disks: those that are packed, and those that begin with <DOC>.
 
-    The Congressional Record and folders of DTDs and the like are left out.
+    Documentation, the Congressional Record and folders of DTDs and the like are left out.
     """
-    return [
-        path
-        for path in sorted(folder.rglob('*'))
-        if path.is_file()
-        and not _UNUSED_FOLDERS.intersection(
-            part.lower() for part in path.relative_to(folder).parts[:-1]
-        )
-        and not is_documentation(path)
-        and _is_documents(path)
-    ]
+    files = []
+    for path in sorted(folder.rglob('*')):
+        folders = {name.lower() for name in path.relative_to(folder).parts[:-1]}
+        if not path.is_file() or folders & _UNUSED_FOLDERS or is_documentation(path):
+            continue
+        if _has_documents(path):
+            files.append(path)
+    return files
 
 
-def _is_documents(path: Path) -> bool:
+def _has_documents(path: Path) -> bool:
     with open(path, 'rb') as stream:
         start = stream.read(512)
-    return start.startswith((_COMPRESS, _GZIP, _BZIP2)) or start.lstrip()[:5].upper() == b'<DOC>'
+    is_packed = start.startswith((_COMPRESS, _GZIP, _BZIP2))
+    return is_packed or start.lstrip()[:5].upper() == b'<DOC>'
 
 
 def warc_files(folder: Path) -> list[Path]:
     """The WARC files below a folder, in the order of their names."""
-    return [
-        path for path in sorted(folder.rglob('*')) if _WARC.search(path.name) and path.is_file()
-    ]
+    files = sorted(folder.rglob('*'))
+    return [path for path in files if _WARC.search(path.name) and path.is_file()]
 
 
 class TrecDisksCorpus(TrecCorpus):
-    """TREC disks as NIST delivers them: folders of SGML files, packed by `compress` or gzip, or
-    unpacked.
+    """TREC disks as NIST delivers them: folders of SGML files.
 
-    Text that is not UTF-8 is read as Latin-1. The Congressional Record (a folder `cr`) is left out,
-    as in Robust04.
+    Files are packed by `compress` or gzip, or unpacked. Text that is not UTF-8 is read as Latin-1.
+    The Congressional Record (a folder `cr`) is left out, as in Robust04.
     """
 
     def opened(self, path: Path) -> AbstractContextManager[IO[bytes]]:
@@ -86,18 +76,13 @@ class TrecDisksCorpus(TrecCorpus):
 def _unpacked(path: Path) -> bytes:
     """The unpacked content of a file, as UTF-8. Raises InputError for a damaged file."""
     raw = path.read_bytes()
+    if raw.startswith(_BZIP2):
+        raise InputError(f'{path} is packed with bzip2: unpack it')
     try:
         if raw.startswith(_COMPRESS):
-            with needs('ncompress', f'{path}, packed by compress,', 'trec'):
-                import ncompress
-            # In a thread: ncompress needs more stack than Java leaves the main thread, and would
-            # end the process
-            with ThreadPoolExecutor(1) as thread:
-                raw = bytes(thread.submit(ncompress.decompress, raw).result())
+            raw = _decompressed(raw, path)
         elif raw.startswith(_GZIP):
             raw = gzip.decompress(raw)
-        elif raw.startswith(_BZIP2):
-            raw = bz2.decompress(raw)
     except (*ARCHIVE_ERRORS, ValueError, OSError) as error:
         raise InputError(
             f'{path} cannot be unpacked ({error}): copy it from the disk again'
@@ -109,11 +94,20 @@ def _unpacked(path: Path) -> bytes:
     return raw
 
 
-class ClueWebCorpus(FilesCorpus):
-    """ClueWeb09 and ClueWeb12 as CMU delivers them: WARC files of web pages; WARC-TREC-ID is the
-    docid.
+def _decompressed(raw: bytes, path: Path) -> bytes:
+    """What Unix's `compress` packed."""
+    with needs('ncompress', f'{path}, packed by compress,', 'trec'):
+        import ncompress
+    # In a thread: ncompress needs more stack than Java leaves the main thread, and would end the
+    # process.
+    with ThreadPoolExecutor(1) as thread:
+        return bytes(thread.submit(ncompress.decompress, raw).result())
 
-    The text is that of the HTML without tags, scripts and styles.
+
+class ClueWebCorpus(FilesCorpus):
+    """ClueWeb09 and ClueWeb12 as CMU delivers them: WARC files of web pages.
+
+    WARC-TREC-ID is the docid. The text is that of the HTML without tags, scripts and styles.
     """
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
@@ -125,18 +119,19 @@ class ClueWebCorpus(FilesCorpus):
                 try:
                     for number, record in enumerate(ArchiveIterator(stream), 1):
                         docid = record.rec_headers.get_header('WARC-TREC-ID')
-                        if docid is None:  # the first record, which describes the file
-                            continue
-                        headers = record.http_headers
-                        content_type = (
-                            headers.get_header('Content-Type') if headers is not None else None
-                        )
-                        text = page_text(record.content_stream().read(), content_type or '')
-                        yield f'{path}:{number}', Passage(docid, text)
+                        # The first record, which describes the file, has none.
+                        if docid is not None:
+                            yield f'{path}:{number}', Passage(docid, _record_text(record))
                 except (*ARCHIVE_ERRORS, ArchiveLoadFailed) as error:
                     raise InputError(
                         f'{path} is not a whole WARC file ({error}): copy it again'
                     ) from error
+
+
+def _record_text(record: Any) -> str:
+    headers = record.http_headers
+    content_type = None if headers is None else headers.get_header('Content-Type')
+    return page_text(record.content_stream().read(), content_type or '')
 
 
 def page_text(raw: bytes, content_type: str = '') -> str:
@@ -145,9 +140,10 @@ def page_text(raw: bytes, content_type: str = '') -> str:
     It is read as UTF-8 unless `content_type`, as the server gave it, names a character set that
     Python knows.
     """
-    charset = _CHARSET.search(content_type)
+    match = _CHARSET.search(content_type)
+    charset = match[1] if match else 'utf-8'
     try:
-        text = raw.decode(charset[1] if charset else 'utf-8', 'replace')
+        text = raw.decode(charset, 'replace')
     except LookupError:
         text = raw.decode('utf-8', 'replace')
     return plain_text(_visible(text))
@@ -156,9 +152,8 @@ def page_text(raw: bytes, content_type: str = '') -> str:
 def _visible(page: str) -> str:
     """A page without its scripts and styles; what is opened and never closed is not one."""
     for name in ('script', 'style', 'noscript'):
+        begin = re.compile(rf'<{name}\b', re.IGNORECASE)
         *parts, rest = re.split(rf'</{name}\s*>', page, flags=re.IGNORECASE)
-        before = [
-            re.split(rf'<{name}\b', part, maxsplit=1, flags=re.IGNORECASE)[0] for part in parts
-        ]
+        before = [begin.split(part, maxsplit=1)[0] for part in parts]
         page = ' '.join([*before, rest])
     return page

@@ -1,224 +1,349 @@
-"""Corpora by name, whatever their format; passage text by docid, and in ordinary spelling."""
+"""What a passage is, how a corpus of passages is read, and passage text by docid.
+
+A corpus is a stream: memory grows with it only by 12 to 24 bytes a passage, for the detection of
+duplicate docids. Files of passages are opened in `corpus_files.py`.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import Protocol
+import logging
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
-from pyserini_repbert.data.corpus import Corpus, OnError, Passage
-from pyserini_repbert.data.corpus_formats import (
-    CedrCorpus,
-    FilesCorpus,
-    HtmlCorpus,
-    JsonlCorpus,
-    TextCorpus,
-    TrecCorpus,
-    TsvCorpus,
+from pyserini_repbert.data.documents import (
+    DOCID_KEYS,
+    TEXT_KEYS,
+    Document,
+    document_of_record,
 )
-from pyserini_repbert.data.deliveries import (
-    ClueWebCorpus,
-    TrecDisksCorpus,
-    disk_files,
-    is_documentation,
-    warc_files,
-)
+from pyserini_repbert.data.values import has_surrogates, identifier_of, identifier_problem
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
 
-__all__ = [
-    'Corpus',
-    'CorpusTexts',
-    'OnError',
-    'Passage',
-    'PassageTexts',
-    'corpus_of_files',
-    'mended',
-]
+logger = logging.getLogger(__name__)
+
+
+class Passage(NamedTuple):
+    """A unit of retrieval: its identifier and its text, which a title leads if there is one."""
+
+    docid: str
+    text: str
+
+
+_Item = TypeVar('_Item', Passage, Document)
+
+
+class OnError(StrEnum):
+    """What to do with a line that cannot be used."""
+
+    REFUSE = 'refuse'
+    SKIP = 'skip'
+
+
+class BadPassage(ValueError):
+    """One unusable line: its parser raises it, and a corpus has it instead of the passage."""
+
+
+class _SeenDocids:
+    """A set of docids in 12 to 24 bytes each: open addressing over their 64-bit hashes.
+
+    `add` returns whether the docid may have been seen; the caller has to tell a collision of hashes
+    (for a million docids, of probability 3 x 10^-8) from a real duplicate.
+    """
+
+    def __init__(self) -> None:
+        self._slots = array('Q', [0]) * 4096
+        self._used = 0
+
+    def add(self, docid: str) -> bool:
+        if self._used * 3 > len(self._slots) * 2:
+            self._double()
+        # 0 marks a free slot.
+        return self._insert((hash(docid) & 0xFFFFFFFFFFFFFFFF) or 1)
+
+    def _double(self) -> None:
+        # No list of the keys: it would take five times their memory.
+        before = self._slots
+        self._slots = array('Q', [0]) * (2 * len(before))
+        self._used = 0
+        for key in before:
+            if key:
+                self._insert(key)
+
+    def _insert(self, key: int) -> bool:
+        slots = self._slots
+        mask = len(self._slots) - 1
+        position = key & mask
+        while slots[position]:
+            if slots[position] == key:
+                return True
+            position = (position + 1) & mask
+        slots[position] = key
+        self._used += 1
+        return False
+
+
+class Corpus(ABC):
+    """A stream of passages that can be read again from the start.
+
+    Subclasses yield `(location, Passage | BadPassage)`. This class owns the checks that all formats
+    share: docids that a run file cannot hold, empty text, duplicate docids. It raises InputError at
+    the first unusable line, or skips it.
+
+    Attributes
+    ----------
+    name : what the user called it
+    on_error, keep_empty : as of `names.corpora.open_corpus`
+    skipped : how many passages or lines the last complete iteration left out
+    """
+
+    def __init__(
+        self, name: str, on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False
+    ) -> None:
+        self.name = name
+        self.on_error = OnError(on_error)
+        self.keep_empty = keep_empty
+        self.skipped = 0
+        self._part = _Part()
+
+    def part(self, index: int, of: int, rows: int = 1) -> Self:
+        """Part `index` of `of` parts, as a corpus.
+
+        `rows` passages at a time are dealt out to the parts, or files, if there are as many.
+        """
+        part = copy(self)
+        part._part = _Part(index, of, rows)
+        return part
+
+    def count_hint(self) -> int | None:
+        """About how many passages there are, for a progress bar.
+
+        None where counting would take long.
+        """
+        return None
+
+    @abstractmethod
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        """Yield (location, passage, or the reason why there is none).
+
+        A location is 'corpus.jsonl:17'.
+        """
+
+    def _read_part(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        return (item for row, item in enumerate(self._read()) if self._part.takes(row))
+
+    def __iter__(self) -> Iterator[Passage]:
+        return self._usable(self._read_part())
+
+    def documents(self) -> Iterator[Document]:
+        """The documents, with titles and fields where the format has them."""
+        return self._usable(self._read_documents())
+
+    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
+        """As `_read_part`, for documents; a format with titles or fields replaces this."""
+        for location, item in self._read_part():
+            if isinstance(item, Passage):
+                yield location, Document(item.docid, item.text)
+            else:
+                yield location, item
+
+    def _usable(self, items: Iterator[tuple[str, _Item | BadPassage]]) -> Iterator[_Item]:
+        """The items that pass the checks; others are refused or skipped."""
+        self.skipped = 0
+        seen = _SeenDocids()
+        for location, item in items:
+            if isinstance(item, BadPassage):
+                self._leave_out(location, str(item))
+                continue
+            problem = self._problem(item) or self._repetition(location, item, seen)
+            if problem:
+                self._leave_out(location, problem)
+            else:
+                yield item
+
+    def _problem(self, passage: Passage | Document) -> str | None:
+        """Why a passage cannot be used; None if it can."""
+        if not passage.docid:
+            return 'the docid is empty'
+        problem = identifier_problem(passage.docid)
+        if problem:
+            return f'docid {passage.docid[:60]!r} {problem}'
+        if has_surrogates(passage.text):
+            return f"passage '{passage.docid}' has half of a surrogate pair, which is no character"
+        if not self.keep_empty and not passage.text.strip():
+            return f"passage '{passage.docid}' has no text"
+        return None
+
+    def _repetition(
+        self, location: str, passage: Passage | Document, seen: _SeenDocids
+    ) -> str | None:
+        """Where the docid was used before, in words; None if it was not."""
+        if not seen.add(passage.docid):
+            return None
+        first = self._first_location(passage.docid)
+        if first == location:
+            # Only the hashes of two docids are equal.
+            return None
+        return f"docid '{passage.docid}' was used before, at {first}"
+
+    def _first_location(self, docid: str) -> str:
+        """Where the corpus has a docid for the first time. Reads it again."""
+        for location, item in self._read_part():
+            if isinstance(item, BadPassage) or item.docid != docid:
+                continue
+            if self._problem(item) is None:
+                return location
+        raise InputError(f"corpus {self.name} changed while it was read: docid '{docid}' is gone")
+
+    def _leave_out(self, location: str, problem: str) -> None:
+        """Skip an unusable line, or raise InputError."""
+        if self.on_error is OnError.REFUSE:
+            advice = 'mend the corpus, or skip what cannot be used'
+            raise InputError(f'{location}: {problem}: {advice}', parameters=('on_error=skip',))
+        self.skipped += 1
+        logger.warning('%s: skipped: %s', location, problem)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Which rows of a corpus a part takes: of every `of` runs of `rows` rows, number `index`."""
+
+    index: int = 0
+    of: int = 1
+    rows: int = 1
+
+    def takes(self, row: int) -> bool:
+        return row // self.rows % self.of == self.index
+
+    def share(self, total: int) -> int:
+        """How many of `total` rows or files the part takes, rounded up."""
+        return -(-total // self.of)
+
+
+class GivenCorpus(Corpus):
+    """Passages from Python: `Passage`s, pairs of a docid and a text, mappings, or a DataFrame.
+
+    A mapping, and a row of a DataFrame, has the docid as `docid`, `docno`, `id` or `_id`, the text
+    as `text` or `contents`, and may have a `title`, which leads the text.
+    """
+
+    def __init__(self, source: Iterable[Any]) -> None:
+        super().__init__('of the passages given', keep_empty=True)
+        self._source = source
+
+    def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
+        for number, item in enumerate(self._rows(), 1):
+            yield f'passage {number}', given_passage(item)
+
+    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
+        for number, item in enumerate(self._rows(), 1):
+            yield f'document {number}', given_document(item)
+
+    def _rows(self) -> Iterable[Any]:
+        rows = self._source
+        if hasattr(rows, 'to_dict') and hasattr(rows, 'columns'):
+            return self._rows_of_frame(rows)
+        return rows
+
+    def _rows_of_frame(self, frame: Any) -> Iterator[dict[str, Any]]:
+        names = [str(name) for name in frame.columns]
+        for values in frame.itertuples(index=False, name=None):
+            yield dict(zip(names, values, strict=True))
+
+    def _first_location(self, docid: str) -> str:
+        if iter(self._source) is self._source:
+            # The source cannot be read again.
+            return 'an earlier passage'
+        return super()._first_location(docid)
+
+
+def given_passage(item: Any) -> Passage | BadPassage:
+    """The passage of an item of `GivenCorpus`, or why there is none."""
+    if isinstance(item, Mapping):
+        return _passage_of_mapping(item)
+    is_pair = isinstance(item, (tuple, list)) and len(item) == 2
+    if is_pair and all(isinstance(part, str) for part in item):
+        return Passage(*item)
+    return BadPassage(
+        f'{ascii(item)[:60]} is no passage: a pair of texts (docid, text), or a mapping with both, '
+        'was expected'
+    )
+
+
+def _passage_of_mapping(item: Mapping[str, Any]) -> Passage | BadPassage:
+    try:
+        docid = identifier_of(item, DOCID_KEYS)
+    except ValueError as error:
+        return BadPassage(str(error))
+    text = item.get('text')
+    if not isinstance(text, str):
+        text = item.get('contents')
+    if not isinstance(text, str):
+        return BadPassage(f"passage '{docid}' has no 'text' that is a text")
+    parts = [item.get('title'), text]
+    return Passage(docid, ' '.join(part for part in parts if isinstance(part, str) and part))
+
+
+def given_document(item: Any) -> Document | BadPassage:
+    """The document of an item of `GivenCorpus`, or a `Document`; or why there is none.
+
+    Other keys of a mapping, and other columns of a DataFrame, become fields.
+    """
+    if isinstance(item, Document):
+        return item
+    if not isinstance(item, Mapping):
+        passage = given_passage(item)
+        return Document(*passage) if isinstance(passage, Passage) else passage
+    try:
+        docid = identifier_of(item, DOCID_KEYS)
+        text_key = next((key for key in TEXT_KEYS if isinstance(item.get(key), str)), None)
+        if text_key is None:
+            return BadPassage(f"document '{docid}' has no 'text' that is a text")
+        docid_key = next(key for key in DOCID_KEYS if key in item)
+        return document_of_record(docid, item, (text_key,), (docid_key,))
+    except ValueError as error:
+        return BadPassage(str(error))
+
+
+def corpus_of(source: Iterable[Any], reread: bool = False) -> Corpus:
+    """A corpus of what a caller gives: a `Corpus` as it is, or the passages of a `GivenCorpus`.
+
+    With `reread`, what can be read only once is kept in memory. Raises InputError for what is no
+    collection of passages, such as a text or a path.
+    """
+    if isinstance(source, Corpus):
+        return source
+    if isinstance(source, (str, bytes)) or not isinstance(source, Iterable):
+        raise InputError(
+            f'passages were expected, {ascii(source)[:60]} was given: open a file with '
+            '`names.corpora.open_corpus`'
+        )
+    if reread and iter(source) is source:
+        source = list(source)
+    return GivenCorpus(source)
 
 
 class PassageTexts(Protocol):
-    """Anything that gives passage text by docid: a bundle with text, a Lucene index, a corpus
-    file.
-    """
+    """What gives passage text by docid: a bundle with text, a Lucene index, a corpus file."""
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The texts in the order of `docids`; None for a docid that is not there."""
 
 
-def corpus_of_files(
-    source: StrPath,
-    fmt: str = 'auto',
-    fields: Iterable[str] = (),
-    on_error: str = OnError.REFUSE,
-    keep_empty: bool = False,
-) -> Corpus:
-    """A corpus file that exists, or a folder of such files; parameters as in
-    `names.corpora.open_corpus`.
-    """
-    path = Path(source)
-    if not path.is_file() and not path.is_dir():
-        raise InputError(
-            f'corpus {path} is a pipe or a device: give a file, which can be read more than once'
-        )
-    if fmt == 'auto':
-        fmt = _guess_format(path)
-    if fmt not in _FORMATS:
-        raise InputError(
-            f"corpus format '{fmt}' is unknown: expected auto, ir_datasets, lucene, "
-            f'{", ".join(_FORMATS)}'
-        )
-    kind, files_of, what = _FORMATS[fmt]
-    paths = files_of(path) if path.is_dir() else [path]
-    if not paths:
-        raise InputError(f'folder {path} holds no {what}')
-    corpus = kind(str(source), paths, on_error, keep_empty)
-    if isinstance(corpus, JsonlCorpus):
-        corpus.fields = tuple(fields)
-    return corpus
-
-
-def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    files = (file for file in folder.rglob('*') if file.is_file())
-    return sorted(file for file in files if file.name.removesuffix('.gz').endswith(suffixes))
-
-
-def _text_files(folder: Path) -> list[Path]:
-    return _files(folder, _TEXT_SUFFIXES)
-
-
-def _prose_files(folder: Path) -> list[Path]:
-    """Text and Markdown files; none that is hidden or in a hidden folder."""
-    files = _files(folder, _PROSE)
-    return [file for file in files if not _is_hidden(file.relative_to(folder))]
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(name.startswith('.') for name in path.parts)
-
-
-_MARKDOWN = ('.md', '.markdown')
-_PROSE = (*_MARKDOWN, '.txt')
-_RECORDS = ('.json', '.jsonl', '.tsv', '.trec')
-_TEXT_SUFFIXES = (*_RECORDS, '.txt')
-_TEXT_FILES = f'corpus files ({", ".join(_TEXT_SUFFIXES)}, each also .gz)'
-# The corpus of a format, its files in a folder, and what they are.
-_FORMATS: dict[str, tuple[type[FilesCorpus], Callable[[Path], list[Path]], str]] = {
-    'jsonl': (JsonlCorpus, _text_files, _TEXT_FILES),
-    'tsv': (TsvCorpus, _text_files, _TEXT_FILES),
-    'trec': (TrecCorpus, _text_files, _TEXT_FILES),
-    'cedr': (CedrCorpus, _text_files, _TEXT_FILES),
-    'text': (TextCorpus, _prose_files, 'text files (.md, .txt)'),
-    'html': (HtmlCorpus, lambda folder: [folder], 'pages'),
-    'trec-disks': (TrecDisksCorpus, disk_files, 'documents of TREC disks'),
-    'clueweb': (ClueWebCorpus, warc_files, 'WARC files (.warc, .warc.gz)'),
-}
-_PACKED = {b'BZh': 'bzip2', b'\xfd7zXZ\x00': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', b'\x1f\x8b': 'gzip'}
-
-
-def _guess_format(path: Path) -> str:
-    if path.is_dir():
-        return _guess_folder(path)
-    if path.name.endswith(('.tar.gz', '.tgz', '.tar')):
-        return 'html'
-    if path.name.removesuffix('.gz').endswith(_MARKDOWN):
-        return 'text'
-    return _guess_lines(path) or ('text' if path.name.endswith('.txt') else 'tsv')
-
-
-def _guess_folder(folder: Path) -> str:
-    texts = _text_files(folder)
-    prose = _prose_files(folder)
-    documents = [file for file in prose if not file.name.lower().startswith('readme')]
-    has_pages = any(folder.rglob('*.html'))
-    if has_pages and not texts and not documents:
-        return 'html'
-    if all(is_documentation(file) for file in (*texts, *prose)):
-        if warc_files(folder):
-            return 'clueweb'
-        if disk_files(folder):
-            return 'trec-disks'
-    if records := _files(folder, _RECORDS):
-        return _guess_lines(records[0]) or 'tsv'
-    if has_pages and documents:
-        raise InputError(
-            f'folder {folder} holds text files and HTML: say which of them are the corpus',
-            parameters=('corpus_format=text', 'corpus_format=html'),
-        )
-    if has_pages:
-        return 'html'
-    if not texts and not prose:
-        suffixes = (*_TEXT_SUFFIXES, *_MARKDOWN, '.html')
-        raise InputError(f'folder {folder} holds no corpus files ({", ".join(suffixes)})')
-    # text files can also hold lines or documents of another format
-    return (_guess_lines(texts[0]) if texts else '') or 'text'
-
-
-def _guess_lines(path: Path) -> str:
-    """The format of a file by its first bytes; '' if they are of none."""
-    with open_binary(existing_file(path, 'corpus')) as stream:
-        start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
-    for magic, packer in _PACKED.items():
-        if start.startswith(magic):
-            raise InputError(
-                f'corpus {path} is packed with {packer}: unpack it, or give it as a .gz file'
-            )
-    if start[:1] == b'{':
-        return 'jsonl'
-    if re.match(rb'(doc|query)\t[^\t\n]*\t', start):
-        return 'cedr'
-    if start[:5].upper() == b'<DOC>':
-        return 'trec'
-    lines = start.splitlines()
-    # the last one may have been cut
-    whole = lines[:-1] or lines
-    has_docids = all(re.match(rb'\S+\t', line) for line in whole if line.strip())
-    return 'tsv' if whole and has_docids else ''
-
-
 class CorpusTexts:
-    """Passage text by docid from a corpus: one pass that stores the texts of the `wanted` docids
-    only.
-    """
+    """Passage text by docid from a corpus: one pass stores the texts of the `wanted` docids."""
 
     def __init__(self, corpus: Iterable[Passage], wanted: Iterable[str]) -> None:
         needed = set(wanted)
         self._texts = {passage.docid: passage.text for passage in corpus if passage.docid in needed}
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """The texts in the order of `docids`; None for a docid that the corpus lacks or that was
-        not wanted.
+        """The texts in the order of `docids`.
+
+        None for a docid that the corpus lacks, and for one that was not wanted.
         """
         return [self._texts.get(docid) for docid in docids]
-
-
-# Punctuation on its own, and punctuation at a word: tokenised text has the first alone.
-_APART = re.compile(r'(?<=\s)[.,;](?=\s|$)|-LRB-|(?<!\S)``(?=\s)')
-_ATTACHED = re.compile(r'\w[,;:?!](?=\s|$)')
-# Undo tokenisation, such as that of the demo's passages; applied in this order. Each takes time in
-# proportion to the
-# text: a run of spaces is read once, from its first.
-_MENDED = (
-    (re.compile(r"(?<!\S)``\s*+|(?<!\s)\s*+''(?=\W|$)"), '"'),
-    (re.compile(r'-LRB-\s*'), '('),
-    (re.compile(r'(?<!\s)\s*+-RRB-'), ')'),
-    (re.compile(r'(?<!\s)\s++([,.;:?!%)\]}])(?=\s|$|["\')\]},.;:])'), r'\1'),
-    (re.compile(r'([(\[{])\s+'), r'\1'),
-    (re.compile(r"\b(\w++) (n't|'s|'re|'ve|'ll|'d|'m)\b"), r'\1\2'),
-    (re.compile(r"(s) '(?=\s|$)"), r"\1'"),
-    (re.compile(r'(?<=[^\W\d_]) - (?=[^\W\d_])'), '-'),
-    (re.compile(r'(?<=\S) --(?= \S)'), ' –'),
-)
-
-
-def mended(text: str) -> str:
-    """Tokenised text in ordinary spelling: quotes for `` and '', no spaces before commas.
-
-    Other text is not changed: not tokenised is what has a comma, say, at a word, or none apart.
-    """
-    if not _APART.search(text) or _ATTACHED.search(text):
-        return text
-    for pattern, replacement in _MENDED:
-        text = pattern.sub(replacement, text)
-    return text

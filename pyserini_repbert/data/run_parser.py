@@ -1,16 +1,16 @@
-"""Run files in blocks of whole lines: Arrow's CSV reader parses a regular block, any other is read
-line by line.
+"""Run files in blocks of whole lines.
 
-A regular block has exactly one space or tab between values and no blank lines; nearly all run files
-consist of them. Both ways give the same columns; only reading line by line accepts other spacing
-and names malformed lines.
+Arrow's CSV reader parses a regular block; any other is read line by line. A regular block has
+exactly one space or tab between values and no blank lines; nearly all run files consist of them.
+Both ways give the same columns; only reading line by line accepts other spacing and names malformed
+lines.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 MSMARCO_COLUMNS = 3
 TREC_COLUMNS = 6
+_MSMARCO_NAMES = ['qid', 'docid', 'rank']
+_TREC_NAMES = ['qid', 'Q0', 'docid', 'rank', 'score', 'tag']
 _LONGEST_RANK = 15  # digits that float64 always holds
 _GREATEST_RANK = 2**53  # up to here, float64 holds every whole number
 
@@ -44,14 +46,12 @@ class Columns(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Consecutive lines of one query: how many columns they have, 3 or 6, docids and keys, as in
-    `Columns`.
-    """
+    """Consecutive lines of one query."""
 
-    columns: int
+    columns: int  # of each line, 3 or 6
     qid: str
     docids: list[str]
-    keys: Array
+    keys: Array  # as of `Columns`
 
 
 def stretches(path: StrPath) -> Iterator[Stretch]:
@@ -63,29 +63,32 @@ def stretches(path: StrPath) -> Iterator[Stretch]:
     columns = 0
     for first, block in line_blocks(path):
         columns = columns or count_columns(path, first, block)
-        if columns:
-            queries, docids, keys = parse_block(path, first, block, columns)
-            stop = 0
-            for qid, lines in queries:
-                start = stop
-                stop = stop + lines
-                yield Stretch(columns, qid, docids[start:stop], keys[start:stop])
+        if not columns:
+            continue
+        queries, docids, keys = parse_block(path, first, block, columns)
+        start = 0
+        for qid, lines in queries:
+            stop = start + lines
+            yield Stretch(columns, qid, docids[start:stop], keys[start:stop])
+            start = stop
     if not columns:
         logger.warning('run file %s is empty: it counts as a run without hits', path)
 
 
 def line_blocks(path: StrPath, size: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
-    """(number of the first line, whole lines with '\\n' ends) for each block of about `size`
-    bytes of a run file.
+    """A run file in blocks of about `size` bytes.
+
+    Yields (number of the first line, whole lines with '\\n' ends).
     """
     first = 1
     with open_binary(existing_file(path, 'run file')) as stream:
         while block := stream.read(size) + stream.readline():
-            block = block.removeprefix(BYTE_ORDER_MARK) if first == 1 else block
-            yield first, block if block.endswith(b'\n') else block + b'\n'
-            first += int(
-                np.count_nonzero(np.frombuffer(block, np.uint8) == ord('\n'))
-            )  # faster than `block.count`
+            if first == 1:
+                block = block.removeprefix(BYTE_ORDER_MARK)
+            whole = block if block.endswith(b'\n') else block + b'\n'
+            yield first, whole
+            # Faster than `block.count`.
+            first += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord('\n')))
 
 
 def count_columns(path: StrPath, first: int, block: bytes) -> int:
@@ -94,16 +97,26 @@ def count_columns(path: StrPath, first: int, block: bytes) -> int:
     Raises InputError for another number.
     """
     for number, line in enumerate(block.split(b'\n'), first):
-        if values := line.split():
-            if len(values) not in (MSMARCO_COLUMNS, TREC_COLUMNS):
-                _refuse(path, number, line.decode('utf-8', 'replace'), 0)
-            return len(values)
+        values = line.split()
+        if not values:
+            continue
+        if len(values) not in (MSMARCO_COLUMNS, TREC_COLUMNS):
+            _refuse(path, number, line.decode('utf-8', 'replace'), 0)
+        return len(values)
     return 0
 
 
 def parse_block(path: StrPath, first: int, block: bytes, columns: int) -> Columns:
-    """The columns of a block whose first line has the number `first`; raises InputError naming
-    file and line.
+    """The columns of a block of lines.
+
+    Parameters
+    ----------
+    path : of the file, for errors
+    first : the number of the block's first line
+    block : whole lines with their ends
+    columns : how many each line has
+
+    Raises InputError naming file and line.
     """
     if b'\r' in block:
         block = block.replace(b'\r\n', b'\n')
@@ -111,22 +124,40 @@ def parse_block(path: StrPath, first: int, block: bytes, columns: int) -> Column
 
 
 def _at_once(block: bytes, columns: int) -> Columns | None:
-    """The columns of a regular block; None for another, and for any value that has to be looked
-    at alone.
+    """The columns of a regular block.
+
+    None for another block, and for any value that has to be looked at alone.
     """
-    from pyarrow import ArrowInvalid, compute, csv, float64, py_buffer, string
+    from pyarrow import compute
 
     if b'\t' in block:
         block = block.replace(b'\t', b' ')
     separates = np.frombuffer(block, np.uint8) <= ord(' ')
-    if b'\r' in block or separates[0] or (separates[1:] & separates[:-1]).any():  # empty values
+    has_empty_values = separates[0] or (separates[1:] & separates[:-1]).any()
+    if b'\r' in block or has_empty_values:
         return None
+    names = _MSMARCO_NAMES if columns == MSMARCO_COLUMNS else _TREC_NAMES
+    table = _arrow_table(block, names)
+    if table is None:
+        return None
+    if np.count_nonzero(separates) != table.num_rows * len(names):
+        # Other white space, or control characters.
+        return None
+    keys = _keys(table)
+    if keys is None:
+        return None
+    runs = compute.run_end_encode(table['qid'].combine_chunks())
+    lengths = np.diff(runs.run_ends.to_numpy(), prepend=0).tolist()
+    queries = list(zip(runs.values.to_pylist(), lengths, strict=True))
+    return Columns(queries, table['docid'].to_pylist(), keys)
+
+
+def _arrow_table(block: bytes, names: Sequence[str]) -> Any:
+    """The columns of a block that are read, as Arrow's table; None if it cannot read them."""
+    from pyarrow import ArrowInvalid, csv, float64, py_buffer, string
+
     kinds = {'qid': string(), 'docid': string(), 'rank': string(), 'score': float64()}
-    names = (
-        ['qid', 'docid', 'rank']
-        if columns == MSMARCO_COLUMNS
-        else ['qid', 'Q0', 'docid', 'rank', 'score', 'tag']
-    )
+    read_names = [name for name in names if name in kinds]
     try:
         if not block.isascii() and '\ufeff' in block.decode('utf-8'):
             return None
@@ -134,35 +165,33 @@ def _at_once(block: bytes, columns: int) -> Columns | None:
             py_buffer(block),
             csv.ReadOptions(use_threads=False, column_names=names, block_size=len(block) + 1),
             csv.ParseOptions(delimiter=' ', quote_char=False, ignore_empty_lines=False),
-            csv.ConvertOptions(
-                column_types=kinds, include_columns=[name for name in names if name in kinds]
-            ),
-        ).combine_chunks()
+            csv.ConvertOptions(column_types=kinds, include_columns=read_names),
+        )
     except (ArrowInvalid, UnicodeDecodeError):
         return None
-    if np.count_nonzero(separates) != table.num_rows * len(
-        names
-    ):  # other white space, control characters
-        return None
+    return table.combine_chunks()
+
+
+def _keys(table: Any) -> Array | None:
+    """The scores of a TREC run or the ranks of an MS MARCO run; None if one has to be looked at."""
+    from pyarrow import compute, float64
+
     ranks = table['rank']
-    has_digits_only = compute.all(compute.ascii_is_decimal(ranks)).as_py()
-    if not has_digits_only or compute.max(compute.binary_length(ranks)).as_py() > _LONGEST_RANK:
+    if not compute.all(compute.ascii_is_decimal(ranks)).as_py():
         return None
-    keys = (table['score'] if columns == TREC_COLUMNS else ranks.cast(float64())).to_numpy()
-    if not np.isfinite(keys).all():
+    if compute.max(compute.binary_length(ranks)).as_py() > _LONGEST_RANK:
         return None
-    runs = compute.run_end_encode(table['qid'].combine_chunks())
-    lengths = np.diff(runs.run_ends.to_numpy(), prepend=0).tolist()
-    return Columns(
-        list(zip(runs.values.to_pylist(), lengths, strict=True)), table['docid'].to_pylist(), keys
-    )
+    column = ranks.cast(float64())
+    if 'score' in table.column_names:
+        column = table['score']
+    keys: Array = column.to_numpy()
+    return keys if np.isfinite(keys).all() else None
 
 
 def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Columns:
     qids: list[str] = []
     docids: list[str] = []
     keys: list[float] = []
-    doc, rank = (1, 2) if columns == MSMARCO_COLUMNS else (2, 3)
     for number, line in decoded_lines(path, enumerate(block.split(b'\n'), first)):
         try:
             values = values_of(line)
@@ -170,19 +199,17 @@ def _line_by_line(path: StrPath, first: int, block: bytes, columns: int) -> Colu
                 continue
             if len(values) != columns:
                 _refuse(path, number, line, columns)
-            key = float(
-                integer(
-                    values[rank],
-                    0 if columns == MSMARCO_COLUMNS else -_GREATEST_RANK,
-                    _GREATEST_RANK,
-                )
-            )
-            if columns == TREC_COLUMNS:
-                key = decimal(values[4])
+            if columns == MSMARCO_COLUMNS:
+                qid, docid, rank = values
+                key = float(integer(rank, 0, _GREATEST_RANK))
+            else:
+                qid, _, docid, rank, score, _ = values
+                integer(rank, -_GREATEST_RANK, _GREATEST_RANK)
+                key = decimal(score)
         except ValueError as error:
             _refuse(path, number, line, columns, f' ({error})')
-        qids.append(values[0])
-        docids.append(values[doc])
+        qids.append(qid)
+        docids.append(docid)
         keys.append(key)
     queries = [(qid, len(list(lines))) for qid, lines in itertools.groupby(qids)]
     return Columns(queries, docids, np.array(keys, dtype=np.float64))

@@ -1,7 +1,7 @@
-"""Reading and writing run files: TREC (`qid Q0 docid rank score tag`) and MS MARCO (`qid docid
-rank`), plain or .gz.
+"""Reading and writing run files, plain or .gz.
 
-A run in memory is {qid: Ranking}, best first.
+TREC has lines `qid Q0 docid rank score tag`, MS MARCO `qid docid rank`. A run in memory is {qid:
+Ranking}, best first.
 """
 
 from __future__ import annotations
@@ -32,40 +32,39 @@ from pyserini_repbert.ranking import Ranking, Run
 _FORBIDDEN = re.compile('[ \t\n\r\x0b\x0c\x00\ufeff\ud800-\udfff]')
 SCORE_DIGITS = 6
 _PER_UNIT = 10.0**SCORE_DIGITS
-_UNIT_IS_ENOUGH_BELOW = (
-    16.0  # 32-bit floats below 16 are less than 10^-6 apart: a step of one digit is not lost
-)
-_GREATEST_SCORE = (
-    1e38  # 32-bit floats end at 3.4e38; a long list of ties needs room below its lowest score
-)
+# 32-bit floats below 16 are less than 10^-6 apart: a step of one digit is not lost.
+_UNIT_IS_ENOUGH_BELOW = 16.0
+# 32-bit floats end at 3.4e38; a long list of ties needs room below its lowest score.
+_GREATEST_SCORE = 1e38
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class RunFormat(Choice, what='output format'):
-    """The two formats of a run file; the values are those that Pyserini takes for output
-    formats.
-    """
+    """The two formats of a run file, named as Pyserini names its output formats."""
 
     TREC = 'trec'
     MSMARCO = 'msmarco'
 
 
 def read_run(path: StrPath, depth: int | None = None) -> Run:
-    """A run file in either format, told apart by its number of columns; lines may come in any
-    order.
+    """A run file in either format, which its number of columns tells.
 
-    A TREC run is ordered by (-score, docid), as evaluators order it, whatever its rank column says.
-    An MS MARCO run is ordered by (rank, docid), ranks from 0 or 1, and gets the scores 1, 1/2, 1/3,
-    … Values are separated by ASCII white space; blank lines are ignored; queries keep the order of
-    their first lines. A file without lines, which is logged as a warning, is a run without hits.
-    With `depth`, only the best hits of each query are kept. Raises InputError, naming file and
-    line, for a malformed line or a score that is not a finite number, and for a docid that occurs
-    twice for a query.
+    Lines may come in any order. A TREC run is ordered by (-score, docid), as evaluators order it,
+    whatever its rank column says. An MS MARCO run is ordered by (rank, docid), ranks from 0 or 1,
+    and gets the scores 1, 1/2, 1/3, … Values are separated by ASCII white space; blank lines are
+    ignored; queries keep the order of their first lines. A file without lines, which is logged as a
+    warning, is a run without hits. With `depth`, only the best hits of each query are kept. Raises
+    InputError, naming file and line, for a malformed line or a score that is not a finite number,
+    and for a docid that occurs twice for a query.
     """
     stretches_of: dict[str, list[Stretch]] = {}
     for stretch in stretches(path):
         stretches_of.setdefault(stretch.qid, []).append(stretch)
-    return {qid: _ranking(path, stretches_of.pop(qid), depth) for qid in list(stretches_of)}
+    run: Run = {}
+    for qid in list(stretches_of):
+        # Popped, so that a large file is not in memory twice.
+        run[qid] = _ranking(path, stretches_of.pop(qid), depth)
+    return run
 
 
 class ScatteredQueryError(InputError):
@@ -73,11 +72,10 @@ class ScatteredQueryError(InputError):
 
 
 def iter_run(path: StrPath, depth: int | None = None) -> Iterator[tuple[str, Ranking]]:
-    """The queries of a run file one at a time, in memory that does not grow with the file;
-    otherwise as `read_run`.
+    """The queries of a run file one at a time; otherwise as `read_run`.
 
-    Raises ScatteredQueryError for a query that comes again after another one: only `read_run` can
-    join its lines.
+    The memory that it takes does not grow with the file. Raises ScatteredQueryError for a query
+    that comes again after another one: only `read_run` can join its lines.
     """
     seen: set[str] = set()
     for qid, of_query in itertools.groupby(stretches(path), key=lambda stretch: stretch.qid):
@@ -88,24 +86,38 @@ def iter_run(path: StrPath, depth: int | None = None) -> Iterator[tuple[str, Ran
 
 
 def _ranking(path: StrPath, of_query: list[Stretch], depth: int | None) -> Ranking:
-    columns, qid, docids, keys = of_query[0]
+    """The ranking of one query, by the rule of `read_run`."""
+    first = of_query[0]
+    docids = first.docids
+    keys = first.keys
     if len(of_query) > 1:
-        docids = [docid for stretch in of_query for docid in stretch.docids]
+        docids = list(itertools.chain.from_iterable(stretch.docids for stretch in of_query))
         keys = np.concatenate([stretch.keys for stretch in of_query])
     if len(set(docids)) < len(docids):
         twice = Counter(docids).most_common(1)[0][0]
         raise InputError(
-            f"run file {path}: document '{twice}' occurs twice for query '{qid}': remove one of "
-            f'the lines'
+            f"run file {path}: document '{twice}' occurs twice for query '{first.qid}': remove one "
+            'of the lines'
         )
-    if columns == MSMARCO_COLUMNS:
-        if (keys[1:] <= keys[:-1]).any():
-            docids = [docid for _, docid in sorted(zip(keys.tolist(), docids, strict=True))]
-        return Ranking(docids[:depth], reciprocal_scores(len(docids[:depth])))
-    if (keys[1:] >= keys[:-1]).any():
-        pairs = sorted(zip((-keys).tolist(), docids, strict=True))[:depth]
-        return Ranking([docid for _, docid in pairs], [-key for key, _ in pairs])
-    return Ranking(docids[:depth], keys[:depth].tolist())
+    if first.columns == MSMARCO_COLUMNS:
+        return _ranking_by_rank(docids, keys, depth)
+    return _ranking_by_score(docids, keys, depth)
+
+
+def _ranking_by_rank(docids: list[str], ranks: Array, depth: int | None) -> Ranking:
+    is_sorted = (ranks[1:] > ranks[:-1]).all()
+    if not is_sorted:
+        docids = [docid for _, docid in sorted(zip(ranks.tolist(), docids, strict=True))]
+    kept = docids[:depth]
+    return Ranking(kept, reciprocal_scores(len(kept)))
+
+
+def _ranking_by_score(docids: list[str], scores: Array, depth: int | None) -> Ranking:
+    is_sorted = (scores[1:] < scores[:-1]).all()
+    if is_sorted:
+        return Ranking(docids[:depth], scores[:depth].tolist())
+    pairs = sorted(zip((-scores).tolist(), docids, strict=True))[:depth]
+    return Ranking([docid for _, docid in pairs], [-negative for negative, _ in pairs])
 
 
 def run_format(path: StrPath) -> RunFormat:
@@ -113,29 +125,35 @@ def run_format(path: StrPath) -> RunFormat:
 
     Raises InputError for a line of neither format.
     """
-    columns = next(filter(None, (count_columns(path, *block) for block in line_blocks(path))), None)
-    return RunFormat.MSMARCO if columns == MSMARCO_COLUMNS else RunFormat.TREC
+    for first, block in line_blocks(path):
+        columns = count_columns(path, first, block)
+        if columns:
+            return RunFormat.MSMARCO if columns == MSMARCO_COLUMNS else RunFormat.TREC
+    return RunFormat.TREC
 
 
 _RECIPROCALS = tuple(1.0 / rank for rank in range(1, 1001))
 
 
 def reciprocal_scores(n: int) -> tuple[float, ...]:
-    """1, 1/2, …, 1/n: the scores of a ranking that has none of its own; rankings share these
-    numbers in memory.
+    """1, 1/2, …, 1/n: the scores of a ranking that has none of its own.
 
-    They also serve to evaluate a ranking by its order alone, since evaluators break ties in ways of
-    their own.
+    Rankings share these numbers in memory. They also serve to evaluate a ranking by its order
+    alone, since evaluators break ties in ways of their own.
     """
     return _RECIPROCALS[:n] + tuple(1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1))
 
 
 def ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
     """The k best of documents, an object array, by (-total, docid); None: all."""
-    order = np.argsort(-totals)  # ties in any order: they are sorted by docid below
+    # Ties come in any order: they are sorted by docid below.
+    order = np.argsort(-totals)
     totals = totals[order]
-    if k is not None and k < len(order):  # those that tie with the k-th may come before it
-        end = int(np.searchsorted(-totals, -totals[k - 1], side='right')) if k else 0
+    if k is not None and k < len(order):
+        # Those that tie with the k-th may come before it.
+        end = 0
+        if k:
+            end = int(np.searchsorted(-totals, -totals[k - 1], side='right'))
         order = order[:end]
         totals = totals[:end]
     ordered = docids[order]
@@ -145,16 +163,20 @@ def ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
 
 def _order_ties(docids: Array, totals: Array) -> None:
     """Sort, in place, the docids of each stretch of equal totals; `totals` is sorted."""
-    equal = np.zeros(len(totals) + 1, dtype=bool)  # to the total before
+    # Whether each total equals the one before.
+    equal = np.zeros(len(totals) + 1, dtype=bool)
     np.equal(totals[1:], totals[:-1], out=equal[1:-1])
     if not equal.any():
         return
     starts = np.flatnonzero(equal[1:] > equal[:-1])
     stops = np.flatnonzero(equal[1:] < equal[:-1]) + 1
+    # Two ties are common: documents at one rank of different runs.
     of_two = stops - starts == 2
-    pairs = starts[of_two]  # common: documents at one rank of different runs
-    pairs = pairs[docids[pairs] > docids[pairs + 1]]
-    docids[pairs], docids[pairs + 1] = docids[pairs + 1], docids[pairs]
+    firsts = starts[of_two]
+    firsts = firsts[docids[firsts] > docids[firsts + 1]]
+    greater = docids[firsts]
+    docids[firsts] = docids[firsts + 1]
+    docids[firsts + 1] = greater
     for start, stop in zip(starts[~of_two].tolist(), stops[~of_two].tolist(), strict=True):
         docids[start:stop] = sorted(docids[start:stop])
 
@@ -165,38 +187,56 @@ def write_run(
     fmt: str = RunFormat.TREC,
     tag: str = 'pyserini_repbert',
 ) -> None:
-    """Write a run atomically, queries in the run's order, ranks from 1, TREC scores made strictly
-    decreasing.
+    """Write a run atomically: queries in the run's order, ranks from 1.
 
-    A query without hits has no line. `run` may also be (qid, ranking) pairs, each qid once. Raises
-    InputError for an unknown format, a tag, qid or docid that is empty or has white space, or a
-    score that is not finite (less than 1e38); an existing file then stays as it was.
+    TREC scores are made strictly decreasing. A query without hits has no line.
+
+    Parameters
+    ----------
+    path : of the file to write
+    run : rankings by qid, or (qid, ranking) pairs, each qid once
+    fmt : a RunFormat
+    tag : the last value of each line of TREC
+
+    Raises InputError for an unknown format, a tag, qid or docid that is empty or has white space,
+    or a score that is not finite (less than 1e38); an existing file then stays as it was.
     """
     check_format(fmt, tag)
+    rankings = run.items() if isinstance(run, Mapping) else run
     with atomic_file(path) as stream:
-        for qid, ranking in run.items() if isinstance(run, Mapping) else run:
-            docids = ranking.docids
-            scores = ranking.scores
-            _check_names(qid, docids)
+        for qid, ranking in rankings:
+            _check_names(qid, ranking.docids)
             if fmt == RunFormat.MSMARCO:
-                stream.writelines(
-                    f'{qid}\t{docid}\t{rank}\n' for rank, docid in enumerate(docids, 1)
-                )
-                continue
-            if len(scores) != len(docids):
-                raise InputError(
-                    f"query '{qid}' has {len(docids)} hits and {len(scores)} scores: give one "
-                    f'score a hit'
-                )
-            if wrong := [score for score in scores if not abs(score) < _GREATEST_SCORE]:
-                limit = f'less than {_GREATEST_SCORE:g}: evaluators read 32-bit floats'
-                raise InputError(
-                    f"query '{qid}' has the score {wrong[0]:g}, which is not finite ({limit})"
-                )
-            lines = enumerate(zip(docids, strictly_decreasing(scores), strict=True), 1)
-            stream.writelines(
-                f'{qid} Q0 {docid} {rank} {score:.{SCORE_DIGITS}f} {tag}\n'
-                for rank, (docid, score) in lines
+                lines = _msmarco_lines(qid, ranking)
+            else:
+                lines = _trec_lines(qid, ranking, tag)
+            stream.writelines(lines)
+
+
+def _msmarco_lines(qid: str, ranking: Ranking) -> Iterator[str]:
+    for rank, docid in enumerate(ranking.docids, 1):
+        yield f'{qid}\t{docid}\t{rank}\n'
+
+
+def _trec_lines(qid: str, ranking: Ranking, tag: str) -> Iterator[str]:
+    """The lines of one query, with scores that strictly decrease."""
+    _check_scores(qid, ranking)
+    scores = strictly_decreasing(ranking.scores)
+    for rank, (docid, score) in enumerate(zip(ranking.docids, scores, strict=True), 1):
+        yield f'{qid} Q0 {docid} {rank} {score:.{SCORE_DIGITS}f} {tag}\n'
+
+
+def _check_scores(qid: str, ranking: Ranking) -> None:
+    n_scores = len(ranking.scores)
+    if n_scores != len(ranking):
+        raise InputError(
+            f"query '{qid}' has {len(ranking)} hits and {n_scores} scores: give one score a hit"
+        )
+    for score in ranking.scores:
+        if not abs(score) < _GREATEST_SCORE:
+            limit = f'less than {_GREATEST_SCORE:g}: evaluators read 32-bit floats'
+            raise InputError(
+                f"query '{qid}' has the score {score:g}, which is not finite ({limit})"
             )
 
 
@@ -209,10 +249,12 @@ def _check_names(qid: str, docids: Sequence[str]) -> None:
 
 
 def check_format(fmt: str, tag: str) -> None:
-    """Raises InputError for an output format or a tag that no run file can have; called before
-    any work is done.
+    """Raises InputError for an output format or a tag that no run file can have.
+
+    Commands call it before any work is done.
     """
-    RunFormat(fmt)  # refuses an unknown one
+    # This refuses an unknown format.
+    RunFormat(fmt)
     if len(tag.split()) != 1 or _FORBIDDEN.search(tag):
         raise InputError(
             f'run tag {tag!r} must be one word in UTF-8: give another tag', parameters=('tag',)
@@ -220,8 +262,9 @@ def check_format(fmt: str, tag: str) -> None:
 
 
 def default_tag(path: StrPath) -> str:
-    """The tag of a run when none is given: its file name without the suffixes .gz, .txt, .tsv,
-    .run, .trec.
+    """The tag of a run when none is given.
+
+    It is the file name without the suffixes .gz, .txt, .tsv, .run, .trec.
     """
     name = Path(path).name
     for suffix in ('.gz', '.txt', '.tsv', '.run', '.trec'):
@@ -230,11 +273,11 @@ def default_tag(path: StrPath) -> str:
 
 
 def strictly_decreasing(scores: Sequence[float]) -> list[float]:
-    """Scores with `SCORE_DIGITS` decimals that strictly decrease, also as 32-bit floats, changed as
-    little as needed.
+    """Scores with `SCORE_DIGITS` decimals that strictly decrease, also as 32-bit floats.
 
-    Evaluators sort a run by score again, and trec_eval reads scores as 32-bit floats: they would
-    order ties their way. No score exceeds its rounded value. Scores have to be finite.
+    They are changed as little as needed. Evaluators sort a run by score again, and trec_eval reads
+    scores as 32-bit floats: they would order ties their way. No score exceeds its rounded value.
+    Scores have to be finite.
     """
     rounded = np.round(np.asarray(scores, dtype=np.float64), SCORE_DIGITS) + 0.0
     single = rounded.astype(np.float32)
@@ -255,20 +298,17 @@ def strictly_decreasing(scores: Sequence[float]) -> list[float]:
 
 
 def ties_restored(scores: Sequence[float]) -> list[float]:
-    """Undo `strictly_decreasing`: a score one written step below its predecessor becomes equal to
-    it.
+    """Undo `strictly_decreasing`.
 
-    Neither `scores` nor the result ever increase. Scores that really are one step apart become
-    tied, too.
+    A score one written step below its predecessor becomes equal to it. Neither `scores` nor the
+    result ever increase. Scores that really are one step apart become tied, too.
     """
     result = list(scores)
     for i in range(1, len(result)):
-        above = scores[i - 1]
-        if above - scores[i] > 1e-5 + 1e-6 * abs(
-            above
-        ):  # further apart than any step: quicker than computing the step
-            continue
-        if scores[i] >= _next_below(above):
+        before = scores[i - 1]
+        # Scores further apart than any step: this is quicker than computing the step.
+        is_far = before - scores[i] > 1e-5 + 1e-6 * abs(before)
+        if not is_far and scores[i] >= _next_below(before):
             result[i] = result[i - 1]
     return result
 
@@ -278,4 +318,6 @@ def _next_below(value: float) -> float:
     single = np.float32(value)
     below = min(value - 1 / _PER_UNIT, float(np.nextafter(single, np.float32(-np.inf))))
     rounded = round(below, SCORE_DIGITS)
-    return rounded if np.float32(rounded) < single else math.floor(below * _PER_UNIT) / _PER_UNIT
+    if np.float32(rounded) < single:
+        return rounded
+    return math.floor(below * _PER_UNIT) / _PER_UNIT

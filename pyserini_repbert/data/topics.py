@@ -1,15 +1,12 @@
-"""Topics and relevance judgments from the files that users have: TSV, TREC and JSON lines; plain
-or .gz.
-"""
+"""Topics and relevance judgments from files: TSV, TREC and JSON lines, plain or .gz."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote_plus
 
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
@@ -35,16 +32,25 @@ _WEB = re.compile(r'<\?xml|<webtrack\d*>|<topic\s+number=')
 _WEB_TOPIC = re.compile(r'<topic\s+number="([^"]*)"')
 _FIELD = re.compile(r'<(/?)(\w+)[^<>\n]*>')
 _KEPT_FIELDS = ('num', 'title')
-_OTHER_FIELDS = (
-    'desc',
-    'narr',
-)  # TREC's others; other tags are refused behind text of <num> or <title>
+# TREC's others; any other tag is refused behind text of <num> or <title>.
+_OTHER_FIELDS = ('desc', 'narr')
 _ENTITY = re.compile(r'\[(?:START|END)_ENT\]')  # around KILT's entities
 _QUERY_FIELDS = {'default': ('text', 'title', 'query'), 'kilt': ('input',), 'raw_jsonl': ('query',)}
 
 TopicsFormat = Literal['default', 'kilt', 'raw_jsonl']  # Pyserini's names
 Qrels = dict[str, dict[str, int]]
-Topics = Iterator[tuple[int, str, str]]  # line, qid as it is given, text
+NumberedLines = list[tuple[int, str]]
+
+
+class FoundTopic(NamedTuple):
+    """A topic of a file."""
+
+    line: int  # its first, from 1
+    qid: str  # as it is given
+    text: str
+
+
+Topics = Iterator[FoundTopic]
 
 
 def normal_form(text: str) -> str:
@@ -71,38 +77,24 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = 'default') -> list[
     that occurs twice, or a file without topics.
     """
     lines = [(number, line) for number, line in numbered_lines(path, 'topics file') if line.strip()]
-    first = lines[0][1].lstrip() if lines else ''
-    parse: Callable[[StrPath, list[tuple[int, str]]], Topics]
-    if topics_format != 'default':
-        parse = partial(_parse_json, topics_format=topics_format)
-    elif first.upper().startswith('<DOC>'):
-        parse = _parse_documents
-    elif is_data_line(first):
-        parse = _parse_data_file
-    elif _WEB.match(first):
-        parse = _parse_web
-    elif first.startswith(_CAR) and '\t' not in first:
-        parse = _parse_car
+    if topics_format == 'default':
+        first_line = lines[0][1].lstrip() if lines else ''
+        parsed = _parser_of(first_line)(path, lines)
     else:
-        parse = (
-            _parse_trec
-            if first.startswith('<')
-            else _parse_json
-            if first.startswith('{')
-            else _parse_tsv
-        )
+        parsed = _parse_json(path, lines, topics_format)
     topics: list[Query] = []
-    seen: dict[str, int] = {}
-    for number, given, text in parse(path, lines):
-        qid = given.strip()
-        if problem := identifier_problem(qid):
-            raise InputError.at(path, number, f'qid {qid[:60]!r} {problem}')
-        if qid in seen:
+    first_lines: dict[str, int] = {}
+    for topic in parsed:
+        qid = topic.qid.strip()
+        problem = identifier_problem(qid)
+        if problem:
+            raise InputError.at(path, topic.line, f'qid {qid[:60]!r} {problem}')
+        if qid in first_lines:
             raise InputError.at(
-                path, number, f"topic '{qid}' was given before, in line {seen[qid]}"
+                path, topic.line, f"topic '{qid}' was given before, in line {first_lines[qid]}"
             )
-        seen[qid] = number
-        topics.append(Query(qid, text))
+        first_lines[qid] = topic.line
+        topics.append(Query(qid, topic.text))
     if not topics:
         raise InputError(
             f"topics file {path} has no topics: expected lines 'qid<TAB>text' or TREC topics"
@@ -110,7 +102,24 @@ def read_topics(path: StrPath, topics_format: TopicsFormat = 'default') -> list[
     return topics
 
 
-def _parse_web(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
+def _parser_of(first_line: str) -> Callable[[StrPath, NumberedLines], Topics]:
+    """The parser of a file that begins so."""
+    if first_line.upper().startswith('<DOC>'):
+        return _parse_documents
+    if is_data_line(first_line):
+        return _parse_data_file
+    if _WEB.match(first_line):
+        return _parse_web
+    if first_line.startswith(_CAR) and '\t' not in first_line:
+        return _parse_car
+    if first_line.startswith('<'):
+        return _parse_trec
+    if first_line.startswith('{'):
+        return _parse_json
+    return _parse_tsv
+
+
+def _parse_web(path: StrPath, lines: NumberedLines) -> Topics:
     """The queries of the Web tracks; the files of several years may be concatenated."""
     before, *topics = _WEB_TOPIC.split('\n'.join(line for _, line in lines))
     line = before.count('\n')
@@ -120,13 +129,16 @@ def _parse_web(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
             raise InputError.at(
                 path, number, f"topic '{qid.strip()}' has no <query> … </query>, or several"
             )
-        yield number, qid, plain_text(topic.partition('<query>')[2].partition('</query>')[0])
+        _, _, rest = topic.partition('<query>')
+        query, _, _ = rest.partition('</query>')
+        yield FoundTopic(number, qid, plain_text(query))
         line += topic.count('\n')
 
 
-def _parse_car(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
-    """Percent-encoded headings, from the page to the section: the qid as it is written, the
-    query decoded.
+def _parse_car(path: StrPath, lines: NumberedLines) -> Topics:
+    """Percent-encoded headings, from the page to the section.
+
+    The qid is a heading as it is written, the query is decoded.
     """
     for number, line in lines:
         qid = line.strip()
@@ -134,30 +146,30 @@ def _parse_car(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
             raise InputError.at(
                 path, number, f"expected a heading that begins with '{_CAR}', found {line[:60]!r}"
             )
-        yield number, qid, unquote_plus(qid.removeprefix(_CAR))
+        yield FoundTopic(number, qid, unquote_plus(qid.removeprefix(_CAR)))
 
 
-def _parse_tsv(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
+def _parse_tsv(path: StrPath, lines: NumberedLines) -> Topics:
     for number, line in lines:
         qid, tab, text = line.partition('\t')
         if not tab or not qid.strip():
             raise InputError.at(path, number, f"expected 'qid<TAB>text', found {line[:60]!r}")
-        yield number, qid, text.strip()
+        yield FoundTopic(number, qid, text.strip())
 
 
-def _parse_data_file(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
+def _parse_data_file(path: StrPath, lines: NumberedLines) -> Topics:
     """The queries of a data file of CEDR; documents in it are ignored."""
     for number, line in lines:
         try:
-            kind, qid, text = parse_data_line(line)
+            data_line = parse_data_line(line)
         except ValueError as error:
             raise InputError.at(path, number, str(error)) from error
-        if kind == QUERY:
-            yield number, qid, text
+        if data_line.kind == QUERY:
+            yield FoundTopic(number, data_line.identifier, data_line.text)
 
 
 def _parse_json(
-    path: StrPath, lines: list[tuple[int, str]], topics_format: TopicsFormat = 'default'
+    path: StrPath, lines: NumberedLines, topics_format: TopicsFormat = 'default'
 ) -> Topics:
     """JSON lines; the query is the first of the format's fields that a record has."""
     fields = _QUERY_FIELDS[topics_format]
@@ -170,7 +182,7 @@ def _parse_json(
             qid = identifier_of(record, ('id', 'qid', 'query_id', '_id'))
         except ValueError as error:
             raise InputError.at(path, number, f'{wanted} ({error})') from error
-        text = next((record[key] for key in fields if key in record), None)
+        text = _first_value(record, fields)
         if not isinstance(text, str):
             raise InputError.at(path, number, f"{wanted} (no '{fields[0]}')")
         if topics_format == 'kilt':
@@ -179,91 +191,142 @@ def _parse_json(
             raise InputError.at(
                 path, number, f"topic '{qid}' has half of a surrogate pair, which is no character"
             )
-        yield number, qid, text.strip()
+        yield FoundTopic(number, qid, text.strip())
 
 
-def _parse_trec(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
+def _first_value(record: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    """The value of the first of `keys` that the record has; None if it has none."""
+    for key in keys:
+        if key in record:
+            return record[key]
+    return None
+
+
+def _parse_trec(path: StrPath, lines: NumberedLines) -> Topics:
     """Each <top> holds <num> ('Number: ' allowed) and <title> ('Topic: ' allowed).
 
     A field ends with its closing tag or with the next field; fields other than num and title are
     ignored.
     """
     markup = '\n'.join(line for _, line in lines)
-    fields: dict[str, str] | None = None  # of the topic that is read
-    field = ''
-    start = 0
-    line = 0
+    reader = _TrecReader(path, lines)
     position = 0
-    for tag in [*_FIELD.finditer(markup), None]:
-        text = markup[position : tag.start() if tag else len(markup)]
-        if fields is not None and field in _KEPT_FIELDS:
-            fields[field] = text
-        elif (fields is None or not field) and (outside := without_tags(text).strip()):
-            blank_lines = text[: -len(text.lstrip())].count('\n')
-            where = '<top> … </top>' if fields is None else 'the fields of a <top>'
-            raise InputError.at(
-                path, lines[line + blank_lines][0], f'text outside {where}: {outside[:40]!r}'
-            )
-        if tag is None:
-            break
-        line += text.count('\n')
+    for tag in _FIELD.finditer(markup):
+        text = markup[position : tag.start()]
         position = tag.end()
-        number = lines[line][0]
-        closing = tag[1]
-        name = tag[2].lower()
-        if problem := _misplaced(closing, name, fields, field, bool(text.strip())):
-            raise InputError.at(path, number, problem)
+        reader.read_text(text)
+        yield from reader.read_tag(tag[1], tag[2].lower(), after_text=bool(text.strip()))
+    reader.read_text(markup[position:])
+    yield from reader.finish()
+
+
+class _TrecReader:
+    """What has been read of a file of TREC topics.
+
+    `_fields` has the fields of the <top> that is open, None outside of one; `_field` is the field
+    that is open, '' between fields.
+    """
+
+    def __init__(self, path: StrPath, lines: NumberedLines) -> None:
+        self._path = path
+        self._lines = lines
+        self._row = 0  # in `lines`, of what is read
+        self._start = 0
+        self._fields: dict[str, str] | None = None
+        self._field = ''
+
+    def read_text(self, text: str) -> None:
+        """Take the text between two tags. Raises InputError for text outside the fields."""
+        if self._fields is not None and self._field in _KEPT_FIELDS:
+            self._fields[self._field] = text
+        elif self._fields is None or not self._field:
+            self._refuse_text(text)
+        self._row += text.count('\n')
+
+    def _refuse_text(self, text: str) -> None:
+        outside = without_tags(text).strip()
+        if not outside:
+            return
+        where = '<top> … </top>' if self._fields is None else 'the fields of a <top>'
+        blank_lines = text[: -len(text.lstrip())].count('\n')
+        number, _ = self._lines[self._row + blank_lines]
+        raise InputError.at(self._path, number, f'text outside {where}: {outside[:40]!r}')
+
+    def read_tag(self, closing: str, name: str, after_text: bool) -> Topics:
+        """Take a tag, whose `closing` is '/' or ''. Yields the topic that it ends, if it does."""
+        number, _ = self._lines[self._row]
+        problem = _misplaced(closing, name, self._fields, self._field, after_text)
+        if problem:
+            raise InputError.at(self._path, number, problem)
         if name == 'top':
-            if fields is not None:
-                yield _trec_topic(path, start, fields)
-            fields = None if closing else {}
-            field = ''
-            start = number
-        elif fields is not None:
-            field = ('' if name in _KEPT_FIELDS else field) if closing else name
-    if fields is not None:
-        yield _trec_topic(path, start, fields)
+            yield from self.finish()
+            self._fields = None if closing else {}
+            self._field = ''
+            self._start = number
+        elif self._fields is not None and not closing:
+            self._field = name
+        elif name in _KEPT_FIELDS:
+            self._field = ''
+
+    def finish(self) -> Topics:
+        """Yield the topic that is open, if one is."""
+        if self._fields is not None:
+            yield _trec_topic(self._path, self._start, self._fields)
 
 
 def _misplaced(
     closing: str, name: str, fields: Collection[str] | None, field: str, after_text: bool
 ) -> str | None:
-    """What is wrong with a tag at its place; None if nothing is."""
+    """What is wrong with a tag where it stands; None if nothing is.
+
+    Parameters
+    ----------
+    closing : '/' of a closing tag, else ''
+    name : of the tag
+    fields : those that the open <top> has so far; None outside of one
+    field : the one that is open; '' if none is
+    after_text : whether text stands between the tag before and this one
+    """
     if fields is None:
-        outside = name in _KEPT_FIELDS or (closing and name == 'top')
-        return f'<{closing}{name}> outside <top> … </top>' if outside else None
+        if name in _KEPT_FIELDS or (closing and name == 'top'):
+            return f'<{closing}{name}> outside <top> … </top>'
+        return None
     if name in fields and not closing:
         return f'a <top> with two <{name}>: is </top> missing between them?'
     others = (field,) if closing else (*_KEPT_FIELDS, *_OTHER_FIELDS)
-    if field in _KEPT_FIELDS and (closing or after_text) and name not in ('top', *others):
+    is_inside = field in _KEPT_FIELDS and (closing or after_text)
+    if is_inside and name not in ('top', *others):
         return f'the tag <{closing}{name}> inside a <{field}>: leave it out'
     return None
 
 
-def _trec_topic(path: StrPath, start: int, fields: Mapping[str, str]) -> tuple[int, str, str]:
+def _trec_topic(path: StrPath, start: int, fields: Mapping[str, str]) -> FoundTopic:
     qid = fields.get('num', '').strip().removeprefix('Number:').strip()
     if not qid or 'title' not in fields:
         raise InputError.at(path, start, 'a <top> without <num> or <title>')
-    return start, qid, ' '.join(fields['title'].strip().removeprefix('Topic:').split())
+    words = fields['title'].strip().removeprefix('Topic:').split()
+    return FoundTopic(start, qid, ' '.join(words))
 
 
-def _parse_documents(path: StrPath, lines: list[tuple[int, str]]) -> Topics:
-    """Each <DOC> holds a <DOCNO>, the qid, and the text of the topic (SMART collections in TREC
-    form: CACM).
+def _parse_documents(path: StrPath, lines: NumberedLines) -> Topics:
+    """Each <DOC> holds a <DOCNO>, the qid, and the text of the topic.
+
+    SMART collections in TREC form have such topics: CACM.
     """
-    for start, document in read_documents((number, f'{line}\n'.encode()) for number, line in lines):
-        if isinstance(document, str):
-            raise InputError.at(path, start, document)
-        yield start, document[0], document[1]
+    encoded = ((number, f'{line}\n'.encode()) for number, line in lines)
+    for document in read_documents(encoded):
+        if document.problem:
+            raise InputError.at(path, document.line, document.problem)
+        yield FoundTopic(document.line, document.docid, document.text)
 
 
 def read_qrels(path: StrPath) -> Qrels:
-    """TREC relevance judgments, `qid iteration docid grade` a line: {qid: {docid: grade}} in the
-    file's order.
+    """TREC relevance judgments, `qid iteration docid grade` a line.
 
-    A grade is a whole number from -127 to 127. Where a document is judged more than once for a
-    topic, the last grade counts, as for trec_eval; a warning says how often grades differ. Raises
-    InputError for a malformed line (with file and line), or a file without judgments.
+    Returns {qid: {docid: grade}} in the file's order. A grade is a whole number from -127 to 127.
+    Where a document is judged more than once for a topic, the last grade counts, as for trec_eval;
+    a warning says how often grades differ. Raises InputError for a malformed line (with file and
+    line), or a file without judgments.
     """
     qrels: Qrels = {}
     changed: list[int] = []
@@ -285,8 +348,8 @@ def read_qrels(path: StrPath) -> Qrels:
         raise InputError(f'qrels file {Path(path)} has no judgments')
     if changed:
         message = (
-            '%s:%d: a document judged before gets another grade; the last one counts (%d '
-            'such lines)'
+            '%s:%d: a document judged before gets another grade; the last one counts (%d such '
+            'lines)'
         )
         logger.warning(message, path, changed[0], len(changed))
     return qrels

@@ -1,5 +1,6 @@
-"""TREC's marked-up text, `<DOC> <DOCNO> … </DOC>`, and that of HTML. Malformed text is always
-reported.
+"""TREC's marked-up text, `<DOC> <DOCNO> … </DOC>`, and that of HTML.
+
+Malformed text is always reported.
 """
 
 from __future__ import annotations
@@ -7,19 +8,35 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 # '<' before a letter, '/', '!' or '?', as in HTML: the 'm < n' of an abstract is text.
 _TAG = re.compile(r'<[a-zA-Z/!?][^>]*>')
 _COMMENT_OR_TAG = re.compile(f'<!--.*?-->|{_TAG.pattern}', re.DOTALL)
-_HUGE_CHARACTER = re.compile(
-    '&#[0-9]{4000,};?'
-)  # Python converts no more than 4300 digits to a number
+# Python converts no more than 4300 digits to a number.
+_HUGE_CHARACTER = re.compile('&#[0-9]{4000,};?')
 _DOC = re.compile(rb'<(/?)DOC>', re.IGNORECASE)
 _DOCNO = re.compile('<DOCNO>', re.IGNORECASE)
 _DOCNO_END = re.compile('</DOCNO>', re.IGNORECASE)
 _SHOWN = 40
+_NOT_CLOSED = 'a <DOC> without </DOC>'
+_NO_DOCNO = 'a <DOC> without <DOCNO>'
 
-Document = tuple[str, str]  # docid and text
+
+class Document(NamedTuple):
+    """A document of TREC text, or what is wrong in its place.
+
+    Attributes
+    ----------
+    line : its first, from 1
+    docid, text : empty where there is a problem
+    problem : None where there is none
+    """
+
+    line: int
+    docid: str = ''
+    text: str = ''
+    problem: str | None = None
 
 
 def without_tags(markup: str) -> str:
@@ -28,7 +45,8 @@ def without_tags(markup: str) -> str:
     A pattern is applied only up to the last end of what it matches. Beyond that, each '<' would
     cost a search of the whole rest.
     """
-    comments, tags = (markup.rfind(end) + len(end) if end in markup else 0 for end in ('-->', '>'))
+    comments = _end_of_last('-->', markup)
+    tags = _end_of_last('>', markup)
     return (
         _COMMENT_OR_TAG.sub(' ', markup[:comments])
         + _TAG.sub(' ', markup[comments:tags])
@@ -36,68 +54,99 @@ def without_tags(markup: str) -> str:
     )
 
 
+def _end_of_last(mark: str, text: str) -> int:
+    """The position behind the last `mark`; 0 without one."""
+    start = text.rfind(mark)
+    return 0 if start < 0 else start + len(mark)
+
+
 def plain_text(markup: str) -> str:
     """The text of HTML or XML on one line, without tags, its character references replaced."""
     return ' '.join(html.unescape(_HUGE_CHARACTER.sub('\ufffd', without_tags(markup))).split())
 
 
-def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Document | str]]:
-    """(number of the first line, (docid, text)) of each document, or an error message in place of
-    (docid, text).
+def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[Document]:
+    """The documents of numbered lines.
 
     Outside the documents there may be tags (an element around all of them, say), but no text.
     """
-    parts: list[bytes] = []
-    start = 0
-    inside = False
-    stray = False
+    reader = _DocumentReader()
     for number, raw in lines:
         position = 0
-        for tag in [*_DOC.finditer(raw), None]:
-            before = raw[position : tag.start() if tag else len(raw)]
-            position = tag.end() if tag else len(raw)
-            if (
-                not inside
-                and not stray
-                and (text := without_tags(before.decode('utf-8', 'replace')).strip())
-            ):
-                stray = True
-                yield number, f'text outside <DOC> … </DOC>: {text[:_SHOWN]!r}'
-            if tag is None:
-                parts += [before] if inside else []
-            elif tag[1]:
-                if inside:
-                    yield start, _document(b''.join([*parts, before]))
-                elif not stray:
-                    yield number, '</DOC> without <DOC>'
-                inside = False
+        for tag in _DOC.finditer(raw):
+            yield from reader.read_text(number, raw[position : tag.start()])
+            position = tag.end()
+            if tag[1]:
+                yield from reader.close(number)
             else:
-                if inside:
-                    yield start, 'a <DOC> without </DOC>'
-                start = number
-                inside = True
-                stray = False
-                parts = []
-    if inside:
-        yield start, 'a <DOC> without </DOC>'
+                yield from reader.open(number)
+        yield from reader.read_text(number, raw[position:])
+    yield from reader.finish()
 
 
-def _document(raw: bytes) -> Document | str:
+class _DocumentReader:
+    """What has been read of the document that is open, if any.
+
+    `_reported` says whether text outside of the documents was reported since the last <DOC>.
+    """
+
+    def __init__(self) -> None:
+        self._start = 0
+        self._parts: list[bytes] = []
+        self._is_open = False
+        self._reported = False
+
+    def read_text(self, number: int, raw: bytes) -> Iterator[Document]:
+        """Take the text between two tags."""
+        if self._is_open:
+            self._parts.append(raw)
+        elif not self._reported:
+            text = without_tags(raw.decode('utf-8', 'replace')).strip()
+            if text:
+                self._reported = True
+                problem = f'text outside <DOC> … </DOC>: {text[:_SHOWN]!r}'
+                yield Document(number, problem=problem)
+
+    def open(self, number: int) -> Iterator[Document]:
+        """Begin a document at a <DOC>."""
+        yield from self.finish()
+        self._start = number
+        self._parts = []
+        self._is_open = True
+        self._reported = False
+
+    def close(self, number: int) -> Iterator[Document]:
+        """End the document at a </DOC>."""
+        if self._is_open:
+            yield _document(self._start, b''.join(self._parts))
+        elif not self._reported:
+            yield Document(number, problem='</DOC> without <DOC>')
+        self._is_open = False
+
+    def finish(self) -> Iterator[Document]:
+        """Report a document that was not closed."""
+        if self._is_open:
+            yield Document(self._start, problem=_NOT_CLOSED)
+
+
+def _document(line: int, raw: bytes) -> Document:
     try:
-        document = raw.decode('utf-8')
+        markup = raw.decode('utf-8')
     except UnicodeDecodeError as error:
-        return f'not valid UTF-8 ({error.reason})'
-    start = _DOCNO.search(document)
-    end = _DOCNO_END.search(document, start.end()) if start else None
-    if start is None or end is None:
-        return 'a <DOC> without <DOCNO>'
-    docid = document[start.end() : end.start()].strip()
-    again = _DOCNO.search(document, end.end())
-    if again and _DOCNO_END.search(document, again.end()):
-        return (
-            f'a <DOC> with two <DOCNO>, {docid[:_SHOWN]!r} the first: is </DOC> missing '
-            f'between them?'
+        return Document(line, problem=f'not valid UTF-8 ({error.reason})')
+    start = _DOCNO.search(markup)
+    if start is None:
+        return Document(line, problem=_NO_DOCNO)
+    end = _DOCNO_END.search(markup, start.end())
+    if end is None:
+        return Document(line, problem=_NO_DOCNO)
+    docid = markup[start.end() : end.start()].strip()
+    again = _DOCNO.search(markup, end.end())
+    if again and _DOCNO_END.search(markup, again.end()):
+        problem = (
+            f'a <DOC> with two <DOCNO>, {docid[:_SHOWN]!r} the first: is </DOC> missing between '
+            'them?'
         )
-    return docid, ' '.join(
-        without_tags(f'{document[: start.start()]} {document[end.end() :]}').split()
-    )
+        return Document(line, problem=problem)
+    rest = f'{markup[: start.start()]} {markup[end.end() :]}'
+    return Document(line, docid, ' '.join(without_tags(rest).split()))

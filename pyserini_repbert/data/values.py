@@ -1,8 +1,8 @@
-"""Values from text and JSON: numbers in ASCII digits, as evaluators read them, identifiers,
-settings with named values.
+"""Values from text and JSON: numbers, identifiers, settings with named values.
 
-Python's own int() and float() also take '1_0', '٣' and ' 1 ', and numbers of any size. Unusable
-values raise ValueError, those of a checkpoint DamagedFileError.
+Numbers have ASCII digits, as evaluators read them. Python's own int() and float() also take '1_0',
+'٣' and ' 1 ', and numbers of any size. Unusable values raise ValueError, those of a checkpoint
+DamagedFileError.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ def decimal(text: str) -> float:
 
 
 def columns(line: str) -> list[str]:
-    """The values of a line, split at ASCII white space as evaluators do (str.split also splits at
-    Unicode's).
+    """The values of a line, split at ASCII white space as evaluators do.
 
-    Raises ValueError for a character that no identifier can have.
+    (`str.split` also splits at Unicode's.) Raises ValueError for a character that no identifier can
+    have.
     """
-    if strange := _STRANGE.search(line):
+    strange = _STRANGE.search(line)
+    if strange:
         raise ValueError(_named(strange))
     return _VALUE.findall(line)
 
@@ -64,12 +65,15 @@ def identifier_problem(name: str) -> str | None:
     if len(name.split()) != 1 or name != name.strip():
         return 'contains white space, which run files cannot hold'
     strange = _STRANGE.search(name)
-    return f'contains {_named(strange)}, which no identifier can have' if strange else None
+    if strange:
+        return f'contains {_named(strange)}, which no identifier can have'
+    return None
 
 
 def has_surrogates(text: str) -> bool:
-    """Whether a text holds half of a surrogate pair: JSON's '\\ud800' alone, or a byte of an
-    argument not in UTF-8.
+    """Whether a text holds half of a surrogate pair.
+
+    JSON's '\\ud800' alone gives one, and so does a byte of an argument that is not in UTF-8.
     """
     return not text.isascii() and bool(_SURROGATE.search(text))
 
@@ -137,10 +141,10 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def checked(kind: type[_Kind], value: object) -> _Kind:
-    """`value` itself, checked against a TypedDict and the types within it; further keys are
-    allowed.
+    """`value` itself, checked against a TypedDict and the types within it.
 
-    Raises ValueError naming the first key that is missing or has another type.
+    Further keys are allowed. Raises ValueError naming the first key that is missing or has another
+    type.
     """
     from pydantic import ValidationError
 
@@ -148,8 +152,8 @@ def checked(kind: type[_Kind], value: object) -> _Kind:
         adapter(cast(Any, kind)).validate_python(value, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = '.'.join(map(str, first['loc']))
-        raise ValueError(f'{place}: {first["msg"]}' if place else first['msg']) from error
+        key = '.'.join(map(str, first['loc']))
+        raise ValueError(f'{key}: {first["msg"]}' if key else first['msg']) from error
     return cast(_Kind, value)
 
 

@@ -25,15 +25,18 @@ class YamlFile:
     node: Any  # the root `yaml.Node`; None for an empty file
 
     def line(self, *keys: str | int) -> int:
-        """The line, from 1, of the entry at `keys` (names and positions from the root), or of
-        its nearest parent.
+        """The line, from 1, of the entry at `keys`, or of its nearest parent.
+
+        `keys` are names and positions from the root.
         """
-        begin = node = self.node
+        begin = self.node
+        value = self.node
         for key in keys:
-            entry = _entry(node, key)
+            entry = _entry(value, key)
             if entry is None:
                 break
-            begin, node = entry
+            begin = entry.begin
+            value = entry.value
         return 1 if begin is None else begin.start_mark.line + 1
 
     def error(self, message: str, *keys: str | int) -> InputError:
@@ -57,11 +60,10 @@ class KeyPath(NamedTuple):
 
 
 def read_yaml(path: StrPath, what: str = 'YAML file') -> YamlFile:
-    """The values of a YAML file in UTF-8, plain or .gz, and their lines; `what` names the file in
-    errors.
+    """The values of a YAML file in UTF-8, plain or .gz, and their lines.
 
-    Raises InputError, with file and line, for text that is not YAML, has a key twice, an unknown
-    tag or values nested too deeply.
+    `what` names the file in errors. Raises InputError, with file and line, for text that is not
+    YAML, has a key twice, an unknown tag or values nested too deeply.
     """
     return parse_yaml(''.join(f'{line}\n' for _, line in numbered_lines(path, what)), str(path))
 
@@ -72,9 +74,11 @@ def parse_yaml(text: str, where: str) -> YamlFile:
 
     try:
         loader = _loader()(text)
-        loader.name = where  # which its marks repeat
+        # Its marks repeat the name.
+        loader.name = where
         node = loader.get_single_node()
-        return YamlFile(where, None if node is None else loader.construct_document(node), node)
+        value = None if node is None else loader.construct_document(node)
+        return YamlFile(where, value, node)
     except yaml.reader.ReaderError as error:
         line = text.count('\n', 0, error.position) + 1
         why = f'not YAML: the character U+{error.character:04X} is not allowed'
@@ -82,32 +86,31 @@ def parse_yaml(text: str, where: str) -> YamlFile:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = ' '.join(str(error.problem or error.context).split())
-        raise InputError.at(where, mark.line + 1 if mark else 1, f'not YAML: {problem}') from error
+        line = mark.line + 1 if mark else 1
+        raise InputError.at(where, line, f'not YAML: {problem}') from error
     except RecursionError as error:
         raise InputError.at(where, 1, _TOO_DEEP) from error
 
 
-def _entry(node: Any, key: str | int) -> tuple[Any, Any] | None:
-    """(the node that an entry begins with, its value) of a mapping or a list; None if there is
-    no such entry.
-    """
-    if node is not None and node.id == 'mapping':
-        pairs = reversed(node.value)  # merged entries come first; the mapping's own override them
-        return next(
-            (
-                (name, value)
-                for name, value in pairs
-                if name.id == 'scalar' and name.value == str(key)
-            ),
-            None,
-        )
-    if (
-        node is not None
-        and node.id == 'sequence'
-        and isinstance(key, int)
-        and key < len(node.value)
-    ):
-        return node.value[key], node.value[key]
+class _Entry(NamedTuple):
+    """An entry of a mapping or a list."""
+
+    begin: Any  # the node that it begins with: its key, or itself in a list
+    value: Any
+
+
+def _entry(node: Any, key: str | int) -> _Entry | None:
+    """The entry of a node; None if there is no such entry."""
+    if node is None:
+        return None
+    if node.id == 'mapping':
+        # Merged entries come first; the mapping's own override them.
+        for name, value in reversed(node.value):
+            if name.id == 'scalar' and name.value == str(key):
+                return _Entry(name, value)
+    elif node.id == 'sequence' and isinstance(key, int) and key < len(node.value):
+        item = node.value[key]
+        return _Entry(item, item)
     return None
 
 
@@ -117,30 +120,17 @@ def _loader() -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """PyYAML's safe loader, with errors for keys that occur twice, deep nesting, and values
-        of another kind.
+        """PyYAML's safe loader.
+
+        It has errors for keys that occur twice, deep nesting, and values of another kind.
         """
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             is_alias = self.check_event(yaml.AliasEvent)
             node: Any = super().compose_node(parent, index)
-            if is_alias:
-                return node
-            below = node.value if node.id == 'sequence' else []
-            if node.id == 'mapping':
-                below = [part for pair in node.value for part in pair]
-                seen = set()
-                for key, _ in node.value:
-                    if key.id == 'scalar' and (key.tag, key.value) in seen:
-                        raise _error(key, f"'{key.value}' is there twice: remove one")
-                    seen.add((key.tag, str(key.value)))
-            # an alias within the node that it stands for has no depth yet
-            node.depth = 1 + max((getattr(part, 'depth', MAX_DEPTH) for part in below), default=0)
-            if node.depth > MAX_DEPTH:
-                raise _error(node, _TOO_DEEP)
-            node.size = 1 + sum(part.size for part in below)
-            if node.size > MAX_VALUES:
-                raise _error(node, _TOO_MANY)
+            if not is_alias:
+                _check_keys(node)
+                _check_size(node)
             return node
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:
@@ -148,11 +138,39 @@ def _loader() -> Any:
                 return super().construct_object(node, deep)
             except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as error:
                 given = repr(node.value[:40]) if node.id == 'scalar' else f'a {node.id}'
-                raise _error(
-                    node, f'not YAML: {given} is no {node.tag.rpartition(":")[2]}'
-                ) from error
+                kind = node.tag.rpartition(':')[2]
+                raise _error(node, f'not YAML: {given} is no {kind}') from error
 
     return Loader
+
+
+def _check_keys(node: Any) -> None:
+    """Raises InputError for a mapping with a key twice."""
+    if node.id != 'mapping':
+        return
+    seen = set()
+    for key, _ in node.value:
+        if key.id == 'scalar' and (key.tag, key.value) in seen:
+            raise _error(key, f"'{key.value}' is there twice: remove one")
+        seen.add((key.tag, str(key.value)))
+
+
+def _check_size(node: Any) -> None:
+    """Note a node's depth and number of values; raises InputError for too great ones."""
+    below: list[Any] = []
+    if node.id == 'sequence':
+        below = node.value
+    elif node.id == 'mapping':
+        for pair in node.value:
+            below += pair
+    # An alias within the node that it stands for has no depth yet.
+    depths = [getattr(part, 'depth', MAX_DEPTH) for part in below]
+    node.depth = 1 + max(depths, default=0)
+    if node.depth > MAX_DEPTH:
+        raise _error(node, _TOO_DEEP)
+    node.size = 1 + sum(part.size for part in below)
+    if node.size > MAX_VALUES:
+        raise _error(node, _TOO_MANY)
 
 
 def _error(node: Any, message: str) -> InputError:

@@ -8,13 +8,13 @@ from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.corpus import encode_corpus as encode_corpus
-    from pyserini_repbert.encode.encoders import (
+    from pyserini_repbert.systems.repbert.encoder import (
         RepBertDocumentEncoder as RepBertDocumentEncoder,
         RepBertQueryEncoder as RepBertQueryEncoder,
     )
 
 _NAMES = {
     'pyserini_repbert.encode.corpus': ('encode_corpus',),
-    'pyserini_repbert.encode.encoders': ('RepBertDocumentEncoder', 'RepBertQueryEncoder'),
+    'pyserini_repbert.systems.repbert.encoder': ('RepBertDocumentEncoder', 'RepBertQueryEncoder'),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

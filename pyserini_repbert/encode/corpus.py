@@ -1,38 +1,21 @@
-"""Encoding a corpus into a dense or an EPIC bundle: streamed, sharded, resumable to the same
-bytes.
-"""
+"""Encoding a corpus into an index folder: streamed, sharded, resumable to the same bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pyserini_repbert.data.corpus import corpus_of
-from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.data.passages import corpus_of
+from pyserini_repbert.encode.dense import dense_encoding
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
-from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.dense import DenseShardWriter
-from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.epic_writer import EpicShardWriter
-from pyserini_repbert.index.records import MODEL_DIGESTS, EpicSettings, Manifest, Settings
-from pyserini_repbert.index.shard_writer import SHARD_SIZE
-from pyserini_repbert.models.term_vectors import TermVectors, complete, largest
-from pyserini_repbert.models.token_ids import TokenIds
-
-WINDOW = 4096  # passages tokenised and sorted by length together
+from pyserini_repbert.index.records import Manifest
 
 
 def encode_corpus(
     corpus: Iterable[Any],
-    encoder: TextDocumentEncoder | EpicEncoder,
+    encoder: Any,
     output: StrPath,
     *,
     resume: bool = False,
@@ -51,149 +34,15 @@ def encode_corpus(
     ----------
     corpus : a `Corpus`, or any passages of `GivenCorpus`: a list of (docid, text), of mappings, a
         DataFrame
+    encoder : a document encoder of RepBERT's form, whose vectors fill a dense bundle; or one with a
+        method `encoding`, as EpicEncoder has, which says how it fills an index
+    output : the index folder
     resume : go on with an encoding that was begun in `output`, with the same model, settings and
         corpus
     overwrite : replace the index that is in `output`, once the new one is whole
-    storage : further arguments of `dense_encoding` or `epic_encoding`: such as store_text and
-        shard_size
+    storage : further arguments of `dense_encoding`, or of the encoder's `encoding`: such as
+        store_text and shard_size
     """
-    make: Any = epic_encoding if isinstance(encoder, EpicEncoder) else dense_encoding
-    return build_bundle(corpus_of(corpus), output, make(encoder, **storage), resume, overwrite)
-
-
-def dense_encoding(
-    encoder: TextDocumentEncoder,
-    *,
-    dtype: str = 'float32',
-    store_text: bool = False,
-    shard_size: int = SHARD_SIZE,
-    token_budget: int | None = None,
-    on_progress: Callable[[int], object] = int,
-) -> Encoding[Settings]:
-    """How an encoder fills a dense bundle: with vectors in `dtype`, 'float32' or 'float16'.
-
-    With `store_text`, the passages are stored, for showing and reranking them. A shard has
-    `shard_size` passages, a batch at most `token_budget` padded tokens (default: by device).
-    `on_progress` is called with the number of passages done since the last call.
-    """
-    if dtype not in ('float32', 'float16'):
-        raise InputError(f"vector dtype '{dtype}' was given, expected float32 or float16")
-    settings = Settings(
-        encoder=encoder.name,
-        **{digest: getattr(encoder, digest) for digest in MODEL_DIGESTS},
-        pooling=encoder.pooling,
-        max_length=encoder.limit,
-        dimension=encoder.dimension,
-        dtype=dtype,
-        precision=str(encoder.precision),
-        shard_size=shard_size,
-        texts=store_text,
-    )
-
-    def encode(passages: Sequence[Passage], ids: TokenIds | None = None) -> NDArray[np.float32]:
-        texts: Any = ids or [passage.text for passage in passages]
-        return encoder.embed(texts, token_budget=token_budget, on_progress=on_progress)
-
-    return Encoding(
-        settings, DenseShardWriter, encode, WINDOW, getattr(encoder, 'tokenizer', None), on_progress
-    )
-
-
-PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
-_WINDOW_WEIGHTS = 1 << 22  # about as many weights are in memory at a time
-
-
-def epic_encoding(
-    encoder: EpicEncoder,
-    *,
-    prune: int = PRUNE,
-    weights: str = 'float16',
-    store_text: bool = False,
-    shard_size: int = SHARD_SIZE,
-    token_budget: int | None = None,
-    on_progress: Callable[[int], object] = int,
-) -> Encoding[EpicSettings]:
-    """How an encoder fills an EPIC bundle: with the `prune` largest weights of a passage, 0 for all
-    (EPIC section 3).
-
-    `weights` is the type of stored weights, 'float16' or 'uint8'; the other parameters are those of
-    `dense_encoding`.
-    """
-    if prune < 0 or weights not in ('float16', 'uint8'):
-        raise InputError(
-            f"prune {prune} with weights '{weights}': expected 0 or more, and float16 or uint8"
-        )
-    settings = EpicSettings(
-        encoder=encoder.name,
-        **{digest: getattr(encoder.checkpoint, digest) for digest in MODEL_DIGESTS},
-        variant=str(encoder.variant),
-        vocabulary=encoder.vocabulary,
-        vocabulary_sha256=encoder.vocabulary_sha256,
-        max_length=encoder.limit,
-        prune=prune,
-        weights=weights,
-        precision=str(encoder.precision),
-        shard_size=shard_size,
-        texts=store_text,
-        layout='blocks' if prune else 'all',
-    )
-
-    def encode(passages: Sequence[Passage], ids: TokenIds | None = None) -> TermVectors:
-        texts = ids or [passage.text for passage in passages]
-        if prune:
-            return encoder.encode_pruned(texts, prune, token_budget, on_progress)
-        return complete(encoder.encode_dense(texts, None, token_budget, on_progress))
-
-    return Encoding(
-        settings, EpicShardWriter, encode, _window(settings), encoder.tokenizer, on_progress
-    )
-
-
-def _window(settings: EpicSettings) -> int:
-    """How many passages are tokenised, sorted by length and encoded together."""
-    return max(64, min(4096, _WINDOW_WEIGHTS // (settings.prune or settings.vocabulary)))
-
-
-def prune_epic_bundle(
-    bundle: EpicBundle,
-    output: StrPath,
-    prune: int,
-    weights: str,
-    on_progress: Callable[[int], object] = int,
-    *,
-    shard_size: int | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-) -> EpicBundle:
-    """A copy of a bundle with fewer weights a passage, or weights of another type ('float16' or
-    'uint8').
-
-    `prune` is how many of a passage's largest stored weights are kept, 0 for all that are stored.
-    `shard_size` is the bundle's by default.
-    """
-    if Path(output).resolve() == bundle.folder.resolve():
-        raise InputError(f'index {bundle.folder} cannot be copied onto itself: give another output')
-    before = bundle.settings
-    if before.prune and not 0 < prune <= before.prune:
-        raise InputError(
-            f'index {bundle.folder} keeps {before.prune} weights a passage, {prune or "all"} were '
-            f'asked for: '
-            'build it again with more'
-        )
-    layout = 'blocks' if prune else 'all'
-    size = shard_size or before.shard_size
-    settings = replace(before, prune=prune, weights=weights, layout=layout, shard_size=size)
-
-    def encode(passages: Sequence[Passage]) -> TermVectors:
-        vectors = list(bundle.rows_from(int(bundle.rows([passages[0].docid])[0]), len(passages)))
-        on_progress(len(vectors))
-        if prune:
-            vectors = [largest(vector.weights, prune, vector.terms) for vector in vectors]
-        return TermVectors.of(vectors)
-
-    without_text = (Passage(docid, '') for shard in bundle.shards for docid in shard.docids)
-    encoding = Encoding(settings, EpicShardWriter, encode, _window(before), on_progress=on_progress)
-    build_bundle(
-        bundle.passages() if before.texts else without_text, output, encoding, resume, overwrite
-    )
-    return EpicBundle(output)
+    encoding_of = getattr(encoder, 'encoding', partial(dense_encoding, encoder))
+    encoding: Encoding[Any] = encoding_of(**storage)
+    return build_bundle(corpus_of(corpus), output, encoding, resume, overwrite)

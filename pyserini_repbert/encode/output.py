@@ -52,6 +52,7 @@ def begun_output(
             except BaseException:
                 if not is_begun(folder):
                     (folder / SETTINGS).unlink(missing_ok=True)
+                _remove_leftovers(folder)
                 raise
     except BaseException:
         for path in new:

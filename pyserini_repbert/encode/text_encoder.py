@@ -112,7 +112,17 @@ class TextDocumentEncoder(TextEncoder):
         max_length: int | None = None,
         **_: object,
     ) -> Vectors:
-        """Vectors of passages, float32 (n, d), in their order; a title is put before its text."""
+        """Vectors of passages, float32 (n, d), in their order.
+
+        Parameters
+        ----------
+        texts : passages, or one
+        titles : one for each text, before which it is put
+        fp16 : run a model of float32 weights in half precision (autocast)
+        max_length : wordpieces kept of each text; default: the checkpoint's limit
+
+        Raises InputError for another number of titles than texts.
+        """
         batch = [texts] if isinstance(texts, str) else list(texts)
         if titles is not None:
             if len(titles) != len(batch):

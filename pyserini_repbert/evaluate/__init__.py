@@ -1,6 +1,4 @@
-"""Evaluation of runs: measures by ir_measures, paired tests, and the analyses of the papers'
-tables and figures.
-"""
+"""Evaluation of runs: measures, paired tests, and the papers' tables and figures."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,4 @@
-"""Cross-validation over topics, as on Robust04: folds, their splits into train, validate and
-test, and joined runs.
-"""
+"""Cross-validation over topics, as on Robust04: folds, splits and joined runs."""
 
 from __future__ import annotations
 
@@ -15,6 +13,7 @@ from pyserini_repbert.ranking import Ranking, Run
 
 Folds = list[list[str]]
 _LEAST_FOLDS = 3  # to train, to validate, to test
+_SHOWN = 3  # topics that an error lists
 
 
 class Split(NamedTuple):
@@ -31,7 +30,10 @@ def read_folds(paths: Sequence[StrPath]) -> Folds:
     Each fold has a file whose lines begin with a qid (a list, topics, a run, pairs, qrels: the test
     run of each fold will do); or one JSON file has a list of lists of qids.
     """
-    folds = _from_json(paths[0]) if len(paths) == 1 else [_first_columns(path) for path in paths]
+    if len(paths) == 1:
+        folds = _from_json(paths[0])
+    else:
+        folds = [_first_columns(path) for path in paths]
     if len(folds) < _LEAST_FOLDS:
         expected = f'expected at least {_LEAST_FOLDS} to train, to validate, to test'
         raise InputError(f'{len(folds)} folds were given, {expected}: {", ".join(map(str, paths))}')
@@ -42,14 +44,11 @@ def read_folds(paths: Sequence[StrPath]) -> Folds:
 
 
 def _first_columns(path: StrPath) -> list[str]:
+    """The qids that the lines of a file begin with, each once."""
     qids: dict[str, None] = {}
     for number, line in numbered_lines(path, 'fold file'):
         try:
-            qid = (
-                parse_data_line(line)[1] if is_data_line(line) else next(iter(columns(line)), None)
-            )
-            if qid is not None and (problem := identifier_problem(qid)):
-                raise ValueError(problem)
+            qid = _first_column(line)
         except ValueError as error:
             raise InputError.at(
                 path, number, f'expected a line that begins with a qid, found {line[:60]!r}'
@@ -57,6 +56,21 @@ def _first_columns(path: StrPath) -> list[str]:
         if qid is not None:
             qids[qid] = None
     return list(qids)
+
+
+def _first_column(line: str) -> str | None:
+    """The qid of a line; None for an empty one. Raises ValueError for what cannot be a qid."""
+    if is_data_line(line):
+        qid = parse_data_line(line).identifier
+    else:
+        values = columns(line)
+        if not values:
+            return None
+        qid = values[0]
+    problem = identifier_problem(qid)
+    if problem:
+        raise ValueError(problem)
+    return qid
 
 
 def _from_json(path: StrPath) -> Folds:
@@ -72,32 +86,37 @@ def _from_json(path: StrPath) -> Folds:
 
 def fold_of(folds: Folds) -> dict[str, int]:
     """The number of each topic's fold, from 1. Raises MismatchError for a topic in two folds."""
-    places: dict[str, int] = {}
+    number_of: dict[str, int] = {}
     for number, fold in enumerate(folds, 1):
         for qid in fold:
-            if places.setdefault(qid, number) != number:
-                both = f'in fold {places[qid]} and in fold {number}'
+            first = number_of.setdefault(qid, number)
+            if first != number:
+                both = f'in fold {first} and in fold {number}'
                 raise MismatchError(f"topic '{qid}' is {both}: folds must be disjoint")
-    return places
+    return number_of
 
 
 def check_cover(folds: Folds, qids: Sequence[str]) -> None:
-    """Raise MismatchError unless the folds are disjoint and together hold exactly the topics
-    `qids`.
-    """
-    places = fold_of(folds)
+    """Raise MismatchError unless each topic of `qids`, and no other, is in exactly one fold."""
+    in_folds = fold_of(folds)
     known = set(qids)
-    uncovered = [qid for qid in qids if qid not in places]
-    unknown = [qid for qid in places if qid not in known]
-    if strays := uncovered or unknown:
-        where = 'in no fold' if uncovered else 'in a fold, but not among the topics'
-        some = f'{", ".join(strays[:3])}{", …" if len(strays) > 3 else ""}'
-        raise MismatchError(f'{len(strays)} topics are {where} ({some}): folds cover all topics')
+    strays = [qid for qid in qids if qid not in in_folds]
+    where = 'in no fold'
+    if not strays:
+        strays = [qid for qid in in_folds if qid not in known]
+        where = 'in a fold, but not among the topics'
+    if strays:
+        shown = ', '.join(strays[:_SHOWN])
+        more = ', …' if len(strays) > _SHOWN else ''
+        raise MismatchError(
+            f'{len(strays)} topics are {where} ({shown}{more}): folds cover all topics'
+        )
 
 
 def split_folds(folds: Folds) -> list[Split]:
-    """A split for each fold: it tests, the one before it validates (the last before the first), the
-    others train.
+    """A split for each fold (CEDR section 3.1).
+
+    The fold tests, the one before it validates (the last before the first), the others train.
 
     CEDR section 3.1.
     """
@@ -105,30 +124,27 @@ def split_folds(folds: Folds) -> list[Split]:
     splits = []
     for tested, fold in enumerate(folds):
         validating = (tested - 1) % len(folds)
-        training = [
-            other for number, other in enumerate(folds) if number not in (tested, validating)
-        ]
-        splits.append(
-            Split([qid for other in training for qid in other], list(folds[validating]), list(fold))
-        )
+        train: list[str] = []
+        for number, other in enumerate(folds):
+            if number not in (tested, validating):
+                train += other
+        splits.append(Split(train, validation=list(folds[validating]), test=list(fold)))
     return splits
 
 
 def join_runs(runs: Sequence[Mapping[str, Ranking]], folds: Folds) -> Run:
-    """One run of all topics, fold by fold, from each fold's run on its own topics, in the order
-    of `folds`.
-    """
+    """One run of all topics, fold by fold, from each fold's run on its own topics."""
     if len(runs) != len(folds):
         raise MismatchError(
             f'{len(runs)} runs and {len(folds)} folds were given: give one run a fold, in their '
             f'order'
         )
-    places = fold_of(folds)
+    number_of = fold_of(folds)
     joined: Run = {}
     for number, (run, fold) in enumerate(zip(runs, folds, strict=True), 1):
         for qid in run:
-            if places.get(qid) != number:
-                where = f'in fold {places[qid]}' if qid in places else 'in no fold'
+            if number_of.get(qid) != number:
+                where = f'in fold {number_of[qid]}' if qid in number_of else 'in no fold'
                 raise MismatchError(
                     f"run {number} has topic '{qid}', which is {where}: runs follow the folds' "
                     f'order'

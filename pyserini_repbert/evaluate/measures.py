@@ -1,5 +1,6 @@
-"""Measures by name, computed by ir_measures (which starts no JVM): per topic, and over all
-judged topics.
+"""Measures by name, per topic and over all judged topics.
+
+ir_measures computes them, and starts no JVM.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from pyserini_repbert.errors import InputError, MissingDependencyError, UnknownN
 from pyserini_repbert.ranking import Ranking, Run
 
 # Outside of these, trec_eval's code in C aborts, reads memory that is not its own, or computes
-# another measure: it
-# sorts cut-offs by 32-bit differences, and rounds levels of recall.
+# another measure: it sorts cut-offs by 32-bit differences, and rounds levels of recall.
 _RANGES = {
     'cutoff': (1, 2**31 - 1),
     'rel': (1, MAX_GRADE),
@@ -34,8 +34,9 @@ _NO_DOCUMENT = ' '  # no docid has white space
 
 
 class NamedMeasure(NamedTuple):
-    """A measure of ir_measures under the name that the user gave: 'MRR@10', although ir_measures
-    calls it RR@10.
+    """A measure of ir_measures under the name that the user gave.
+
+    'MRR@10' stays 'MRR@10', although ir_measures calls it RR@10.
     """
 
     name: str
@@ -43,32 +44,26 @@ class NamedMeasure(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """One run's values."""
+    """One run's values.
 
-    values: dict[
-        str, dict[str, float]
-    ]  # by measure name and qid, for every judged topic in the order of the qrels
-    means: dict[
-        str, float
-    ]  # by measure name, over all judged topics (the mean; the sum for counts such as NumRet)
-    without_hits: tuple[str, ...]  # judged topics that the run has no hits for; each counts 0
+    Attributes
+    ----------
+    values : by measure name and qid, for every judged topic in the order of the qrels
+    means : by measure name, over all judged topics: the mean; the sum for counts such as NumRet
+    without_hits : judged topics that the run has no hits for; each counts 0
+    """
+
+    values: dict[str, dict[str, float]]
+    means: dict[str, float]
+    without_hits: tuple[str, ...]
 
 
 def parse_measures(names: Iterable[str]) -> list[NamedMeasure]:
-    """Measures from names of ir_measures, 'nDCG@10', 'AP(rel=2)@1000', or of trec_eval,
-    'ndcg_cut_10'; each once.
+    """Measures from names of ir_measures or of trec_eval, each once.
+
+    'nDCG@10' and 'AP(rel=2)@1000' are names of ir_measures, 'ndcg_cut_10' is one of trec_eval.
     """
     return [_parse(name) for name in dict.fromkeys(names)]
-
-
-def _is_in_perl(named: NamedMeasure) -> bool:
-    """Whether ir_measures runs a program in perl to compute a measure, as for ERR@10."""
-    import ir_measures
-
-    providers = (
-        one for one in ir_measures.DefaultPipeline.providers if one.supports(named.measure)
-    )
-    return next((one.NAME for one in providers if one.is_available()), '') == _IN_PERL
 
 
 def _parse(name: str) -> NamedMeasure:
@@ -76,74 +71,92 @@ def _parse(name: str) -> NamedMeasure:
 
     try:
         measure = _of_trec_eval(name) or ir_measures.parse_measure(name)
-        able = [
-            provider
-            for provider in ir_measures.DefaultPipeline.providers
-            if provider.supports(measure)
-        ]
+        providers = _providers_of(measure)
     except (NameError, ValueError, TypeError, KeyError, AssertionError, SyntaxError) as error:
-        known = [known for known in ir_measures.measures.registry if known.isascii()]
-        base = name.partition('@')[0].partition('(')[0]
-        if 'param cutoff' in str(error):
-            raise UnknownNameError(
-                f"measure '{name}' needs a cut-off, as in '{base}@10'"
-            ) from error
-        if base in known:
-            hint = (
-                f"expected a form such as '{base}@10' or 'AP(rel=2)@1000' "
-                f'({str(error).partition(";")[0]})'
-            )
-        else:
-            hint = 'expected nDCG@10, MRR@10, AP, R@1000, P@10 or another of https://ir-measur.es'
-        near = '' if base in known else did_you_mean(base, known)
-        raise UnknownNameError(f"measure '{name}' is unknown{near}: {hint}") from error
-    if problem := _problem(measure.params):
-        raise InputError(f"measure '{name}': {problem}")
-    if not able:
+        raise UnknownNameError(_unknown_message(name, error)) from error
+    for parameter, value in measure.params.items():
+        problem = _parameter_problem(parameter, value)
+        if problem:
+            raise InputError(f"measure '{name}': {problem}")
+    if not providers:
         raise UnknownNameError(
             f"measure '{name}' is known, but not with these parameters: see https://ir-measur.es"
         )
-    if not any(provider.is_available() for provider in able):
-        if able[0].NAME == _IN_PERL:
-            raise MissingDependencyError(f"measure '{name}' needs the program perl: install it")
-        package = f'ir-measures[{able[0].NAME}]'
-        raise MissingDependencyError.of(package, f"measure '{name}'", f"'{package}'")
-    return NamedMeasure(name, measure)
+    if any(provider.is_available() for provider in providers):
+        return NamedMeasure(name, measure)
+    if providers[0].NAME == _IN_PERL:
+        raise MissingDependencyError(f"measure '{name}' needs the program perl: install it")
+    package = f'ir-measures[{providers[0].NAME}]'
+    raise MissingDependencyError.of(package, f"measure '{name}'", f"'{package}'")
 
 
-def _problem(parameters: Mapping[str, Any]) -> str | None:
-    """What is wrong with the parameters of a measure; None where all can be computed with."""
-    for parameter, value in parameters.items():
-        if parameter == 'gains':
-            grades = [*value, *value.values()]
-            if not all(type(grade) is int and 0 <= grade <= MAX_GRADE for grade in grades):
-                return (
-                    f'gains map grades from 0 to {MAX_GRADE} to gains from 0 to {MAX_GRADE}, '
-                    f'as in {{1:0,2:10}}'
-                )
-        elif parameter in _RANGES:
-            least, most = _RANGES[parameter]
-            decimals = _DECIMALS.get(parameter)
-            if (
-                isinstance(value, bool)
-                or not least <= value <= most
-                or (decimals and round(value, decimals) != value)
-            ):
-                exact = f', with {decimals} decimals at most,' if decimals else ''
-                return (
-                    f'{parameter} is {value}, a number from {least} to {most}{exact} was expected'
-                )
-    return None
+def _providers_of(measure: Any) -> list[Any]:
+    """What ir_measures can compute a measure with, the preferred one first."""
+    import ir_measures
+
+    providers = ir_measures.DefaultPipeline.providers
+    return [provider for provider in providers if provider.supports(measure)]
+
+
+def _is_in_perl(named: NamedMeasure) -> bool:
+    """Whether ir_measures runs a program in perl to compute a measure, as for ERR@10."""
+    for provider in _providers_of(named.measure):
+        if provider.is_available():
+            return bool(provider.NAME == _IN_PERL)
+    return False
+
+
+def _unknown_message(name: str, error: Exception) -> str:
+    """What is wrong with the name of a measure that ir_measures could not parse."""
+    import ir_measures
+
+    known = [measure for measure in ir_measures.measures.registry if measure.isascii()]
+    base = name.partition('@')[0].partition('(')[0]
+    if 'param cutoff' in str(error):
+        return f"measure '{name}' needs a cut-off, as in '{base}@10'"
+    if base in known:
+        why = str(error).partition(';')[0]
+        expected = f"expected a form such as '{base}@10' or 'AP(rel=2)@1000' ({why})"
+        return f"measure '{name}' is unknown: {expected}"
+    near = did_you_mean(base, known)
+    expected = 'expected nDCG@10, MRR@10, AP, R@1000, P@10 or another of https://ir-measur.es'
+    return f"measure '{name}' is unknown{near}: {expected}"
+
+
+def _parameter_problem(parameter: str, value: Any) -> str:
+    """What is wrong with a parameter of a measure; '' where it can be computed with."""
+    if parameter == 'gains':
+        return _gains_problem(value)
+    if parameter not in _RANGES:
+        return ''
+    least, most = _RANGES[parameter]
+    decimals = _DECIMALS.get(parameter)
+    is_within = not isinstance(value, bool) and least <= value <= most
+    if is_within and (decimals is None or round(value, decimals) == value):
+        return ''
+    exact = f', with {decimals} decimals at most,' if decimals else ''
+    return f'{parameter} is {value}, a number from {least} to {most}{exact} was expected'
+
+
+def _gains_problem(gains: Mapping[Any, Any]) -> str:
+    """What is wrong with gains by grade; '' where they can be computed with."""
+    if all(type(grade) is int and 0 <= grade <= MAX_GRADE for grade in [*gains, *gains.values()]):
+        return ''
+    return (
+        f'gains map grades from 0 to {MAX_GRADE} to gains from 0 to {MAX_GRADE}, as in {{1:0,2:10}}'
+    )
 
 
 def _of_trec_eval(name: str) -> Any:
-    """The measure that trec_eval calls so: map, ndcg_cut_10, recip_rank; None for any other
-    name.
+    """The measure that trec_eval calls so; None for any other name.
+
+    Its names are map, ndcg_cut_10, recip_rank and others.
     """
     import ir_measures
     import pytrec_eval
 
-    if name in pytrec_eval.supported_nicknames:  # a set of measures
+    # These are names of sets of measures.
+    if name in pytrec_eval.supported_nicknames:
         return None
     try:
         measures = ir_measures.parse_trec_measure(name)
@@ -153,26 +166,37 @@ def _of_trec_eval(name: str) -> Any:
 
 
 def judged_only(run: Mapping[str, Ranking], qrels: Qrels) -> Run:
-    """The run without hits that are not judged for their topic: Sakai's condensed lists (SIGIR
-    2007).
+    """The run without hits that are not judged for their topic.
+
+    These are Sakai's condensed lists (SIGIR 2007).
 
     Judgments that were pooled from other systems then do less harm to a new one.
     """
-    return {
-        qid: Ranking.of([hit for hit in hits if hit.docid in qrels.get(qid, {})])
-        for qid, hits in run.items()
-    }
+    condensed = {}
+    for qid, hits in run.items():
+        judged = qrels.get(qid, {})
+        condensed[qid] = Ranking.of([hit for hit in hits if hit.docid in judged])
+    return condensed
 
 
 def any_judged(run: Mapping[str, Ranking], qrels: Qrels) -> bool:
     """Whether a hit of any topic is judged for any topic."""
-    docids = {docid for grades in qrels.values() for docid in grades}
-    return any(not docids.isdisjoint(hits.docids) for hits in run.values())
+    judged = judged_docids(qrels)
+    return any(not judged.isdisjoint(hits.docids) for hits in run.values())
+
+
+def judged_docids(qrels: Qrels) -> set[str]:
+    """The docids that are judged for any topic."""
+    docids: set[str] = set()
+    for grades in qrels.values():
+        docids.update(grades)
+    return docids
 
 
 def by_rank(run: Mapping[str, Ranking]) -> Run:
-    """The run with the scores 1, 1/2, 1/3, …, so that an evaluator, which sorts by score, keeps
-    its order.
+    """The run with the scores 1, 1/2, 1/3, …
+
+    An evaluator, which sorts by score, then keeps its order.
     """
     from pyserini_repbert.data.runs import reciprocal_scores
 
@@ -192,14 +216,15 @@ def evaluate(
     A judged topic without hits counts 0; a topic that is not judged does not count. The qrels have
     at least one topic, and grades from -`MAX_GRADE` to `MAX_GRADE`.
     """
-    by_measure: dict[Any, dict[str, float]] = {
-        named.measure: dict.fromkeys(qrels, 0.0) for named in measures
-    }
+    by_measure: dict[Any, dict[str, float]] = {}
+    for named in measures:
+        by_measure[named.measure] = dict.fromkeys(qrels, 0.0)
     judged = {qid: run[qid] for qid in qrels if qid in run and run[qid].docids}
     if judged:
         qids = list(judged)
-        for metric in _computed(measures, judged, qrels):
-            by_measure[metric.measure][qids[int(metric.query_id)]] = float(metric.value)
+        for metric in _compute(measures, judged, qrels):
+            qid = qids[int(metric.query_id)]
+            by_measure[metric.measure][qid] = float(metric.value)
     values = {named.name: by_measure[named.measure] for named in measures}
     means = {}
     for named in measures:
@@ -207,46 +232,68 @@ def evaluate(
         for value in values[named.name].values():
             total.add(value)
         means[named.name] = float(total.result())
-    return Evaluation(values, means, tuple(qid for qid in qrels if qid not in judged))
+    without_hits = tuple(qid for qid in qrels if qid not in judged)
+    return Evaluation(values, means, without_hits)
 
 
-def _computed(
+def _compute(
     measures: Sequence[NamedMeasure], run: Mapping[str, Ranking], qrels: Qrels
 ) -> list[Any]:
-    """Metrics of ir_measures, whose `query_id` is the place of a topic in `run`, from '0': perl
-    takes only numbers.
+    """Metrics of ir_measures, one for each topic and measure.
+
+    Their `query_id` is the position of a topic in `run`, from '0', because perl takes only numbers.
     """
     import ir_measures
 
     grades: Qrels = {}
     scores: dict[str, dict[str, float]] = {}
-    for place, (qid, ranking) in enumerate(run.items()):
-        docids = ' '.join([*ranking.docids, *qrels[qid]])
-        if '\0' in docids or has_surrogates(docids):  # code in C would crash
-            raise InputError(
-                f"topic '{qid}' has a docid with a character that no identifier can have"
-            )
-        scores[str(place)] = dict(zip(ranking.docids, ranking.scores, strict=True))
-        # Without a grade of at least 0, trec_eval would count with the grades of the topic before.
-        all_negative = max(qrels[qid].values(), default=0) < 0
-        grades[str(place)] = {**qrels[qid], _NO_DOCUMENT: 0} if all_negative else qrels[qid]
+    for number, (qid, ranking) in enumerate(run.items()):
+        _check_docids(qid, [*ranking.docids, *qrels[qid]])
+        scores[str(number)] = dict(zip(ranking.docids, ranking.scores, strict=True))
+        grades[str(number)] = _with_grade_of_least_0(qrels[qid])
     wanted = list(dict.fromkeys(named.measure for named in measures))
-    given = [grade for judged in grades.values() for grade in judged.values()]
+    given: list[int] = []
+    for judged in grades.values():
+        given += judged.values()
     least = min(given, default=0)
     most = max(given, default=0)
-    in_perl = [named.name for named in measures if _is_in_perl(named)]
-    if not -MAX_GRADE <= least <= most <= MAX_GRADE:
-        why = f'expected {-MAX_GRADE} to {MAX_GRADE}'
-    elif in_perl and most > _MAX_GRADE_IN_PERL:
-        why = f'{", ".join(in_perl)}: expected grades up to {_MAX_GRADE_IN_PERL}'
-    else:
+    why = _grades_problem(measures, least, most)
+    if not why:
         try:
             return list(ir_measures.iter_calc(wanted, grades, scores))
-        except Exception as error:  # code of several packages raises nearly anything
-            plain = isinstance(error, ValueError | TypeError | ArithmeticError)
-            why = ' '.join(str(error).split())[:120] if plain else type(error).__name__
+        except Exception as error:
+            # Code of several packages raises nearly anything.
+            is_plain = isinstance(error, ValueError | TypeError | ArithmeticError)
+            why = ' '.join(str(error).split())[:120] if is_plain else type(error).__name__
     raise InputError(
         f'{", ".join(map(str, wanted))} cannot be computed on grades from {least} to {most} '
         f'({why}): '
         'give fewer measures, or other judgments'
     )
+
+
+def _check_docids(qid: str, docids: Iterable[str]) -> None:
+    """Raise InputError for a docid with which code in C would crash."""
+    joined = ' '.join(docids)
+    if '\0' in joined or has_surrogates(joined):
+        raise InputError(f"topic '{qid}' has a docid with a character that no identifier can have")
+
+
+def _with_grade_of_least_0(grades: dict[str, int]) -> dict[str, int]:
+    """The grades of a topic, with one of 0 for no document where all are negative.
+
+    Without a grade of at least 0, trec_eval would count with the grades of the topic before.
+    """
+    if max(grades.values(), default=0) < 0:
+        return {**grades, _NO_DOCUMENT: 0}
+    return grades
+
+
+def _grades_problem(measures: Sequence[NamedMeasure], least: int, most: int) -> str:
+    """Why measures cannot be computed on grades of this range; '' if they can."""
+    if least < -MAX_GRADE or most > MAX_GRADE:
+        return f'expected {-MAX_GRADE} to {MAX_GRADE}'
+    in_perl = [named.name for named in measures if _is_in_perl(named)]
+    if in_perl and most > _MAX_GRADE_IN_PERL:
+        return f'{", ".join(in_perl)}: expected grades up to {_MAX_GRADE_IN_PERL}'
+    return ''

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+# That a reader goes on to the next rank: 86% of the weight is on the first ten ranks.
+_P = 0.9
+
 
 def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
-    """The share of the best `depth` hits that two rankings of docids have in common, 0 to 1; 1 for
-    two empty rankings.
+    """The share, 0 to 1, of the best `depth` hits that two rankings of docids have in common.
 
     It is the number of common hits divided by the hits of the longer ranking, at most `depth`.
     """
@@ -19,27 +21,29 @@ def overlap(first: Sequence[str], second: Sequence[str], depth: int) -> float:
 
 
 def rank_biased_overlap(first: Sequence[str], second: Sequence[str]) -> float:
-    """RBO of docids, extrapolated to endless rankings (Webber, Moffat and Zobel 2010, eq. 32), 0 to
-    1.
+    """Rank-biased overlap of docids, 0 to 1 (Webber, Moffat and Zobel 2010, eq. 32).
+
+    It is extrapolated to endless rankings.
 
     1 for two empty rankings, 0 if only one is empty.
     """
-    p = 0.9  # that a reader goes on to the next rank: 86% of the weight is on the first ten ranks
     short, long = sorted((first, second), key=len)
     if not short:
         return float(not long)
     s = len(short)
     n = len(long)
     rank_in_long = {docid: rank for rank, docid in enumerate(long, 1)}
-    common_from = [
-        max(rank, rank_in_long[docid])
-        for rank, docid in enumerate(short, 1)
-        if docid in rank_in_long
-    ]
-    common = np.bincount(np.array(common_from, dtype=np.int64), minlength=n + 1).cumsum()[
-        1:
-    ]  # by depth
+    # The depths from which on a document is in both.
+    common_from = []
+    for rank, docid in enumerate(short, 1):
+        if docid in rank_in_long:
+            common_from.append(max(rank, rank_in_long[docid]))
+    new_at = np.bincount(np.array(common_from, dtype=np.int64), minlength=n + 1)
+    common = new_at.cumsum()[1:]
     depths = np.arange(1, n + 1)
-    terms = p**depths * (common + common[s - 1] * np.maximum(depths - s, 0) / s) / depths
-    extrapolated = (common[-1] - common[s - 1]) / n + common[s - 1] / s
-    return min(1.0, float((1 - p) / p * terms.sum() + extrapolated * p**n))  # rounding may exceed 1
+    extrapolated = common[s - 1] * np.maximum(depths - s, 0) / s
+    terms = _P**depths * (common + extrapolated) / depths
+    at_end = (common[-1] - common[s - 1]) / n + common[s - 1] / s
+    rbo = (1 - _P) / _P * terms.sum() + at_end * _P**n
+    # Rounding may exceed 1.
+    return min(1.0, float(rbo))

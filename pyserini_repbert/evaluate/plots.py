@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.files import StrPath, atomic_file
 
 _Content = TypeVar('_Content')
+
+
+class NamedPoint(NamedTuple):
+    """A point whose name is drawn beside it."""
+
+    name: str
+    x: float
+    y: float
 
 
 def plot_lines(
@@ -23,16 +31,18 @@ def plot_lines(
     """
 
     def draw(axis: Any, label: str, series: Mapping[str, Mapping[int, float]]) -> None:
+        ticks: set[int] = set()
         for name, points in series.items():
+            ticks.update(points)
             (line,) = axis.plot(
                 list(points), list(points.values()), marker='o', markersize=4, label=name
             )
             if points:
                 best = max(points, key=lambda x: points[x])
-                _name(axis, f'{best}: {points[best]:.3f}', best, points[best], line.get_color())
+                point = NamedPoint(f'{best}: {points[best]:.3f}', best, points[best])
+                _write_name(axis, point, line.get_color())
         axis.set_xscale('symlog', linthresh=1)
-        ticks = sorted({x for points in series.values() for x in points})
-        axis.set_xticks(ticks, [str(tick) for tick in ticks])
+        axis.set_xticks(sorted(ticks), [str(tick) for tick in sorted(ticks)])
         axis.minorticks_off()
         axis.set(xlabel=x_label, ylabel=label)
         axis.grid(alpha=0.3)
@@ -44,29 +54,34 @@ def plot_lines(
 def plot_points(
     path: StrPath,
     panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]],
-    fronts: Mapping[str, Sequence[tuple[str, float, float]]],
+    fronts: Mapping[str, Sequence[NamedPoint]],
     x_label: str,
 ) -> None:
-    """A panel for each label of a y axis: name of a series -> its (x, y).
+    """Points whose x axis is logarithmic, and their Pareto fronts, whose points are named.
 
-    The x axis is logarithmic.
-
-    The (name, x, y) of its Pareto front are drawn as a line whose points are named.
+    Parameters
+    ----------
+    path : the file to write
+    panels : label of a y axis -> name of a series -> its (x, y)
+    fronts : label of a y axis -> the points of its front, drawn as a line
+    x_label : what x is
     """
 
     def draw(axis: Any, label: str, series: Mapping[str, Sequence[tuple[float, float]]]) -> None:
-        xs = [x for _, x, _ in fronts[label]]
-        ys = [y for _, _, y in fronts[label]]
+        xs = [point.x for point in fronts[label]]
+        ys = [point.y for point in fronts[label]]
         axis.step(xs, ys, where='post', color='0.6', linewidth=1)
         axis.scatter(xs, ys, s=90, facecolors='none', edgecolors='0.3', label='Pareto front')
         for name, points in series.items():
             axis.scatter([x for x, _ in points], [y for _, y in points], s=16, label=name)
-        for name, x, y in fronts[label]:
-            _name(axis, name, x, y, '0.25', align='right')
-        axis.margins(x=0.12, y=0.12)  # room for the names
+        for point in fronts[label]:
+            _write_name(axis, point, '0.25', align='right')
+        # Room for the names.
+        axis.margins(x=0.12, y=0.12)
         axis.set(xscale='log', xlabel=x_label, ylabel=label)
         axis.grid(alpha=0.3)
-        axis.legend(fontsize='small', loc='lower right')  # where a front is not
+        # In the corner where a front is not.
+        axis.legend(fontsize='small', loc='lower right')
 
     _draw(path, panels, draw)
 
@@ -82,19 +97,23 @@ def plot_matrices(path: StrPath, matrices: Mapping[str, Mapping[str, Mapping[str
             for x, value in enumerate(row):
                 colour = 'white' if value < middle else 'black'
                 axis.text(x, y, f'{value:.3f}', ha='center', va='center', color=colour)
-        columns = next(iter(rows.values()))
-        axis.set_xticks(
-            range(len(columns)), [f'+{column}' for column in columns], rotation=30, ha='right'
-        )
+        names = [f'+{column}' for column in next(iter(rows.values()))]
+        axis.set_xticks(range(len(names)), names, rotation=30, ha='right')
         axis.set_yticks(range(len(rows)), list(rows))
         axis.set_title(title)
 
     _draw(path, matrices, draw)
 
 
-def _name(axis: Any, text: str, x: float, y: float, color: Any, align: str = 'center') -> None:
+def _write_name(axis: Any, point: NamedPoint, color: Any, align: str = 'center') -> None:
     axis.annotate(
-        text, (x, y), xytext=(0, 7), textcoords='offset points', ha=align, fontsize=6.5, color=color
+        point.name,
+        (point.x, point.y),
+        xytext=(0, 7),
+        textcoords='offset points',
+        ha=align,
+        fontsize=6.5,
+        color=color,
     )
 
 
@@ -103,14 +122,14 @@ def _draw(
 ) -> None:
     """Save a figure of panels side by side, each drawn from its label and content."""
     figure = new_figure(5.5 * len(panels), 4.5)
-    for axis, (label, content) in zip(
-        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
-    ):
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axis, (label, content) in zip(axes, panels.items(), strict=True):
         draw(axis, label, content)
     save_figure(path, figure)
 
 
-_LEFT_OUT = {'png': 'Software', 'pdf': 'CreationDate', 'svg': 'Date'}  # of a file's metadata
+# What of a file's metadata is left out.
+_LEFT_OUT = {'png': 'Software', 'pdf': 'CreationDate', 'svg': 'Date'}
 
 
 def figure_format(path: StrPath) -> str:

@@ -14,24 +14,58 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table with aligned columns: the first to the left, the others to the right."""
-    cells = [[str(cell) for cell in row] for row in rows]
-    widths = [max(3, *(len(row[i]) for row in [header, *cells])) for i in range(len(header))]
-    rule = ['-' * widths[0], *('-' * (width - 1) + ':' for width in widths[1:])]
+_SHORTEST_RULE = 3  # dashes
 
-    def line(row: Sequence[str]) -> str:
-        others = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
-        return f'| {" | ".join([row[0].ljust(widths[0]), *others])} |'
 
-    return '\n'.join([line(header), line(rule), *map(line, cells)])
+def markdown(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    is_padded: bool = True,
+    has_numbers: bool = True,
+) -> str:
+    """A Markdown table. The bar in a text is escaped.
+
+    Parameters
+    ----------
+    header, rows : the texts of the cells
+    is_padded : whether blanks align the columns, for readers of the source
+    has_numbers : whether columns are aligned to the right, all but the first
+    """
+    lines = [_escape_bars(line) for line in (header, *rows)]
+    widths = _column_widths(lines) if is_padded else [0] * len(header)
+    rule = ['-' * max(width, _SHORTEST_RULE) for width in widths]
+    if has_numbers:
+        rule[1:] = [dashes[:-1] + ':' for dashes in rule[1:]]
+    padded = [_pad(line, widths, has_numbers) for line in lines]
+    padded.insert(1, rule)
+    return '\n'.join(f'| {" | ".join(line)} |' for line in padded)
+
+
+def _escape_bars(cells: Sequence[str]) -> list[str]:
+    return [str(cell).replace('|', '\\|') for cell in cells]
+
+
+def _column_widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    widths = [_SHORTEST_RULE] * len(lines[0])
+    for line in lines:
+        widths = [max(width, len(cell)) for width, cell in zip(widths, line, strict=True)]
+    return widths
+
+
+def _pad(cells: Sequence[str], widths: Sequence[int], has_numbers: bool) -> list[str]:
+    padded: list[str] = []
+    for cell, width in zip(cells, widths, strict=True):
+        is_right = has_numbers and bool(padded)
+        padded.append(cell.rjust(width) if is_right else cell.ljust(width))
+    return padded
 
 
 def percent(value: float, base: float) -> str:
-    """The change from `base` to `value` in whole percent, with its sign: '+8%'; '' where `base`
-    is 0.
-    """
-    return f'{100 * (value - base) / base:+.0f}%' if base else ''
+    """The change from `base` in whole percent, with its sign: '+8%'; '' if `base` is 0."""
+    if not base:
+        return ''
+    return f'{100 * (value - base) / base:+.0f}%'
 
 
 def write_csv(path: StrPath, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

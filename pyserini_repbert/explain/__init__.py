@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
-    from pyserini_repbert.explain.evidence import (
+    from pyserini_repbert.explain.explaining import explanation as explanation
+    from pyserini_repbert.systems.cedr.explaining import similarity_maps as similarity_maps
+    from pyserini_repbert.systems.epic.explaining import (
         explain_indexed as explain_indexed,
         explain_text as explain_text,
-        similarity_maps as similarity_maps,
     )
-    from pyserini_repbert.explain.explaining import explanation as explanation
 
 _NAMES = {
-    'pyserini_repbert.explain.evidence': ('explain_indexed', 'explain_text', 'similarity_maps'),
+    'pyserini_repbert.systems.cedr.explaining': ('similarity_maps',),
+    'pyserini_repbert.systems.epic.explaining': ('explain_indexed', 'explain_text'),
     'pyserini_repbert.explain.explaining': ('explanation',),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyserini_repbert.evaluate.plots import new_figure, save_figure
 from pyserini_repbert.evaluate.tables import page
-from pyserini_repbert.explain.evidence import SimilarityMap
 from pyserini_repbert.files import StrPath, atomic_file
+from pyserini_repbert.systems.cedr.explaining import SimilarityMap
 
 _WIDTH = 40  # passage tokens in a picture
 
@@ -36,8 +37,8 @@ class Panel(NamedTuple):
         start = int(np.argmax(np.convolve(self.map.values.sum(axis=0), np.ones(_WIDTH), 'valid')))
         title = f'{self.title}, tokens {start} to {start + _WIDTH - 1} of {n}'
         shown = slice(start, start + _WIDTH)
-        excerpt = self.map._replace(
-            passage=self.map.passage[shown], values=self.map.values[:, shown]
+        excerpt = replace(
+            self.map, passage=self.map.passage[shown], values=self.map.values[:, shown]
         )
         return self._replace(title=title, map=excerpt)
 
@@ -76,8 +77,8 @@ def write_html(path: StrPath, explained: Mapping[str, Any]) -> None:
 
 
 def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
-    """Draw EPIC's contributions and monoBERT's probabilities as bars; duoBERT's pairs and CEDR's
-    maps as heat maps.
+    """Draw EPIC's contributions, monoBERT's probabilities and other scores as bars; duoBERT's pairs
+    and CEDR's maps as heat maps.
 
     Of a long passage, CEDR's map shows the part that matches best (CEDR Figure 1). The lighter, the
     greater.
@@ -100,16 +101,12 @@ def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
             for one in passages
         ]
         _draw_bars(path, list(zip(names, bars, strict=True)))
+    elif explained['system'] == 'monobert':
+        probabilities = zip(explained['docids'], explained['probabilities'], strict=True)
+        _draw_bars(path, [('P(relevant)', list(probabilities))])
     else:
-        _draw_bars(
-            path,
-            [
-                (
-                    'P(relevant)',
-                    list(zip(explained['docids'], explained['probabilities'], strict=True)),
-                )
-            ],
-        )
+        scores = zip(explained['docids'], explained['scores'], strict=True)
+        _draw_bars(path, [('score', list(scores))])
 
 
 def _draw_maps(path: StrPath, maps: Sequence[Panel]) -> None:

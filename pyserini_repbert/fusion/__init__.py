@@ -6,15 +6,17 @@ from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
     from pyserini_repbert.fusion.fused import Fusion as Fusion
+    from pyserini_repbert.fusion.fusing import fuse as fuse
     from pyserini_repbert.fusion.interleaving import (
         interleave as interleave,
         provenance as provenance,
     )
-    from pyserini_repbert.fusion.methods import FusionMethod as FusionMethod, fuse as fuse
+    from pyserini_repbert.fusion.methods import FusionMethod as FusionMethod
 
 _NAMES = {
     'pyserini_repbert.fusion.fused': ('Fusion',),
+    'pyserini_repbert.fusion.fusing': ('fuse',),
     'pyserini_repbert.fusion.interleaving': ('interleave', 'provenance'),
-    'pyserini_repbert.fusion.methods': ('FusionMethod', 'fuse'),
+    'pyserini_repbert.fusion.methods': ('FusionMethod',),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from pyserini_repbert.fusion.methods import (
-    ALPHA,
-    RRF_K,
-    FusionMethod,
-    Normalization,
-    combiner,
-    fuse,
-)
+from pyserini_repbert.fusion.fusing import combiner, fuse
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
 from pyserini_repbert.ranking import Query, Ranker, Run
 from pyserini_repbert.trace import Trace
 
@@ -37,9 +31,10 @@ class Fusion(Ranker):
         alpha: float | Sequence[float] = ALPHA,
         rrf_k: float = RRF_K,
         depth: int | None = None,
-        normalize: str = Normalization.NONE,
+        normalize: str = Normalization.MINMAX,
     ) -> None:
-        combiner(len(parts), method, alpha, rrf_k, normalize)  # refuses wrong settings at once
+        # Wrong settings are refused at once.
+        combiner(len(parts), method, alpha, rrf_k, normalize)
         self.parts = tuple(parts)
         self.method = str(method)
         self.depth = depth
@@ -49,20 +44,22 @@ class Fusion(Ranker):
         self.name = '+'.join(part.label for part in parts)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        depth = k if len(self.parts) == 1 else self.depth or fused_depth(self.method, k)
-        threads = self.threads
-        parts = [
-            part if threads == 1 else part.with_settings(threads=threads) for part in self.parts
-        ]
-        traces = [trace.at(place, part.label) for place, part in enumerate(parts)]
-        with ThreadPoolExecutor(len(parts)) as pool:
-            others = zip(parts[1:], traces[1:], strict=True)
-            waiting = [pool.submit(part.rank, topics, None, depth, noted) for part, noted in others]
-            runs = [
-                parts[0].rank(topics, None, depth, traces[0]),
-                *(future.result() for future in waiting),
-            ]
-        return runs[0] if len(runs) == 1 else self.fused(runs, k)
+        traces = [trace.part(name) for name in self.part_names]
+        if len(self.parts) == 1:
+            return self._with_threads(self.parts[0]).rank(topics, None, k, traces[0])
+        depth = self.depth or fused_depth(self.method, k)
+        with ThreadPoolExecutor(len(self.parts)) as pool:
+            others = []
+            for part, part_trace in zip(self.parts[1:], traces[1:], strict=True):
+                rank = self._with_threads(part).rank
+                others.append(pool.submit(rank, topics, None, depth, part_trace))
+            # The first part ranks in this thread.
+            runs = [self._with_threads(self.parts[0]).rank(topics, None, depth, traces[0])]
+            runs += [future.result() for future in others]
+        return self.fused(runs, k)
+
+    def _with_threads(self, part: Ranker) -> Ranker:
+        return part if self.threads == 1 else part.with_settings(threads=self.threads)
 
     def fused(self, runs: Sequence[Run], k: int | None) -> Run:
         """The fusion of one run from each part, k deep."""
@@ -75,10 +72,11 @@ class Fusion(Ranker):
 
 
 def fused_depth(method: str, k: int | None) -> int | None:
-    """The default number of hits fused from each ranking for k fused ones: k for 'interleave', else
-    at least `DEPTH`.
+    """The default number of hits fused from each ranking, for k fused ones.
 
-    The first k of interleaved rankings depend on the first k of each only; with other methods,
-    lower ranks count.
+    It is k for 'interleave', else at least `DEPTH`: the first k of interleaved rankings depend on
+    the first k of each only; with other methods, lower ranks count.
     """
-    return k if k is None or method == FusionMethod.INTERLEAVE else max(k, DEPTH)
+    if k is None or method == FusionMethod.INTERLEAVE:
+        return k
+    return max(k, DEPTH)

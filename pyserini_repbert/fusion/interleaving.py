@@ -1,20 +1,19 @@
-"""Interleave fusion of ranked lists (RepBERT section 4.5.1), and the provenance of fused hits as
-a file.
-"""
+"""Interleave fusion of rankings (RepBERT section 4.5.1), and the provenance of fused hits."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 
 from pyserini_repbert.data.runs import default_tag
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_file
-from pyserini_repbert.ranking import NO_HITS, Run
+from pyserini_repbert.ranking import NO_HITS, Run, distinct_names
 
-_FILLING = ' '  # pads shorter rankings; no docid has white space
+# Pads shorter rankings; no docid has white space.
+_FILLING = ' '
 
 
 def interleave(rankings: Sequence[Sequence[str]], k: int | None = 1000) -> list[str]:
@@ -45,13 +44,18 @@ def provenance(
     """The rank, from 1, of each fused document in each ranking; None where it is absent.
 
     A tuple for each document of `fused`, with an entry for each ranking; a docid that a ranking has
-    twice counts at its first place.
+    twice counts at its first rank.
     """
-    ranks = [
-        dict(zip(reversed(ranking), range(len(ranking), 0, -1), strict=True))
-        for ranking in rankings
-    ]
-    return [tuple(ranking.get(docid) for ranking in ranks) for docid in fused]
+    rank_tables = []
+    for ranking in rankings:
+        ranks: dict[str, int] = {}
+        for rank, docid in enumerate(ranking, 1):
+            ranks.setdefault(docid, rank)
+        rank_tables.append(ranks)
+    ranks_of_hits = []
+    for docid in fused:
+        ranks_of_hits.append(tuple(ranks.get(docid) for ranks in rank_tables))
+    return ranks_of_hits
 
 
 def write_provenance(
@@ -60,9 +64,16 @@ def write_provenance(
     """Write one line for each hit of `fused`, atomically.
 
     A name in .jsonl (or .jsonl.gz) gives JSON lines `{"qid", "docid", "rank", "ranks": {run name:
-    rank}}`, in which a run that lacks the document is left out; any other name gives tab-separated
+    rank}}`, in which a run that lacks the document is left out. Any other name gives tab-separated
     columns with a header: qid, docid, rank and one column of ranks for each run, empty where the
     run lacks the document. Ranks count from 1.
+
+    Parameters
+    ----------
+    path : of the file to write
+    run_paths : the files of the runs, or their names: `unique_names` makes columns of them
+    runs : in the same order
+    fused : their fusion
     """
     names = unique_names(run_paths)
     as_json = Path(path).name.removesuffix('.gz').endswith('.jsonl')
@@ -71,26 +82,23 @@ def write_provenance(
             stream.write('\t'.join(['qid', 'docid', 'rank', *names]) + '\n')
         for qid, ranking in fused.items():
             inputs = [run.get(qid, NO_HITS).docids for run in runs]
-            hits = zip(ranking.docids, provenance(inputs, ranking.docids), strict=True)
-            for rank, (docid, ranks) in enumerate(hits, 1):
+            ranks_of_hits = provenance(inputs, ranking.docids)
+            hits = zip(ranking.docids, ranks_of_hits, strict=True)
+            for rank, (docid, input_ranks) in enumerate(hits, 1):
                 if as_json:
-                    known = {
-                        name: place
-                        for name, place in zip(names, ranks, strict=True)
-                        if place is not None
-                    }
-                    hit = {'qid': qid, 'docid': docid, 'rank': rank, 'ranks': known}
-                    line = json.dumps(hit, ensure_ascii=False)
+                    line = _json_line(qid, docid, rank, dict(zip(names, input_ranks, strict=True)))
                 else:
-                    line = '\t'.join(
-                        [qid, docid, str(rank), *(str(place or '') for place in ranks)]
-                    )
+                    cells = [str(input_rank or '') for input_rank in input_ranks]
+                    line = '\t'.join([qid, docid, str(rank), *cells])
                 stream.write(line + '\n')
 
 
+def _json_line(qid: str, docid: str, rank: int, ranks: Mapping[str, int | None]) -> str:
+    known = {name: input_rank for name, input_rank in ranks.items() if input_rank is not None}
+    hit = {'qid': qid, 'docid': docid, 'rank': rank, 'ranks': known}
+    return json.dumps(hit, ensure_ascii=False)
+
+
 def unique_names(run_paths: Sequence[StrPath]) -> list[str]:
-    """A short name for each run, from its file name; a name that is taken gets the run's number:
-    'bm25', 'bm25#2'.
-    """
-    names = [default_tag(path) for path in run_paths]
-    return [name if name not in names[:i] else f'{name}#{i + 1}' for i, name in enumerate(names)]
+    """A short name for each run, from its file name; as of `distinct_names`."""
+    return distinct_names([default_tag(path) for path in run_paths])

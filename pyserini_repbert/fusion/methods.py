@@ -1,29 +1,23 @@
-"""Fusion of whole runs, query by query: interleave, reciprocal rank fusion and interpolation.
+"""The ways to fuse rankings: their names, what they do, and the settings that each has.
 
-The last two are implemented here although Pyserini has them (`pyserini.fusion`): its data frames
-take several times the time and memory, and sort the queries. Scores and orders are the same as
-Pyserini's, as a test checks.
+Whoever offers fusion (commands, the service, other projects) takes the names from here. Importing
+this module is light: no `--help` waits for NumPy.
 """
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import chain, repeat
-from math import fsum, inf
+from typing import Literal
 
-import numpy as np
-
-from pyserini_repbert.data.runs import Array, ranked, reciprocal_scores
 from pyserini_repbert.data.values import Choice
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.interleaving import interleave
-from pyserini_repbert.ranking import NO_HITS, Ranking, Run, by_score
 
 RRF_K = 60.0  # Cormack et al., SIGIR 2009
 ALPHA = 0.5
+NORMALIZE = 'minmax'
 DENSE_ALPHA = 0.7  # the share of dense search that docs/guides/choosing.md recommends
+
+# The values of the two classes below, for annotations.
+FusionName = Literal['interleave', 'rrf', 'interpolation']
+NormalizationName = Literal['none', 'minmax', 'zscore']
 
 
 class FusionMethod(Choice, what='fusion method'):
@@ -37,10 +31,10 @@ class FusionMethod(Choice, what='fusion method'):
 class Normalization(Choice, what='normalisation'):
     """What interpolation makes of a ranking's scores for a query; all scores alike become 1.
 
-    NONE : nothing. MINMAX : 0 for the lowest to 1 for the highest. ZSCORE : the distance from the
-        lowest in standard
-    deviations of the ranking's scores: z-scores, shifted so that a document that the ranking lacks
-    has the lowest, 0.
+    NONE : nothing
+    MINMAX : 0 for the lowest score to 1 for the highest
+    ZSCORE : the distance from the lowest score in standard deviations of the ranking's scores:
+        z-scores, shifted so that a document that the ranking lacks has the lowest, 0
     """
 
     NONE = 'none'
@@ -48,209 +42,28 @@ class Normalization(Choice, what='normalisation'):
     ZSCORE = 'zscore'
 
 
-def fuse(
-    runs: Sequence[Run],
-    method: str = FusionMethod.INTERLEAVE,
-    k: int | None = 1000,
-    alpha: float | Sequence[float] = ALPHA,
-    rrf_k: float = RRF_K,
-    normalize: str = Normalization.NONE,
-) -> Run:
-    """Fuse runs query by query; a run without a query counts as an empty ranking for it.
+# What each method does, as `--help` says it.
+_SUMMARIES = {
+    FusionMethod.INTERLEAVE: 'alternate',
+    FusionMethod.RRF: 'add reciprocal ranks',
+    FusionMethod.INTERPOLATION: 'add scores, which usually ranks better',
+}
 
-    Queries come in the order of the first run, then those that only the second one has in its
-    order, and so on. Equal scores are ordered by docid.
-
-    Parameters
-    ----------
-    runs : one or more, {qid: Ranking} or {qid: candidates, best first} (from `batch_search`); their
-        order matters for `interleave` and `interpolation`
-    method : a FusionMethod: `interleave` (RepBERT eq. 6; the scores are 1, 1/2, 1/3, …), `rrf` (sum
-        of 1 / (rrf_k + rank), rank from 1) or `interpolation` (the sum of the runs' scores times
-        their weights; a document that a run lacks has the score 0 there)
-    k : how many documents to keep for each query; None keeps all
-    alpha : in `interpolation` of two runs the weight of the first, 0 to 1: the second has 1 -
-        alpha; or a weight for each of any number of runs, 0 or more
-    rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0; not to
-        be confused with `k`
-    normalize : a Normalization, for `interpolation`: what is done to each ranking's scores first
-    """
-    combine = combiner(len(runs), method, alpha, rrf_k, normalize, k)
-    rankings = [
-        {
-            qid: hits if isinstance(hits, Ranking) else Ranking.of(hits).distinct()
-            for qid, hits in run.items()
-        }
-        for run in runs
-    ]
-    qids = dict.fromkeys(qid for run in runs for qid in run)
-    collects = gc.isenabled()
-    # to look for cycles in new rankings takes a seventh of the time (benchmarks/RESULTS.md)
-    gc.disable()
-    try:
-        return {qid: combine([run.get(qid, NO_HITS) for run in rankings]) for qid in qids}
-    finally:
-        if collects:
-            gc.enable()
+# The settings of fusion, and the only method that each belongs to.
+SETTINGS = {
+    'alpha': FusionMethod.INTERPOLATION,
+    'weights': FusionMethod.INTERPOLATION,
+    'normalize': FusionMethod.INTERPOLATION,
+    'rrf_k': FusionMethod.RRF,
+}
 
 
-def pyserini_hybrid(
-    runs: Sequence[Run],
-    k: int | None,
-    alpha: float = 0.1,
-    normalization: bool = False,
-    on_dense: bool = False,
-) -> Run:
-    """Fusion by the formula of Pyserini's HybridSearcher: the dense score plus `alpha` times the
-    sparse one.
-
-    The first run is the dense one. With `on_dense`, alpha is on its score instead. A document that
-    a ranking lacks has its lowest score there. `normalization` scales a ranking's scores to [-0.5,
-    0.5]; 0 if they are all alike.
-    """
-    fused = {}
-    for qid, dense in runs[0].items():
-        totals = dict.fromkeys(dense.docids + runs[1][qid].docids, 0.0)
-        for ranking, weight in (
-            (dense, alpha if on_dense else 1.0),
-            (runs[1][qid], 1.0 if on_dense else alpha),
-        ):
-            values: Sequence[float] = ranking.scores
-            if normalization and values:
-                values = _below_one(np.asarray(values)).tolist()
-            low = min(values, default=0.0)
-            high = max(values, default=1.0)
-            middle, width = ((low + high) / 2, (high - low) or 1.0) if normalization else (0.0, 1.0)
-            scores = dict(zip(ranking.docids, values, strict=True))
-            for docid in totals:
-                totals[docid] += weight * ((scores.get(docid, low) - middle) / width)
-        fused[qid] = by_score(list(totals), list(totals.values()))[:k]
-    return fused
-
-
-def combiner(
-    n_runs: int,
-    method: str,
-    alpha: float | Sequence[float],
-    rrf_k: float,
-    normalize: str,
-    k: int | None = None,
-) -> Callable[[Sequence[Ranking]], Ranking]:
-    """The function that `fuse` applies to the rankings of one query, one from each of `n_runs`
-    runs.
-    """
+def settings_of(method: str) -> tuple[str, ...]:
+    """The settings that a method has. Raises InputError for an unknown method."""
     chosen = FusionMethod(method)
-    scale = Normalization(normalize)
-    if not n_runs:
-        raise InputError(f"fusion by '{method}' was given 0 runs, at least one expected")
-    if k is not None and k < 0:
-        raise InputError(f'cannot keep {k} documents: k has to be at least 0, or None for all')
-    if chosen is FusionMethod.INTERLEAVE:
-        return partial(_interleaved, k=k)
-    if chosen is FusionMethod.RRF:
-        if not 0 <= rrf_k < inf:
-            raise InputError(f'rrf_k is {rrf_k}, a number from 0 on was expected (60 is usual)')
-        return partial(_reciprocal_rank, k=k, rrf_k=rrf_k)
-    return partial(_weighted, k=k, weights=_weights(alpha, n_runs), scale=scale)
+    return tuple(name for name, owner in SETTINGS.items() if owner is chosen)
 
 
-def _weights(alpha: float | Sequence[float], n_runs: int) -> tuple[float, ...]:
-    if isinstance(alpha, (int, float)):
-        if not 0 <= alpha <= 1:
-            raise InputError(
-                f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was '
-                f'expected'
-            )
-        if n_runs != 2:
-            raise InputError(
-                f"fusion by 'interpolation' was given {n_runs} runs, exactly two expected: or "
-                f'give a weight for each',
-                parameters=('weights',),
-            )
-        return float(alpha), 1 - alpha
-    weights = tuple(map(float, alpha))
-    if (
-        len(weights) != n_runs
-        or not all(0 <= weight < inf for weight in weights)
-        or not any(weights)
-    ):
-        raise InputError(
-            f'weights {" ".join(map(str, weights))} were given for {n_runs} runs: expected a '
-            f'number from 0 on for '
-            'each, not all of them 0',
-            parameters=('weights',),
-        )
-    return weights
-
-
-def _interleaved(rankings: Sequence[Ranking], k: int | None) -> Ranking:
-    docids = interleave([ranking.docids for ranking in rankings], k)
-    return Ranking(docids, reciprocal_scores(len(docids)))
-
-
-def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -> Ranking:
-    gains = 1.0 / (rrf_k + np.arange(1, max(map(len, rankings)) + 1))
-    return _summed(rankings, [gains[: len(ranking)] for ranking in rankings], k)
-
-
-def _weighted(
-    rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization
-) -> Ranking:
-    try:
-        with np.errstate(over='raise'):
-            columns = [
-                weight * scaled(ranking.scores, scale)
-                for ranking, weight in zip(rankings, weights, strict=True)
-            ]
-            return _summed(rankings, columns, k)
-    except (FloatingPointError, OverflowError) as error:
-        raise InputError(
-            'fused scores are beyond the greatest number: give smaller weights, or normalise',
-            parameters=('weights', 'normalize'),
-        ) from error
-
-
-def scaled(scores: Sequence[float], scale: Normalization) -> Array:
-    """A ranking's scores, normalised: float64 (n,)."""
-    values = np.fromiter(scores, np.float64, len(scores))
-    if scale is Normalization.NONE or not len(values):
-        return values
-    values = _below_one(values)
-    width = np.ptp(values)
-    if not width:
-        return np.ones(len(values))
-    unit = width if scale is Normalization.MINMAX else values.std()
-    result: Array = (values - values.min()) / unit
-    return result
-
-
-def _below_one(values: Array) -> Array:
-    """Scores times the power of two that brings the greatest of them, by size, between 1/2 and 1.
-
-    This changes no digit. Afterwards neither differences nor squares over- or underflow.
-    """
-    _, exponent = np.frexp(np.abs(values).max())
-    below_one: Array = np.ldexp(values, -exponent)
-    return below_one
-
-
-def _summed(rankings: Sequence[Ranking], columns: Sequence[Array], k: int | None) -> Ranking:
-    """The k best by the sum of their scores in `columns`, float64 (n,) for each ranking.
-
-    A sum is rounded once, whatever the order of the rankings.
-    """
-    if len(rankings) == 2:
-        first, second = (ranking.docids for ranking in rankings)
-        rest = dict(zip(second, columns[1].tolist(), strict=True))
-        shared = map(rest.pop, first, repeat(-0.0))  # x + -0.0 is x, also for -0.0
-        totals = np.fromiter(
-            chain(shared, rest.values()), np.float64
-        )  # after `shared`, what it left in `rest`
-        totals[: len(first)] += columns[0]
-        return ranked(np.fromiter(chain(first, rest), object, len(totals)), totals, k)
-    terms: dict[str, list[float]] = {}
-    for ranking, scores in zip(rankings, columns, strict=True):
-        for docid, score in zip(ranking.docids, scores.tolist(), strict=True):
-            terms.setdefault(docid, []).append(score)
-    totals = np.fromiter(map(fsum, terms.values()), np.float64, len(terms))
-    return ranked(np.fromiter(terms, object, len(terms)), totals, k)
+def methods_text() -> str:
+    """'interleave: alternate; rrf: …': all methods, for a help text."""
+    return '; '.join(f'{method}: {summary}' for method, summary in _SUMMARIES.items())

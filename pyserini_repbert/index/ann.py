@@ -1,8 +1,8 @@
-"""An approximate index beside a dense bundle's shards: `ann/index.faiss`, described by
-`ann/ann.json`.
+"""An approximate index beside a dense bundle's shards: `ann/index.faiss`.
 
-The index finds candidates; their exact scores are computed from the bundle's own vectors. The
-record pins the sha256 of the bundle's manifest: the index belongs to that bundle alone.
+`ann/ann.json` describes it. The index finds candidates; their exact scores are computed from the
+bundle's own vectors. The record pins the sha256 of the bundle's manifest: the index belongs to that
+bundle alone.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class AnnRecord:
     format_version: Annotated[int, Field(ge=1, le=1)] = 1
 
     def __str__(self) -> str:
-        """'pq (PQ192x4fs), 5000 candidates: recall@1000 0.9861 of exact search on 200 queries
-        (…)'
-        """
-        name = {AnnKind.IVF: ', nprobe ', AnnKind.HNSW: ', efSearch '}.get(self.ann)
-        setting = f'{self.candidates} candidates{f"{name}{self.parameter}" if name else ""}'
+        """'pq (PQ192x4fs), 5000 candidates: recall@1000 0.9861 of exact search on 200 queries'"""
+        parameter_names = {AnnKind.IVF: 'nprobe', AnnKind.HNSW: 'efSearch'}
+        setting = f'{self.candidates} candidates'
+        if self.ann in parameter_names:
+            setting += f', {parameter_names[self.ann]} {self.parameter}'
         measured = (
-            f'recall@{self.hits} {self.recall:.4f} of exact search on {self.queries} '
-            f'queries ({self.sample})'
+            f'recall@{self.hits} {self.recall:.4f} of exact search on {self.queries} queries '
+            f'({self.sample})'
         )
         return f'{self.ann} ({self.factory}), {setting}: {measured}'
 
@@ -105,11 +105,11 @@ class AnnIndex:
             )
 
     def rows(self, queries: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-        """Candidates for the k best of each query, float32 (n, d): rows, int64 (n, m), padded with
-        -1.
+        """Candidates for the k best of each query, float32 (n, d).
 
-        The recorded search setting holds up to the depth at which recall was measured; beyond it,
-        the number of candidates and the parameter grow in proportion to k.
+        They are rows, int64 (n, m), padded with -1. The recorded search setting holds up to the
+        depth at which recall was measured; beyond it, the number of candidates and the parameter
+        grow in proportion to k.
         """
         record = self.record
         scale = max(k / record.hits, 1)
@@ -121,13 +121,18 @@ class AnnIndex:
 def candidate_rows(
     index: Any, kind: AnnKind, queries: NDArray[np.float32], effort: Effort
 ) -> NDArray[np.int64]:
-    """The rows that a FAISS index finds for queries, float32 (n, d): int64 (n, candidates),
-    padded with -1.
+    """The rows that a FAISS index finds, int64 (n, candidates), padded with -1.
+
+    Parameters
+    ----------
+    index : of FAISS
+    kind : its kind
+    queries : float32 (n, d)
+    effort : how much is looked at
     """
+    parameters = search_parameters(kind, effort.parameter)
     rows: NDArray[np.int64]
-    _, rows = index.search(
-        queries, effort.candidates, params=search_parameters(kind, effort.parameter)
-    )
+    _, rows = index.search(queries, effort.candidates, params=parameters)
     return rows
 
 
@@ -146,20 +151,20 @@ def faiss_threads(threads: int) -> Iterator[None]:
 
 
 def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
-    """Write a FAISS index and its record into the bundle `folder`, atomically; returns the record
-    as written.
+    """Write a FAISS index and its record into the bundle `folder`, atomically.
 
     An earlier index is replaced only when the new one is complete. The caller holds the lock file
-    `LOCK`.
+    `LOCK`. Returns the record as written.
     """
     import faiss
 
     target = folder / ANN
-    shutil.rmtree(folder / CLEARED, ignore_errors=True)  # left by a killed process
-    with atomic_folder(target) as place:
-        faiss.write_index(index, str(place / INDEX))
-        record = replace(record, index_sha256=digest(place / INDEX))
-        (place / RECORD).write_text(signed(record), encoding='utf-8', newline='\n')
+    # A killed process may have left one.
+    shutil.rmtree(folder / CLEARED, ignore_errors=True)
+    with atomic_folder(target) as written:
+        faiss.write_index(index, str(written / INDEX))
+        record = replace(record, index_sha256=digest(written / INDEX))
+        (written / RECORD).write_text(signed(record), encoding='utf-8', newline='\n')
         if digest(folder / MANIFEST) != record.manifest_sha256:
             raise MismatchError(f'index {folder} was built anew meanwhile: {_AGAIN}')
         if target.exists():

@@ -1,6 +1,4 @@
-"""The kinds of approximate index: what FAISS builds for each, and which search settings are
-tried, cheapest first.
-"""
+"""The kinds of approximate index: what FAISS builds for each, and how it is searched."""
 
 from __future__ import annotations
 
@@ -13,9 +11,8 @@ from typing import Any
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import DamagedFileError
 
-MIN_VECTORS = (
-    624  # 39 training points for each of 16 centroids, below which FAISS warns of a poor quantiser
-)
+# 39 training points for each of 16 centroids, below which FAISS warns of a poor quantiser.
+MIN_VECTORS = 624
 _PQ_POINTS = 16 * 256  # as many as FAISS uses to train 16 centroids
 _IVF_POINTS = 64  # training points a centroid: FAISS asks for 39 to 256
 _LISTS = 4  # times the square root of the number of vectors: FAISS's guideline
@@ -37,18 +34,17 @@ class AnnKind(Choice, what='kind of approximate index'):
 
 @dataclass(frozen=True)
 class Effort:
-    """A setting of the search: how many rows get exact scores, and `nprobe` of an IVF or
-    `efSearch` of an HNSW.
-    """
+    """A setting of the search."""
 
-    candidates: int
-    parameter: int | None = None
+    candidates: int  # how many rows get exact scores
+    parameter: int | None = None  # `nprobe` of an IVF or `efSearch` of an HNSW
 
 
 def factory(kind: AnnKind, dimension: int, count: int) -> str:
     """The description that FAISS's `index_factory` takes: 'PQ192x4fs' for 384 dimensions."""
     if kind is AnnKind.PQ:
-        return f'PQ{dimension // 2 if dimension % 2 == 0 else dimension}x4fs'
+        n_parts = dimension // 2 if dimension % 2 == 0 else dimension
+        return f'PQ{n_parts}x4fs'
     if kind is AnnKind.HNSW:
         return f'HNSW{_LINKS}_SQfp16'
     return f'IVF{_n_lists(count)},SQ8'
@@ -56,7 +52,8 @@ def factory(kind: AnnKind, dimension: int, count: int) -> str:
 
 def training_points(kind: AnnKind, count: int) -> int:
     """How many vectors the index is trained on."""
-    return min(count, _IVF_POINTS * _n_lists(count) if kind is AnnKind.IVF else _PQ_POINTS)
+    points = _IVF_POINTS * _n_lists(count) if kind is AnnKind.IVF else _PQ_POINTS
+    return min(count, points)
 
 
 def efforts(kind: AnnKind, count: int, hits: int) -> Iterator[Effort]:
@@ -67,11 +64,13 @@ def efforts(kind: AnnKind, count: int, hits: int) -> Iterator[Effort]:
             if factor * hits >= count:
                 return
         return
-    spare = min(
-        count, math.ceil(1.25 * hits)
-    )  # the order by codes of 8 or 16 bits is nearly the exact one
-    most = _n_lists(count) if kind is AnnKind.IVF else count
-    value = 1 if kind is AnnKind.IVF else spare
+    # The order by codes of 8 or 16 bits is nearly the exact one.
+    spare = min(count, math.ceil(1.25 * hits))
+    value = spare
+    most = count
+    if kind is AnnKind.IVF:
+        value = 1
+        most = _n_lists(count)
     while value < most:
         yield Effort(spare, value)
         value *= 2
@@ -82,10 +81,13 @@ def search_parameters(kind: AnnKind, parameter: int | None) -> Any:
     """The `params` of FAISS's `search`; None for PQ, which has none."""
     import faiss
 
-    engine: Any = faiss  # its annotations lack the classes that SWIG generates
+    # FAISS's annotations lack the classes that SWIG generates.
+    engine: Any = faiss
     if kind is AnnKind.IVF:
         return engine.SearchParametersIVF(nprobe=parameter)
-    return engine.SearchParametersHNSW(efSearch=parameter) if kind is AnnKind.HNSW else None
+    if kind is AnnKind.HNSW:
+        return engine.SearchParametersHNSW(efSearch=parameter)
+    return None
 
 
 def read_faiss(path: Path, advice: str, kind: AnnKind | None = None) -> Any:
@@ -96,8 +98,9 @@ def read_faiss(path: Path, advice: str, kind: AnnKind | None = None) -> Any:
     import faiss
 
     flags = {AnnKind.IVF: faiss.IO_FLAG_MMAP, AnnKind.HNSW: getattr(faiss, 'IO_FLAG_MMAP_IFC', 0)}
+    flag = flags.get(kind, 0) if kind else 0
     try:
-        return faiss.read_index(str(path), flags.get(kind, 0) if kind else 0)
+        return faiss.read_index(str(path), flag)
     except RuntimeError as error:
         raise DamagedFileError(
             f'{path} is no FAISS index ({str(error).splitlines()[0]}): {advice}'

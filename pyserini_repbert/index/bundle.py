@@ -1,6 +1,4 @@
-"""The common reader of dense and EPIC bundles: shards of docids and texts, checked against their
-manifest.
-"""
+"""What dense and EPIC bundles share: shards of docids and texts, checked by their manifest."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ from pyserini_repbert.index.records import (
     ShardRecord,
 )
 
-# raised by np.load for damaged headers, as observed
+# Raised by np.load for damaged headers, as observed.
 _UNREADABLE = (
     ValueError,
     EOFError,
@@ -44,11 +42,20 @@ _UNREADABLE = (
 def mapped(
     path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['r', 'c'] = 'r'
 ) -> NDArray[Any]:
-    """A .npy file as a plain array over mapped memory, read-only ('r') or copy-on-write ('c')."""
+    """A .npy file as a plain array over mapped memory.
+
+    Parameters
+    ----------
+    path : of the file
+    dtype, shape : what the file must hold
+    mode : 'r', read-only, or 'c', copy-on-write
+
+    Raises DamagedFileError for a file that is missing or holds something else.
+    """
+    # An array without elements cannot be mapped.
+    mmap_mode = None if 0 in shape else mode
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode=mode if 0 not in shape else None).view(
-            np.ndarray
-        )
+        array: NDArray[Any] = np.load(path, mmap_mode=mmap_mode).view(np.ndarray)
     except FileNotFoundError as error:
         raise DamagedFileError(
             f'{path} is missing: build the index again, or wait until it is built'
@@ -60,7 +67,7 @@ def mapped(
     if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
         raise DamagedFileError(
             f'{path} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}: build '
-            f'the index again'
+            'the index again'
         )
     return array
 
@@ -76,12 +83,11 @@ class Shard:
                 raise DamagedFileError(
                     f'{folder / name} is missing: restore the file, or build the index again'
                 )
-        # all files are mapped now: an index that is replaced stays readable where it is open
+        # All files are mapped now: an index that is replaced stays readable where it is open.
         self.docids = DocidColumn(folder / DOCIDS, record.count)
         if TEXTS in record.files:
-            self._text_offsets: NDArray[np.int64] = mapped(
-                folder / TEXT_OFFSETS, np.int64, (record.count,)
-            )
+            offsets = mapped(folder / TEXT_OFFSETS, np.int64, (record.count,))
+            self._text_offsets: NDArray[np.int64] = offsets
             self._texts = mapped_bytes(folder / TEXTS)
 
     def text(self, row: int) -> str:
@@ -101,7 +107,7 @@ class Shard:
         start = 0
         while (end := self._texts.find(b'\n', start)) >= 0:
             yield self._passage(row, self._texts[start:end])
-            row = row + 1
+            row += 1
             start = end + 1
         if row != self._count or start != len(self._texts):
             raise self._misplaced(row)
@@ -112,19 +118,15 @@ class Shard:
             passage = Passage(record['id'], record['contents'])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise self._misplaced(row) from error
-        if (
-            row >= self._count
-            or passage.docid != self.docids[row]
-            or not isinstance(passage.text, str)
-        ):
+        is_expected = row < self._count and passage.docid == self.docids[row]
+        if not is_expected or not isinstance(passage.text, str):
             raise self._misplaced(row)
         return passage
 
     def _misplaced(self, row: int) -> DamagedFileError:
         return DamagedFileError(
             f'{self.folder / TEXTS} does not hold passage {row + 1} of {self._count} where it '
-            f'should: '
-            'see `index check`, and build the index again'
+            'should: see `index check`, and build the index again'
         )
 
 
@@ -132,8 +134,15 @@ _Shard = TypeVar('_Shard', bound=Shard)
 
 
 class Bundle(Generic[SettingsT, _Shard]):
-    """An index folder with a manifest; subclasses name the classes of its settings and of its
-    shards.
+    """An index folder with a manifest.
+
+    Subclasses name the classes of its settings and of its shards.
+
+    Parameters
+    ----------
+    folder : of the index
+    verify : compare all files with their sha256, later only what has changed
+    part : a manifest of some of its shards, which alone are opened
     """
 
     settings_kind: type[SettingsT]
@@ -148,10 +157,10 @@ class Bundle(Generic[SettingsT, _Shard]):
         self.shards: list[_Shard] = []
         try:
             for record in self.manifest.shards:
-                place = self.folder / record.folder
+                shard_folder = self.folder / record.folder
                 if verify:
-                    verify_files(place, record)
-                self.shards.append(self.shard_kind(place, record, self.settings))
+                    verify_files(shard_folder, record)
+                self.shards.append(self.shard_kind(shard_folder, record, self.settings))
         except DamagedFileError as error:
             if part is None and read_manifest(folder, self.settings_kind) != self.manifest:
                 raise InputError(
@@ -175,10 +184,10 @@ class Bundle(Generic[SettingsT, _Shard]):
         return self._docids.many(rows)
 
     def rows(self, docids: Sequence[str]) -> NDArray[np.int64]:
-        """The row of each docid, numbered across all shards, int64 (n,); -1 for a docid that the
-        bundle lacks.
+        """The row of each docid, numbered across all shards, int64 (n,).
 
-        The first call reads all docids and keeps their hashes, sorted (12 bytes a docid).
+        It is -1 for a docid that the bundle lacks. The first call reads all docids and keeps their
+        hashes, sorted (12 bytes a docid).
         """
         return self._docids.rows(docids)
 
@@ -188,15 +197,20 @@ class Bundle(Generic[SettingsT, _Shard]):
         return self.settings.texts
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Texts in the order of `docids`; None for a docid that the bundle lacks, and where no
-        texts are stored.
+        """Texts in the order of `docids`.
+
+        None for a docid that the bundle lacks, and where no texts are stored.
         """
         if not self.settings.texts:
             return [None] * len(docids)
-        places = [
-            None if row < 0 else self._docids.column(row) for row in self.rows(docids).tolist()
-        ]
-        return [None if place is None else self.shards[place[0]].text(place[1]) for place in places]
+        return [self._text(row) for row in self.rows(docids).tolist()]
+
+    def _text(self, row: int) -> str | None:
+        """The text of a row, numbered across all shards; None for -1."""
+        if row < 0:
+            return None
+        position = self._docids.column(row)
+        return self.shards[position.column].text(position.row)
 
     def passages(self) -> Iterator[Passage]:
         """All passages, in order. Raises DamagedFileError where no texts are stored."""

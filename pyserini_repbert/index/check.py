@@ -1,6 +1,4 @@
-"""Whether an index is, to the bit, what was written: every file of every kind of index is read
-and compared.
-"""
+"""Whether an index is, to the bit, what was written: every file is read and compared."""
 
 from __future__ import annotations
 
@@ -29,38 +27,47 @@ def check_index(folder: StrPath) -> str:
     Returns a line that says what the index holds, and a second one for its approximate index if
     there is one. All files are read: checksums remembered from earlier checks are not trusted.
     """
-    place = Path(folder)
-    if (place / MANIFEST).is_file() or not (place / CHECKSUMS).is_file():
-        if not (place / MANIFEST).is_file() and (
-            is_faiss_folder(place) or any(place.glob('segments_*'))
-        ):
-            raise InputError(
-                f'index {place} has no file {CHECKSUMS} to compare it with: another program wrote '
-                f'it'
-            )
-        return _check_bundle(place)
-    count = verify_checksums(place, summed_names(place), remembered=False)
-    if not is_faiss_folder(place):
-        return f'{place}: whole, {count} files'
-    faiss = FaissFolder(place, verify=False)
-    return f'{place}: whole, {len(faiss)} passages x {faiss.dimension}'
+    folder = Path(folder)
+    has_manifest = (folder / MANIFEST).is_file()
+    has_checksums = (folder / CHECKSUMS).is_file()
+    is_of_others = is_faiss_folder(folder) or any(folder.glob('segments_*'))
+    if has_manifest:
+        return _check_bundle(folder)
+    if has_checksums:
+        return _check_files(folder)
+    if is_of_others:
+        raise InputError(
+            f'index {folder} has no file {CHECKSUMS} to compare it with: another program wrote it'
+        )
+    # Opening it says what is missing.
+    return _check_bundle(folder)
 
 
-def _check_bundle(place: Path) -> str:
-    kind = EpicBundle if manifest_kind(place) == EpicBundle.settings_kind.kind else DenseBundle
-    bundle = kind(place, verify=False)
+def _check_files(folder: Path) -> str:
+    """Check an index of Lucene or FAISS that this package wrote."""
+    count = verify_checksums(folder, summed_names(folder), remembered=False)
+    if not is_faiss_folder(folder):
+        return f'{folder}: whole, {count} files'
+    faiss = FaissFolder(folder, verify=False)
+    return f'{folder}: whole, {len(faiss)} passages x {faiss.dimension}'
+
+
+def _check_bundle(folder: Path) -> str:
+    is_epic = manifest_kind(folder) == EpicBundle.settings_kind.kind
+    kind = EpicBundle if is_epic else DenseBundle
+    bundle = kind(folder, verify=False)
     for record, shard in zip(bundle.manifest.shards, bundle.shards, strict=True):
-        verify_files(place / record.folder, record, remembered=False)
-        _compare(place / record.folder / SHARD, record)
+        verify_files(folder / record.folder, record, remembered=False)
+        _compare(folder / record.folder / SHARD, record)
         shard.docids.verify()
-    _compare(place / SETTINGS, bundle.settings)
+    _compare(folder / SETTINGS, bundle.settings)
     if isinstance(bundle, EpicBundle):
         size = f'{bundle.settings.prune or bundle.settings.vocabulary} {bundle.settings.weights}'
     else:
         size = f'{bundle.settings.dimension} {bundle.settings.dtype}'
-    line = f"{place}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
-    if isinstance(bundle, DenseBundle) and (place / ANN).exists():
-        line += f'\n{place / ANN}: whole, {AnnIndex(bundle, remembered=False).record}'
+    line = f"{folder}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
+    if isinstance(bundle, DenseBundle) and (folder / ANN).exists():
+        line += f'\n{folder / ANN}: whole, {AnnIndex(bundle, remembered=False).record}'
     return line
 
 

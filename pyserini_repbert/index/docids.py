@@ -1,5 +1,6 @@
-"""The docids of shards, one a line, memory-mapped: a hundred million of them need no list of
-strings.
+"""The docids of shards, one a line, memory-mapped.
+
+A hundred million of them need no list of strings.
 """
 
 from __future__ import annotations
@@ -7,8 +8,9 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from operator import eq
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +63,8 @@ class DocidColumn(Sequence[str]):
         hashes = np.empty(self._count, np.int64)
         for start in range(0, self._count, _TOGETHER):
             end = min(start + _TOGETHER, self._count)
-            docids = self._decoded(self._data[self._bounds[start] + 1 : self._bounds[end]]).split(
-                '\n'
-            )
+            raw = self._data[self._bounds[start] + 1 : self._bounds[end]]
+            docids = self._decoded(raw).split('\n')
             hashes[start:end] = np.fromiter(map(hash, docids), np.int64, end - start)
         return hashes
 
@@ -76,91 +77,111 @@ class DocidColumn(Sequence[str]):
             ) from error
 
 
+class ColumnRow(NamedTuple):
+    """A row of one of several columns."""
+
+    column: int  # its number
+    row: int  # in the column
+
+
+class ColumnSelection(NamedTuple):
+    """Those of n rows that lie in one column."""
+
+    column: int  # its number
+    mask: NDArray[np.bool_]  # (n,): which of the rows they are
+    rows: NDArray[np.int64]  # their numbers in the column
+
+
+class Repetition(NamedTuple):
+    """A docid in two rows, and the numbers of their columns."""
+
+    docid: str
+    first: int
+    second: int
+
+
 class Docids:
-    """The docids of several columns, whose rows are numbered on from one column to the next."""
+    """The docids of several columns, whose rows are numbered on from one column to the next.
+
+    `starts` are the first row of each column, and the end.
+    """
 
     def __init__(self, columns: Sequence[DocidColumn]) -> None:
         self._columns = list(columns)
-        self.starts = np.cumsum(
-            [0, *map(len, self._columns)]
-        )  # the first row of each column, and the end
+        self.starts = np.cumsum([0, *map(len, self._columns)])
 
-    def column(self, row: int) -> tuple[int, int]:
-        """The number of the column that holds a row, and the row's number in it."""
+    def column(self, row: int) -> ColumnRow:
+        """The column that holds a row, and the row's number in it."""
         number = int(np.searchsorted(self.starts, row, side='right')) - 1
-        return number, row - int(self.starts[number])
+        return ColumnRow(number, row - int(self.starts[number]))
 
-    def by_column(
-        self, rows: NDArray[np.int64]
-    ) -> Iterator[tuple[int, NDArray[np.bool_], NDArray[np.int64]]]:
-        """For each column with any of `rows`, int64 (n,): its number, which rows they are, and
-        their numbers in it.
-        """
+    def by_column(self, rows: NDArray[np.int64]) -> Iterator[ColumnSelection]:
+        """The selection of `rows`, int64 (n,), for each column with any of them."""
         numbers = np.searchsorted(self.starts, rows, side='right') - 1
         for number in np.unique(numbers).tolist():
-            here = numbers == number
-            yield number, here, rows[here] - self.starts[number]
+            mask = numbers == number
+            yield ColumnSelection(number, mask, rows[mask] - self.starts[number])
 
     def many(self, rows: NDArray[np.int64]) -> list[str]:
         """The docids of rows, int64 (n,)."""
         docids = np.empty(len(rows), object)
-        for number, here, places in self.by_column(rows):
-            docids[here] = self._columns[number].many(places)
+        for selection in self.by_column(rows):
+            docids[selection.mask] = self._columns[selection.column].many(selection.rows)
         return docids.tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def _sorted(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """All hashes in ascending order, and the row of each: 12 bytes a docid, 16 beyond four
-        billion.
+        """All hashes in ascending order, and the row of each.
+
+        They take 12 bytes a docid, 16 beyond four billion.
         """
-        hashes = np.concatenate(
-            [np.empty(0, np.int64), *(column.hashes() for column in self._columns)]
-        )
+        of_columns = [column.hashes() for column in self._columns]
+        hashes = np.concatenate([np.empty(0, np.int64), *of_columns])
         order = np.argsort(hashes, kind='stable')
-        return hashes[order], order.astype(
-            np.uint32 if len(order) <= np.iinfo(np.uint32).max else np.int64
-        )
+        dtype = np.uint32 if len(order) <= np.iinfo(np.uint32).max else np.int64
+        return hashes[order], order.astype(dtype)
 
     def rows(self, docids: Sequence[str]) -> NDArray[np.int64]:
-        """The row of each docid, int64 (n,); the first of several, -1 for a docid that no column
-        has.
+        """The row of each docid, int64 (n,).
+
+        Of a docid in several rows, it is the first; -1 for a docid that no column has.
         """
         hashes, order = self._sorted
         rows_of = np.full(len(docids), -1, dtype=np.int64)
         wanted = np.fromiter(map(hash, docids), np.int64, len(docids))
-        places = np.searchsorted(hashes, wanted)
+        # For each docid, the position in `hashes` that is looked at next.
+        positions = np.searchsorted(hashes, wanted)
         waiting = np.arange(len(docids) if len(hashes) else 0)
-        while len(waiting):  # a second round only where different docids have one hash
-            waiting = waiting[places[waiting] < len(hashes)]
-            waiting = waiting[hashes[places[waiting]] == wanted[waiting]]
-            rows = order[places[waiting]].astype(np.int64)
-            stored = self.many(rows)
-            same = np.array(
-                [docids[i] == docid for i, docid in zip(waiting.tolist(), stored, strict=True)],
-                bool,
-            )
+        # There is a second round only where different docids have one hash.
+        while len(waiting):
+            waiting = waiting[positions[waiting] < len(hashes)]
+            waiting = waiting[hashes[positions[waiting]] == wanted[waiting]]
+            rows = order[positions[waiting]].astype(np.int64)
+            asked = [docids[number] for number in waiting.tolist()]
+            same = np.array(list(map(eq, asked, self.many(rows))), bool)
             rows_of[waiting[same]] = rows[same]
             waiting = waiting[~same]
-            places[waiting] += 1
+            positions[waiting] += 1
         return rows_of
 
-    def repeated(self) -> tuple[str, int, int] | None:
-        """A docid in two rows, and the numbers of their columns; None if all differ."""
+    def repeated(self) -> Repetition | None:
+        """A docid that two rows have; None if all differ."""
         hashes, order = self._sorted
         alike = np.flatnonzero(hashes[1:] == hashes[:-1])
         rows = np.unique(np.concatenate([order[alike], order[alike + 1]])).astype(np.int64)
-        seen: dict[str, int] = {}
+        columns_of: dict[str, int] = {}
         for row, docid in zip(rows.tolist(), self.many(rows), strict=True):
-            number, _ = self.column(row)
-            if docid in seen:
-                return docid, seen[docid], number
-            seen[docid] = number
+            number = self.column(row).column
+            if docid in columns_of:
+                return Repetition(docid, columns_of[docid], number)
+            columns_of[docid] = number
         return None
 
 
 def mapped_bytes(path: Path) -> mmap.mmap | bytes:
     """A file's content, memory-mapped: it stays readable when the file is removed."""
+    # An empty file cannot be mapped.
+    if not path.stat().st_size:
+        return b''
     with open(path, 'rb') as stream:
-        return (
-            mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b''
-        )
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)

@@ -1,5 +1,4 @@
-"""The EPIC bundle, for reading: passages' sparse vectors in memory-mapped shards, and scores
-straight from them.
+"""The EPIC bundle, for reading: sparse vectors in memory-mapped shards, and scores from them.
 
 Layout 'blocks': the vocabulary is cut into blocks of 256 terms. `terms.npy` holds the low byte of
 each passage's terms, ascending; `offsets.npy` says where each passage begins; a passage's row of
@@ -50,9 +49,7 @@ def count_dtype(vocabulary: int) -> type[np.uint16] | type[np.uint32]:
 
 
 class EpicShard(Shard):
-    """One shard: the arrays that the module describes, flat and memory-mapped; docids and stored
-    texts by row.
-    """
+    """One shard: the arrays that the module describes, flat and memory-mapped."""
 
     def __init__(self, folder: Path, record: ShardRecord, settings: EpicSettings) -> None:
         super().__init__(folder, record, settings)
@@ -75,10 +72,10 @@ class EpicShard(Shard):
             self.scales = mapped(folder / SCALES, np.float32, (count, 2))
 
     def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The weights of terms in rows of this shard, float32 (m, n), 0 where a passage lacks a
-        term.
+        """The weights of terms in rows of this shard, float32 (m, n).
 
-        Terms are the first axis: an operation with one term then runs over contiguous rows.
+        They are 0 where a passage lacks a term. Terms are the first axis: an operation with one
+        term then runs over contiguous rows.
         """
         weights = np.zeros((len(terms), len(rows)), dtype=np.float32)
         if not len(self.weights):
@@ -101,26 +98,25 @@ class EpicShard(Shard):
     def _find(
         self, rows: NDArray[np.int64], terms: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Positions of the weights of terms in rows, int64 (m, n), and whether they exist:
-        binary searches in step.
+        """Positions of the weights of terms in rows, int64 (m, n), and whether they exist.
+
+        The binary searches of all terms and rows go in step.
         """
-        at = (terms >> BLOCK_BITS)[:, None] + rows * (n_blocks(self._vocabulary) + 1)
-        begin = self.blocks.take(at)
-        at += 1
-        counts = self.blocks.take(at)
+        cells = (terms >> BLOCK_BITS)[:, None] + rows * (n_blocks(self._vocabulary) + 1)
+        begin = self.blocks.take(cells)
+        cells += 1
+        counts = self.blocks.take(cells)
         counts -= begin
         starts = self.offsets.take(rows) + begin
         wanted = (terms & (BLOCK_SIZE - 1)).astype(np.uint8)[:, None]
-        before = np.zeros(
-            counts.shape, dtype=np.uint16
-        )  # how many of a block's terms are known to be lower
+        # How many of a block's terms are known to be lower.
+        before = np.zeros(counts.shape, dtype=np.uint16)
         step = 1 << int(counts.max()).bit_length()
         while step > 1:
             step >>= 1
             probe = before + np.uint16(step - 1)
-            lower = (
-                self.terms.take(starts + probe, mode='wrap') < wanted
-            )  # beyond the block's end: not used
+            # What lies beyond the block's end is not used.
+            lower = self.terms.take(starts + probe, mode='wrap') < wanted
             lower &= probe < counts
             before += lower * np.uint16(step)
         positions: NDArray[np.int64] = starts + before
@@ -136,15 +132,15 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
     shard_kind = EpicShard
 
     def bytes_per_passage(self) -> float:
-        """Mean bytes on disk of a passage: vectors, docid and a share of the manifest, without
-        its text.
+        """Mean bytes on disk of a passage: vectors, docid and a share of the manifest.
+
+        Its text does not count.
         """
-        files = [
-            path
-            for path in self.folder.rglob('*')
-            if path.is_file() and not path.name.startswith('texts.')
-        ]
-        return sum(path.stat().st_size for path in files) / max(len(self), 1)
+        size = 0
+        for path in self.folder.rglob('*'):
+            if path.is_file() and not path.name.startswith('texts.'):
+                size += path.stat().st_size
+        return size / max(len(self), 1)
 
     def vector(self, row: int) -> TermVector:
         """The vector of a row, numbered across all shards."""
@@ -153,18 +149,17 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
     def vectors(self, size: int = ROWS) -> Iterator[tuple[int, TermVectors]]:
         """(first row, vectors) of at most `size` rows each, in order."""
         for start, shard in zip(self._docids.starts.tolist(), self.shards, strict=False):
-            for first in range(0, len(shard.docids), size):
-                yield (
-                    start + first,
-                    self._decoded(shard, first, min(first + size, len(shard.docids))),
-                )
+            count = len(shard.docids)
+            for first in range(0, count, size):
+                end = min(first + size, count)
+                yield start + first, self._decoded(shard, first, end)
 
     def rows_from(self, first: int, count: int) -> Iterator[TermVector]:
         """The vectors of `count` rows from `first` on, numbered across all shards."""
-        for number, _, places in self._docids.by_column(
-            np.arange(first, min(first + count, len(self)))
-        ):
-            yield from self._decoded(self.shards[number], int(places[0]), int(places[-1]) + 1)
+        rows = np.arange(first, min(first + count, len(self)))
+        for selection in self._docids.by_column(rows):
+            shard = self.shards[selection.column]
+            yield from self._decoded(shard, int(selection.rows[0]), int(selection.rows[-1]) + 1)
 
     def _decoded(self, shard: EpicShard, first: int, end: int) -> TermVectors:
         offsets = shard.offsets[first : end + 1]
@@ -189,10 +184,10 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         return self.weights_of(rows, query.terms) @ query.weights  # type: ignore[no-any-return]
 
     def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The weights of terms, int64 (m,), in rows, int64 (n,): float32 (n, m), 0 where a passage
-        lacks a term.
+        """The weights of terms, int64 (m,), in rows, int64 (n,): float32 (n, m).
 
-        Rows are numbered across all shards, and may come in any order.
+        They are 0 where a passage lacks a term. Rows are numbered across all shards, and may come
+        in any order.
         """
         unknown = terms[(terms < 0) | (terms >= self.settings.vocabulary)]
         if len(unknown):
@@ -206,6 +201,7 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
         if len(self.shards) == 1:
             return self.shards[0].weights_of(rows, terms).T
         weights = np.empty((len(rows), len(terms)), dtype=np.float32)
-        for number, here, places in self._docids.by_column(rows):
-            weights[here] = self.shards[number].weights_of(places, terms).T
+        for selection in self._docids.by_column(rows):
+            shard = self.shards[selection.column]
+            weights[selection.mask] = shard.weights_of(selection.rows, terms).T
         return weights

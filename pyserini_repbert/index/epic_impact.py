@@ -32,18 +32,18 @@ BATCH = 200  # documents handed to Java at a time
 
 
 def vocabulary_of(bundle: EpicBundle, encoder: str | None = None) -> list[str]:
-    """The names of a bundle's terms, from the checkpoint that it names or from `encoder`; no
-    weights are read.
+    """The names of a bundle's terms, from the checkpoint that it names or from `encoder`.
+
+    No weights are read.
     """
-    name = encoder or bundle.settings.encoder
-    tokens = (
-        open_checkpoint(name, 'rerankers').tokenizer().tokens(range(bundle.settings.vocabulary))
-    )
-    if hashlib.sha256('\n'.join(tokens).encode()).hexdigest() != bundle.settings.vocabulary_sha256:
+    settings = bundle.settings
+    name = encoder or settings.encoder
+    tokenizer = open_checkpoint(name, 'rerankers').tokenizer()
+    tokens = tokenizer.tokens(range(settings.vocabulary))
+    if hashlib.sha256('\n'.join(tokens).encode()).hexdigest() != settings.vocabulary_sha256:
         raise MismatchError(
             f"index {bundle.folder} has another vocabulary than '{name}': give the encoder it was "
-            f'built with '
-            f"('{bundle.settings.encoder}')"
+            f"built with ('{settings.encoder}')"
         )
     return tokens
 
@@ -64,11 +64,19 @@ def build_impact_index(
 ) -> int:
     """Write an Anserini impact index of a bundle's vectors; the folder appears when it is whole.
 
-    `tokens` are the names of the terms, from `vocabulary_of`; `threads` index in parallel. With
-    `overwrite`, an index that is in `output` goes once the new one is whole. Passage
-    texts are stored where the bundle stores them. `search.EpicImpactSearcher` searches the index,
-    and Pyserini's LuceneImpactSearcher with `search.EpicImpactQueryEncoder`. Returns the number of
-    passages indexed.
+    Passage texts are stored where the bundle stores them. `search.EpicImpactSearcher` searches the
+    index, and Pyserini's LuceneImpactSearcher with `search.EpicImpactQueryEncoder`.
+
+    Parameters
+    ----------
+    bundle : the vectors
+    tokens : the names of the terms, from `vocabulary_of`
+    output : the index's folder
+    threads : index in parallel
+    overwrite : replace an index that is in `output`, once the new one is whole
+    on_progress : called with the number of passages indexed since its last call
+
+    Returns the number of passages indexed.
     """
     target = Path(output)
     check_target(target, overwrite)
@@ -104,12 +112,9 @@ def _documents(bundle: EpicBundle, tokens: Sequence[str], step: float) -> Iterat
         for docid, text, vector in zip(docids, texts, vectors, strict=True):
             levels = impacts(vector.weights, step)
             kept = levels > 0
-            named = zip(vector.terms[kept].tolist(), levels[kept].tolist(), strict=True)
-            document = {
-                'id': docid,
-                'contents': '',
-                'vector': {tokens[term]: level for term, level in named},
-            }
+            terms = [tokens[term] for term in vector.terms[kept].tolist()]
+            impact_of = dict(zip(terms, levels[kept].tolist(), strict=True))
+            document = {'id': docid, 'contents': '', 'vector': impact_of}
             if text is not None:
                 document[PASSAGE_FIELD] = text
             yield json.dumps(document, ensure_ascii=False)

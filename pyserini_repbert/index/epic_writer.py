@@ -1,5 +1,6 @@
-"""The EPIC bundle, for writing: vectors coded by blocks of the vocabulary (see `index/epic.py`),
-weights quantised.
+"""The EPIC bundle, for writing: vectors by blocks of the vocabulary, weights quantised.
+
+`index/epic.py` describes the files.
 """
 
 from __future__ import annotations
@@ -28,17 +29,15 @@ class EpicShardWriter(ShardWriter[EpicSettings, TermVectors]):
 
     def begin(self) -> None:
         settings = self._settings
-        blocked = settings.layout == 'blocks'
-        self._weights = self.stream(
-            WEIGHTS, settings.weights, () if blocked else (settings.vocabulary,)
-        )
+        has_blocks = settings.layout == 'blocks'
+        row_shape = () if has_blocks else (settings.vocabulary,)
+        self._weights = self.stream(WEIGHTS, settings.weights, row_shape)
         if settings.weights == 'uint8':
             self._scales = self.stream(SCALES, np.float32, (2,))
-        if blocked:
+        if has_blocks:
             self._terms = self.stream(TERMS, np.uint8)
-            self._blocks = self.stream(
-                BLOCKS, count_dtype(settings.vocabulary), (n_blocks(settings.vocabulary) + 1,)
-            )
+            counts_shape = (n_blocks(settings.vocabulary) + 1,)
+            self._blocks = self.stream(BLOCKS, count_dtype(settings.vocabulary), counts_shape)
             self._offsets = self.stream(OFFSETS, np.int64)
             self._offsets.append([0])
 
@@ -69,10 +68,10 @@ def quantised(vectors: TermVectors) -> tuple[NDArray[np.uint8], NDArray[np.float
     scales = np.zeros((len(vectors), 2), dtype=np.float32)
     some = counts > 0
     starts = vectors.offsets[:-1][some]
-    scales[some, 0] = np.minimum.reduceat(vectors.weights, starts)
-    scales[some, 1] = (
-        np.maximum.reduceat(vectors.weights, starts) - scales[some, 0]
-    ) / QUANTISED_MAX
+    lowest = np.minimum.reduceat(vectors.weights, starts)
+    highest = np.maximum.reduceat(vectors.weights, starts)
+    scales[some, 0] = lowest
+    scales[some, 1] = (highest - lowest) / QUANTISED_MAX
     least = np.repeat(scales[:, 0], counts)
     step = np.repeat(scales[:, 1], counts)
     levels = np.rint((vectors.weights - least) / np.where(step > 0, step, 1))
@@ -82,9 +81,8 @@ def quantised(vectors: TermVectors) -> tuple[NDArray[np.uint8], NDArray[np.float
 def _counts_below(vectors: TermVectors, blocks: int) -> NDArray[np.int64]:
     """(n, blocks + 1): how many terms of a vector lie below each block, and how many it has."""
     rows = np.repeat(np.arange(len(vectors)), np.diff(vectors.offsets))
-    inside = np.bincount(
-        rows * blocks + (vectors.terms >> BLOCK_BITS), minlength=len(vectors) * blocks
-    )
+    cells = rows * blocks + (vectors.terms >> BLOCK_BITS)
+    inside = np.bincount(cells, minlength=len(vectors) * blocks)
     counts = np.zeros((len(vectors), blocks + 1), dtype=np.int64)
     np.cumsum(inside.reshape(len(vectors), blocks), axis=1, out=counts[:, 1:])
     return counts
@@ -93,17 +91,13 @@ def _counts_below(vectors: TermVectors, blocks: int) -> NDArray[np.int64]:
 def _check_finite(
     stored: NDArray[Any], vectors: TermVectors, passages: Sequence[Passage], dtype: str
 ) -> None:
-    if not np.isfinite(stored).all():
-        row = (
-            int(
-                np.searchsorted(
-                    vectors.offsets, np.flatnonzero(~np.isfinite(stored))[0], side='right'
-                )
-            )
-            - 1
-        )
-        raise DamagedFileError(
-            f"a weight of passage '{passages[row].docid}' is not finite in {dtype}: check the "
-            f'checkpoint, '
-            'or compute in float32'
-        )
+    """Raises DamagedFileError for a weight that is not finite, naming its passage."""
+    is_finite = np.isfinite(stored)
+    if is_finite.all():
+        return
+    first = np.flatnonzero(~is_finite)[0]
+    row = int(np.searchsorted(vectors.offsets, first, side='right')) - 1
+    raise DamagedFileError(
+        f"a weight of passage '{passages[row].docid}' is not finite in {dtype}: check the "
+        'checkpoint, or compute in float32'
+    )

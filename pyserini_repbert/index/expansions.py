@@ -1,8 +1,7 @@
-"""Additions of the sparse techniques to passages: predicted queries (doc2query, docTTTTTquery),
-term weights (DeepCT).
+"""What sparse techniques add to passages: predicted queries (doc2query, docTTTTTquery) and weights.
 
-Both kinds of file follow the order of the corpus, line by line; only JSON lines of weights name
-their passage.
+The weights are DeepCT's. Both kinds of file follow the order of the corpus, line by line; only JSON
+lines of weights name their passage.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from pyserini_repbert.data.values import decimal, has_surrogates, identifier_of, parse_json
 from pyserini_repbert.errors import InputError
@@ -21,10 +21,10 @@ WEIGHT_SCALE = 100  # DeepCT: a term's weight y becomes the term frequency round
 MAX_TERMS = 1_000_000  # in a passage: beyond this, the weights are no term frequencies
 SAMPLES = 40  # docTTTTTquery appends the first 40 of its 80 sampled queries
 _SPECIAL = ('[CLS]', '[SEP]', '[PAD]', '[UNK]')
-_SAMPLE_FILE = re.compile(
-    r'.*sample(\d+)\.txt(\d+)'
-)  # docTTTTTquery's archive: sample, then part of the corpus
-_SEPARATOR = re.compile(r'\t| / ')  # doc2query writes the queries of a passage as 'one / two'
+# A file of docTTTTTquery's archive: the number of the sample, then of the part of the corpus.
+_SAMPLE_FILE = re.compile(r'.*sample(\d+)\.txt(\d+)')
+# doc2query writes the queries of a passage as 'one / two'.
+_SEPARATOR = re.compile(r'\t| / ')
 
 
 def lines_of(paths: Sequence[Path], what: str) -> Iterator[tuple[str, int, str]]:
@@ -36,11 +36,9 @@ def lines_of(paths: Sequence[Path], what: str) -> Iterator[tuple[str, int, str]]
 
 def listed(files: StrPath | Sequence[StrPath]) -> list[Path]:
     """One path or several as a list."""
-    return (
-        [Path(files)]
-        if isinstance(files, str) or not isinstance(files, Sequence)
-        else [Path(f) for f in files]
-    )
+    if isinstance(files, str) or not isinstance(files, Sequence):
+        return [Path(files)]
+    return [Path(file) for file in files]
 
 
 def predicted_queries(
@@ -53,8 +51,11 @@ def predicted_queries(
     docTTTTTquery's unpacked archive, in which each file has one sampled query a passage for one
     part of the corpus.
 
-    `docids` gives the corpus's docids, from the start, each time it is called. `topk` is how many
-    queries of each passage are used (default: all; of a folder, the first 40).
+    Parameters
+    ----------
+    files : a file, several, or a folder
+    docids : gives the corpus's docids, from the start, each time it is called
+    topk : how many queries of each passage are used; default: all; of a folder, the first 40
     """
     paths = listed(files)
     if len(paths) == 1 and paths[0].is_dir():
@@ -63,11 +64,9 @@ def predicted_queries(
     per_passage = lines_per_passage(paths, 'predictions', docids)
     lines = lines_of(paths, 'predictions')
     while True:
-        queries = [
-            query.strip()
-            for _, _, line in islice(lines, per_passage)
-            for query in _SEPARATOR.split(line)
-        ]
+        queries: list[str] = []
+        for _, _, line in islice(lines, per_passage):
+            queries += [query.strip() for query in _SEPARATOR.split(line)]
         if not queries:
             return
         yield ' '.join(queries[:topk]).strip()
@@ -83,44 +82,57 @@ def lines_per_passage(paths: Sequence[Path], what: str, docids: Callable[[], Ite
     if not n_lines or not n_passages or n_lines % n_passages:
         raise InputError(
             f'the {what} in {paths[-1]} have {n_lines} lines for {n_passages} passages, expected '
-            f'as many or a multiple '
-            'of that: give the file that was made from this corpus'
+            'as many or a multiple of that: give the file that was made from this corpus'
         )
     return n_lines // n_passages
 
 
 def _sampled_queries(folder: Path, topk: int, docids: Callable[[], Iterable[str]]) -> Iterator[str]:
-    """The first `topk` samples of every passage, read side by side from files named
-    '…sample007.txt012…'.
+    """The first `topk` samples of every passage, read side by side."""
+    parts = _sample_files(folder, topk)
+    first_files = [files[0] for files in parts]
+    if lines_per_passage(first_files, 'predictions', docids) != 1:
+        raise InputError(
+            f'the samples in {folder} have more lines than the corpus has passages: give the right '
+            'corpus'
+        )
+    for files in parts:
+        streams = [numbered_lines(file, 'predictions') for file in files]
+        try:
+            for numbered in zip(*streams, strict=True):
+                yield ' '.join(line.strip() for _, line in numbered)
+        except ValueError as error:
+            wrong = f'the samples beside {files[0]} differ in their number of lines'
+            raise InputError(f'{wrong}: unpack the archive again') from error
+
+
+def _sample_files(folder: Path, topk: int) -> list[list[Path]]:
+    """For each part of the corpus, the files of its first `topk` samples.
+
+    Files are named '…sample007.txt012…': sample 007 of part 012.
     """
     parts: dict[str, dict[str, Path]] = {}
+    samples: set[str] = set()
     for path in sorted(folder.iterdir()):
-        if match := _SAMPLE_FILE.match(path.name):
-            parts.setdefault(match[2], {})[match[1]] = path
+        match = _SAMPLE_FILE.match(path.name)
+        if match:
+            sample, part = match.groups()
+            samples.add(sample)
+            parts.setdefault(part, {})[sample] = path
     if not parts:
         problem = "has no files named '…sample000.txt000…'"
         raise InputError(f"folder {folder} {problem}: give docTTTTTquery's folder, or a file")
-    samples = sorted({sample for files in parts.values() for sample in files})[:topk]
-    for part, files in sorted(parts.items()):
-        if missing := [sample for sample in samples if sample not in files]:
-            raise InputError(
-                f'folder {folder} lacks sample {missing[0]} of part {part}: unpack the archive '
-                f'again'
-            )
-    first = [files[samples[0]] for _, files in sorted(parts.items())]
-    if lines_per_passage(first, 'predictions', docids) != 1:
-        raise InputError(
-            f'the samples in {folder} have more lines than the corpus has passages: give the '
-            f'right corpus'
-        )
-    for _, files in sorted(parts.items()):
-        streams = [numbered_lines(files[sample], 'predictions') for sample in samples]
-        try:
-            for together in zip(*streams, strict=True):
-                yield ' '.join(line.strip() for _, line in together)
-        except ValueError as error:
-            wrong = f'the samples beside {files[samples[0]]} differ in their number of lines'
-            raise InputError(f'{wrong}: unpack the archive again') from error
+    used = sorted(samples)[:topk]
+    files = []
+    for part, file_of in sorted(parts.items()):
+        for sample in used:
+            if sample not in file_of:
+                raise InputError(
+                    f'folder {folder} lacks sample {sample} of part {part}: unpack the archive '
+                    'again'
+                )
+        files.append([file_of[sample] for sample in used])
+    return files
 
 
 def weighted_texts(
@@ -137,12 +149,14 @@ def weighted_texts(
     if lines_per_passage(paths, 'weights', docids) != 1:
         raise InputError(
             f'{paths[0]} has more lines of weights than the corpus has passages: give the right '
-            f'corpus'
+            'corpus'
         )
     for (path, number, line), docid in zip(lines_of(paths, 'weights'), docids(), strict=True):
         try:
-            is_json = line.lstrip().startswith('{')
-            yield _from_json(line, docid, sqrt) if is_json else repeated(word_weights(line), sqrt)
+            if line.lstrip().startswith('{'):
+                yield _from_json(line, docid, sqrt)
+            else:
+                yield repeated(word_weights(line), sqrt)
         except ValueError as error:
             message = f"expected 'token weight' pairs or JSON ({error}): {line[:60]!r}"
             raise InputError.at(path, number, message) from error
@@ -152,19 +166,22 @@ def _from_json(line: str, docid: str, sqrt: bool) -> str:
     record = parse_json(line)
     if not isinstance(record, dict):
         raise ValueError('no JSON object')
-    if (named_id := identifier_of(record, ('id',))) != docid:
+    named_id = identifier_of(record, ('id',))
+    if named_id != docid:
         raise ValueError(f"id '{named_id[:60]}', but the corpus has '{docid}' here")
     weights = record.get('weights')
     contents = record.get('contents')
-    if isinstance(weights, dict) and all(
-        type(one) in (int, float) and abs(one) < MAX_TERMS for one in weights.values()
-    ):
+    if isinstance(weights, dict) and all(map(_is_weight, weights.values())):
         contents = repeated(weights, sqrt)
     elif weights is not None or not isinstance(contents, str):
         raise ValueError("no 'weights', a number for each term, and no 'contents', a text")
     if has_surrogates(contents):
         raise ValueError('half of a surrogate pair, which is no character')
     return contents
+
+
+def _is_weight(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < MAX_TERMS
 
 
 def word_weights(line: str) -> dict[str, float]:
@@ -181,7 +198,8 @@ def word_weights(line: str) -> dict[str, float]:
         token, weight = pair.split()
         value = decimal(weight)
         if token.startswith('##') and words:
-            words[-1] = (words[-1][0] + token[2:], words[-1][1])
+            word, first_value = words[-1]
+            words[-1] = (word + token[2:], first_value)
         else:
             words.append((token, value))
     weights: dict[str, float] = {}
@@ -192,19 +210,19 @@ def word_weights(line: str) -> dict[str, float]:
 
 
 def repeated(weights: dict[str, float], sqrt: bool = False) -> str:
-    """Each word repeated by its term frequency, round(100 y) or round(100 sqrt(y)); left out if
-    below 1 unrounded.
+    """Each word repeated by its term frequency, round(100 y) or round(100 sqrt(y)).
 
-    DeepCT's paper rounds every weight; its released script, which made the published index, drops
-    what is below 1.
+    A word is left out where this is below 1 unrounded. DeepCT's paper rounds every weight; its
+    released script, which made the published index, drops what is below 1.
     """
     text: list[str] = []
     for word, weight in weights.items():
-        scaled = WEIGHT_SCALE * (math.sqrt(weight) if sqrt and weight > 0 else weight)
+        root = math.sqrt(weight) if sqrt and weight > 0 else weight
+        scaled = WEIGHT_SCALE * root
         if scaled > MAX_TERMS - len(text):
             raise ValueError(
                 f"the weight {weight:g} of '{word[:60]}' makes a passage of more than {MAX_TERMS} "
-                f'terms'
+                'terms'
             )
         if scaled >= 1:
             text.extend([word] * round(scaled))

@@ -1,6 +1,4 @@
-"""Pyserini's FAISS layout, `index` and `docid` in a folder: opened, searched, and written from a
-dense bundle.
-"""
+"""Pyserini's FAISS layout, a folder with `index` and `docid`: read, searched and written."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums, write_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
-from pyserini_repbert.files import StrPath, atomic_folder
+from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
 from pyserini_repbert.index.ann_kinds import read_faiss
 from pyserini_repbert.index.dense import DenseBundle
 
@@ -49,7 +47,7 @@ class FaissFolder:
         if len(self._docids) != self.index.ntotal:
             raise DamagedFileError(
                 f'{self.folder} has {self.index.ntotal} vectors but {len(self._docids)} docids: '
-                f'export it again'
+                'export it again'
             )
 
     def __len__(self) -> int:
@@ -62,49 +60,56 @@ class FaissFolder:
     def search(
         self, query: NDArray[np.float32], k: int
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Scores, float32 (m,), and rows, int64 (m,), of at least one query's k best and all that
-        tie with the last.
+        """Scores, float32 (m,), and rows, int64 (m,), of a query's best hits, best first.
 
-        The query is float32 (d,); rows come best first.
+        They are at least the k best and all that tie with the last of these. The query is float32
+        (d,).
         """
         wanted = min(k, len(self))
         while wanted:
             asked = min(wanted + 1, len(self))
-            scores, rows = self.index.search(query[None, :], asked)
-            real = rows[0] >= 0
-            scores = scores[0][real]
-            rows = rows[0][real]
-            if (
-                len(rows) <= wanted
-                or scores[-1] != scores[min(k, len(rows)) - 1]
-                or asked == len(self)
-            ):
+            all_scores, all_rows = self.index.search(query[None, :], asked)
+            is_hit = all_rows[0] >= 0
+            scores = all_scores[0][is_hit]
+            rows = all_rows[0][is_hit]
+            is_whole = asked == len(self) or len(rows) <= wanted
+            if is_whole or scores[-1] != scores[min(k, len(rows)) - 1]:
                 return scores, rows
             wanted *= 2
         return np.empty(0, np.float32), np.empty(0, np.int64)
 
 
 def export_faiss(
-    bundle: DenseBundle, output: StrPath, on_progress: Callable[[int], object] = int
+    bundle: DenseBundle,
+    output: StrPath,
+    on_progress: Callable[[int], object] = int,
+    overwrite: bool = False,
 ) -> None:
-    """Write a dense bundle as Pyserini's FAISS layout: a flat inner-product index of float32
-    vectors.
+    """Write a dense bundle as Pyserini's FAISS layout.
 
-    FAISS holds the whole index in memory until it is written.
+    It is a flat inner-product index of float32 vectors. FAISS holds the whole index in memory until
+    it is written.
+
+    Parameters
+    ----------
+    bundle : the dense index to export
+    output : the folder to write
+    on_progress : is given the number of vectors that were added, from time to time
+    overwrite : replace an export that is in `output`, once the new one is whole
     """
     import faiss
 
     target = Path(output)
-    if target.exists():
-        raise InputError(f'output {target} exists: remove it, or give another folder')
+    check_replaced(target, overwrite, DOCIDS, 'FAISS index')
     if bundle.folder.resolve() in target.resolve().parents:
         raise InputError(f'output {target} lies in the index {bundle.folder}: give another folder')
     index = faiss.IndexFlatIP(bundle.settings.dimension)
     for _, vectors in bundle.blocks(_ROWS):
         index.add(np.ascontiguousarray(vectors, dtype=np.float32))
         on_progress(len(vectors))
-    with atomic_folder(target) as folder:
+    with atomic_folder(target, replace=overwrite) as folder:
         faiss.write_index(index, str(folder / INDEX))
         with open(folder / DOCIDS, 'w', encoding='utf-8', newline='\n') as stream:
-            stream.writelines(f'{docid}\n' for shard in bundle.shards for docid in shard.docids)
+            for shard in bundle.shards:
+                stream.writelines(f'{docid}\n' for docid in shard.docids)
         write_checksums(folder)

@@ -1,6 +1,4 @@
-"""Lucene indexes of a corpus: as it is, expanded by predicted queries, or with terms repeated by
-their weight.
-"""
+"""Lucene indexes of a corpus: plain, expanded by predicted queries, or with weighted terms."""
 
 from __future__ import annotations
 
@@ -12,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.checksums import write_checksums
-from pyserini_repbert.data.corpus import corpus_of
-from pyserini_repbert.data.passages import Passage
+from pyserini_repbert.data.passages import Passage, corpus_of
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import StrPath, atomic_folder
+from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
@@ -28,8 +25,9 @@ BATCH = 1000  # documents handed to Java at a time
 
 
 class LuceneVariant(Choice, what='variant'):
-    """The sparse baselines of RepBERT's section 4.2; they differ in the text that Lucene indexes
-    for a passage.
+    """The sparse baselines of RepBERT's section 4.2.
+
+    They differ in the text that Lucene indexes for a passage.
     """
 
     BM25 = 'bm25'
@@ -38,8 +36,18 @@ class LuceneVariant(Choice, what='variant'):
     DEEPCT = 'deepct'
 
 
+# The parameters of `build_lucene_index` that a variant takes.
+_TAKES = {
+    LuceneVariant.BM25: (),
+    LuceneVariant.DOC2QUERY: ('predictions', 'topk'),
+    LuceneVariant.DOCTTTTTQUERY: ('predictions', 'topk'),
+    LuceneVariant.DEEPCT: ('weights', 'sqrt'),
+}
+# Those that it cannot be built without, as errors call them.
+_NEEDED = {'predictions': 'predicted queries', 'weights': 'term weights'}
+
 # (k1, b) of DeepCT's authors: its term frequencies go up to 100, where BM25's usual k1 would
-# saturate
+# saturate.
 DEEPCT_BM25 = (10.0, 0.9)
 DEEPCT_SQRT_BM25 = (18.0, 0.7)
 
@@ -56,22 +64,27 @@ def build_lucene_index(
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> int:
-    """Write a Lucene index with positions, document vectors and raw passages; the folder appears
-    when it is whole.
+    """Write a Lucene index with positions, document vectors and raw passages.
 
-    The passages that `LuceneSparseSearcher.texts` gives back are those of the corpus, whatever was
-    added for Lucene. Returns the number of passages indexed.
+    The folder appears when it is whole. The passages that `LuceneSparseSearcher.texts` gives back
+    are those of the corpus, whatever was added for Lucene.
 
     Parameters
     ----------
     corpus : a `Corpus`, or any passages of `GivenCorpus`: a list of (docid, text), of mappings, a
         DataFrame; read once; where predictions or weights have to fit, its passages are counted
         first
+    output : the index's folder
+    variant : a LuceneVariant
     predictions : of doc2query and docTTTTTquery: file, files or folder (see `predicted_queries`)
     weights : of DeepCT: file or files (see `weighted_texts`)
     topk : how many predicted queries of each passage are appended
     sqrt : DeepCT's later form, term frequency round(100 sqrt(y))
+    threads : index in parallel
     overwrite : replace an index that is in `output`, once the new one is whole
+    on_progress : called with the number of passages indexed since its last call
+
+    Returns the number of passages indexed.
     """
     kind = _checked(variant, predictions, weights, topk, sqrt)
     corpus = corpus_of(corpus, reread=kind is not LuceneVariant.BM25)
@@ -83,9 +96,8 @@ def build_lucene_index(
             yield passage.docid
         if corpus.skipped:
             raise InputError(
-                f'{corpus.skipped} lines of corpus {corpus.name} were skipped, and the lines '
-                f'after them would get '
-                "others' additions: mend the corpus"
+                f'{corpus.skipped} lines of corpus {corpus.name} were skipped, and the lines after '
+                "them would get others' additions: mend the corpus"
             )
 
     additions: Iterable[str] = repeat('')
@@ -103,47 +115,42 @@ def build_lucene_index(
                 on_progress(len(batch))
         if count == 0:
             raise InputError(f'corpus {corpus.name} has no passages with text: nothing to index')
-        manifest: dict[str, object] = {
-            'variant': kind.value,
-            'corpus': corpus.name,
-            'passages': count,
-        }
-        if kind is LuceneVariant.DEEPCT:
-            k1, b = DEEPCT_SQRT_BM25 if sqrt else DEEPCT_BM25
-            manifest |= {'sqrt': sqrt, 'k1': k1, 'b': b}
+        manifest = _manifest(kind, corpus.name, passages=count, sqrt=sqrt)
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
         write_checksums(folder)
     return count
 
 
+def _manifest(kind: LuceneVariant, corpus: str, passages: int, sqrt: bool) -> dict[str, Any]:
+    """The record of an index."""
+    manifest = {'variant': kind.value, 'corpus': corpus, 'passages': passages}
+    if kind is not LuceneVariant.DEEPCT:
+        return manifest
+    k1, b = DEEPCT_SQRT_BM25 if sqrt else DEEPCT_BM25
+    return {**manifest, 'sqrt': sqrt, 'k1': k1, 'b': b}
+
+
 def check_target(target: Path, overwrite: bool) -> None:
     """Raises InputError for an output that exists, but for an index that may be overwritten."""
-    if not target.exists():
-        return
-    if not overwrite:
-        raise InputError(
-            f'{target} exists already: overwrite it, or give another output',
-            parameters=('overwrite',),
-        )
-    if not (target / MANIFEST).is_file():
-        raise InputError(f'{target} is no Lucene index that was made here: give another output')
+    check_replaced(target, overwrite, MANIFEST, 'Lucene index')
 
 
 def _checked(
     variant: str, predictions: object, weights: object, topk: int | None, sqrt: bool
 ) -> LuceneVariant:
+    """The variant; raises InputError where it lacks an addition, or does not take one."""
     kind = LuceneVariant(variant)
-    expanding = kind in (LuceneVariant.DOC2QUERY, LuceneVariant.DOCTTTTTQUERY)
-    weighting = kind is LuceneVariant.DEEPCT
-    for name, given, fits, what in (
-        ('predictions', predictions is not None, expanding, 'predicted queries'),
-        ('weights', weights is not None, weighting, 'term weights'),
-        ('topk', topk is not None, expanding, None),
-        ('sqrt', sqrt, weighting, None),
-    ):
-        if what and fits and not given:
-            raise InputError(f'variant {kind} needs the {what}', parameters=(name,))
-        if given and not fits:
+    given = {
+        'predictions': predictions is not None,
+        'weights': weights is not None,
+        'topk': topk is not None,
+        'sqrt': sqrt,
+    }
+    for name, is_given in given.items():
+        takes = name in _TAKES[kind]
+        if takes and name in _NEEDED and not is_given:
+            raise InputError(f'variant {kind} needs the {_NEEDED[name]}', parameters=(name,))
+        if is_given and not takes:
             problem = (
                 f'{name} does not belong to variant {kind}: leave it out, or choose another variant'
             )

@@ -1,7 +1,7 @@
-"""Reading and writing the records of an index folder: `manifest.json`, and `shard.json` in each
-shard.
+"""Reading and writing the records of an index folder.
 
-The manifest's last entry is the sha256 of all bytes before the comma that precedes this entry.
+They are `manifest.json`, and `shard.json` in each shard. The manifest's last entry is the sha256 of
+all bytes before the comma that precedes this entry.
 """
 
 from __future__ import annotations
@@ -50,12 +50,17 @@ def rendered(record: Any) -> str:
 
 
 def _known(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in items if value is not None or name not in MODEL_DIGESTS}
+    known = {}
+    for name, value in items:
+        if value is not None or name not in MODEL_DIGESTS:
+            known[name] = value
+    return known
 
 
 def write_json(path: Path, record: Any, is_signed: bool = False) -> None:
-    """Write a record, atomically where the file system can rename; a signed one ends with its
-    own checksum.
+    """Write a record, atomically where the file system can rename.
+
+    A signed one ends with its own checksum.
     """
     with atomic_file(path) as stream:
         stream.write(signed(record) if is_signed else rendered(record))
@@ -68,14 +73,15 @@ def signed(record: Any) -> str:
 
 
 def _unsigned(raw: bytes, path: Path) -> bytes:
-    """A signed record without its checksum. Raises DamagedFileError if the checksum does not
-    match.
+    """A signed record without its checksum.
+
+    Raises DamagedFileError if the checksum does not match.
     """
     match = _SIGNED.fullmatch(raw)
     if match is None or hashlib.sha256(match[1]).hexdigest() != match[2].decode('ascii'):
         raise DamagedFileError(
             f'{path} is not as it was written, its checksum does not fit: restore the file, or '
-            f'build the index again'
+            'build the index again'
         )
     return match[1] + b'\n}\n'
 
@@ -100,31 +106,14 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
     """
     path = Path(folder) / MANIFEST
     if not path.is_file():
-        if any(Path(folder).glob(f'{PART}*')):
-            advice = 'encode those that are missing, and finish it, or wait until that has ended'
-            raise InputError(f'index {folder} is in parts: {advice}', parameters=('finish',))
-        if any(Path(folder).glob('shard-*')) or (Path(folder) / SETTINGS).is_file():
-            advice = 'resume it with the command that began it'
-            raise InputError(f'index {folder} is not finished: {advice}', parameters=('resume',))
-        from pyserini_repbert.lucene.indexer import is_lucene_index
-
-        if is_lucene_index(folder):
-            raise InputError(
-                f"'{folder}' is a Lucene index, an index of vectors was expected: name it as a "
-                f'sparse ranking, bm25@{folder}'
-            )
-        raise InputError(
-            f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and "
-            f"'docid'"
-        )
+        raise _missing_manifest(folder, path)
     raw = _bytes(path)
     values = _parsed(dict[str, Any], raw, path)
     version = values.get('format_version')
     if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise DamagedFileError(
             f'{path} has format version {_short(version)}, this release reads 1 to '
-            f'{FORMAT_VERSION}: '
-            'build the index again, or use the release that built it'
+            f'{FORMAT_VERSION}: build the index again, or use the release that built it'
         )
     body = _unsigned(raw, path) if version > 1 else raw
     kind = values.get('kind', Settings.kind if version == 1 else None)
@@ -132,11 +121,33 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
         expected = f"one of kind '{settings.kind}' was expected"
         raise MismatchError(f"{path}: the index is of kind '{_short(kind)}', {expected}")
     manifest: Manifest[SettingsT] = _parsed(Manifest[settings], body, path)  # type: ignore[valid-type]
-    if wrong := manifest.contradiction():
+    wrong = manifest.contradiction()
+    if wrong:
         raise DamagedFileError(f'{path}: {wrong}: build the index again')
     if version == 1:
         _warn_of_version_1(path.absolute())
     return manifest
+
+
+def _missing_manifest(folder: StrPath, path: Path) -> InputError:
+    """The error for a folder without a manifest: what it is instead, and what to do."""
+    if any(Path(folder).glob(f'{PART}*')):
+        advice = 'encode those that are missing, and finish it, or wait until that has ended'
+        return InputError(f'index {folder} is in parts: {advice}', parameters=('finish',))
+    if any(Path(folder).glob('shard-*')) or (Path(folder) / SETTINGS).is_file():
+        advice = 'resume it with the command that began it'
+        return InputError(f'index {folder} is not finished: {advice}', parameters=('resume',))
+    from pyserini_repbert.lucene.indexer import is_lucene_index
+
+    if is_lucene_index(folder):
+        return InputError(
+            f"'{folder}' is a Lucene index, an index of vectors was expected: name it as a sparse "
+            f'ranking, bm25@{folder}'
+        )
+    return InputError(
+        f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and "
+        "'docid'"
+    )
 
 
 @cache
@@ -150,9 +161,7 @@ def _warn_of_version_1(path: Path) -> None:
 
 
 def verify_files(folder: Path, record: ShardRecord, remembered: bool = True) -> None:
-    """Compare a shard's files with their sha256; a `remembered` one counts as long as the file
-    seems untouched.
-    """
+    """Compare a shard's files with their sha256; `remembered` as of `compare_digest`."""
     for name, sha256 in record.files.items():
         compare_digest(folder / name, sha256, folder.parent / MANIFEST, remembered)
 
@@ -171,10 +180,12 @@ def _parsed(kind: Any, raw: bytes, path: Path) -> Any:
         return adapter(kind).validate_json(raw)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = '.'.join(str(part) for part in first['loc'])
-        wrong = f'{place} is {_short(first["input"])}: {first["msg"]}' if place else first['msg']
+        key = '.'.join(str(part) for part in first['loc'])
+        wrong = first['msg']
         if first['type'] == 'missing':
-            wrong = f'{place} is missing'
+            wrong = f'{key} is missing'
+        elif key:
+            wrong = f'{key} is {_short(first["input"])}: {wrong}'
         message = f'{path} is not of this format: {wrong}'
         raise DamagedFileError(f'{message}: restore the file, or build the index again') from error
 

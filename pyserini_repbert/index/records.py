@@ -14,9 +14,9 @@ from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.record import Sha256
 
-FORMAT_VERSION = (
-    3  # 1: manifests without a checksum of themselves; 2: only the weights' checksum, of a model's
-)
+# Of version 1, manifests have no checksum of themselves; of version 2, only the weights' checksum
+# of a model's.
+FORMAT_VERSION = 3
 
 DOCIDS = 'docids.txt'
 TEXTS = 'texts.jsonl'
@@ -53,13 +53,11 @@ def shard_name(number: int) -> str:
 
 @dataclass(frozen=True, config=_STRICT)
 class ShardRecord:
-    """A shard: its folder's name, its number of passages, the sha256 of these passages and of
-    each file.
-    """
+    """A shard of a bundle."""
 
-    folder: Annotated[str, StringConstraints(pattern=r'^shard-[0-9]{5,}\z')]
-    count: Count
-    corpus_sha256: Sha256
+    folder: Annotated[str, StringConstraints(pattern=r'^shard-[0-9]{5,}\z')]  # its name
+    count: Count  # of passages
+    corpus_sha256: Sha256  # of these passages
     files: Mapping[str, Sha256]
 
 
@@ -81,22 +79,23 @@ class Settings:
     pooling: Annotated[str, StringConstraints(pattern=r'^[a-z][a-z_+-]*\z')]
     max_length: Length  # wordpieces kept of a passage
     dimension: Length
-    dtype: Annotated[
-        str, StringConstraints(pattern=r'^(float32|float16)\z')
-    ]  # of the stored vectors
+    # Of the stored vectors.
+    dtype: Annotated[str, StringConstraints(pattern=r'^(float32|float16)\z')]
     precision: FloatType  # that the model ran in
     shard_size: Count  # passages in a shard
     texts: bool  # whether the passages' texts are stored
 
     def files(self) -> tuple[str, ...]:
         """The names of the files that a shard has."""
-        return (DOCIDS, VECTORS, *(_TEXT_FILES if self.texts else ()))
+        files = (DOCIDS, VECTORS)
+        return (*files, *_TEXT_FILES) if self.texts else files
 
 
 @dataclass(frozen=True, config=_STRICT)
 class EpicSettings:
-    """How the vectors of an EPIC bundle were made and are stored; what it shares with `Settings`
-    means the same.
+    """How the vectors of an EPIC bundle were made and are stored.
+
+    What it shares with `Settings` means the same.
     """
 
     kind: ClassVar[str] = 'epic'
@@ -109,9 +108,8 @@ class EpicSettings:
     vocabulary: Annotated[int, Field(ge=1, le=2**31)]  # the number of terms
     vocabulary_sha256: Sha256  # of their names
     max_length: Length
-    prune: Annotated[
-        int, Field(ge=0, le=2**31)
-    ]  # how many of a passage's largest weights are kept, 0 for all
+    # How many of a passage's largest weights are kept; 0 for all.
+    prune: Annotated[int, Field(ge=0, le=2**31)]
     weights: Annotated[str, StringConstraints(pattern=r'^(float16|uint8)\z')]
     precision: FloatType
     shard_size: Count
@@ -120,9 +118,14 @@ class EpicSettings:
 
     def files(self) -> tuple[str, ...]:
         """The names of the files that a shard has."""
-        blocks = (TERMS, BLOCKS, OFFSETS) if self.layout == 'blocks' else ()
-        scales = (SCALES,) if self.weights == 'uint8' else ()
-        return (DOCIDS, WEIGHTS, *blocks, *scales, *(_TEXT_FILES if self.texts else ()))
+        files = [DOCIDS, WEIGHTS]
+        if self.layout == 'blocks':
+            files += [TERMS, BLOCKS, OFFSETS]
+        if self.weights == 'uint8':
+            files.append(SCALES)
+        if self.texts:
+            files += _TEXT_FILES
+        return tuple(files)
 
 
 BundleSettings = Settings | EpicSettings  # of every kind of bundle
@@ -142,7 +145,8 @@ class Manifest(Generic[SettingsT]):
     def contradiction(self) -> str | None:
         """The first inconsistency, in words; None if it is consistent."""
         for number, shard in enumerate(self.shards):
-            if wrong := file_difference(shard, self.settings):
+            wrong = file_difference(shard, self.settings)
+            if wrong:
                 return f'shard {number} {wrong}'
         if self.count != sum(shard.count for shard in self.shards):
             return f'its shards do not add up to its count, {self.count}'
@@ -150,25 +154,30 @@ class Manifest(Generic[SettingsT]):
 
 
 def setting_difference(before: BundleSettings, settings: BundleSettings) -> str | None:
-    """The first known setting that differs, in words: "max_length '256', now it is '128'"; None
-    if all are the same.
+    """The first known setting that differs, in words: "max_length '256', now it is '128'".
+
+    None if all are the same.
     """
-    for name in (known.name for known in fields(settings)):
+    for known in fields(settings):
+        name = known.name
         old = getattr(before, name)
         value = getattr(settings, name)
-        if old != value and None not in (old, value):
-            part = f'another {MODEL_DIGESTS[name]}: ' if name in MODEL_DIGESTS else ''
-            return f"{part}{name} '{old}', now it is '{value}'"
+        if old == value or old is None or value is None:
+            continue
+        part = f'another {MODEL_DIGESTS[name]}: ' if name in MODEL_DIGESTS else ''
+        return f"{part}{name} '{old}', now it is '{value}'"
     return None
 
 
 def file_difference(shard: ShardRecord, settings: BundleSettings) -> str | None:
     """How a shard's files differ from those of the format, in words; None if they do not."""
     expected = settings.files()
-    if missing := [name for name in expected if name not in shard.files]:
-        return f"does not name '{missing[0]}', which the format requires"
-    if foreign := sorted(shard.files.keys() - set(expected)):
-        return f"names '{foreign[0]}', which the format does not have"
+    for name in expected:
+        if name not in shard.files:
+            return f"does not name '{name}', which the format requires"
+    for name in sorted(shard.files):
+        if name not in expected:
+            return f"names '{name}', which the format does not have"
     if list(shard.files) != sorted(shard.files):
         return 'names its files in another order'
     return None

@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, Generic, Self, TypeVar
+from types import TracebackType
+from typing import IO, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -20,15 +21,16 @@ from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.index.manifest import SHARD, write_json
 from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, SettingsT, ShardRecord
 
-# passages: 200 MB of 768 float32, 215 MB of EPIC at r=1000; a kill loses at most one shard's work
+# Passages: 200 MB of 768 float32, 215 MB of EPIC at r=1000. A kill loses at most one shard's work.
 SHARD_SIZE = 65536
 
 Vectors = TypeVar('Vectors')
 
 
 def digested(passage: Passage) -> bytes:
-    """The bytes that a passage adds to a corpus' sha256, by which a resumed run notices another
-    corpus.
+    """The bytes that a passage adds to the sha256 of its corpus.
+
+    By it, a resumed run notices another corpus.
     """
     return json.dumps(passage).encode()
 
@@ -48,9 +50,8 @@ class NpyStream:
 
     def append(self, rows: ArrayLike) -> None:
         """Add rows, (n, *row_shape); they are converted to the stream's dtype."""
-        block: NDArray[np.generic] = np.ascontiguousarray(rows, dtype=self.dtype).reshape(
-            -1, *self._row_shape
-        )
+        array: NDArray[np.generic] = np.ascontiguousarray(rows, dtype=self.dtype)
+        block = array.reshape(-1, *self._row_shape)
         self._stream.write(block.tobytes())
         self.count += len(block)
 
@@ -62,24 +63,26 @@ class NpyStream:
         self._stream.close()
 
     def _header(self) -> bytes:
-        """The header for the rows so far; NumPy pads it, so its length does not depend on their
-        number.
+        """The header for the rows so far.
+
+        NumPy pads it, so its length does not depend on their number.
         """
         buffer = io.BytesIO()
-        description = np.lib.format.dtype_to_descr(self.dtype)
-        shape = (self.count, *self._row_shape)
-        np.lib.format.write_array_header_1_0(
-            buffer, {'descr': description, 'fortran_order': False, 'shape': shape}
-        )
+        header = {
+            'descr': np.lib.format.dtype_to_descr(self.dtype),
+            'fortran_order': False,
+            'shape': (self.count, *self._row_shape),
+        }
+        np.lib.format.write_array_header_1_0(buffer, header)
         return buffer.getvalue()
 
 
 class ShardWriter(ABC, Generic[SettingsT, Vectors]):
-    """A context in which passages and their vectors are appended to a shard, which appears if no
-    error ends it.
+    """A context in which passages and their vectors are appended to a shard.
 
-    Subclasses open their streams in `begin` and write vectors in `write`; this class owns docids,
-    texts and checksums, and makes the folder `target` appear, which must not exist.
+    The shard appears if no error ends the context. Subclasses open their streams in `begin` and
+    write vectors in `write`; this class owns docids, texts and checksums, and makes the folder
+    `target` appear, which must not exist.
     """
 
     def __init__(self, target: Path, settings: SettingsT) -> None:
@@ -87,7 +90,8 @@ class ShardWriter(ABC, Generic[SettingsT, Vectors]):
         self._settings = settings
         self._digest = hashlib.sha256()
         self._count = 0
-        self._text_offsets = array('q')  # a list of integers takes five times as much memory
+        # A list of integers takes five times as much memory.
+        self._text_offsets = array('q')
         self._streams: list[NpyStream] = []
 
     @abstractmethod
@@ -110,9 +114,9 @@ class ShardWriter(ABC, Generic[SettingsT, Vectors]):
         self._context = atomic_folder(self._target)
         self._folder = self._context.__enter__()
         self._docids: IO[str] = open(self._folder / DOCIDS, 'w', encoding='utf-8', newline='\n')
-        self._texts: IO[bytes] | None = (
-            open(self._folder / TEXTS, 'wb') if self._settings.texts else None
-        )
+        self._texts: IO[bytes] | None = None
+        if self._settings.texts:
+            self._texts = open(self._folder / TEXTS, 'wb')
         self.begin()
         return self
 
@@ -124,22 +128,31 @@ class ShardWriter(ABC, Generic[SettingsT, Vectors]):
             self._docids.write(f'{passage.docid}\n')
             if self._texts is not None:
                 self._text_offsets.append(self._texts.tell())
-                line = json.dumps(
-                    {'id': passage.docid, 'contents': passage.text}, ensure_ascii=False
-                )
+                stored = {'id': passage.docid, 'contents': passage.text}
+                line = json.dumps(stored, ensure_ascii=False)
                 self._texts.write(line.encode() + b'\n')
         self._count += len(passages)
 
-    def __exit__(self, *error: Any) -> bool | None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        is_complete = kind is None
         self._docids.close()
         if self._texts is not None:
             self._texts.close()
         for stream in self._streams:
-            stream.close(complete=error[0] is None)
-        if error[0] is None:
-            if self._texts is not None:
-                np.save(self._folder / TEXT_OFFSETS, np.asarray(self._text_offsets, dtype=np.int64))
-            files = {path.name: digest(path) for path in sorted(self._folder.iterdir())}
-            record = ShardRecord(self._target.name, self._count, self._digest.hexdigest(), files)
-            write_json(self._folder / SHARD, record)
-        return self._context.__exit__(*error)
+            stream.close(complete=is_complete)
+        if is_complete:
+            self._write_record()
+        return self._context.__exit__(kind, error, traceback)
+
+    def _write_record(self) -> None:
+        """Write what lists the other files."""
+        if self._texts is not None:
+            np.save(self._folder / TEXT_OFFSETS, np.asarray(self._text_offsets, dtype=np.int64))
+        files = {path.name: digest(path) for path in sorted(self._folder.iterdir())}
+        record = ShardRecord(self._target.name, self._count, self._digest.hexdigest(), files)
+        write_json(self._folder / SHARD, record)

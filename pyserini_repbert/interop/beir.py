@@ -8,12 +8,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.encoders import document_encoder
 from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.pipeline.opening import open_searcher
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import topics_of
+from pyserini_repbert.interop.hits import index_passages, score_by_docid
+from pyserini_repbert.ranking import Ranking, topics_of
+from pyserini_repbert.systems.encoders import document_encoder
 
 with needs('beir', __name__, 'beir'):
     from beir.retrieval.search import BaseSearch
@@ -42,23 +40,33 @@ class BeirSearch(BaseSearch):  # type: ignore[misc]
     ) -> dict[str, dict[str, float]]:
         """{qid: {docid: score}}, the `top_k` best; as in BEIR's own searches, without the
         document of the same id.
+
+        Parameters
+        ----------
+        corpus : docid -> title and text
+        queries : qid -> text
+        top_k : hits of a query
         """
-        passages = [
-            Passage(key, f'{texts.get("title", "")} {texts["text"]}'.strip())
-            for key, texts in corpus.items()
-        ]
+        passages = []
+        for docid, texts in corpus.items():
+            text = f'{texts.get("title", "")} {texts["text"]}'
+            passages.append(Passage(docid, text.strip()))
         with TemporaryDirectory() as folder:
-            encode_corpus(passages, self.passages, Path(folder) / 'index')
-            spec = PipelineSpec(
-                index=f'{folder}/index', encoder=self.encoder, precision=self.precision
+            searcher = index_passages(
+                passages,
+                self.passages,
+                Path(folder) / 'index',
+                checkpoint=self.encoder,
+                device=self.device,
+                precision=self.precision,
             )
-            searcher = open_searcher(spec, Machine(devices=(self.device,)))
-            run = searcher.rank(topics_of(list(queries.values()), list(queries)), None, top_k + 1)
-        others = {
-            qid: [(hit.docid, hit.score) for hit in hits if hit.docid != qid]
-            for qid, hits in run.items()
-        }
-        return {qid: dict(hits[:top_k]) for qid, hits in others.items()}
+            topics = topics_of(list(queries.values()), list(queries))
+            run = searcher.rank(topics, None, top_k + 1)
+        scores = {}
+        for qid, ranking in run.items():
+            others = Ranking.of(hit for hit in ranking if hit.docid != qid)
+            scores[qid] = score_by_docid(others[:top_k])
+        return scores
 
     def encode(self, *_: Any, **__: Any) -> None:
         """Raises InputError: this package stores vectors in index folders, not in BEIR's files."""

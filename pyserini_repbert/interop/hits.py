@@ -1,15 +1,19 @@
-"""What the wrappers share: documents as a corpus, hits with their texts, and texts reranked by
-position.
+"""What the wrappers share: documents as a corpus, an index of them, hits with their texts, and
+texts reranked by their positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.data.corpus import BadPassage, Corpus
-from pyserini_repbert.data.passages import Passage, PassageTexts
+from pyserini_repbert.data.passages import BadPassage, Corpus, Passage, PassageTexts
+from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.pipeline.opening import open_searcher
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank.base import NO_TEXT, Reranker
 from pyserini_repbert.search.hybrid import as_ranker
@@ -25,43 +29,94 @@ class Documents(Corpus):
         self._passages = passages
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
-        return ((f'document {number}', passage) for number, passage in enumerate(self._passages, 1))
+        for number, passage in enumerate(self._passages, 1):
+            yield f'document {number}', passage
 
-    def _first_place(self, docid: str) -> str:
-        return 'an earlier document'  # a stream cannot be read again
+    def _first_location(self, docid: str) -> str:
+        # A stream cannot be read again.
+        return 'an earlier document'
+
+
+def index_passages(
+    passages: Corpus | Iterable[Passage],
+    encoder: Any,
+    folder: Path,
+    checkpoint: str,
+    device: str,
+    precision: str,
+) -> Any:
+    """Encode passages into a new index, and open its exact search.
+
+    Parameters
+    ----------
+    passages : with distinct docids
+    encoder : of the passages, as `encode_corpus` takes it
+    folder : of the index
+    checkpoint : the encoder of queries: a catalog name or a folder
+    device : where queries are encoded and vectors multiplied
+    precision : of the encoder of queries
+    """
+    encode_corpus(passages, encoder, folder)
+    spec = PipelineSpec(index=str(folder), encoder=checkpoint, precision=precision)
+    return open_searcher(spec, Machine(devices=(device,)))
+
+
+def score_by_docid(ranking: Ranking) -> dict[str, float]:
+    """{docid: score}, best first."""
+    return dict(zip(ranking.docids, ranking.scores, strict=True))
 
 
 def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None = None) -> Ranking:
     """The k best hits of a query, each with its passage; a hit without is refused.
 
-    `searcher` is a first stage or a pipeline, ours or Pyserini's; `texts` gives passages in its
-    place.
+    Parameters
+    ----------
+    searcher : a first stage or a pipeline, ours or Pyserini's
+    query : a question
+    k : how many hits
+    texts : gives the passages; None: the searcher
     """
     ranker = as_ranker(searcher)
     ranking = ranker.rank([Query('0', query)], None, k)['0']
-    stored = (texts or ranker).texts(ranking.docids)
-    ranking = ranking.with_texts(dict(zip(ranking.docids, stored, strict=True)))
-    if lacking := next((hit for hit in ranking if hit.text is None), None):
-        raise InputError(f"passage '{lacking.docid}' {NO_TEXT}", parameters=('texts',))
+    passages = texts or ranker
+    known = dict(zip(ranking.docids, passages.texts(ranking.docids), strict=True))
+    ranking = ranking.with_texts(known)
+    for hit in ranking:
+        if hit.text is None:
+            raise InputError(f"passage '{hit.docid}' {NO_TEXT}", parameters=('texts',))
     return ranking
 
 
-def reranked(
+@dataclass(frozen=True)
+class RankedText:
+    """A text by its position in what was given, from 0, with its new score."""
+
+    position: int
+    score: float
+
+
+def rerank_texts(
     reranker: Reranker,
     query: str,
     texts: Sequence[str],
     docids: Sequence[str | None],
     k: int | None = None,
-) -> list[tuple[int, float]]:
-    """(index in `texts`, score) of the k best texts, None: all, best first; equal scores keep their
-    order.
+) -> list[RankedText]:
+    """The k best texts, best first; equal scores keep their order.
 
-    By the docids, one for each text, a reranker with an index finds its vectors; if any is None,
-    none is used.
+    Parameters
+    ----------
+    reranker : any of ours
+    query : a question
+    texts : what is reranked
+    docids : one for each text, by which a reranker with an index finds its vectors; if any is None,
+        none is used
+    k : how many texts; None: all
     """
-    names = [str(name) for name in (range(len(texts)) if None in docids else docids)]
-    hits = reranker.rerank(
-        query, [Candidate(name, text=text) for name, text in zip(names, texts, strict=True)], k
-    )
-    place_of = {name: place for place, name in enumerate(names)}
-    return [(place_of[hit.docid], hit.score) for hit in hits]
+    names = [str(docid) for docid in docids]
+    if None in docids:
+        names = [str(position) for position in range(len(texts))]
+    candidates = [Candidate(name, text=text) for name, text in zip(names, texts, strict=True)]
+    hits = reranker.rerank(query, candidates, k)
+    position_of = {name: position for position, name in enumerate(names)}
+    return [RankedText(position_of[hit.docid], hit.score) for hit in hits]

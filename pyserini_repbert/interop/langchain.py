@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyserini_repbert.errors import needs
-from pyserini_repbert.interop.hits import hits_with_text, reranked
+from pyserini_repbert.interop.hits import hits_with_text, rerank_texts
 from pyserini_repbert.rerank.base import Reranker
 
 with needs('langchain-core', __name__, 'langchain'):
@@ -32,14 +32,11 @@ class DocumentRetriever(BaseRetriever):  # type: ignore[misc]
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None
     ) -> list[Document]:
-        return [
-            Document(
-                id=hit.docid,
-                page_content=hit.text,
-                metadata={'docid': hit.docid, 'score': hit.score},
-            )
-            for hit in hits_with_text(self.searcher, query, self.k, self.texts)
-        ]
+        documents = []
+        for hit in hits_with_text(self.searcher, query, self.k, self.texts):
+            metadata = {'docid': hit.docid, 'score': hit.score}
+            documents.append(Document(id=hit.docid, page_content=hit.text, metadata=metadata))
+        return documents
 
 
 class RerankerCompressor(BaseDocumentCompressor):  # type: ignore[misc]
@@ -60,9 +57,9 @@ class RerankerCompressor(BaseDocumentCompressor):  # type: ignore[misc]
         """
         texts = [document.page_content for document in documents]
         docids = [document.metadata.get('docid', document.id) for document in documents]
-        return [
-            documents[place].model_copy(
-                update={'metadata': {**documents[place].metadata, 'relevance_score': score}}
-            )
-            for place, score in reranked(self.reranker, query, texts, docids, self.k)
-        ]
+        ranked_documents = []
+        for ranked in rerank_texts(self.reranker, query, texts, docids, self.k):
+            document = documents[ranked.position]
+            metadata = {**document.metadata, 'relevance_score': ranked.score}
+            ranked_documents.append(document.model_copy(update={'metadata': metadata}))
+        return ranked_documents

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.interop.hits import hits_with_text, reranked
+from pyserini_repbert.interop.hits import hits_with_text, rerank_texts
 from pyserini_repbert.rerank.base import Reranker
 
 with needs('llama-index-core', __name__, 'llama-index'):
@@ -34,10 +34,11 @@ class NodeRetriever(BaseRetriever):  # type: ignore[misc]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         hits = hits_with_text(self.searcher, query_bundle.query_str, self.k, self.texts)
-        return [
-            NodeWithScore(node=TextNode(id_=hit.docid, text=hit.text), score=hit.score)
-            for hit in hits
-        ]
+        nodes = []
+        for hit in hits:
+            node = TextNode(id_=hit.docid, text=hit.text)
+            nodes.append(NodeWithScore(node=node, score=hit.score))
+        return nodes
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)
@@ -63,5 +64,8 @@ class RerankerPostprocessor(BaseNodePostprocessor):  # type: ignore[misc]
             )
         texts = [node.get_content() for node in nodes]
         docids = [node.node_id for node in nodes]
-        ranked = reranked(self.reranker, query_bundle.query_str, texts, docids, self.k)
-        return [NodeWithScore(node=nodes[place].node, score=score) for place, score in ranked]
+        query = query_bundle.query_str
+        return [
+            NodeWithScore(node=nodes[ranked.position].node, score=ranked.score)
+            for ranked in rerank_texts(self.reranker, query, texts, docids, self.k)
+        ]

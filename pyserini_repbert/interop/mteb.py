@@ -21,19 +21,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.corpus import Corpus, Passage
-from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.encoders import document_encoder, query_encoder
+from pyserini_repbert.data.passages import Corpus, Passage
 from pyserini_repbert.errors import needs
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.index.lucene import build_lucene_index
-from pyserini_repbert.interop.hits import Documents
+from pyserini_repbert.interop.hits import Documents, index_passages, score_by_docid
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
-from pyserini_repbert.pipeline.opening import joined, open_searcher
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.pipeline.opening import join_rankers
+from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import Candidate, Query, Ranking, topics_of
 from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.systems.encoders import (
+    document_encoder,
+    query_encoder,
+)
 
 with needs('mteb', __name__, 'mteb'):
     from mteb._create_dataloaders import create_dataloader
@@ -44,9 +46,9 @@ with needs('mteb', __name__, 'mteb'):
 
 
 def _meta(name: str, settings: Mapping[str, object], **fields: Any) -> ModelMeta:
-    revision = hashlib.sha256(
-        json.dumps(settings, sort_keys=True, default=str).encode()
-    ).hexdigest()
+    """What mteb knows of a model, with a digest of its settings as its revision."""
+    decisive = json.dumps(settings, sort_keys=True, default=str)
+    revision = hashlib.sha256(decisive.encode()).hexdigest()
     return ModelMeta.create_empty(
         {'name': f'pyserini_repbert/{Path(name).name}', 'revision': revision, **fields}
     )
@@ -54,16 +56,18 @@ def _meta(name: str, settings: Mapping[str, object], **fields: Any) -> ModelMeta
 
 def _column(loader: Any, name: str) -> list[str]:
     """A column of a data loader's batches; empty if they lack it."""
-    return [value for batch in loader for value in batch.get(name, ())]
+    values: list[str] = []
+    for batch in loader:
+        values += batch.get(name, ())
+    return values
 
 
 def _texts(dataset: Any, kind: PromptType, task_metadata: Any, num_proc: int | None) -> list[str]:
-    return _column(
-        create_dataloader(
-            dataset, task_metadata=task_metadata, prompt_type=kind, num_proc=num_proc
-        ),
-        'text',
+    """The texts of a task's corpus or queries, as mteb joins them."""
+    loader = create_dataloader(
+        dataset, task_metadata=task_metadata, prompt_type=kind, num_proc=num_proc
     )
+    return _column(loader, 'text')
 
 
 class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
@@ -94,9 +98,8 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
         self, inputs: Any, *, prompt_type: PromptType | None = None, **_: Any
     ) -> NDArray[np.float32]:
         """The vectors of a data loader's texts, float32 (n, d), in their order."""
-        return (self.queries if prompt_type == PromptType.query else self.passages).embed(
-            _column(inputs, 'text')
-        )
+        encoder = self.queries if prompt_type == PromptType.query else self.passages
+        return encoder.embed(_column(inputs, 'text'))
 
 
 class _Search(ABC):
@@ -117,10 +120,9 @@ class _Search(ABC):
         texts = _texts(corpus, PromptType.document, task_metadata, num_proc)
         self._size = len(texts)
         self._folder = TemporaryDirectory(prefix='pyserini-repbert-')
-        passages = Documents(
-            task_metadata.name, list(map(Passage, corpus['id'], texts)), keep_empty=True
-        )
-        self._searcher = self.searcher(passages, Path(self._folder.name) / 'index')
+        passages = list(map(Passage, corpus['id'], texts))
+        documents = Documents(task_metadata.name, passages, keep_empty=True)
+        self._searcher = self.searcher(documents, Path(self._folder.name) / 'index')
 
     def search(
         self,
@@ -134,25 +136,34 @@ class _Search(ABC):
     ) -> dict[str, dict[str, float]]:
         """{qid: {docid: score}}, best first, at most `top_k`, and only docids of
         `top_ranked[qid]` if that is given.
+
+        Parameters
+        ----------
+        queries : with columns id and text
+        task_metadata : of the task
+        top_k : hits of a query
+        top_ranked : the candidates of a reranking task, by qid
+        num_proc : processes that read the texts
         """
         qids = list(queries['id'])
         texts = _texts(queries, PromptType.query, task_metadata, num_proc)
         if top_ranked is None:
             run = self._searcher.rank(topics_of(texts, qids), None, top_k)
         else:
-            asked = zip(qids, texts, strict=True)
-            run = {qid: self._among(text, top_ranked.get(qid, ()))[:top_k] for qid, text in asked}
-        return {
-            qid: dict(zip(ranking.docids, ranking.scores, strict=True))
-            for qid, ranking in run.items()
-        }
+            run = {}
+            for qid, text in zip(qids, texts, strict=True):
+                ranking = self._rank_candidates(text, top_ranked.get(qid, ()))
+                run[qid] = ranking[:top_k]
+        return {qid: score_by_docid(ranking) for qid, ranking in run.items()}
 
-    def _among(self, query: str, docids: Collection[str]) -> Ranking:
+    def _rank_candidates(self, query: str, docids: Collection[str]) -> Ranking:
         """The ranking of the passages with these docids."""
-        return _only(self._searcher.rank([Query('', query)], None, self._size)[''], docids)
+        ranking = self._searcher.rank([Query('', query)], None, self._size)['']
+        return _select(ranking, docids)
 
 
-def _only(ranking: Ranking, docids: Collection[str]) -> Ranking:
+def _select(ranking: Ranking, docids: Collection[str]) -> Ranking:
+    """The hits with these docids."""
     wanted = set(docids)
     return Ranking.of(hit for hit in ranking if hit.docid in wanted)
 
@@ -171,11 +182,14 @@ class DenseSearch(_Search):
         super().__init__(self.encoder.queries.name, self.encoder.settings)
 
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
-        encode_corpus(corpus, self.encoder.passages, folder)
-        spec = PipelineSpec(
-            index=str(folder), encoder=str(self.model_name), precision=str(self.precision)
+        return index_passages(
+            corpus,
+            self.encoder.passages,
+            folder,
+            checkpoint=str(self.model_name),
+            device=self.encoder.device,
+            precision=str(self.precision),
         )
-        return open_searcher(spec, Machine(devices=(self.encoder.device,)))
 
 
 class SparseSearch(_Search):
@@ -207,27 +221,31 @@ class HybridSearch(_Search):
         self.dense = dense
         self.sparse = sparse
         self.spec = PipelineSpec.of({'fusion': str(method), **settings})
-        names = [Path(part.mteb_model_meta.name).name for part in (dense, sparse)]
         identity = {
             'dense': dense.settings,
             'sparse': sparse.settings,
             'method': str(method),
             **settings,
         }
-        super().__init__(f'{names[0]}-{method}-{names[1]}', identity)
+        dense_name = Path(dense.mteb_model_meta.name).name
+        sparse_name = Path(sparse.mteb_model_meta.name).name
+        super().__init__(f'{dense_name}-{method}-{sparse_name}', identity)
 
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
         dense = self.dense.searcher(corpus, folder / 'dense')
         sparse = self.sparse.searcher(corpus, folder / 'sparse')
-        return joined(
-            self.spec, [sparse, dense] if self.spec.sparse_first else [dense, sparse]
-        ).first
+        searchers = [dense, sparse]
+        if self.spec.sparse_first:
+            searchers.reverse()
+        return join_rankers(self.spec, searchers).first
 
-    def _among(self, query: str, docids: Collection[str]) -> Ranking:
-        runs = [part.rank([Query('', query)], None, self._size) for part in self._searcher.parts]
-        fused: Ranking = self._searcher.fused([{'': _only(run[''], docids)} for run in runs], None)[
-            ''
-        ]
+    def _rank_candidates(self, query: str, docids: Collection[str]) -> Ranking:
+        """The fusion of the rankings of these docids."""
+        runs = []
+        for part in self._searcher.parts:
+            ranking = part.rank([Query('', query)], None, self._size)['']
+            runs.append({'': _select(ranking, docids)})
+        fused: Ranking = self._searcher.fused(runs, None)['']
         return fused
 
 
@@ -247,11 +265,14 @@ class RerankerCrossEncoder:
         texts = _column(inputs1, 'text')
         passages = _column(inputs2, 'text')
         qids = _column(inputs1, 'id') or texts
-        docids = _column(inputs2, 'id') or [*map(str, range(len(passages)))]
-        groups = [list(group) for _, group in groupby(range(len(texts)), lambda place: qids[place])]
-        lists = [
-            Ranking.of(Candidate(docids[place], text=passages[place]) for place in group)
-            for group in groups
-        ]
-        scores = self.reranker.score_lists([texts[group[0]] for group in groups], lists)
-        return np.concatenate(scores) if scores else np.empty(0)
+        docids = _column(inputs2, 'id') or [str(row) for row in range(len(passages))]
+        queries = []
+        lists = []
+        for _, rows in groupby(range(len(texts)), lambda row: qids[row]):
+            group = list(rows)
+            queries.append(texts[group[0]])
+            lists.append(Ranking.of(Candidate(docids[row], text=passages[row]) for row in group))
+        scores = self.reranker.score_lists(queries, lists)
+        if not scores:
+            return np.empty(0)
+        return np.concatenate(scores)

@@ -21,7 +21,7 @@ from pyserini_repbert.lucene.compat import add_index, encoder_maps, prebuilt_tab
 from pyserini_repbert.names.rankers import system_of
 
 KEYWORD = 'repbert'
-# a file of installed indexes, whose folders are named NAME.MD5, as Pyserini's
+# A file of installed indexes, whose folders are named NAME.MD5, as Pyserini's are.
 MARKER = 'pyserini_repbert.json'
 
 
@@ -35,9 +35,8 @@ def register() -> None:
     _put_first(KEYWORD)
     for marker in sorted(indexes_folder().glob(f'*/{MARKER}')):
         name, _, md5 = marker.parent.name.rpartition('.')
-        packed = marker.parent.with_name(
-            f'{name}.tar.gz'
-        )  # Pyserini derives the folder's name from it
+        # Pyserini derives the folder's name from that of the packed index.
+        packed = marker.parent.with_name(f'{name}.tar.gz')
         entry = {'filename': packed.name, 'urls': [packed.as_uri()], 'md5': md5, 'texts': None}
         add_index(prebuilt_tables()['dense'], name, entry)
 
@@ -64,9 +63,8 @@ def install_index(folder: StrPath, name: str) -> Path:
 def check_index_name(name: str) -> None:
     """Raises InputError for a name that Pyserini knows, or that cannot name an index."""
     register()
-    if not re.fullmatch(r'\w[\w.-]*', name) or any(
-        name in table for table in prebuilt_tables().values()
-    ):
+    is_known = any(name in table for table in prebuilt_tables().values())
+    if is_known or not re.fullmatch(r'\w[\w.-]*', name):
         rule = 'expected letters, digits, dots and dashes, and no name that Pyserini knows'
         raise InputError(f"'{name}' cannot name an index, or does already: {rule}")
 
@@ -98,9 +96,8 @@ def is_ours(encoder: str) -> bool:
 def _put_first(keyword: str) -> None:
     from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 
-    for table, encoder_class in zip(
-        encoder_maps(), (RepBertQueryEncoder, RepBertDocumentEncoder), strict=True
-    ):
+    classes = (RepBertQueryEncoder, RepBertDocumentEncoder)
+    for table, encoder_class in zip(encoder_maps(), classes, strict=True):
         others = {key: value for key, value in table.items() if key != keyword}
         table.clear()
         table.update({keyword: encoder_class, **others})
@@ -114,16 +111,18 @@ def register_with_server() -> None:
     FaissSearcher gets the encoder itself instead. The server of 1.6 opens only prebuilt indexes,
     with its own encoders.
     """
-    if (tables := compat.server_tables()) is None:
+    tables = compat.server_tables()
+    if tables is None:
         return
     factories, indexes = tables
     local, prebuilt, arguments_of = factories['faiss']
 
-    def with_encoder(index: Any) -> dict[str, Any]:
+    def arguments_with_encoder(index: Any) -> dict[str, Any]:
         arguments: dict[str, Any] = arguments_of(index)
         if not isinstance(index.encoder, str) or not is_ours(index.encoder):
             return arguments
-        if index.path:  # the server of 2.4 looks in its table for the passages of every dense index
+        if index.path:
+            # The server of 2.4 looks in its table for the passages of every dense index.
             entry = {
                 'filename': index.name,
                 'urls': [Path(index.path).as_uri()],
@@ -135,4 +134,4 @@ def register_with_server() -> None:
 
         return arguments | {'query_encoder': RepBertQueryEncoder(index.encoder)}
 
-    factories['faiss'] = (local, prebuilt, with_encoder)
+    factories['faiss'] = (local, prebuilt, arguments_with_encoder)

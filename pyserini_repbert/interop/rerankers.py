@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_repbert.errors import needs
-from pyserini_repbert.interop.hits import reranked
+from pyserini_repbert.interop.hits import rerank_texts
 from pyserini_repbert.rerank.base import Reranker
 
 with needs('rerankers', __name__, 'rerankers'):
@@ -26,8 +26,8 @@ class RerankerRanker(BaseRanker):  # type: ignore[misc]
 
     def score(self, query: str, doc: str) -> float:
         """The score of one text, as if it were the only candidate."""
-        ((_, score),) = reranked(self.reranker, query, [doc], [None])
-        return score
+        (ranked,) = rerank_texts(self.reranker, query, [doc], [None])
+        return ranked.score
 
     def rank(
         self,
@@ -38,16 +38,16 @@ class RerankerRanker(BaseRanker):  # type: ignore[misc]
         """The documents by descending score, ranks from 1; equal scores keep the order that they
         came in.
         """
-        listed = docs if isinstance(docs, (str, Document)) else list(docs)
-        documents = prep_docs(listed, doc_ids) if listed else []
-        docids = [
-            None if document.doc_id is None else str(document.doc_id) for document in documents
-        ]
-        ranked = enumerate(
-            reranked(self.reranker, query, [document.text for document in documents], docids), 1
-        )
-        results = [
-            Result(document=documents[place], score=score, rank=rank)
-            for rank, (place, score) in ranked
-        ]
+        if not isinstance(docs, (str, Document)):
+            docs = list(docs)
+        documents = prep_docs(docs, doc_ids) if docs else []
+        texts = [document.text for document in documents]
+        docids: list[str | None] = []
+        for document in documents:
+            docid = document.doc_id
+            docids.append(None if docid is None else str(docid))
+        results = []
+        for rank, ranked in enumerate(rerank_texts(self.reranker, query, texts, docids), 1):
+            document = documents[ranked.position]
+            results.append(Result(document=document, score=ranked.score, rank=rank))
         return RankedResults(results=results, query=query, has_scores=True)

@@ -6,10 +6,10 @@ import importlib.metadata
 import importlib.util
 import os
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.error import URLError
 
 from pyserini_repbert.catalog import did_you_mean
@@ -39,11 +39,10 @@ def pyserini_version() -> str:
 
 
 def import_pyserini(module: str = 'pyserini') -> ModuleType:
-    """Import a module of Pyserini by its full name, 'pyserini.search.lucene'; starts the Java
-    virtual machine first.
+    """Import a module of Pyserini by its full name, 'pyserini.search.lucene'.
 
-    Raises UnknownNameError where the installed Pyserini has no such module, another error of ours
-    for any failure.
+    Starts the Java virtual machine first. Raises UnknownNameError where the installed Pyserini has
+    no such module, another error of ours for any failure.
     """
     version = pyserini_version()
     start_jvm()
@@ -54,35 +53,34 @@ def import_pyserini(module: str = 'pyserini') -> ModuleType:
     except PyseriniRepbertError:
         raise
     except ModuleNotFoundError as error:
-        if error.name and (module == error.name or module.startswith(f'{error.name}.')):
+        missing = error.name or 'unknown'
+        if f'{module}.'.startswith(f'{missing}.'):
             near = did_you_mean(module, runnable_modules())
             raise UnknownNameError(f"Pyserini {version} has no module '{module}'{near}") from error
-        raise MissingDependencyError.of(
-            error.name or 'unknown', f"Pyserini {version}'s {module}"
-        ) from error
+        raise MissingDependencyError.of(missing, f"Pyserini {version}'s {module}") from error
     except (URLError, ConnectionError, TimeoutError) as error:
         raise MissingResourceError(
             f'Pyserini {version} fetches something to import {module}, and could not ({error}): '
-            f'run it with a network'
+            'run it with a network'
         ) from error
     except Exception as error:
         if type(error).__name__ == 'JavaException':
             raise JavaError(
                 f"the running Java lacks Anserini's classes ({error}): call start_jvm() before "
-                f'other code starts one'
+                'other code starts one'
             ) from error
         raise MismatchError(
-            f'Pyserini {version} cannot import {module} ({type(error).__name__}: {error}): '
-            f'install its pinned packages'
+            f'Pyserini {version} cannot import {module} ({type(error).__name__}: {error}): install '
+            'its pinned packages'
         ) from error
 
 
 @contextmanager
 def placeholder_openai_key() -> Iterator[None]:
-    """A context with an OpenAI key: importing Pyserini 1.6 makes a client, which recent `openai`
-    refuses without a key.
+    """A context with an OpenAI key.
 
-    A key that is set is left alone; a client made with the placeholder can reach nothing.
+    Importing Pyserini 1.6 makes a client, which recent `openai` refuses without a key. A key that
+    is set is left alone; a client made with the placeholder can reach nothing.
     """
     before = os.environ.get(_OPENAI_KEY)
     os.environ[_OPENAI_KEY] = before or 'unset'
@@ -95,22 +93,27 @@ def placeholder_openai_key() -> Iterator[None]:
             os.environ[_OPENAI_KEY] = before
 
 
-def encoder_maps() -> tuple[MutableMapping[str, Any], MutableMapping[str, Any]]:
-    """Pyserini's tables of query and document encoder classes by keyword; keywords match in the
-    tables' order.
-    """
+class EncoderMaps(NamedTuple):
+    """Pyserini's tables of encoder classes by keyword; keywords match in the tables' order."""
+
+    query: MutableMapping[str, Any]
+    document: MutableMapping[str, Any]
+
+
+def encoder_maps() -> EncoderMaps:
+    """Pyserini's tables of encoder classes."""
     encode = import_pyserini('pyserini.encode')
-    return _attribute(encode, 'query_encoder_class_map'), _attribute(
-        encode, 'document_encoder_class_map'
+    return EncoderMaps(
+        query=_attribute(encode, 'query_encoder_class_map'),
+        document=_attribute(encode, 'document_encoder_class_map'),
     )
 
 
 def prebuilt_tables() -> dict[str, Mapping[str, Any]]:
-    """Pyserini's tables of prebuilt indexes: 'sparse', 'impact', 'dense' (FAISS); each name -> its
-    entry.
+    """Pyserini's tables of prebuilt indexes: 'sparse', 'impact', 'dense' (FAISS).
 
-    Those of Pyserini 2.x are fetched when a name is looked up, and raise MissingResourceError where
-    that fails.
+    A table has an entry for each name. Those of Pyserini 2.x are fetched when a name is looked up,
+    and raise MissingResourceError where that fails.
     """
     info = import_pyserini('pyserini.prebuilt_index_info')
     return {kind: _attribute(info, name) for kind, name in _TABLES.items()}
@@ -130,27 +133,27 @@ def add_index(table: Mapping[str, Any], name: str, entry: dict[str, Any]) -> Non
         table[name] = entry
         return
     sources = _attribute(table, '_sources')
-    installed = next((source for source in sources if isinstance(source, InstalledIndexes)), None)
-    if installed is None:
-        installed = InstalledIndexes()
-        vars(table)['_sources'] = (installed, *sources)
-    installed[name] = entry
+    for source in sources:
+        if isinstance(source, InstalledIndexes):
+            source[name] = entry
+            return
+    vars(table)['_sources'] = (InstalledIndexes({name: entry}), *sources)
 
 
 def named_files(search: ModuleType, kind: str) -> Mapping[str, Any]:
-    """Pyserini's entries of 'topics' or 'qrels' by name; `search` is its module
-    pyserini.search._base.
+    """Pyserini's entries of 'topics' or 'qrels' by name.
 
-    The table of 2.x is fetched, and raises MissingResourceError where that fails.
+    `search` is its module pyserini.search._base. The table of 2.x is fetched, and raises
+    MissingResourceError where that fails.
     """
     table: Mapping[str, Any] | None = getattr(search, f'{kind}_mapping', None)
-    return _attribute(search, f'_get_{kind}_mapping')() if table is None else table
+    if table is None:
+        table = _attribute(search, f'_get_{kind}_mapping')()
+    return table
 
 
-def place_of(search: ModuleType, kind: str, name: str) -> Path:
-    """The path of the file of a name in `named_files`, where this Pyserini stores it, fetched or
-    not.
-    """
+def path_of(search: ModuleType, kind: str, name: str) -> Path:
+    """Where this Pyserini stores the file of a name in `named_files`, fetched or not."""
     entry = named_files(search, kind)[name]
     if not hasattr(search, 'JPath'):
         file = Path(entry['path'] if kind == 'topics' else entry)
@@ -161,17 +164,23 @@ def place_of(search: ModuleType, kind: str, name: str) -> Path:
     return Path(search.JRelevanceJudgments.getNewQrelAbsPath(path).toString())
 
 
-def server_tables() -> tuple[MutableMapping[str, Any], Mapping[str, Any]] | None:
-    """Two tables of Pyserini 2.x's server by index type ('faiss'); None for Pyserini 1.6, whose
-    server has none.
+class ServerTables(NamedTuple):
+    """Tables of Pyserini 2.x's server by index type ('faiss')."""
 
-    The first has how to open a searcher (from a folder, from a name, arguments of a setting), the
-    second a table of prebuilt indexes.
-    """
-    with suppress(UnknownNameError):
+    factories: MutableMapping[str, Any]  # from a folder, from a name, arguments of a setting
+    prebuilt: Mapping[str, Any]  # tables of prebuilt indexes
+
+
+def server_tables() -> ServerTables | None:
+    """The tables of Pyserini 2.x's server; None for Pyserini 1.6, whose server has none."""
+    try:
         utils = import_pyserini('pyserini.server.utils')
-        return _attribute(utils, 'SEARCHER_FACTORIES'), _attribute(utils, 'INDEX_TYPE')
-    return None
+    except UnknownNameError:
+        return None
+    return ServerTables(
+        factories=_attribute(utils, 'SEARCHER_FACTORIES'),
+        prebuilt=_attribute(utils, 'INDEX_TYPE'),
+    )
 
 
 def _attribute(owner: object, name: str) -> Any:
@@ -182,8 +191,8 @@ def _attribute(owner: object, name: str) -> Any:
         where = getattr(owner, '__name__', type(owner).__name__)
         raise MismatchError(
             f'Pyserini {pyserini_version()} has no {name} in {where}: pip install '
-            f"'pyserini>=1.6,<3'; if it is such a "
-            'version, it differs from those that this package was tested with (1.6.0 and 2.4.0)'
+            "'pyserini>=1.6,<3'; if it is such a version, it differs from those that this package "
+            'was tested with (1.6.0 and 2.4.0)'
         ) from error
 
 
@@ -193,10 +202,11 @@ def runnable_modules() -> list[str]:
     if spec is None or not spec.origin:
         return []
     root = Path(spec.origin).parent
-    paths = (path.relative_to(root).with_suffix('') for path in root.rglob('*.py'))
-    names = (path.parent.parts if path.name == '__init__' else path.parts for path in paths)
-    return sorted(
-        '.'.join(['pyserini', *parts])
-        for parts in names
-        if parts and not any(p[0] == '_' for p in parts)
-    )
+    modules = []
+    for file in root.rglob('*.py'):
+        path = file.relative_to(root).with_suffix('')
+        names = path.parent.parts if path.name == '__init__' else path.parts
+        is_private = any(name.startswith('_') for name in names)
+        if names and not is_private:
+            modules.append('.'.join(['pyserini', *names]))
+    return sorted(modules)

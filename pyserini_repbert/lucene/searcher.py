@@ -1,5 +1,4 @@
-"""Sparse first stages on Lucene indexes: BM25, query likelihood, RM3, SDM; and the passages that an
-index stores.
+"""Sparse first stages on Lucene indexes: BM25, query likelihood, RM3, SDM; stored passages.
 
 The searcher is Anserini's `SimpleSearcher`, the class that Pyserini's `LuceneSearcher` wraps; it is
 used without importing Pyserini's encoders, so that a sparse search starts in a second.
@@ -21,12 +20,10 @@ from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings, default
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
 from pyserini_repbert.trace import Trace
 
-HITS_AT_ONCE = (
-    100_000  # bounds the Java heap of a batch: Anserini holds the stored passage of every hit
-)
-PASSAGE_FIELD = (
-    'passage'  # the original text, in the raw JSON of an expanded or reweighted document
-)
+# Bounds the Java heap of a batch: Anserini holds the stored passage of every hit.
+HITS_AT_ONCE = 100_000
+# The original text, in the raw JSON of an expanded or reweighted document.
+PASSAGE_FIELD = 'passage'
 
 
 class LuceneSparseSearcher(Ranker):
@@ -54,15 +51,13 @@ class LuceneSparseSearcher(Ranker):
         self.name = self.index.name
         with java_calls():
             quiet_java()
-            self._open_index = _OpenIndex(
-                calling(java_class('io.anserini.search.SimpleSearcher'), str(self.index))
-            )
+            searcher = java_class('io.anserini.search.SimpleSearcher')
+            self._open_index = _OpenIndex(calling(searcher, str(self.index)))
             self._list = java_class('java.util.ArrayList')
             self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
             self._analyzer = self._java.get_analyzer()
-            sdm = java_class(
-                'io.anserini.search.query.SdmQueryGenerator'
-            )  # terms 0.85, pairs 0.10, windows 0.05
+            # Terms weigh 0.85, pairs 0.10, windows 0.05.
+            sdm = java_class('io.anserini.search.query.SdmQueryGenerator')
             self._generator = sdm() if self.settings.sdm else None
             self.size = int(self._java.get_total_num_docs())
             self._configure()
@@ -90,17 +85,15 @@ class LuceneSparseSearcher(Ranker):
             )
 
     def _feedback_source(self) -> str | None:
-        """None when the index has document vectors, else the collection class that reads its raw
-        passages.
-        """
+        """The collection class that reads raw passages; None for an index with vectors."""
         if self.size == 0 or self._java.reader.termVectors().get(0) is not None:
             return None
         raw = self._java.doc_raw(0)
         if raw is not None and raw.lstrip().startswith('{'):
             return 'JsonCollection'
         raise MismatchError(
-            f'index {self.index} has neither document vectors nor raw JSON, which RM3 needs: '
-            f'build it with them'
+            f'index {self.index} has neither document vectors nor raw JSON, which RM3 needs: build '
+            'it with them'
         )
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
@@ -108,33 +101,30 @@ class LuceneSparseSearcher(Ranker):
         with java_calls():
             if self._open_index.settings != self.settings:
                 self._configure()
-            return self._hits(topics, self.size if k is None else min(k, self.size))
+            depth = self.size if k is None else min(k, self.size)
+            return self._hits(topics, depth)
 
     def _hits(self, topics: Sequence[Query], k: int) -> Run:
         """The hits of the topics that have any term in the index's language."""
         asked = [topic for topic in topics if k and self._has_terms(topic.text)]
-        first = () if self._generator is None else (self._generator,)
+        generator = () if self._generator is None else (self._generator,)
         if len(asked) == 1:
-            return {asked[0].qid: _ranking(calling(self._java.search, *first, asked[0].text, k))}
+            topic = asked[0]
+            hits = calling(self._java.search, *generator, topic.text, k)
+            return {topic.qid: _ranking(hits)}
         run: Run = {}
         step = max(self.threads, HITS_AT_ONCE // max(k, 1))
         for start in range(0, len(asked), step):
-            part = asked[start : start + step]
-            lists = (
-                self._strings(topic.text for topic in part),
-                self._strings(topic.qid for topic in part),
-            )
-            hits = calling(self._java.batch_search, *first, *lists, k, self.threads)
-            run |= {
-                str(entry.getKey()): _ranking(entry.getValue())
-                for entry in hits.entrySet().toArray()
-            }
+            batch = asked[start : start + step]
+            texts = self._strings(topic.text for topic in batch)
+            qids = self._strings(topic.qid for topic in batch)
+            hits = calling(self._java.batch_search, *generator, texts, qids, k, self.threads)
+            for entry in hits.entrySet().toArray():
+                run[str(entry.getKey())] = _ranking(entry.getValue())
         return run
 
     def _has_terms(self, query: str) -> bool:
-        """Whether the analyzer, which drops stopwords and punctuation, leaves any term of a
-        query.
-        """
+        """Whether the analyzer leaves any term of a query; it drops stopwords and punctuation."""
         return bool(query.strip()) and not self._analyze(self._analyzer, query).isEmpty()
 
     def _strings(self, values: Any) -> Any:
@@ -149,13 +139,11 @@ class LuceneSparseSearcher(Ranker):
         Raises MismatchError when the index stores no text at all.
         """
         with java_calls():
-            stored = calling(
-                self._java.batch_get_docs, self._strings(dict.fromkeys(docids)), self.threads
-            )
-            texts = {
-                str(entry.getKey()): _stored_text(entry.getValue())
-                for entry in stored.entrySet().toArray()
-            }
+            distinct = self._strings(dict.fromkeys(docids))
+            stored = calling(self._java.batch_get_docs, distinct, self.threads)
+            texts: dict[str, str | None] = {}
+            for entry in stored.entrySet().toArray():
+                texts[str(entry.getKey())] = _stored_text(entry.getValue())
         if texts and all(text is None for text in texts.values()):
             raise MismatchError(
                 f'index {self.index} stores no passages: build it with raw text, or give a corpus'
@@ -163,13 +151,13 @@ class LuceneSparseSearcher(Ranker):
         return [texts.get(docid) for docid in docids]
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
-        """The raw documents as given to Lucene, in the order of `docids`; None for a docid that
-        the index lacks.
+        """The raw documents as given to Lucene, in the order of `docids`.
+
+        None for a docid that the index lacks.
         """
         with java_calls():
-            return [
-                calling(self._java.doc_raw, docid) for docid in docids
-            ]  # for few docids, faster than a thread pool
+            # For few docids, this is faster than a thread pool.
+            return [calling(self._java.doc_raw, docid) for docid in docids]
 
     def passages(self) -> Iterator[tuple[str, str | None]]:
         """(docid, stored passage or None) of the whole index, in Lucene's order."""
@@ -193,12 +181,10 @@ class LuceneSparseSearcher(Ranker):
 
 @dataclass
 class _OpenIndex:
-    """Anserini's searcher, which copies of a searcher share: closing one closes all; and the
-    settings that it has.
-    """
+    """Anserini's searcher, which copies of a searcher share: closing one closes all."""
 
     java: Any
-    settings: SparseSettings | None = None
+    settings: SparseSettings | None = None  # those that it has been told
 
 
 class _Closed:
@@ -212,8 +198,9 @@ class _Closed:
 
 
 def index_folder(index: StrPath, download: bool = False) -> Path:
-    """The folder of a Lucene index, from its path or a prebuilt index's name; errors are those
-    of the searcher.
+    """The folder of a Lucene index, from its path or a prebuilt index's name.
+
+    Errors are those of the searcher.
     """
     folder = Path(index)
     if folder.is_dir():
@@ -235,18 +222,27 @@ def _ranking(hits: Any) -> Ranking:
 
 
 def _stored_text(document: Any) -> str | None:
-    """A document's passage: `passage`, `contents` or `text` of its raw JSON, else stored
-    contents, else raw text.
+    """A document's passage.
+
+    It is `passage`, `contents` or `text` of its raw JSON, else stored contents, else raw text.
     """
     raw = document.get('raw')
     if raw is not None and raw.lstrip().startswith('{'):
-        try:
-            record = json.loads(raw)
-        except ValueError:
-            record = {}
-        for field in (PASSAGE_FIELD, 'contents', 'text'):
-            if isinstance(record.get(field), str):
-                return str(record[field])
+        text = _text_of_json(raw)
+        if text is not None:
+            return text
     contents = document.get('contents')
     stored = raw if contents is None else contents
     return None if stored is None else str(stored)
+
+
+def _text_of_json(raw: str) -> str | None:
+    try:
+        record = json.loads(raw)
+    except ValueError:
+        return None
+    for field in (PASSAGE_FIELD, 'contents', 'text'):
+        text = record.get(field)
+        if isinstance(text, str):
+            return text
+    return None

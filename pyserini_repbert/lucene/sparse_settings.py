@@ -1,6 +1,4 @@
-"""Settings of Lucene searches: scoring function, feedback, dependence model; and an index's
-record of its variant.
-"""
+"""How a Lucene index is searched, and its own record of what it was built for."""
 
 from __future__ import annotations
 
@@ -12,8 +10,10 @@ from typing import Any
 from pyserini_repbert.errors import InputError
 
 MODELS = ('bm25', 'ql')
-MANIFEST = 'pyserini_repbert.json'  # beside Lucene's files in an index that this package built
-EPIC_IMPACT = 'epic-impact'  # the variant whose index holds EPIC's weights instead of words
+# Beside Lucene's files in an index that this package built.
+MANIFEST = 'pyserini_repbert.json'
+# The variant whose index holds EPIC's weights instead of words.
+EPIC_IMPACT = 'epic-impact'
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class Rm3:
     original_query_weight: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.fb_terms < 1 or self.fb_docs < 1 or not 0 <= self.original_query_weight <= 1:
+        is_weight = 0 <= self.original_query_weight <= 1
+        if self.fb_terms < 1 or self.fb_docs < 1 or not is_weight:
             raise InputError(
                 f'{self}: expected at least one term and one document, and a weight from 0 to 1'
             )
@@ -64,20 +65,21 @@ class SparseSettings:
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """The record of an index that this package built; empty for other indexes, and for a damaged
-    record.
+    """The record of an index that this package built.
+
+    Empty for other indexes, and for a damaged record.
     """
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
     except (OSError, ValueError, RecursionError):
         return {}
-    return manifest if isinstance(manifest, dict) else {}
+    if not isinstance(manifest, dict):
+        return {}
+    return manifest
 
 
 def default_settings(folder: Path) -> SparseSettings:
-    """BM25 with the k1 and b in an index's record, or with Anserini's defaults where it has
-    none.
-    """
+    """BM25 with the k1 and b in an index's record, else with Anserini's defaults."""
     manifest = record_of(folder)
     try:
         return SparseSettings(k1=float(manifest['k1']), b=float(manifest['b']))
@@ -86,8 +88,9 @@ def default_settings(folder: Path) -> SparseSettings:
 
 
 def built_variant(folder: Path) -> str | None:
-    """The variant of an index ('bm25', 'deepct', 'epic-impact', …) by its own record; None
-    without a record.
+    """The variant of an index ('bm25', 'deepct', 'epic-impact', …) by its own record.
+
+    None without a record.
     """
     variant = record_of(folder).get('variant')
     return variant if isinstance(variant, str) else None

@@ -1,9 +1,8 @@
-"""The tables that Pyserini 2.x fetches: prebuilt indexes, topics and judgments by name; fetched
-once, then stored.
+"""The tables that Pyserini 2.x fetches, fetched once, then stored.
 
-Pyserini 2.x reads them from GitHub, five of them while it is imported and others when a name is
-looked up. Their addresses name a commit, so a copy never becomes outdated. Pyserini 1.6 ships its
-tables and fetches none.
+They have prebuilt indexes, topics and judgments by name. Pyserini 2.x reads them from GitHub, five
+of them while it is imported and others when a name is looked up. Their addresses name a commit, so
+a copy never becomes outdated. Pyserini 1.6 ships its tables and fetches none.
 """
 
 from __future__ import annotations
@@ -37,14 +36,16 @@ def tables_folder() -> Path:
 
 
 def keep_tables() -> None:
-    """From now on, urllib's `urlopen` reads Pyserini's tables from stored copies; other
-    addresses as before.
+    """From now on, urllib's `urlopen` reads Pyserini's tables from stored copies.
+
+    Other addresses are read as before.
     """
     urllib.request.install_opener(urllib.request.build_opener(_StoredTables))
 
 
 class _StoredTables(urllib.request.BaseHandler):
-    handler_order = 100  # before the handlers that open a connection
+    # It comes before the handlers that open a connection.
+    handler_order = 100
 
     def https_open(self, request: urllib.request.Request) -> urllib.response.addinfourl | None:
         """The answer for a table; None for another address, which the next handler opens."""
@@ -58,20 +59,26 @@ class _StoredTables(urllib.request.BaseHandler):
 
 
 def _table(address: str, origin: str, name: str) -> bytes:
-    """The bytes of a table: from the user's copy, else the stored one, else the network; stored
-    from then on.
+    """The bytes of a table: from the user's copy, else the stored one, else the network.
+
+    They are stored from then on.
+
+    Parameters
+    ----------
+    address : of the table
+    origin : its repository and commit
+    name : of its file there
     """
     seed = os.environ.get(SEED_VARIABLE)
-    kept = tables_folder() / origin / name
-    named = _whole(Path(seed) / name) if seed else None
-    content = _whole(kept)
-    if content is None or (named is not None and named != content):
-        content = named or _fetched(address, name)
-        with (
-            contextlib.suppress(OSError),
-            atomic_file(kept, 'wb') as stream,
-        ):  # a read-only cache only costs time
-            stream.write(content)
+    users = _whole(Path(seed) / name) if seed else None
+    copy = tables_folder() / origin / name
+    stored = _whole(copy)
+    if stored is not None and users in (None, stored):
+        return stored
+    content = users or _fetched(address, name)
+    # A read-only cache only costs time.
+    with contextlib.suppress(OSError), atomic_file(copy, 'wb') as stream:
+        stream.write(content)
     return content
 
 
@@ -85,10 +92,9 @@ def _fetched(address: str, name: str) -> bytes:
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise MissingResourceError(
             f'Pyserini 2.x needs one of its tables, {name}, which is neither kept here nor was '
-            f'fetched '
-            f'({getattr(error, "reason", error)}) from {address.removesuffix(name)}: run this '
-            f'once with a network, it '
-            f'is then kept in {tables_folder()}, or copy that folder from a machine that has it'
+            f'fetched ({getattr(error, "reason", error)}) from {address.removesuffix(name)}: run '
+            f'this once with a network, it is then kept in {tables_folder()}, or copy that folder '
+            'from a machine that has it'
         ) from error
     return content
 

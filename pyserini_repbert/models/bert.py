@@ -92,8 +92,10 @@ class Bert(nn.Module):
     ) -> Iterator[Tensor]:
         """The embedding output, then every layer's output, one at a time: (n, length, h) each.
 
-        `position_ids`, int64 (n, length), are for sequences whose positions do not simply count
-        from 0.
+        Parameters
+        ----------
+        input_ids, token_type_ids, attention_mask : as of `forward`
+        position_ids : int64 (n, length), for sequences whose positions do not simply count from 0
         """
         batch = self._batch(input_ids, attention_mask)
         return map(batch.padded, self._states(batch, input_ids, token_type_ids, position_ids))

@@ -1,5 +1,6 @@
-"""The models of monoBERT and duoBERT: BERT over query and candidates together, a linear layer
-over the pooled [CLS].
+"""BERT over query and candidates together, and a linear layer over the pooled [CLS].
+
+The base of the networks of monoBERT and duoBERT.
 """
 
 from __future__ import annotations
@@ -14,10 +15,7 @@ from torch import Tensor, nn
 from pyserini_repbert.models.bert import Bert, Pooler
 from pyserini_repbert.models.bert_config import BertConfig
 
-# systems
-MONOBERT = 'monobert'
-DUOBERT = 'duobert'
-SEGMENTS = 3  # query, candidate i, candidate j
+MAX_TOKENS = 512  # Multi-Stage section 3.2 and 3.3, special tokens included
 
 
 class CrossEncoder(nn.Module):
@@ -72,41 +70,6 @@ def log_probabilities(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     Unlike p, which is 1.0 in float64 for differences from 37 on, log p ≈ -exp(-difference) grows
     strictly with the difference up to 700. NaN stays NaN.
     """
-    with np.errstate(invalid='ignore'):  # NaN: the pair was not scored
+    # NaN stands for a pair that was not scored
+    with np.errstate(invalid='ignore'):
         return -np.logaddexp(0.0, -differences)
-
-
-class DuoBert(CrossEncoder):
-    """duoBERT, the pairwise classifier (Nogueira et al., 2019, section 3.3,
-    https://arxiv.org/abs/1910.14424).
-
-    Use it as a last stage, on the few dozen best candidates of monoBERT: k candidates take k(k - 1)
-    model inputs. Token type 0: `[CLS] query [SEP]`, 1: `candidate i [SEP]`, 2: `candidate j [SEP]`.
-    """
-
-    def with_three_segments(self) -> DuoBert:
-        """This model, changed in place: a body of two token types gets a third embedding, of zeros.
-
-        The authors' TensorFlow code looks token types up with a one-hot product, which silently
-        gives a zero vector for a type beyond the table: checkpoints of two token types were trained
-        with that.
-        """
-        old = self.bert.embeddings.token_type_embeddings
-        if old.num_embeddings < SEGMENTS:
-            new = nn.Embedding(
-                SEGMENTS, old.embedding_dim, device=old.weight.device, dtype=old.weight.dtype
-            )
-            with torch.no_grad():
-                new.weight.zero_()
-                new.weight[: old.num_embeddings] = old.weight
-            self.bert.embeddings.token_type_embeddings = new
-        return self
-
-
-class MonoBert(CrossEncoder):
-    """monoBERT, the pointwise relevance classifier (Nogueira et al., 2019, section 3.2).
-
-    Use it as a second stage, on hundreds of candidates of a first stage: one model input each.
-    Token type 0 for `[CLS] query [SEP]`, 1 for `candidate [SEP]`. Cross-encoders of
-    sentence-transformers have the same form.
-    """

@@ -6,12 +6,33 @@ from __future__ import annotations
 
 from typing import cast
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from pyserini_repbert.models.bert import Bert, Pooler
-from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.epic import MaskedLmPredictions
+from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
+from pyserini_repbert.models.linear import Linear
+
+
+class _Transform(nn.Module):
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = Linear(config.hidden_size, config.hidden_size)
+        self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.activation = ACTIVATIONS[config.hidden_act]
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self.LayerNorm(self.activation(self.dense(hidden)))  # type: ignore[no-any-return, no-untyped-call]
+
+
+class MaskedLmPredictions(nn.Module):
+    """BERT's masked-LM head without its decoder, which is the word-embedding matrix."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.transform = _Transform(config)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
 
 
 class _Heads(nn.Module):
@@ -45,9 +66,12 @@ class PreTrainedBert(nn.Module):
         """The logits of the wordpiece at each masked position, float32 (m, |V|), and of the next
         sentence, (n, 2).
 
-        Index 0 of the latter is "the second text follows the first", as in BERT. `places`, int64
-        (m,), are the masked positions in the flattened (n · length) input; the other parameters are
-        those of `Bert.forward`.
+        Index 0 of the latter is "the second text follows the first", as in BERT.
+
+        Parameters
+        ----------
+        input_ids, token_type_ids, attention_mask : as of `Bert.forward`
+        places : int64 (m,), the masked positions in the flattened (n · length) input
         """
         hidden = self.bert(input_ids, token_type_ids, attention_mask)
         masked = self.cls.predictions.transform(hidden.flatten(0, 1)[places])

@@ -1,3 +1,1 @@
-"""Resolvers of names that users type, one each for corpora, topics, judgments, indexes, sparse
-techniques, texts.
-"""
+"""What the names that users type mean: corpora, topics, judgments, indexes, rankers, texts."""

@@ -1,6 +1,4 @@
-"""Corpora by name: files, ir_datasets, the passages of a Lucene index, the collections of the
-catalog.
-"""
+"""Corpora by name: files, ir_datasets, Lucene indexes, the collections of the catalog."""
 
 from __future__ import annotations
 
@@ -8,10 +6,11 @@ import shutil
 import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 from pyserini_repbert import catalog
-from pyserini_repbert.data.corpus import BadPassage
-from pyserini_repbert.data.passages import Corpus, OnError, Passage, corpus_of_files
+from pyserini_repbert.data.corpus_files import corpus_of_files
+from pyserini_repbert.data.passages import BadPassage, Corpus, OnError, Passage
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import ARCHIVE_ERRORS, StrPath, atomic_file, cache_folder
 from pyserini_repbert.lucene.indexer import LuceneCorpus, is_lucene_index
@@ -51,10 +50,10 @@ def open_corpus(
         entry = catalog.find('collections', name)
         if entry is None:
             known = catalog.entries('collections')
+            near = catalog.did_you_mean(name, known)
             raise InputError(
-                f'corpus {name} does not exist{catalog.did_you_mean(name, known)}: give a file, a '
-                f'folder, '
-                f'ir_datasets:ID, or a collection of the catalog ({", ".join(known)})'
+                f'corpus {name} does not exist{near}: give a file, a folder, ir_datasets:ID, or a '
+                f'collection of the catalog ({", ".join(known)})'
             )
         source = collection_file(entry)
     if fmt == LUCENE or (fmt == 'auto' and is_lucene_index(source)):
@@ -82,13 +81,18 @@ def collection_file(entry: catalog.Entry) -> Path:
     return unpacked
 
 
+def _file_in(packed: tarfile.TarFile, name: str) -> IO[bytes] | None:
+    """The first file of an archive with a name, in whatever folder; None without one."""
+    for member in packed:
+        if member.isreg() and Path(member.name).name == name:
+            return packed.extractfile(member)
+    return None
+
+
 def _unpack(archive: Path, member: str, target: Path) -> None:
     try:
         with tarfile.open(archive) as packed:
-            archived = next(
-                (item for item in packed if item.isreg() and Path(item.name).name == member), None
-            )
-            stream = packed.extractfile(archived) if archived else None
+            stream = _file_in(packed, member)
             if stream is None:
                 raise DamagedFileError(
                     f'{archive} holds no file {member}: delete it and fetch it again'

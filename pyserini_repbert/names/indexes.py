@@ -1,6 +1,4 @@
-"""Indexes by name: their folders, whether they hold what the catalog says, and building those
-that are missing.
-"""
+"""Indexes by name: their folders, what the catalog says of them, building what is missing."""
 
 from __future__ import annotations
 
@@ -21,6 +19,9 @@ from pyserini_repbert.names.corpora import open_corpus
 _BYTES = {'float32': 4, 'float16': 2}
 _USUAL_DIMENSION = 768  # of BERT-base
 
+# Called with an index before it is built; returns the callback for the passages done.
+OnBuild = Callable[['NamedIndex'], Callable[[int], object]]
+
 
 @dataclass(frozen=True)
 class NamedIndex:
@@ -39,48 +40,51 @@ class NamedIndex:
         """Raises MismatchError where the folder holds another index than the catalog's."""
         manifest = read_manifest(self.folder, Settings)
         digest = over_shards([shard.corpus_sha256 for shard in manifest.shards])
-        if wrong := self.difference(manifest.count, digest):
+        wrong = self.difference(manifest.count, digest)
+        if wrong:
             raise MismatchError(
                 f"{self.folder} {wrong}, so it is not the catalog's index '{self.entry.name}': "
-                f'move it to a folder of '
-                f"your own and search it there, then build '{self.entry.name}' again",
+                'move it to a folder of your own and search it there, then build '
+                f"'{self.entry.name}' again",
                 parameters=('index',),
             )
 
     def check_corpus(self, corpus: Corpus) -> None:
-        """Raises MismatchError for a corpus that is not the catalog's collection; reads the
-        corpus once.
+        """Raises MismatchError for a corpus that is not the catalog's collection.
+
+        Reads the corpus once.
         """
         shards: list[str] = []
         count = 0
-        seen = hashlib.sha256()
+        shard = hashlib.sha256()
         for passage in corpus:
             count += 1
-            seen.update(digested(passage))
+            shard.update(digested(passage))
             if count % SHARD_SIZE == 0:
-                shards.append(seen.hexdigest())
-                seen = hashlib.sha256()
-        digest = over_shards(
-            [*shards, seen.hexdigest()] if count % SHARD_SIZE or not count else shards
-        )
-        if wrong := self.difference(count, digest):
+                shards.append(shard.hexdigest())
+                shard = hashlib.sha256()
+        if count % SHARD_SIZE or not count:
+            shards.append(shard.hexdigest())
+        wrong = self.difference(count, over_shards(shards))
+        if wrong:
             raise MismatchError(
                 f"corpus {corpus.name} {wrong}, so it cannot become the catalog's index "
-                f"'{self.entry.name}': encode it "
-                f"with '{self.encoder}' into a folder of your own, its texts stored, and search "
-                f'that folder',
+                f"'{self.entry.name}': encode it with '{self.encoder}' into a folder of your own, "
+                'its texts stored, and search that folder',
                 parameters=('index',),
             )
 
     def difference(self, count: int, digest: str) -> str | None:
-        """How passages differ from the collection's, by number or by digest where the catalog
-        pins one; else None.
+        """How passages differ from the collection's; None if they do not.
+
+        They are compared by number, and by digest where the catalog pins one.
         """
-        expected = int(self.collection.values['passages'])
+        collection = self.collection
+        expected = int(collection.values['passages'])
         if count != expected:
-            return f"has {count:,} passages, collection '{self.collection.name}' has {expected:,}"
-        if digest != self.collection.values.get('corpus_sha256', digest):
-            return f"has other passages than collection '{self.collection.name}'"
+            return f"has {count:,} passages, collection '{collection.name}' has {expected:,}"
+        if digest != collection.values.get('corpus_sha256', digest):
+            return f"has other passages than collection '{collection.name}'"
         return None
 
     @property
@@ -108,24 +112,27 @@ def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
 
 
 def _label(encoder: str) -> str:
-    """The part of a folder's name that stands for the encoder; a shipped encoder's changes when
-    it is retrained.
+    """The part of a folder's name that stands for the encoder.
+
+    That of a shipped encoder changes when it is retrained.
     """
     entry = catalog.find('encoders', encoder)
     if entry is None:
         return Path(encoder).resolve().as_posix().strip('/').replace('/', '-')
-    pinned = ''.join(entry.values.get('sha256', {}).values()) if 'resource' in entry.values else ''
-    return f'{encoder}.{pinned[:8]}' if pinned else encoder
+    checksums = entry.values.get('sha256', {})
+    if 'resource' not in entry.values or not checksums:
+        return encoder
+    return f'{encoder}.{"".join(checksums.values())[:8]}'
 
 
 def _requirements(named: NamedIndex) -> str:
     """What building the index takes, in words: downloads and disk."""
     encoder = catalog.find('encoders', named.encoder)
     collection = named.collection
-    sources = [entry for entry in (encoder, collection) if entry and 'download' in entry.values]
-    parts = [
-        f'the download of {entry.name} ({entry.values["download"]["size"]})' for entry in sources
-    ]
+    parts = []
+    for entry in (encoder, collection):
+        if entry and 'download' in entry.values:
+            parts.append(f'the download of {entry.name} ({entry.values["download"]["size"]})')
     passages = collection.values['passages']
     dtype = named.entry.values['vectors']
     dimension = encoder.values['dimension'] if encoder else _USUAL_DIMENSION
@@ -146,12 +153,12 @@ def _build(
     first.
     """
     from pyserini_repbert.encode.corpus import encode_corpus
-    from pyserini_repbert.encode.encoders import document_encoder
+    from pyserini_repbert.systems.encoders import document_encoder
 
     passages = open_corpus(corpus or named.collection.name)
-    encoder = document_encoder(
-        named.encoder, device, precision='float32' if named.builds_itself else precision
-    )
+    if named.builds_itself:
+        precision = 'float32'
+    encoder = document_encoder(named.encoder, device, precision=precision)
     named.check_corpus(passages)
     encode_corpus(
         passages,
@@ -171,14 +178,18 @@ def ready_folder(
     asked_to_build: bool = False,
     corpus: str | None = None,
     precision: str = 'float32',
-    on_build: Callable[[NamedIndex], Callable[[int], object]] = lambda index: int,
+    on_build: OnBuild = lambda index: int,
 ) -> Path:
-    """The folder of an index, ready to be searched; built first where it builds itself or
-    `asked_to_build`.
+    """The folder of an index, ready to be searched; built first where it has to be.
 
-    `index` and `encoder` are those of `locate`. `corpus`, a path or name of the catalog's
-    collection, is used only if `asked_to_build`; `precision` is the model's, for a build.
-    `on_build` is called with the index before it is built, and returns the progress callback.
+    Parameters
+    ----------
+    index, encoder : as of `locate`
+    device : where a build encodes
+    asked_to_build : build the index if it is not there; one that builds itself needs no asking
+    corpus : a path or name of the catalog's collection, used only if `asked_to_build`
+    precision : of the model, for a build
+    on_build : called with the index before it is built; returns the progress callback
 
     Raises MissingResourceError for an index that is not there and was not to be built, and
     MismatchError for one that is not, or would not be, the catalog's.
@@ -188,7 +199,7 @@ def ready_folder(
         if asked_to_build:
             raise InputError(
                 f"only the catalog's indexes can be built here; '{index}' is a folder: use the "
-                f'encode command',
+                'encode command',
                 parameters=('build',),
             )
         return location
@@ -196,11 +207,12 @@ def ready_folder(
         if not (location.builds_itself or asked_to_build):
             raise MissingResourceError(
                 f"index '{index}' for encoder '{location.encoder}' is not at {location.folder}; "
-                f'building it takes '
-                f'{_requirements(location)}: search it, and ask for it to be built',
+                f'building it takes {_requirements(location)}: search it, and ask for it to be '
+                'built',
                 parameters=('build',),
             )
-        passages = corpus if asked_to_build else None  # otherwise it names the passages to rerank
+        # Where no build was asked for, `corpus` names the passages to rerank.
+        passages = corpus if asked_to_build else None
         _build(location, device, passages, precision, on_build(location))
     location.check()
     return location.folder

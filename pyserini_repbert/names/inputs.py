@@ -1,6 +1,4 @@
-"""A command's inputs by name and checksum; and the passages of a run, found by following
-records.
-"""
+"""A command's inputs by name and checksum; the passages of a run, found by its records."""
 
 from __future__ import annotations
 
@@ -16,28 +14,31 @@ from pyserini_repbert.record import Input, Record, checksum, read_record
 
 
 def input_of(role: str, name: str) -> Input:
-    """An input that a command has read, with the checksum of its file or folder; None where
-    there is none.
-    """
-    return Input(role, name, checksum(name) if Path(name).exists() else _of_catalog(role, name))
+    """An input that a command has read, with the checksum of its file or folder if it has one."""
+    path: Path | None = Path(name)
+    if not Path(name).exists():
+        path = _path_in_catalog(role, name)
+    if path is None:
+        return Input(role, name)
+    return Input(role, name, checksum(path))
 
 
-def _of_catalog(role: str, name: str) -> str | None:
-    if role == 'corpus' and (entry := catalog.find('collections', name)):
-        return checksum(collection_file(entry))
-    if role == 'topics' and (file := catalog.file('topics', name)):
-        return checksum(file)
+def _path_in_catalog(role: str, name: str) -> Path | None:
+    """The file or folder of a catalog's name; None for another name."""
+    if role == 'corpus':
+        entry = catalog.find('collections', name)
+        return collection_file(entry) if entry else None
+    if role == 'topics':
+        return catalog.file('topics', name)
     if role == 'index' and catalog.find('indexes', name):
         location = locate(name)
-        return checksum(location.folder if isinstance(location, NamedIndex) else location)
+        return location.folder if isinstance(location, NamedIndex) else location
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """The source of passages, either a corpus or an index: arguments of
-    `names.texts.texts_opener`.
-    """
+    """The source of passages, a corpus or an index: arguments of `names.texts.texts_opener`."""
 
     corpus: str | None
     index: str | None
@@ -46,52 +47,66 @@ class Passages:
 
 
 def recorded_passages(output: str, above: tuple[Path, ...] = ()) -> Passages | None:
-    """The source of the passages of a run or an index, by its record or those of its inputs; None
-    if none names one.
+    """The source of the passages of a run or an index, by its record or those of its inputs.
 
-    An index of the catalog stands for its collection. Outputs already visited, those `above`, are
-    not followed again: a file may have been rebuilt from its own output.
+    None if none names one. An index of the catalog stands for its collection. Outputs already
+    visited, those `above`, are not followed again: a file may have been rebuilt from its own
+    output.
     """
     record = read_record(output)
-    own_place = Path(output).resolve()
-    if record is None or own_place in above:
+    path = Path(output).resolve()
+    if record is None or path in above:
         return None
-    if corpus := record.input('corpus'):
-        fields = record.settings.get('fields', ())
-        return Passages(
-            corpus.name, None, str(record.settings.get('corpus_format', 'auto')), tuple(fields)
-        )
-    if index := _stored(record):
-        return index
-    inputs = [
-        _folder(input_)
-        for input_ in record.inputs
-        if input_.role in ('run', 'runs', 'index', 'sparse')
-    ]
-    below = (recorded_passages(input_, (*above, own_place)) for input_ in inputs)
-    return next((input_ for input_ in below if input_), None) or _lucene(record)
+    passages = _corpus(record) or _stored(record)
+    if passages:
+        return passages
+    for input_ in record.inputs:
+        if input_.role in ('run', 'runs', 'index', 'sparse'):
+            passages = recorded_passages(_folder(input_), (*above, path))
+            if passages:
+                return passages
+    return _lucene(record)
+
+
+def _corpus(record: Record) -> Passages | None:
+    """The corpus that a command read; None if it read none."""
+    corpus = record.input('corpus')
+    if corpus is None:
+        return None
+    corpus_format = str(record.settings.get('corpus_format', 'auto'))
+    fields = tuple(record.settings.get('fields', ()))
+    return Passages(corpus.name, None, corpus_format, fields)
 
 
 def _stored(record: Record) -> Passages | None:
-    """The catalog's collection of the index that was searched, or a bundle that stores its
-    passages; else None.
+    """The passages of the index that was searched; None if it stores none.
+
+    They are the catalog's collection, or those that a bundle stores.
     """
     index = record.input('index')
     if index is None:
         return None
-    if entry := catalog.find('indexes', index.name):
+    entry = catalog.find('indexes', index.name)
+    if entry:
         return Passages(str(entry.values['collection']), None)
     if catalog.find('collections', index.name):
         return Passages(index.name, None)
-    return Passages(None, index.name) if any(Path(index.name).glob(f'shard-*/{TEXTS}')) else None
+    if any(Path(index.name).glob(f'shard-*/{TEXTS}')):
+        return Passages(None, index.name)
+    return None
 
 
 def _lucene(record: Record) -> Passages | None:
     """A Lucene index that was searched, and may store its passages; else None."""
-    folders = [_folder(input_) for input_ in record.inputs if input_.role in ('index', 'sparse')]
-    return next((Passages(None, folder) for folder in folders if is_lucene_index(folder)), None)
+    for input_ in record.inputs:
+        if input_.role in ('index', 'sparse') and is_lucene_index(_folder(input_)):
+            return Passages(None, _folder(input_))
+    return None
 
 
 def _folder(input_: Input) -> str:
     """An input's path; for the sparse technique 'bm25@FOLDER', FOLDER."""
-    return input_.name.partition('@')[2] or input_.name if input_.role == 'sparse' else input_.name
+    if input_.role != 'sparse':
+        return input_.name
+    _, _, folder = input_.name.partition('@')
+    return folder or input_.name

@@ -1,6 +1,4 @@
-"""What a ranker's name means: a sparse technique and its index, a checkpoint's system, a class
-(`MODULE:CLASS`).
-"""
+"""What a ranker's name means: a sparse technique, a checkpoint's system, a class."""
 
 from __future__ import annotations
 
@@ -15,7 +13,6 @@ from pyserini_repbert import catalog
 from pyserini_repbert.data.values import parse_json
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.files import StrPath, cache_folder
-from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, SparseSettings, built_variant
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranker
@@ -46,35 +43,42 @@ def ranker_class(name: str, searches: bool) -> type[Ranker]:
     """
     module, _, attribute = name.partition(':')
     try:
-        chosen = getattr(importlib.import_module(module), attribute)
+        chosen: Any = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise InputError(
             f"'{name}': {error}; expected MODULE:CLASS, the module's folder in PYTHONPATH"
         ) from error
-    if not (
-        inspect.isclass(chosen)
-        and issubclass(chosen, Ranker)
-        and (chosen.reads is None) == searches
-    ):
+    is_ranker = inspect.isclass(chosen) and issubclass(chosen, Ranker)
+    if not is_ranker or (chosen.reads is None) != searches:
         wanted = 'first stage: subclass Ranker' if searches else 'reranker: subclass Reranker'
         raise InputError(f"'{name}' is no {wanted}")
-    return chosen
+    ranker: type[Ranker] = chosen
+    return ranker
 
 
 def arguments_of(
     kind: Any, name: str, options: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The keyword arguments to call a ranker's class with: the options, and the settings that it
-    has.
+    """The keyword arguments to call a ranker's class with.
+
+    Parameters
+    ----------
+    kind : the class
+    name : what the user called it, for errors
+    options : arguments that the class must have
+    settings : arguments that are passed on if the class has them
 
     Raises InputError for an option that the class lacks.
     """
     known = inspect.signature(kind).parameters
-    if unknown := next((key for key in options if key not in known), None):
-        raise InputError(f"'{name}' ({kind.__name__}) has no option '{unknown}': leave it out")
-    return {
-        key: value for key, value in settings.items() if key in known and value is not None
-    } | dict(options)
+    for option in options:
+        if option not in known:
+            raise InputError(f"'{name}' ({kind.__name__}) has no option '{option}': leave it out")
+    arguments = {}
+    for key, value in settings.items():
+        if key in known and value is not None:
+            arguments[key] = value
+    return arguments | dict(options)
 
 
 def find_sparse(
@@ -83,17 +87,17 @@ def find_sparse(
     on_build: Callable[[Path], object] = str,
     download: bool = False,
 ) -> tuple[Path, SparseSettings | None]:
-    """The Lucene index that a sparse technique means, and how it is searched; None: as the index
-    was built for.
+    """The Lucene index that a sparse technique means, and how it is searched.
+
+    The settings are None where the index is searched as it was built for.
 
     Parameters
     ----------
     spec : 'TECHNIQUE', 'TECHNIQUE@INDEX', or the FOLDER of a Lucene index alone, which is searched
         as its own record says (without a record: BM25); TECHNIQUE is one of the catalog's `sparse`,
-        INDEX a folder or a prebuilt index of
-        Pyserini
-    index : for a technique without INDEX: an INDEX, or an index or a collection of the catalog (for
-        a collection that ships with this package, the Lucene index is built on first use)
+        INDEX a folder, a prebuilt index of Pyserini, or an index or a collection of the catalog
+        (for a collection that ships with this package, the Lucene index is built on first use)
+    index : for a technique without INDEX: an index or a collection of the catalog
     on_build : called with the folder before an index is built
     download : fetch a prebuilt index that is not here (gigabytes)
 
@@ -106,7 +110,10 @@ def find_sparse(
     if catalog.find('sparse', technique) is None and Path(spec).exists():
         return index_folder(spec), None
     entry = catalog.get('sparse', technique)
-    folder = index_folder(named or _index_for(entry, index, on_build), download)
+    location: str | Path = named
+    if not named or _collection(named) is not None:
+        location = _index_for(entry, named or index, on_build)
+    folder = index_folder(location, download)
     if built_variant(folder) == EPIC_IMPACT:
         raise MismatchError(
             f"index {folder} holds EPIC's impacts, which '{technique}' cannot score: name the "
@@ -115,43 +122,45 @@ def find_sparse(
     return folder, SparseSettings(**entry.values['settings'])
 
 
-def takes_index(spec: str) -> bool:
-    """Whether a sparse technique names no index of its own, and so searches the one that is
-    given apart.
-    """
-    return '@' not in spec and catalog.find('sparse', spec) is not None
-
-
 def _index_for(
     entry: catalog.Entry, index: str | None, on_build: Callable[[Path], object]
 ) -> str | Path:
-    """The index for a technique without INDEX: given, prebuilt by Pyserini, or built from a
-    shipped collection.
+    """The index for a technique without INDEX.
+
+    It is given, prebuilt by Pyserini, or built from a shipped collection.
     """
-    known = catalog.find('indexes', index or '')
-    collection = index if known is None else str(known.values['collection'])
-    if collection is None or catalog.find('collections', collection) is None:
-        if index is not None and (is_lucene_index(index) or not Path(index).exists()):
-            return index
-        beside = f' beside {index}' if index else ''
-        raise MissingResourceError(f"'{entry.name}' needs a Lucene index{beside}: {_how(entry)}")
-    prebuilt = entry.values.get('indexes', {}).get(collection)
+    source = _collection(index)
+    if source is None:
+        needed = f"'{entry.name}' needs a Lucene index"
+        if index:
+            needed += f' beside {index}'
+        raise MissingResourceError(f'{needed}: {_how(entry)}')
+    prebuilt = entry.values.get('indexes', {}).get(source.name)
     if prebuilt is not None:
         return str(prebuilt)
-    source = catalog.get('collections', collection)
-    if (
-        entry.values['variant'] == 'bm25' and 'resource' in source.values
-    ):  # which needs nothing but the collection
+    # BM25 needs nothing but the collection.
+    if entry.values['variant'] == 'bm25' and 'resource' in source.values:
         return _own_index(source, on_build)
     raise MissingResourceError(
-        f"there is no Lucene index of '{collection}' for '{entry.name}': {_how(entry)}"
+        f"there is no Lucene index of '{source.name}' for '{entry.name}': {_how(entry)}"
     )
 
 
+def _collection(index: str | None) -> catalog.Entry | None:
+    """The collection that an index or a collection of the catalog means; None for another name."""
+    if index is None:
+        return None
+    known = catalog.find('indexes', index)
+    name = index if known is None else str(known.values['collection'])
+    return catalog.find('collections', name)
+
+
 def _how(entry: catalog.Entry) -> str:
-    needs = entry.values.get('needs')
+    """How to get an index for a technique."""
     built = f'build one of variant {entry.values["variant"]} with the command `index lucene`'
-    return f'{built}{f" from {needs}" if needs else ""}, and name it as {entry.name}@FOLDER'
+    if 'needs' in entry.values:
+        built += f' from {entry.values["needs"]}'
+    return f'{built}, and name it as {entry.name}@FOLDER'
 
 
 def _own_index(source: catalog.Entry, on_build: Callable[[Path], object]) -> Path:
@@ -159,7 +168,7 @@ def _own_index(source: catalog.Entry, on_build: Callable[[Path], object]) -> Pat
     from pyserini_repbert.lucene.jvm import lucene_major
 
     # Lucene 9 cannot read what 10 writes, and installations of Pyserini 1.6 and 2.x may share a
-    # cache
+    # cache.
     folder = cache_folder() / 'indexes' / f'{source.name}.lucene{lucene_major()}'
     if not folder.is_dir():
         on_build(folder)

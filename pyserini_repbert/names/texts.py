@@ -1,6 +1,4 @@
-"""Passage text by docid, from whatever the user names: a corpus, a dense bundle, or a Lucene
-index.
-"""
+"""Passage text by docid, from what the user names: a corpus, a bundle, or a Lucene index."""
 
 from __future__ import annotations
 
@@ -25,7 +23,9 @@ def open_texts(
     corpus_format: str = 'auto',
     fields: Iterable[str] = (),
 ) -> PassageTexts:
-    """Passage text of the `wanted` docids; the other parameters, and the errors, are those of
+    """Passage text of the `wanted` docids.
+
+    The parameters corpus, index, corpus_format and fields, and the errors, are those of
     `texts_opener`.
     """
     return texts_opener(corpus, index, corpus_format, fields)(wanted)
@@ -38,13 +38,16 @@ def texts_opener(
     fields: Iterable[str] = (),
     download: bool = False,
 ) -> Callable[[Iterable[str]], PassageTexts]:
-    """A function from docids to an object that gives their texts; a corpus is read when the
-    function is called.
+    """A function from docids to an object that gives their texts.
 
     The corpus or index is opened at once, so that a missing one is noticed before a model is
-    loaded. The corpus, its format and its fields are those of `open_corpus`. The index is a dense
-    or EPIC bundle with text, a Lucene index, or the name of one; `download` fetches a prebuilt
-    Lucene index that is not here.
+    loaded; a corpus is read when the function is called.
+
+    Parameters
+    ----------
+    corpus, corpus_format, fields : as of `open_corpus`
+    index : a dense or EPIC bundle with text, a Lucene index, or the name of one
+    download : fetch a prebuilt Lucene index that is not here
 
     Raises InputError unless exactly one of `corpus` and `index` is given, and for an index without
     text.
@@ -66,7 +69,8 @@ def _index_texts(index: str, download: bool) -> PassageTexts:
     if not folder.exists() and catalog.find('indexes', index):
         folder = ready_folder(index, None)
     if (folder / MANIFEST).is_file():
-        kind = EpicBundle if manifest_kind(folder) == EpicBundle.settings_kind.kind else DenseBundle
+        is_epic = manifest_kind(folder) == EpicBundle.settings_kind.kind
+        kind = EpicBundle if is_epic else DenseBundle
         bundle: DenseBundle | EpicBundle = kind(folder, verify=False)
         if not bundle.has_texts:
             raise InputError(

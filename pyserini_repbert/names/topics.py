@@ -1,6 +1,4 @@
-"""Topics and judgments by name: a file, a name of the catalog, ir_datasets, or one of Pyserini's
-names.
-"""
+"""Topics and judgments by name: of a file, the catalog, ir_datasets, or Pyserini."""
 
 from __future__ import annotations
 
@@ -17,11 +15,11 @@ IR_DATASETS = 'ir_datasets:'
 
 
 def load_topics(spec: str, topics_format: TopicsFormat = 'default') -> list[Query]:
-    """The topics of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, looked up
-    in this order.
+    """The topics of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names.
 
-    Only Pyserini's names start a JVM. A `topics_format` other than the default applies to files
-    only. Raises UnknownNameError, with the nearest names, for an unknown name.
+    A name is looked up in this order. Only Pyserini's names start a JVM. A `topics_format` other
+    than the default applies to files only. Raises UnknownNameError, with the nearest names, for an
+    unknown name.
     """
     path = _file('topics', spec)
     if path is not None:
@@ -30,18 +28,15 @@ def load_topics(spec: str, topics_format: TopicsFormat = 'default') -> list[Quer
         problem = f"there is no topics file '{spec}', which format '{topics_format}' is of"
         raise InputError(problem, parameters=('topics_format',))
     if spec.startswith(IR_DATASETS):
-        return [
-            Query(query.query_id, query.default_text()) for query in dataset(spec).queries_iter()
-        ]
+        queries = dataset(spec).queries_iter()
+        return [Query(query.query_id, query.default_text()) for query in queries]
     from pyserini_repbert.lucene.pyserini_names import pyserini_topics
 
     return pyserini_topics(spec)
 
 
 def load_qrels(spec: str) -> Qrels:
-    """The judgments of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names, as
-    `load_topics`.
-    """
+    """The judgments of a file or a name, which is looked up as of `load_topics`."""
     path = _file('qrels', spec)
     if path is None and spec.startswith(IR_DATASETS):
         qrels: Qrels = {}
@@ -61,7 +56,14 @@ def _file(kind: str, spec: str) -> Path | None:
     A folder hides no name.
     """
     path = Path(spec)
-    return path if path.is_file() else catalog.file(kind, spec) or (path if path.exists() else None)
+    if path.is_file():
+        return path
+    shipped = catalog.file(kind, spec)
+    if shipped:
+        return shipped
+    if path.exists():
+        return path
+    return None
 
 
 def dataset(spec: str) -> Any:

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
+    from pyserini_repbert.names.rerankers import open_reranker as open_reranker
     from pyserini_repbert.names.texts import open_texts as open_texts
-    from pyserini_repbert.pipeline.opening import (
-        open_pipeline as open_pipeline,
-        open_reranker as open_reranker,
-    )
+    from pyserini_repbert.pipeline.opening import open_pipeline as open_pipeline
     from pyserini_repbert.pipeline.pipeline import (
         Pipeline as Pipeline,
         run_pipeline as run_pipeline,
@@ -25,8 +23,9 @@ if TYPE_CHECKING:
     from pyserini_repbert.trace import StageCost as StageCost
 
 _NAMES = {
+    'pyserini_repbert.names.rerankers': ('open_reranker',),
     'pyserini_repbert.names.texts': ('open_texts',),
-    'pyserini_repbert.pipeline.opening': ('open_pipeline', 'open_reranker'),
+    'pyserini_repbert.pipeline.opening': ('open_pipeline',),
     'pyserini_repbert.pipeline.pipeline': ('Pipeline', 'run_pipeline'),
     'pyserini_repbert.pipeline.spec': ('Machine', 'PipelineSpec', 'StageSpec', 'parse_stage'),
     'pyserini_repbert.trace': ('StageCost',),

@@ -1,48 +1,48 @@
-"""`open_pipeline`: the one place that opens what a spec names, and that joins rankers that are
-open already.
+"""`open_pipeline`: the one place that opens what a spec names.
+
+`join_rankers` makes a pipeline of rankers that are open already.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.fusion.fused import Fusion
-from pyserini_repbert.fusion.methods import combiner
-from pyserini_repbert.models.checkpoints.checkpoint import models_of, open_checkpoint
+from pyserini_repbert.fusion.fusing import combiner
+from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.lucene.indexer import is_lucene_index
+from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
+from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.names.indexes import NamedIndex, ready_folder
-from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_class
+from pyserini_repbert.names.rerankers import open_reranker
+from pyserini_repbert.names.sparse import open_sparse
 from pyserini_repbert.names.texts import texts_opener
-from pyserini_repbert.pipeline.adapted import with_adapted, with_query_map
-from pyserini_repbert.pipeline.pipeline import Chain, Pipeline, Texts
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.pipeline.adapted_folder import apply_adaptation, apply_query_map
+from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec, StageSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.rerank.base import Reranker
-from pyserini_repbert.rerank.saved_scores import Saving
-from pyserini_repbert.search.dense import RepBertSearcher
-from pyserini_repbert.search.sparse import open_sparse
+from pyserini_repbert.systems.duobert.saved_scores import ScoreRecorder
 
-SYSTEMS = {
-    'monobert': ('cross_encoder', 'MonoBertReranker'),
-    'duobert': ('duobert', 'DuoBertReranker'),
-    'epic': ('epic', 'EpicReranker'),
-    'cedr': ('cedr', 'CedrReranker'),
-}
-_SENTENCE = ('sentence', 'SentenceCrossEncoderReranker')  # of sentence-transformers
-Building = Callable[
-    [NamedIndex | Path], Any
-]  # called before an index is built; returns a callback for passages done
+Building = Callable[[NamedIndex | Path], Any]
+"""Called before an index is built; returns a callback for passages done."""
 
 
-class Opened(NamedTuple):
-    """A pipeline, and what its record has: models, indexes, and what identifies rankers of the
-    user's own.
+@dataclass(frozen=True)
+class OpenedPipeline:
+    """A pipeline, and what the record of its runs has.
+
+    Attributes
+    ----------
+    models : that it runs
+    indexes : that it searches
+    rankers : what identifies the user's own rankers and those beside them; empty without any
     """
 
     pipeline: Pipeline
@@ -51,29 +51,34 @@ class Opened(NamedTuple):
     rankers: tuple[Mapping[str, Any], ...] = ()
 
 
+@dataclass(frozen=True)
+class _Searcher:
+    """An open first stage, and the inputs that it reads."""
+
+    ranker: Ranker
+    inputs: tuple[Input, ...]
+
+
 def open_pipeline(
     spec: PipelineSpec, machine: Machine | None = None, on_build: Building = lambda index: int
-) -> Opened:
+) -> OpenedPipeline:
     """Open everything that a spec names; `on_build` is called with an index, or its folder,
     before it is built.
     """
-    spec = with_adapted(spec)
+    spec = apply_adaptation(spec)
     machine = machine or Machine()
-    texts = None
-    if spec.stages and not machine.build and (spec.corpus or spec.texts_index):
-        texts = texts_opener(
-            spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download
-        )
-    searchers, indexes = _searchers(spec, machine, on_build) if spec.searches else ([], [])
-    pipeline = joined(spec, searchers, [_rerankers(spec, machine)] if spec.stages else [], texts)
-    has_own = any(
-        map(
-            names_class,
-            [*(name.partition('@')[0] for name in spec.sparse), *(s.name for s in spec.stages)],
-        )
+    searchers = _open_searchers(spec, machine, on_build)
+    rerankers = [_open_rerankers(spec, machine)] if spec.stages else []
+    pipeline = join_rankers(
+        spec, [searcher.ranker for searcher in searchers], rerankers, _open_texts(spec, machine)
     )
-    rankers = tuple(leaf.identity() for leaf in pipeline.leaves()) if has_own else ()
-    return Opened(pipeline, models_of(pipeline), tuple(indexes), rankers)
+    indexes: list[Input] = []
+    for searcher in searchers:
+        indexes += searcher.inputs
+    rankers: tuple[Mapping[str, Any], ...] = ()
+    if spec.has_own_rankers:
+        rankers = tuple(leaf.identity() for leaf in pipeline.leaves())
+    return OpenedPipeline(pipeline, models_of(pipeline), tuple(indexes), rankers)
 
 
 def open_searcher(spec: PipelineSpec, machine: Machine | None = None) -> Any:
@@ -82,145 +87,141 @@ def open_searcher(spec: PipelineSpec, machine: Machine | None = None) -> Any:
     return searcher
 
 
-def joined(
+def join_rankers(
     spec: PipelineSpec,
     searchers: Sequence[Ranker],
     rerankers: Sequence[Ranker] = (),
     texts: Texts | None = None,
 ) -> Pipeline:
-    """A pipeline of open rankers: of searchers, which are fused as the spec says, and of
-    rerankers.
+    """A pipeline of open rankers.
+
+    Parameters
+    ----------
+    spec : says how several searchers are fused
+    searchers : first stages, in the order of fusion
+    rerankers : rank what the searchers find
+    texts : gives the passages to rerank; default: the first stage
     """
-    first = (
-        searchers if len(searchers) < 2 else [Fusion(searchers, depth=spec.depth, **spec.formula)]
-    )
+    first = list(searchers)
+    if len(first) > 1:
+        first = [Fusion(searchers, depth=spec.depth, **spec.formula)]
     return Pipeline([*first, *rerankers], texts)
 
 
-def _searchers(
-    spec: PipelineSpec, machine: Machine, on_build: Building
-) -> tuple[list[Ranker], list[Input]]:
-    """The searchers of a spec, in the order in which they are fused; and the indexes that they
-    search.
-    """
-    formula = spec.formula
-    if spec.fusion != 'interleave':
-        combiner(
-            len(spec.sparse) + spec.is_dense, **formula
-        )  # refuses wrong settings before anything is opened
-    device = machine.devices[0]
-    changes = {'threads': machine.threads, 'remove_duplicates': spec.remove_duplicates}
-    parts: list[Ranker] = []
-    indexes: list[Input] = []
-    for name in spec.sparse:
-        searcher = open_sparse(
-            name, spec.index, on_build, machine.download, device, spec.k1, spec.b
-        )
-        place = getattr(searcher, 'index', None)
-        parts.append(searcher.with_settings(name=name, **changes))
-        indexes.append(
-            Input('sparse', name, checksum(place if isinstance(place, str | Path) else name))
-        )
-    if spec.is_dense:
-        dense, folder = _dense(spec, machine, device, on_build)
-        if spec.adapted:
-            dense = with_query_map(dense, spec.adapted)
-            indexes.append(Input('adapted', spec.adapted, checksum(spec.adapted)))
-        parts.insert(
-            len(parts) if spec.sparse_first else 0,
-            dense.with_settings(name=Path(dense.name).name, **changes),
-        )
-        indexes.append(Input('index', str(spec.index), checksum(folder)))
-    elif spec.index:
-        indexes.append(Input('index', spec.index))
-    return parts, indexes
+def _open_texts(spec: PipelineSpec, machine: Machine) -> Texts | None:
+    """What gives the passages to rerank, if the spec names it; else the first stage does."""
+    if not spec.stages or machine.build or not (spec.corpus or spec.texts_index):
+        return None
+    return texts_opener(
+        spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download
+    )
 
 
-def _dense(
-    spec: PipelineSpec, machine: Machine, device: str, on_build: Building
-) -> tuple[RepBertSearcher, Path]:
+def _open_searchers(spec: PipelineSpec, machine: Machine, on_build: Building) -> list[_Searcher]:
+    """The first stages of a spec, in the order in which they are fused."""
+    if FusionMethod(spec.fusion) is not FusionMethod.INTERLEAVE:
+        # Refuses wrong settings before anything is opened.
+        combiner(spec.n_rankings, **spec.formula)
+    searchers = [_open_sparse(name, spec, machine, on_build) for name in spec.sparse]
+    if spec.index or spec.encoder:
+        position = len(searchers) if spec.sparse_first else 0
+        searchers.insert(position, _open_index(spec, machine, on_build))
+    shared = {'threads': machine.threads, 'remove_duplicates': spec.remove_duplicates}
+    return [
+        _Searcher(searcher.ranker.with_settings(**shared), searcher.inputs)
+        for searcher in searchers
+    ]
+
+
+def _open_sparse(name: str, spec: PipelineSpec, machine: Machine, on_build: Building) -> _Searcher:
+    """The first stage that `sparse` names."""
+    ranker = open_sparse(
+        name, spec.index, on_build, machine.download, machine.devices[0], spec.k1, spec.b
+    )
+    index = getattr(ranker, 'index', None)
+    if not isinstance(index, str | Path):
+        index = name
+    return _Searcher(ranker.with_settings(name=name), (Input('sparse', name, checksum(index)),))
+
+
+def _open_index(spec: PipelineSpec, machine: Machine, on_build: Building) -> _Searcher:
+    """The ranking of `index`: of vectors, or of a Lucene index."""
+    index = str(spec.index)
+    if is_lucene_index(index) and not spec.encoder:
+        ranker = open_sparse(index, device=machine.devices[0], k1=spec.k1, b=spec.b)
+        return _Searcher(ranker, (Input('index', index, checksum(index)),))
     folder = ready_folder(
-        str(spec.index),
+        index,
         spec.encoder,
-        device,
+        machine.devices[0],
         machine.build,
         spec.corpus,
         spec.precision,
         on_build=on_build,
     )
+    dense = _open_dense(folder, spec, machine)
+    inputs = [Input('index', index, checksum(folder))]
+    if spec.adapted:
+        dense = apply_query_map(dense, spec.adapted)
+        inputs.insert(0, Input('adapted', spec.adapted, checksum(spec.adapted)))
+    return _Searcher(dense.with_settings(name=Path(dense.name).name), tuple(inputs))
+
+
+def _open_dense(folder: Path, spec: PipelineSpec, machine: Machine) -> RepBertSearcher:
+    """The search of an index of vectors; on a Ray cluster, if the machine has one."""
     spread = None
     if machine.ray is not None:
         from pyserini_repbert.pipeline.ray_shards import ShardSearch
 
-        spread = partial(ShardSearch, machine.ray, device=device)
-    settings = spec.model_dump(include={'ann', 'device_dtype', 'precision', 'max_length'})
-    return RepBertSearcher(folder, spec.encoder, device, spread=spread, **settings), folder
-
-
-def _rerankers(spec: PipelineSpec, machine: Machine) -> Ranker:
-    on_ray = machine.ray is not None and not spec.searches
-    if not on_ray and len(machine.devices) == 1:
-        return open_chain(spec, machine, machine.devices[0])
-    from pyserini_repbert.pipeline.spreading import Spread
-
-    return Spread(open_chain, spec, machine if on_ray else machine.model_copy(update={'ray': None}))
-
-
-def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> Chain:
-    """The rerankers of a spec on one device: what each worker opens."""
-    settings = {
-        'precision': spec.precision,
-        'backend': spec.backend,
-        'token_budget': machine.batch_tokens,
-    }
-    rerankers = [
-        open_reranker(
-            stage.name,
-            device,
-            {name: value for name, value in stage.options if name != 'weight'},
-            **settings,
-        ).with_settings(
-            reads=stage.k, drop_rest=spec.drop_rest, weight=dict(stage.options).get('weight')
-        )
-        for stage in spec.stages
-    ]
-    chain = Chain(
-        [*rerankers[:-2], Saving(rerankers[-2:], spec.replay_k0)] if spec.save_scores else rerankers
+        spread = partial(ShardSearch, machine.ray, device=machine.devices[0])
+    return RepBertSearcher(
+        folder,
+        spec.encoder,
+        machine.devices[0],
+        spread=spread,
+        ann=spec.ann,
+        device_dtype=spec.device_dtype,
+        precision=spec.precision,
+        max_length=spec.max_length,
     )
-    share_workers(chain.tokenizers, -(-machine.workers // len(machine.devices)))
+
+
+def _open_rerankers(spec: PipelineSpec, machine: Machine) -> Ranker:
+    """The rerankers of a spec, in workers if there are several devices or a cluster."""
+    on_ray = machine.ray is not None and not spec.searches
+    if not on_ray:
+        # A cluster that searches does not rerank.
+        machine = machine.model_copy(update={'ray': None})
+        if len(machine.devices) == 1:
+            return open_chain(spec, machine, machine.devices[0])
+    from pyserini_repbert.pipeline.spreading import SpreadRerankers
+
+    return SpreadRerankers(open_chain, spec, machine)
+
+
+def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> RerankerChain:
+    """The rerankers of a spec on one device: what each worker opens."""
+    rerankers = [_open_stage(stage, spec, machine, device) for stage in spec.stages]
+    stages: list[Ranker] = [*rerankers]
+    if spec.save_scores:
+        recorder = ScoreRecorder(rerankers[-2:], spec.replay_k0)
+        stages = [*rerankers[:-2], recorder]
+    chain = RerankerChain(stages)
+    workers_of_device = -(-machine.workers // len(machine.devices))
+    share_workers(chain.tokenizers, workers_of_device)
     return chain
 
 
-def open_reranker(
-    name: str | Path, device: str = 'cpu', options: Mapping[str, Any] | None = None, **settings: Any
-) -> Reranker:
-    """Open the reranker of a checkpoint: monoBERT, duoBERT, EPIC or CEDR, by its config.json or
-    catalog entry.
-
-    'MODULE:CLASS' opens a reranker of the user's own. A checkpoint that names no system is taken
-    for a cross-encoder of sentence-transformers if it has one label, else for monoBERT.
-
-    `options` are keyword arguments that the reranker must have; each of `settings` (precision,
-    backend, token_budget) is passed on if the reranker has it.
-    """
-    if names_class(str(name)):
-        kind: Any = ranker_class(str(name), False)
-        own: Reranker = kind(
-            **arguments_of(kind, str(name), options or {}, {'device': device, **settings})
-        )
-        return own.with_settings(name=str(name))
-    from pyserini_repbert.rerank.sentence import is_cross_encoder
-
-    checkpoint = open_checkpoint(name, 'rerankers')
-    system = checkpoint.config.get('ranking', {}).get('system', 'monobert')
-    if system not in SYSTEMS:
-        raise MismatchError(
-            f"checkpoint '{name}' is for system '{system}', expected a reranker: "
-            f'{", ".join(SYSTEMS)}'
-        )
-    module, attribute = _SENTENCE if is_cross_encoder(checkpoint) else SYSTEMS[system]
-    kind = getattr(importlib.import_module(f'pyserini_repbert.rerank.{module}'), attribute)
-    reranker: Reranker = kind(
-        checkpoint, device, **arguments_of(kind, str(name), options or {}, settings)
+def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: str) -> Reranker:
+    """The reranker of a stage, with its depth and its share of the score."""
+    options = dict(stage.options)
+    weight = options.pop('weight', None)
+    reranker = open_reranker(
+        stage.name,
+        device,
+        options,
+        precision=spec.precision,
+        backend=spec.backend,
+        token_budget=machine.batch_tokens,
     )
-    return reranker
+    return reranker.with_settings(reads=stage.k, drop_rest=spec.drop_rest, weight=weight)

@@ -18,7 +18,7 @@ import numpy as np
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import StrPath, locked
 from pyserini_repbert.ranking import Query, Ranking, Run
-from pyserini_repbert.rerank.saved_scores import SavedScores
+from pyserini_repbert.systems.duobert.saved_scores import SavedScores
 from pyserini_repbert.trace import Notes, StageCost
 
 SUFFIX = '.part'
@@ -154,7 +154,7 @@ def _packed_notes(notes: Notes) -> dict[str, Any]:
             ]
             for one in notes.kept.get('scores', {}).values()
         ],
-        'parts': [[place, _packed_notes(part)] for place, part in notes.parts.items()],
+        'parts': [list(pair) for pair in enumerate(map(_packed_notes, notes.parts.values()))],
     }
 
 
@@ -165,5 +165,7 @@ def _unpacked_notes(values: Mapping[str, Any]) -> Notes:
         matrix = np.array(differences, np.float64).reshape(len(members), len(members))
         arrays = np.array(scores, np.float64), np.array(members, np.int64), matrix
         notes.keep('scores', qid, SavedScores(qid, query, tuple(docids), *arrays))
-    notes.parts = {place: _unpacked_notes(part) for place, part in values['parts']}
+    for _, packed in values['parts']:
+        part = _unpacked_notes(packed)
+        notes.parts[part.name] = part
     return notes

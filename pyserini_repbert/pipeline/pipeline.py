@@ -10,23 +10,33 @@ from typing import Any
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.pipeline.part_file import open_part_file, run_digest
+from pyserini_repbert.pipeline.part_file import PartFile, open_part_file, run_digest
 from pyserini_repbert.pipeline.spec import check_depths
-from pyserini_repbert.ranking import ALL, NO_HITS, Batch, Query, Ranker, Run
+from pyserini_repbert.ranking import ALL, NO_HITS, Batch, Query, RankedBatch, Ranker, Run
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.hybrid import Searcher, as_ranker
 from pyserini_repbert.trace import SILENT, Notes, StageTimes, Trace
 
 BATCH_TOPICS = 512  # searched together
-# model inputs of a batch: enough to sort by length, and the most work that a kill can lose
+# Model inputs of a batch: enough to sort by length, and the most work that a kill can lose.
 BATCH_INPUTS = 8192
 
 Stage = Ranker | Searcher | tuple[Ranker, int]
+"""A ranker, or a reranker with the number of candidates that it reads."""
 Texts = PassageTexts | Callable[[Iterable[str]], PassageTexts]
+"""What gives the texts of docids, or opens that for the docids which are needed."""
 
 
-class Chain(Ranker):
-    """Rerankers one after the other: each takes the best candidates of the one before."""
+class RerankerChain(Ranker):
+    """Rerankers one after the other: each takes the best candidates of the one before.
+
+    Without this class, workers that each rerank with all stages could not be told one ranker.
+
+    Attributes
+    ----------
+    tokenizers : of the rerankers' models
+    times : what reading and computing took in the last `stream`
+    """
 
     def __init__(self, stages: Sequence[Ranker]) -> None:
         check_depths([stage.label for stage in stages], [stage.reads or 0 for stage in stages])
@@ -39,9 +49,7 @@ class Chain(Ranker):
         ]
         self.times = StageTimes()
 
-    def stream(
-        self, batches: Iterable[Batch], trace: Trace = SILENT
-    ) -> Iterator[tuple[int, Run, Notes]]:
+    def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[RankedBatch]:
         """As of every ranker; where workers tokenise, a batch is read and tokenised while the
         one before is ranked.
         """
@@ -50,29 +58,28 @@ class Chain(Ranker):
         self.times = times = StageTimes()
         coming = times.making('reading', iter(batches))
         if any(tokenizer.workers for tokenizer in self.tokenizers):
-            first = list(
-                itertools.islice(coming, 1)
-            )  # a whole corpus may be read for it: here, where Ctrl-C ends it
-            coming = ahead(map(self._prepared, itertools.chain(first, coming)))
+            # The first batch may read a whole corpus: here, where Ctrl-C ends it.
+            first = list(itertools.islice(coming, 1))
+            coming = ahead(map(self._prepare, itertools.chain(first, coming)))
         with closing(coming):
             for number, topics, run in coming:
                 notes = Notes(trace)
                 with times.busy('computing'):
                     reranked = self.rank(topics, run, None, notes)
-                yield number, reranked, notes
+                yield RankedBatch(number, reranked, notes)
 
-    def _prepared(self, batch: Batch) -> Batch:
+    def _prepare(self, batch: Batch) -> Batch:
+        """The batch, tokenised for the first reranker."""
         first = next(self.leaves())
         if isinstance(first, Reranker):
-            lists = [
-                (batch.run or {}).get(topic.qid, NO_HITS)[: first.reads] for topic in batch.topics
-            ]
+            run = batch.run or {}
+            lists = [run.get(topic.qid, NO_HITS)[: first.reads] for topic in batch.topics]
             first.prepare([topic.text for topic in batch.topics], lists)
         return batch
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        for place, stage in enumerate(self.parts):
-            run = stage.rank(topics, run, None, trace.at(place, stage.label))
+        for name, stage in zip(self.part_names, self.parts, strict=True):
+            run = stage.rank(topics, run, None, trace.part(name))
         return run or {}
 
     def identity(self) -> Mapping[str, Any]:
@@ -96,16 +103,23 @@ class Pipeline(Ranker):
     def __init__(
         self, stages: Sequence[Stage], texts: Texts | None = None, drop_rest: bool = False
     ) -> None:
-        opened = [_opened(stage, drop_rest) for stage in stages]
-        if not opened or any(stage.reads is None for stage in opened[1:]):
+        rankers = [_as_stage(stage, drop_rest) for stage in stages]
+        self.first: Ranker | None = None
+        if rankers and rankers[0].reads is None:
+            self.first = rankers.pop(0)
+        if not stages or any(ranker.reads is None for ranker in rankers):
             raise InputError(
                 'a pipeline takes one first stage or none, and rerankers: fuse several searchers '
                 'first'
             )
-        self.first = opened.pop(0) if opened[0].reads is None else None
-        self.rerankers = opened[0] if len(opened) == 1 else Chain(opened) if opened else None
+        self.rerankers: Ranker | None = None
+        if len(rankers) == 1:
+            self.rerankers = rankers[0]
+        elif rankers:
+            self.rerankers = RerankerChain(rankers)
         self.source = texts or self.first
-        self.reads = None if self.first or not self.rerankers else self.rerankers.reads
+        if self.first is None and self.rerankers is not None:
+            self.reads = self.rerankers.reads
         self.parts = tuple(part for part in (self.first, self.rerankers) if part)
         self.name = '+'.join(part.label for part in self.parts)
 
@@ -113,11 +127,14 @@ class Pipeline(Ranker):
         return run_pipeline(self, topics, run, k, trace, keep_runs=isinstance(trace, Notes))
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        texts = _texts(self.source, docids)
-        return super().texts(docids) if texts is None else list(texts.texts(docids))
+        texts = _open_texts(self.source, docids)
+        if texts is None:
+            return super().texts(docids)
+        return list(texts.texts(docids))
 
 
-def _opened(stage: Stage, drop_rest: bool) -> Ranker:
+def _as_stage(stage: Stage, drop_rest: bool) -> Ranker:
+    """The ranker of a stage, which reads as many candidates as the stage says."""
     if not isinstance(stage, tuple):
         return as_ranker(stage)
     ranker, k = stage
@@ -143,7 +160,11 @@ def run_pipeline(
 
     Parameters
     ----------
+    pipeline : open
+    topics : with distinct qids
     run : of the first stage, for a pipeline without one
+    k : hits of a topic, None: all
+    trace : gets the progress, and what each part reports
     output : the file that the caller will write: finished batches are stored in `OUTPUT.part`,
         which the caller removes with `part_file.finished` afterwards; None stores nothing
     resume, overwrite : continue an existing part file, or begin anew
@@ -152,77 +173,134 @@ def run_pipeline(
     batch_inputs : model inputs after which a batch of topics ends, and is written to the part file
     keep_runs : keep the run of each reranker in the notes that `trace` gets
     """
-    rerankers = pipeline.rerankers
-    reads = pipeline.rerankers.reads if pipeline.rerankers else 0
     if pipeline.first is not None:
-        depth = k if k is None or not reads or reads == ALL else max(k, reads)
-        trace.begins('search', len(topics), 'topics')
-        run = {}
-        for start in range(0, len(topics), batch_topics):
-            batch = topics[start : start + batch_topics]
-            run |= pipeline.first.rank(batch, None, depth, trace.at(0, pipeline.first.label))
-            trace.advance(len(batch))
+        depth = _first_depth(pipeline, k)
+        run = _search(pipeline.first, topics, depth, batch_topics, trace)
     run = run or {}
-    asked = [topic for topic in topics if run.get(topic.qid)]
-    if rerankers is None or not asked:
-        return {topic.qid: run.get(topic.qid, NO_HITS)[:k] for topic in topics}
-    planned = rerankers.planned([len(run[topic.qid]) for topic in asked])
-    ranges = cut_batches(planned, batch_inputs)
-    batches: dict[int, tuple[Run, Notes]] = {}
-    with ExitStack() as held:
-        part = None
-        if output is not None:
-            deciding = {'pipeline': rerankers.identity(), 'batch_inputs': batch_inputs}
-            deciding |= {'run': run_digest(asked, run), 'about': dict(about or {})}
-            part = held.enter_context(open_part_file(output, deciding, resume, overwrite))
-            batches |= part.batches
-        trace.begins('rerank', sum(planned), 'inputs')
-        trace.advance(sum(planned[place] for number in batches for place in ranges[number]))
-        left = {
-            n: [asked[place] for place in places]
-            for n, places in enumerate(ranges)
-            if n not in batches
-        }
-        for number, reranked, notes in rerankers.stream(
-            _batches(left, run, pipeline.source, reads), trace
-        ):
-            batches[number] = (
-                {qid: ranking.without_texts() for qid, ranking in reranked.items()},
-                notes,
-            )
-            for stage in () if keep_runs else notes.walk():
-                stage.run = {}  # of millions of hits, the runs of all stages fill the memory
-            if part is not None:
-                part.append(number, *batches[number])
-    for number in range(len(ranges)):
-        reranked, notes = batches[number]
+    with_hits = [topic for topic in topics if run.get(topic.qid)]
+    if pipeline.rerankers is not None and with_hits:
+        work = _Reranking(pipeline.rerankers, pipeline.source, with_hits, run, batch_inputs)
+        with ExitStack() as held:
+            part_file = None
+            if output is not None:
+                settings = work.settings(about or {})
+                part_file = held.enter_context(open_part_file(output, settings, resume, overwrite))
+            reranked = work.run_batches(trace, part_file, keep_runs)
         run = run | reranked
-        if isinstance(trace, Notes):
-            trace.at(1, rerankers.label).add(notes)
     return {topic.qid: run.get(topic.qid, NO_HITS)[:k] for topic in topics}
 
 
-def _texts(source: Texts | None, docids: Iterable[str]) -> PassageTexts | None:
-    return source(dict.fromkeys(docids)) if callable(source) else source
+def _first_depth(pipeline: Pipeline, k: int | None) -> int | None:
+    """How many hits the first stage gives: at least k, and what the rerankers read."""
+    reads = pipeline.rerankers.reads if pipeline.rerankers else 0
+    if k is None or not reads or reads == ALL:
+        return k
+    return max(k, reads)
 
 
-def _batches(
-    left: Mapping[int, Sequence[Query]], run: Run, source: Texts | None, reads: int | None
-) -> Iterator[Batch]:
-    """The batches to rerank; a batch gets its texts when it is taken."""
-    wanted = (
-        docid
-        for members in left.values()
-        for topic in members
-        for docid in run[topic.qid].docids[:reads]
-    )
-    texts = _texts(source, wanted) if left else None
-    for number, members in left.items():
-        yield Batch(
-            number,
-            members,
-            with_texts({topic.qid: run[topic.qid] for topic in members}, texts, reads),
-        )
+def _search(
+    first: Ranker, topics: Sequence[Query], depth: int | None, batch_topics: int, trace: Trace
+) -> Run:
+    """The run of the first stage."""
+    trace.begins('search', len(topics), 'topics')
+    run: Run = {}
+    for start in range(0, len(topics), batch_topics):
+        batch = topics[start : start + batch_topics]
+        run |= first.rank(batch, None, depth, trace.part('search', first.label))
+        trace.advance(len(batch))
+    return run
+
+
+class _Reranking:
+    """The topics of a run, cut into batches, and what reranks them.
+
+    Parameters
+    ----------
+    rerankers : what reranks
+    source : gives the texts
+    topics : those that have hits
+    run : to rerank
+    batch_inputs : model inputs after which a batch ends
+    """
+
+    def __init__(
+        self,
+        rerankers: Ranker,
+        source: Texts | None,
+        topics: Sequence[Query],
+        run: Run,
+        batch_inputs: int,
+    ) -> None:
+        self.rerankers = rerankers
+        self.source = source
+        self.topics = topics
+        self.run = run
+        self.batch_inputs = batch_inputs
+        self.planned = rerankers.planned([len(run[topic.qid]) for topic in topics])
+        self.batches = cut_batches(self.planned, batch_inputs)
+
+    def settings(self, about: Mapping[str, Any]) -> dict[str, Any]:
+        """Everything that decides the result: what a part file compares on resuming."""
+        return {
+            'pipeline': self.rerankers.identity(),
+            'batch_inputs': self.batch_inputs,
+            'run': run_digest(self.topics, self.run),
+            'about': dict(about),
+        }
+
+    def run_batches(self, trace: Trace, part_file: PartFile | None, keep_runs: bool) -> Run:
+        """The reranked run: batches that the part file has are taken from there."""
+        finished: dict[int, RankedBatch] = {}
+        if part_file is not None:
+            for number, (run, notes) in part_file.batches.items():
+                finished[number] = RankedBatch(number, run, notes)
+        trace.begins('rerank', sum(self.planned), 'inputs')
+        trace.advance(sum(sum(self._planned_in(number)) for number in finished))
+        left = [number for number in range(len(self.batches)) if number not in finished]
+        for number, reranked, notes in self.rerankers.stream(self._batches_to_rank(left), trace):
+            run = {qid: ranking.without_texts() for qid, ranking in reranked.items()}
+            if not keep_runs:
+                # Of millions of hits, the runs of all stages fill the memory.
+                for stage in notes.walk():
+                    stage.run = {}
+            finished[number] = RankedBatch(number, run, notes)
+            if part_file is not None:
+                part_file.append(number, run, notes)
+        whole: Run = {}
+        for number in range(len(self.batches)):
+            whole |= finished[number].run
+            if isinstance(trace, Notes):
+                trace.part('rerank', self.rerankers.label).add(finished[number].notes)
+        return whole
+
+    def _planned_in(self, number: int) -> list[int]:
+        """The model inputs of each topic of a batch."""
+        return [self.planned[row] for row in self.batches[number]]
+
+    def _batches_to_rank(self, numbers: Sequence[int]) -> Iterator[Batch]:
+        """The batches of these numbers; a batch gets its texts when it is taken."""
+        if not numbers:
+            return
+        reads = self.rerankers.reads
+        texts = _open_texts(self.source, self._docids(numbers))
+        for number in numbers:
+            topics = [self.topics[row] for row in self.batches[number]]
+            run = {topic.qid: self.run[topic.qid] for topic in topics}
+            yield Batch(number, topics, with_texts(run, texts, reads))
+
+    def _docids(self, numbers: Sequence[int]) -> Iterator[str]:
+        """The docids of all candidates of batches."""
+        for number in numbers:
+            for row in self.batches[number]:
+                ranking = self.run[self.topics[row].qid]
+                yield from ranking.docids[: self.rerankers.reads]
+
+
+def _open_texts(source: Texts | None, docids: Iterable[str]) -> PassageTexts | None:
+    """What gives the texts of docids: as it is, or opened for them."""
+    if callable(source):
+        return source(dict.fromkeys(docids))
+    return source
 
 
 def cut_batches(planned: Sequence[int], size: int = BATCH_INPUTS) -> list[range]:
@@ -232,28 +310,38 @@ def cut_batches(planned: Sequence[int], size: int = BATCH_INPUTS) -> list[range]
     batches = []
     start = 0
     total = 0
-    for place, inputs in enumerate(planned):
+    for row, inputs in enumerate(planned):
         total += inputs
         if total >= size:
-            batches.append(range(start, place + 1))
-            start = place + 1
+            batches.append(range(start, row + 1))
+            start = row + 1
             total = 0
-    return [*batches, range(start, len(planned))] if start < len(planned) else batches
+    if start < len(planned):
+        batches.append(range(start, len(planned)))
+    return batches
 
 
 def with_texts(run: Run, texts: PassageTexts | None, depth: int | None) -> Run:
     """The run with text for those of the first `depth` candidates that have none."""
-    heads = [ranking[:depth] for ranking in run.values()]
-    wanted = list(dict.fromkeys(hit.docid for head in heads for hit in head if hit.text is None))
-    if texts is None or not wanted:
+    if texts is None:
         return run
-    known = dict(zip(wanted, texts.texts(wanted), strict=True))
-    if isinstance(texts, Ranker) and not any(known.values()):
-        return run  # a first stage that stores no texts, for rerankers that may need none
-    if missing := [docid for docid, text in known.items() if text is None]:
+    wanted: dict[str, None] = {}
+    for ranking in run.values():
+        for candidate in ranking[:depth]:
+            if candidate.text is None:
+                wanted[candidate.docid] = None
+    if not wanted:
+        return run
+    docids = list(wanted)
+    text_of = dict(zip(docids, texts.texts(docids), strict=True))
+    if isinstance(texts, Ranker) and not any(text_of.values()):
+        # A first stage that stores no texts, for rerankers that may need none.
+        return run
+    missing = [docid for docid, text in text_of.items() if text is None]
+    if missing:
         raise InputError(
             f"{len(missing)} candidates have no text, '{missing[0]}' among them: "
             'give the corpus or the index that the run was made from',
             parameters=('corpus', 'index'),
         )
-    return {qid: ranking.with_texts(known) for qid, ranking in run.items()}
+    return {qid: ranking.with_texts(text_of) for qid, ranking in run.items()}

@@ -129,9 +129,10 @@ class EncodeParts:
         return encode
 
     def _encoding(self) -> Any:
-        from pyserini_repbert.encode.corpus import dense_encoding, epic_encoding
-        from pyserini_repbert.encode.encoders import document_encoder
-        from pyserini_repbert.encode.epic import EpicEncoder
+        from pyserini_repbert.encode.dense import dense_encoding
+        from pyserini_repbert.systems.encoders import document_encoder
+        from pyserini_repbert.systems.epic.encoder import EpicEncoder
+        from pyserini_repbert.systems.epic.encoding import epic_encoding
 
         asked = self.settings
         model: dict[str, Any] = {'precision': asked.precision, 'max_length': asked.max_length}

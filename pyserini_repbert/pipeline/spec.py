@@ -12,36 +12,22 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from pyserini_repbert.data.values import decimal, integer
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.cedr.settings import FIRST_STAGE_DEPTHS
-from pyserini_repbert.names.rankers import takes_index
-
-_FORM = (
-    "'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of METHOD, sample=M, seed=N, layout=NAME, "
-    'max-length=N, layers=N, '
-    'index=FOLDER, missing=encode|refuse, prune=N, weight=W'
-)
+from pyserini_repbert.fusion import methods as fusion_methods
+from pyserini_repbert.fusion.methods import FusionName, NormalizationName
+from pyserini_repbert.names.rankers import names_class
+from pyserini_repbert.systems.registry import StageOption, stage_options, systems
 
 
 def _share(text: str) -> float:
-    if not 0 <= (value := decimal(text)) <= 1:
+    """A number from 0 to 1. Raises ValueError for anything else."""
+    value = decimal(text)
+    if not 0 <= value <= 1:
         raise ValueError(f'{text} is not between 0 and 1')
     return value
 
 
-_OPTIONS: dict[
-    str, tuple[str, Callable[[str], Any]]
-] = {  # the reranker's parameter, and what reads its value
-    'method': ('method', str),
-    'sample': ('samples', integer),
-    'seed': ('seed', integer),
-    'layout': ('layout', str),
-    'max-length': ('max_length', integer),
-    'layers': ('n_layers', integer),
-    'index': ('index', str),
-    'missing': ('missing', str),
-    'prune': ('prune', integer),
-    'weight': ('weight', _share),
-}
+WEIGHT = StageOption('weight=W', 'weight', _share)
+"""The option that stages of all systems take."""
 
 
 @dataclass(frozen=True)
@@ -74,27 +60,52 @@ def parse_stage(text: str) -> StageSpec:
     100. An unknown METHOD is refused when the reranker is opened.
     """
     name, at, rest = text.rpartition('@')
-    k, colon, settings = rest.partition(':')
-    try:
-        depth = FIRST_STAGE_DEPTHS.get(k) or integer(k, 1)
-    except ValueError:
-        depth = 0
+    depth_text, colon, settings = rest.partition(':')
+    depth = _parse_depth(depth_text)
     if not (at and name and depth) or (colon and not settings):
-        raise InputError(f"stage '{text}': expected {_FORM}, K at least 1")
+        raise InputError(f"stage '{text}': expected {_form()}, K at least 1")
     options: dict[str, Any] = {}
     for setting in settings.split(',') if colon else []:
-        key, value = setting.split('=', 1) if '=' in setting else ('method', setting)
-        if key not in _OPTIONS:
-            raise InputError(f"stage '{text}': '{key}' is no option: expected {_FORM}")
-        parameter, read = _OPTIONS[key]
-        try:
-            new = ({'method': 'sample'} if key == 'sample' else {}) | {parameter: read(value)}
-        except ValueError as error:
-            raise InputError(f"stage '{text}': '{setting}': {error}: expected {_FORM}") from error
-        if twice := sorted(new.keys() & options.keys()):
-            raise InputError(f"stage '{text}' has more than one {twice[0]}: give one")
-        options |= new
+        parsed = _parse_option(text, setting)
+        repeated = sorted(parsed.keys() & options.keys())
+        if repeated:
+            raise InputError(f"stage '{text}' has more than one {repeated[0]}: give one")
+        options |= parsed
     return StageSpec(name, depth, tuple(options.items()))
+
+
+def _parse_depth(text: str) -> int:
+    """The depth that a number or the name of a setting means; 0 for anything else."""
+    for system in systems().values():
+        if text in system.stage_depths:
+            return system.stage_depths[text]
+    try:
+        return integer(text, 1)
+    except ValueError:
+        return 0
+
+
+def _parse_option(stage: str, setting: str) -> dict[str, Any]:
+    """The keyword arguments of one option of a stage: 'seed=1', or 'binary', a METHOD."""
+    key, equals, value = setting.partition('=')
+    if not equals:
+        key = 'method'
+        value = setting
+    options = {**stage_options(), WEIGHT.key: WEIGHT}
+    if key not in options:
+        raise InputError(f"stage '{stage}': '{key}' is no option: expected {_form()}")
+    option = options[key]
+    try:
+        return {**option.implies, option.parameter: option.read(value)}
+    except ValueError as error:
+        raise InputError(f"stage '{stage}': '{setting}': {error}: expected {_form()}") from error
+
+
+def _form() -> str:
+    """How a stage is written, as an error shows it."""
+    options = [*stage_options().values(), WEIGHT]
+    forms = ', '.join(option.form for option in options)
+    return f"'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of {forms}"
 
 
 def check_depths(names: Sequence[str], depths: Sequence[int]) -> None:
@@ -141,7 +152,7 @@ class PipelineSpec(_Values):
 
     index: str | None = Field(
         default=None,
-        description='an index folder or a catalog name; not needed where --sparse names one',
+        description='an index folder or a catalog name: one ranking',
     )
     encoder: str | None = Field(
         default=None,
@@ -156,7 +167,7 @@ class PipelineSpec(_Values):
     )
     sparse: tuple[str, ...] = Field(
         default=(),
-        description='a sparse ranking, as bm25@FOLDER; a Lucene folder; or a first stage of your '
+        description='one more ranking, as bm25@FOLDER; a Lucene folder; or a first stage of your '
         'own; repeatable',
         json_schema_extra={'metavar': 'NAME[@INDEX]|FOLDER|MODULE:CLASS'},
     )
@@ -167,7 +178,7 @@ class PipelineSpec(_Values):
     remove_duplicates: bool = Field(
         default=False, description='keep only the best hit of a docid that occurs twice'
     )
-    fusion: Literal['interleave', 'rrf', 'interpolation'] = Field(
+    fusion: FusionName = Field(
         default='interleave',
         description='default interleave; interpolation usually ranks best',
         json_schema_extra={'flags': ['--method']},
@@ -181,8 +192,8 @@ class PipelineSpec(_Values):
         description='interpolation: a weight for each ranking, in their order',
         json_schema_extra={'metavar': 'W'},
     )
-    normalize: Literal['none', 'minmax', 'zscore'] = Field(
-        default='none', description='interpolation: scale of scores'
+    normalize: NormalizationName | None = Field(
+        default=None, description='interpolation: scale of scores, default minmax'
     )
     rrf_k: float | None = Field(
         default=None,
@@ -245,19 +256,9 @@ class PipelineSpec(_Values):
 
         Raises InputError for a setting that its method does not have.
         """
-        from pyserini_repbert.fusion.methods import (
-            ALPHA,
-            RRF_K,
-        )  # imports NumPy, which no --help needs
-
-        of = {
-            'alpha': 'interpolation',
-            'weights': 'interpolation',
-            'normalize': 'interpolation',
-            'rrf_k': 'rrf',
-        }
-        for name, method in of.items():
-            if getattr(self, name) not in (None, (), 'none') and self.fusion != method:
+        for name, method in fusion_methods.SETTINGS.items():
+            is_given = getattr(self, name) != PipelineSpec.model_fields[name].default
+            if is_given and self.fusion != method:
                 raise InputError(
                     f"{name} is for '{method}', fusion here is by '{self.fusion}'",
                     parameters=(name,),
@@ -266,11 +267,12 @@ class PipelineSpec(_Values):
             raise InputError(
                 'alpha and weights were given: give one of them', parameters=('alpha', 'weights')
             )
+        alpha = fusion_methods.ALPHA if self.alpha is None else self.alpha
         return {
             'method': self.fusion,
-            'alpha': self.weights or (ALPHA if self.alpha is None else self.alpha),
-            'rrf_k': RRF_K if self.rrf_k is None else self.rrf_k,
-            'normalize': self.normalize,
+            'alpha': self.weights or alpha,
+            'rrf_k': fusion_methods.RRF_K if self.rrf_k is None else self.rrf_k,
+            'normalize': self.normalize or fusion_methods.NORMALIZE,
         }
 
     @property
@@ -279,31 +281,31 @@ class PipelineSpec(_Values):
         return bool(self.index or self.encoder or self.sparse)
 
     @property
-    def is_dense(self) -> bool:
-        """Whether a dense index is searched: `index` is one unless a sparse technique without an
-        index takes it.
-        """
-        return bool(self.encoder) or (
-            self.index is not None and not any(map(takes_index, self.sparse))
-        )
+    def n_rankings(self) -> int:
+        """How many rankings of a first stage are fused: that of `index`, and each of `sparse`."""
+        return len(self.sparse) + bool(self.index or self.encoder)
+
+    @property
+    def has_own_rankers(self) -> bool:
+        """Whether a first stage or a stage is a class of the user's own."""
+        names = [name.partition('@')[0] for name in self.sparse]
+        names += [stage.name for stage in self.stages]
+        return any(names_class(name) for name in names)
 
 
 class Machine(_Values):
     """Where a pipeline runs: it decides rankings only by the rounding of hardware and batches."""
 
-    devices: tuple[str, ...] = (
-        'cpu',
-    )  # rerankers run on all of them; query encoders and dense search on the first
+    devices: tuple[str, ...] = ('cpu',)
+    """Rerankers run on all of them; query encoders and dense search on the first."""
     threads: int = Field(default=1, ge=1)
-    workers: int = Field(
-        default=0, ge=0
-    )  # processes that tokenise for the rerankers; 0: that of the model does
+    workers: int = Field(default=0, ge=0)
+    """Processes that tokenise for the rerankers; 0: that of the model does."""
     batch_size: int = Field(default=512, ge=1, description='topics searched together')
     batch_tokens: int | None = Field(default=None, ge=1, description='padded tokens in a batch')
     download: bool = Field(
         default=False, description='fetch a prebuilt sparse index that is missing'
     )
     build: bool = Field(default=False, description='build a catalog index that is missing')
-    ray: Any = (
-        None  # workers of a cluster (`ray_workers.connected`), which search dense shards, or rerank
-    )
+    ray: Any = None
+    """Workers of a cluster (`ray_workers.connected`), which search dense shards, or rerank."""

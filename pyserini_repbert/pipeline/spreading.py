@@ -1,5 +1,5 @@
-"""`Spread`: the rerankers of a spec in several workers, on the devices of this machine or on a
-cluster.
+"""`SpreadRerankers`: the rerankers of a spec in several workers, on the devices of this machine or
+on a cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.pipeline.ray_jobs import Crew, Job
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec, StageSpec
-from pyserini_repbert.ranking import Batch, Query, Ranker, Run
+from pyserini_repbert.ranking import Batch, Query, RankedBatch, Ranker, Run
 from pyserini_repbert.record import Model
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
@@ -74,7 +74,7 @@ def _answer(chain: Ranker, asked: Batch | Sequence[int]) -> Any:
     return number, {qid: ranking.without_texts() for qid, ranking in run.items()}, notes
 
 
-class Spread(Ranker):
+class SpreadRerankers(Ranker):
     """Gives batches of topics to workers that open the rerankers of the same spec.
 
     The workers are those of the machine's `ray`, or a process for each of its devices. Scores do
@@ -93,12 +93,10 @@ class Spread(Ranker):
             trace.add(notes)
         return reranked
 
-    def stream(
-        self, batches: Iterable[Batch], trace: Trace = SILENT
-    ) -> Iterator[tuple[int, Run, Notes]]:
+    def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[RankedBatch]:
         for number, run, notes in self._places.answers(batches):
             trace.advance(sum(part.cost.inferences for part in notes.walk() if part.cost))
-            yield number, run, notes
+            yield RankedBatch(number, run, notes)
 
     def close(self) -> None:
         self._places.close()

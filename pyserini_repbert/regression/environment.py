@@ -1,5 +1,6 @@
-"""What a score can depend on: versions, the machine, and the recorded checkpoints and settings
-of its commands.
+"""What a score can depend on.
+
+Versions, the machine, and the recorded checkpoints and settings of its commands.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ def fingerprint() -> dict[str, str]:
 
     from pyserini_repbert.models.precision import has_native_bfloat16
 
-    return {
-        **versions(),
-        **_java(),
-        'code': code_version(),
-        'platform': f'{platform.system()} {platform.machine()}',
-        'vector instructions': torch.backends.cpu.get_cpu_capability(),
-        'bfloat16': 'native' if has_native_bfloat16(torch.device('cpu')) else 'emulated',
-        'gpu': torch.cuda.get_device_name() if torch.cuda.is_available() else 'none',
-        'threads': f'{torch.get_num_threads()} (OMP_NUM_THREADS '
-        f'{os.environ.get("OMP_NUM_THREADS", "unset")})',
-    }
+    is_native = has_native_bfloat16(torch.device('cpu'))
+    omp_threads = os.environ.get('OMP_NUM_THREADS', 'unset')
+    values = versions() | _java()
+    values['code'] = code_version()
+    values['platform'] = f'{platform.system()} {platform.machine()}'
+    values['vector instructions'] = torch.backends.cpu.get_cpu_capability()
+    values['bfloat16'] = 'native' if is_native else 'emulated'
+    values['gpu'] = torch.cuda.get_device_name() if torch.cuda.is_available() else 'none'
+    values['threads'] = f'{torch.get_num_threads()} (OMP_NUM_THREADS {omp_threads})'
+    return values
 
 
 def code_version() -> str:
-    """The first digits of the SHA-256 over this package's .py and .yaml files, the regressions'
-    own code aside.
+    """The first digits of the SHA-256 over this package's .py and .yaml files.
+
+    The regressions' own code does not count.
     """
     root = Path(__file__).resolve().parents[1]
     total = hashlib.sha256()
@@ -50,13 +51,12 @@ def code_version() -> str:
 
 
 def cache_version(environment: dict[str, str]) -> str:
-    """A hash of the code and the packages in a `fingerprint`: results of another one are not
-    used again.
+    """A hash of the code and the packages in a `fingerprint`.
+
+    Results of another version are not used again.
     """
-    parts = [
-        f'{name} {environment.get(name)}'
-        for name in ('code', 'anserini', 'anserini jar', 'python', *PACKAGES)
-    ]
+    names = ('code', 'anserini', 'anserini jar', 'python', *PACKAGES)
+    parts = [f'{name} {environment.get(name)}' for name in names]
     return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
 
 
@@ -67,9 +67,9 @@ def _java() -> dict[str, str]:
 
     try:
         java = java_home.find_java()
-        version = java.version + (
-            ', vector module' if java.has_module(java_home.VECTOR_MODULE) else ''
-        )
+        version = java.version
+        if java.has_module(java_home.VECTOR_MODULE):
+            version += ', vector module'
     except PyseriniRepbertError as error:
         version = f'none: {error}'
     try:
@@ -88,26 +88,38 @@ def condition_fingerprint(commands: Iterable[Sequence[str]]) -> dict[str, str]:
     given or by default.
     """
     models: dict[str, str] = {}
-    settings: dict[str, dict[str, None]] = {}  # name -> its values, each once
-    for record in filter(None, map(_recorded, commands)):
+    settings: dict[str, list[str]] = {}
+    for words in commands:
+        record = _find_record(words)
+        if record is None:
+            continue
         for model in record.models:
-            parts = {'weights': model.weights, 'tokenizer': model.tokenizer, 'config': model.config}
-            models |= {f'{model.name} {part}': sha256[:SHORT] for part, sha256 in parts.items()}
-        used = {name: json.dumps(value) for name, value in record.settings.items()}
-        if record.models:
-            used = {
-                'precision': ', '.join(dict.fromkeys(model.precision for model in record.models)),
-                **used,
-            }
-        for name, value in used.items():
-            settings.setdefault(f'{record.name} {name}', {})[value] = None
-    return models | {name: '; '.join(values) for name, values in settings.items()}
+            models[f'{model.name} weights'] = model.weights[:SHORT]
+            models[f'{model.name} tokenizer'] = model.tokenizer[:SHORT]
+            models[f'{model.name} config'] = model.config[:SHORT]
+        for name, value in _settings(record).items():
+            settings.setdefault(f'{record.name} {name}', []).append(value)
+    joined = {name: '; '.join(dict.fromkeys(values)) for name, values in settings.items()}
+    return models | joined
 
 
-def _recorded(words: Sequence[str]) -> Record | None:
+def _settings(record: Record) -> dict[str, str]:
+    """The precision of a command's models, and its settings as JSON."""
+    settings = {}
+    if record.models:
+        precisions = dict.fromkeys(model.precision for model in record.models)
+        settings['precision'] = ', '.join(precisions)
+    for name, value in record.settings.items():
+        settings[name] = json.dumps(value)
+    return settings
+
+
+def _find_record(words: Sequence[str]) -> Record | None:
     """The record of a command, beside a file or folder that it names; None if there is none."""
     command = decisive(words)
-    records = (read_record(word.rpartition('=')[2]) for word in words[2:])
-    return next(
-        (record for record in records if record is not None and record.command == command), None
-    )
+    for word in words[2:]:
+        # `--output=FILE` names a file, too.
+        record = read_record(word.rpartition('=')[2])
+        if record is not None and record.command == command:
+            return record
+    return None

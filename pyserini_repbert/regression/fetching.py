@@ -1,5 +1,6 @@
-"""Fetches resources: downloads go on where they stopped, are verified, and unpacked into what
-commands expect.
+"""Fetches resources.
+
+Downloads go on where they stopped, are verified, and are unpacked into what commands expect.
 """
 
 from __future__ import annotations
@@ -20,17 +21,24 @@ from pyserini_repbert.checksums import digest
 from pyserini_repbert.download import downloads_folder, fetch, fetch_entry
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError, needs
 from pyserini_repbert.files import ARCHIVE_ERRORS, atomic_file, atomic_folder
-from pyserini_repbert.regression.resources import RECORD, NeededResource, entry_of
+from pyserini_repbert.regression.resources import RECORD, MissingResource, entry_of
+
+_SHOWN = 5  # members that an error lists
+_COPIED = 1 << 20  # bytes at a time
+# Turns a member of an archive, the second argument, into lines.
+_Conversion = Callable[[IO[bytes], Path], Iterator[bytes]]
 
 
-def fetched(missing: NeededResource, on_progress: Callable[[int], object]) -> str:
+def fetch_missing(missing: MissingResource, on_progress: Callable[[int], object]) -> str:
     """Fetch a resource: '' once it is here, downloaded and unpacked, else why it is not.
 
     Progress is in bytes.
     """
-    fetch_one = _fetch_entry if missing.resource.catalog else _fetch_file
     try:
-        fetch_one(missing, on_progress)
+        if missing.resource.catalog:
+            _fetch_entry(missing, on_progress)
+        else:
+            _fetch_file(missing, on_progress)
     except PyseriniRepbertError as error:
         return str(error)
     except OSError as error:
@@ -38,50 +46,58 @@ def fetched(missing: NeededResource, on_progress: Callable[[int], object]) -> st
     return ''
 
 
-def _fetch_file(missing: NeededResource, on_progress: Callable[[int], object]) -> None:
+def _fetch_file(missing: MissingResource, on_progress: Callable[[int], object]) -> None:
     resource = missing.resource
     target = missing.target
     assert target is not None  # a resource with an address has a path
-    folder = target.parent
-    names = [target.name]
+    # A sha256 is that of the file at `path`, not of what the address gives.
+    md5 = resource.md5 or None
+    downloads = []
+    for address, path in zip(resource.address, _download_paths(missing), strict=True):
+        download = fetch(address, path, md5, missing.size, resource.name, on_progress)
+        downloads.append(download)
     if resource.unpack:
-        folder = downloads_folder()
-        paths = (urllib.parse.urlsplit(address).path for address in resource.address)
-        names = [resource.file] if resource.file else [path.rpartition('/')[2] for path in paths]
-    md5 = (
-        resource.md5 or None
-    )  # a sha256 is that of the file at `path`, not of what the address gives
-    parts = [
-        fetch(address, folder / name, md5, missing.size, resource.name, on_progress)
-        for name, address in zip(names, resource.address, strict=True)
-    ]
-    if resource.unpack:
-        unpack(resource.unpack, parts, target)
+        unpack(resource.unpack, downloads, target)
     if (md5 is None or resource.unpack) and target.is_file():
-        _record(target, ' and '.join(resource.address))
+        _record_checksum(target, ' and '.join(resource.address))
 
 
-def _record(target: Path, source: str) -> None:
-    """Write the SHA-256 of a file beside it; the file is removed where it differs from that of
-    an earlier fetch.
+def _download_paths(missing: MissingResource) -> list[Path]:
+    """Where what each address gives is put: at the target, or where it is unpacked from."""
+    resource = missing.resource
+    if not resource.unpack:
+        assert missing.target is not None
+        return [missing.target]
+    if resource.file:
+        return [downloads_folder() / resource.file]
+    paths = []
+    for address in resource.address:
+        name = urllib.parse.urlsplit(address).path.rpartition('/')[2]
+        paths.append(downloads_folder() / name)
+    return paths
+
+
+def _record_checksum(target: Path, source: str) -> None:
+    """Write the SHA-256 of a file beside it.
+
+    Raises DamagedFileError, and removes the file, where it differs from that of an earlier fetch.
     """
     record = target.with_name(f'{target.name}{RECORD}')
     sha256 = digest(target)
-    if (
-        record.is_file()
-        and (known := record.read_text(encoding='utf-8').partition(' ')[0]) != sha256
-    ):
-        target.unlink()
-        raise DamagedFileError(
-            f'{source} gave another file than when it was first fetched (sha256 {sha256[:16]}…, '
-            f'then {known[:16]}…): '
-            f'see what has changed, then delete {record} and fetch it again'
-        )
+    if record.is_file():
+        known = record.read_text(encoding='utf-8').partition(' ')[0]
+        if known != sha256:
+            target.unlink()
+            raise DamagedFileError(
+                f'{source} gave another file than when it was first fetched (sha256 '
+                f'{sha256[:16]}…, then {known[:16]}…): see what has changed, then delete {record} '
+                f'and fetch it again'
+            )
     with atomic_file(record) as stream:
         stream.write(f'{sha256}  {target.name}\n')
 
 
-def _fetch_entry(missing: NeededResource, on_progress: Callable[[int], object]) -> None:
+def _fetch_entry(missing: MissingResource, on_progress: Callable[[int], object]) -> None:
     from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
     from pyserini_repbert.names.corpora import collection_file
 
@@ -91,10 +107,8 @@ def _fetch_entry(missing: NeededResource, on_progress: Callable[[int], object]) 
     if entry.kind == 'collections':
         collection_file(entry)
     else:
-        open_checkpoint(entry.name, entry.kind)  # converts it, or says what to install
-
-
-_SHOWN = 5  # members that an error lists
+        # Converts the checkpoint, or says what to install.
+        open_checkpoint(entry.name, entry.kind)
 
 
 def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
@@ -108,27 +122,42 @@ def unpack(how: str, downloads: Sequence[Path], target: Path) -> None:
     """
     word, _, pattern = how.partition(' ')
     if word in ('gzip', 'join'):
-        with atomic_file(target, 'wb') as unpacked:
-            for path in downloads:
-                with open(path, 'rb') as text:
-                    shutil.copyfileobj(text, unpacked, 1 << 20)
-                    text.seek(max(text.tell() - 1, 0))
-                    if text.read() not in (b'', b'\n'):  # its last line has no end
-                        unpacked.write(b'\n')
+        _join(downloads, target)
     elif word == 'members':
-        with atomic_folder(target) as folder, _whole_archive(downloads[0]):
-            for name, stream in _members(downloads[0], pattern):
-                with open(folder / Path(name).name, 'wb') as copy:
-                    shutil.copyfileobj(stream, copy, 1 << 20)
+        _unpack_all(downloads[0], pattern, target)
     else:
-        with atomic_file(target, 'wb') as unpacked, _whole_archive(downloads[0]):
-            members = _members(downloads[0], pattern)  # which closes the archive when it goes
-            _, stream = next(members)
-            if word == 'member':
-                shutil.copyfileobj(stream, unpacked, 1 << 20)
-            else:
-                converted = _candidates if word == 'candidates' else _paragraphs
-                unpacked.writelines(converted(stream, downloads[0]))
+        _unpack_one(downloads[0], pattern, target, _CONVERSIONS.get(word))
+
+
+def _join(downloads: Sequence[Path], target: Path) -> None:
+    """Write texts one after another, each with an end of its last line."""
+    with atomic_file(target, 'wb') as joined:
+        for path in downloads:
+            with open(path, 'rb') as text:
+                shutil.copyfileobj(text, joined, _COPIED)
+                text.seek(max(text.tell() - 1, 0))
+                if text.read() not in (b'', b'\n'):
+                    joined.write(b'\n')
+
+
+def _unpack_all(archive: Path, pattern: str, target: Path) -> None:
+    """Make a folder of the files of an archive that fit."""
+    with atomic_folder(target) as folder, _whole_archive(archive):
+        for name, stream in _members(archive, pattern):
+            with open(folder / Path(name).name, 'wb') as copy:
+                shutil.copyfileobj(stream, copy, _COPIED)
+
+
+def _unpack_one(archive: Path, pattern: str, target: Path, convert: _Conversion | None) -> None:
+    """Write the first file of an archive that fits, converted if `convert` is given."""
+    with atomic_file(target, 'wb') as unpacked, _whole_archive(archive):
+        # Held by a name: the archive is closed when the generator goes.
+        members = _members(archive, pattern)
+        _, stream = next(members)
+        if convert is None:
+            shutil.copyfileobj(stream, unpacked, _COPIED)
+        else:
+            unpacked.writelines(convert(stream, archive))
 
 
 @contextmanager
@@ -137,16 +166,18 @@ def _whole_archive(archive: Path) -> Iterator[None]:
     try:
         yield
     except (*ARCHIVE_ERRORS, zipfile.BadZipFile) as error:
-        problem, *_ = str(error).splitlines() or [
-            type(error).__name__
-        ]  # tarfile's other lines: each kind tried
-        damaged = f'{archive} is not a whole archive ({problem.rstrip(":")})'
-        raise DamagedFileError(f'{damaged}: delete it and fetch it again') from error
+        # tarfile writes more lines, one for each kind of archive that it tried.
+        lines = str(error).splitlines() or [type(error).__name__]
+        problem = lines[0].rstrip(':')
+        raise DamagedFileError(
+            f'{archive} is not a whole archive ({problem}): delete it and fetch it again'
+        ) from error
 
 
 def _members(archive: Path, pattern: str) -> Iterator[tuple[str, IO[bytes]]]:
-    """(name, stream) of the files of an archive that fit, in its order; DamagedFileError if none
-    does.
+    """(name, stream) of the files of an archive that fit, in its order.
+
+    Raises DamagedFileError if none fits.
     """
     names = []
     fits = False
@@ -156,7 +187,9 @@ def _members(archive: Path, pattern: str) -> Iterator[tuple[str, IO[bytes]]]:
             fits = True
             yield name, stream
     if not fits:
-        listed = f'{", ".join(names[:_SHOWN])}{" …" if len(names) > _SHOWN else ""}' or 'nothing'
+        listed = ', '.join(names[:_SHOWN]) or 'nothing'
+        if len(names) > _SHOWN:
+            listed += ' …'
         changed = 'its layout has changed; unpack it by hand, see its source'
         raise DamagedFileError(f'{archive} holds {listed}, expected {pattern}: {changed}')
 
@@ -176,8 +209,9 @@ def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _candidates(lines: IO[bytes], archive: Path) -> Iterator[bytes]:
-    """`qid docid rank` of MS MARCO's top1000 files, whose queries are mixed; the file's order is
-    taken for the rank.
+    """`qid docid rank` of MS MARCO's top1000 files.
+
+    Their queries are mixed. The file's order is taken for the rank.
     """
     ranks: Counter[bytes] = Counter()
     for number, line in enumerate(lines, 1):
@@ -200,7 +234,11 @@ def _paragraphs(stream: IO[bytes], archive: Path) -> Iterator[bytes]:
             yield json.dumps(record, ensure_ascii=False).encode() + b'\n'
     except (*ARCHIVE_ERRORS, OSError):
         raise
-    except Exception as error:  # the library lets every error of its CBOR parser through
+    except Exception as error:
+        # The library lets every error of its CBOR parser through.
         raise DamagedFileError(
             f'{archive} holds no TREC CAR paragraphs ({error}): fetch it again'
         ) from error
+
+
+_CONVERSIONS: dict[str, _Conversion] = {'candidates': _candidates, 'paragraphs': _paragraphs}

@@ -1,23 +1,27 @@
-"""The papers' tables as printed, each cell marked as measured here, rehearsed, or missing and
-why.
+"""The papers' tables as printed, with what is known of each cell.
+
+A cell was measured here, was rehearsed, or is missing, and says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyserini_repbert.catalog import RESOURCES
 from pyserini_repbert.data.yaml_files import read_yaml
-from pyserini_repbert.regression.layout import Origin
+from pyserini_repbert.evaluate import tables
 from pyserini_repbert.regression.runner import Status
+from pyserini_repbert.regression.schema import Origin
 
 
 class Known(StrEnum):
-    """What is known of a published figure; of several conditions' figures, the first of these
-    counts.
+    """What is known of a published figure.
+
+    Of several conditions' figures, the first of these counts.
     """
 
     FAILED = 'failed'
@@ -28,6 +32,7 @@ class Known(StrEnum):
     NEVER = 'cannot be had'
 
 
+_BEST_FIRST = list(Known)
 _KNOWN = {
     Status.PASS: Known.MEASURED,
     Status.WITHIN: Known.MEASURED,
@@ -46,105 +51,168 @@ _SIGNS = {
 }
 LEGEND = (
     'A cell is the published figure and what is known of it: ✓ measured here, ✗ measured and '
-    'another; ○ rehearsed: its '
-    'commands ran from download to score on stand-ins of their input; … not run; — cannot be had. '
-    'A figure without a '
-    "sign was taken on the source's own machine."
+    'another; ○ rehearsed: its commands ran from download to score on stand-ins of their input; '
+    "… not run; — cannot be had. A figure without a sign was taken on the source's own machine."
 )
 
 
-class Table(NamedTuple):
-    """A table of a paper."""
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper.
+
+    Attributes
+    ----------
+    cells : its path in the list of published figures
+    columns : last part of a cell's path -> heading
+    """
 
     title: str
-    cells: str  # its path in the list of published figures; a cell's path is `cells/row/column`
-    columns: Mapping[str, str]  # last part of a cell's path -> heading
+    cells: str
+    columns: Mapping[str, str]
     rows: Sequence[str]
 
+    def path(self, row: str, column: str) -> str:
+        """A cell's path in the list of published figures; a table of one row names no row."""
+        return '/'.join(part for part in (self.cells, row, column) if part)
 
-class Cell(NamedTuple):
-    """A published figure, or an empty place of a table where `published` is ''."""
 
-    published: str = ''  # as printed
+@dataclass(frozen=True)
+class Cell:
+    """A published figure; an empty cell of a table where `published` is ''.
+
+    Attributes
+    ----------
+    published : as printed
+    measured : '' where nothing was measured
+    why : what is missing, or what failed
+    commands : that measure it
+    """
+
+    published: str = ''
     known: Known = Known.OPEN
-    measured: str = ''  # '' where nothing was measured
-    why: str = ''  # what is missing, or what failed
-    commands: Sequence[str] = ()  # that measure it
+    measured: str = ''
+    why: str = ''
+    commands: Sequence[str] = ()
 
     @property
     def text(self) -> str:
         """'0.304 ✓ 0.3038'."""
-        return ' '.join(
-            filter(
-                None, (self.published, _SIGNS[self.known] if self.published else '', self.measured)
-            )
-        )
+        if not self.published:
+            return self.measured
+        parts = (self.published, _SIGNS[self.known], self.measured)
+        return ' '.join(part for part in parts if part)
 
 
-Grid = list[tuple[str, list[Cell]]]  # (row, its cells)
+@dataclass(frozen=True)
+class Row:
+    """A row of a grid."""
+
+    name: str
+    cells: Sequence[Cell]
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether one of its cells is a published figure."""
+        return any(cell.published for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of a paper with what is known of its figures."""
+
+    table: Table
+    rows: Sequence[Row]
 
 
 @cache
-def tables() -> list[Table]:
+def papers_tables() -> list[Table]:
     """The tables of the four papers."""
     return [Table(**values) for values in read_yaml(RESOURCES / 'tables.yaml').value]
 
 
-def grids(data: Mapping[str, Any]) -> list[tuple[Table, Grid]]:
+def make_grids(data: Mapping[str, Any]) -> list[Grid]:
     """The tables of which a report's data have scores, each with those of its rows that have."""
+    cells = _cells_by_path(data)
+    grids = []
+    for table in papers_tables():
+        rows = [_best_row(cells, table, name) for name in table.rows]
+        rows = [row for row in rows if row.has_figures]
+        if rows:
+            grids.append(Grid(table, rows))
+    return grids
+
+
+def _cells_by_path(data: Mapping[str, Any]) -> dict[str, list[Cell]]:
+    """A cell for each score, by its path in the list of published figures."""
     cells: dict[str, list[Cell]] = {}
     for file in data['files']:
         for condition in file['conditions']:
             for score in condition['scores']:
-                cells.setdefault(score['cell'], []).append(_cell(condition, score))
-    cells.pop('', None)  # this project's own figures
-    return [(table, rows) for table in tables() if (rows := _grid(cells, table))]
+                # This project's own figures have no path.
+                if score['cell']:
+                    cells.setdefault(score['cell'], []).append(_make_cell(condition, score))
+    return cells
 
 
-def _grid(cells: Mapping[str, Sequence[Cell]], table: Table) -> Grid:
-    best_first = list(Known)
-    rows = []
-    for row in table.rows:
-        paths = ['/'.join(filter(None, (table.cells, row, column))) for column in table.columns]
-        best = [
-            min(cells.get(path, [Cell()]), key=lambda cell: best_first.index(cell.known))
-            for path in paths
-        ]
-        if any(cell.published for cell in best):
-            rows.append((row, best))
-    return rows
+def _best_row(cells: Mapping[str, Sequence[Cell]], table: Table, name: str) -> Row:
+    """A row of a table: of several cells for a figure, the one of which most is known."""
+    best = []
+    for column in table.columns:
+        candidates = cells.get(table.path(name, column), [Cell()])
+        best.append(min(candidates, key=lambda cell: _BEST_FIRST.index(cell.known)))
+    return Row(name, best)
 
 
-def _cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
+def _make_cell(condition: Mapping[str, Any], score: Mapping[str, Any]) -> Cell:
     known = _KNOWN[Status(score['status'])]
-    measured = '' if score['measured'] is None else f'{score["measured"]:.4f}'
     why = condition['why'] if known is Known.FAILED else ''
     if known in (Known.REHEARSED, Known.OPEN):
-        why = 'needs ' + ', '.join(one['what'] for one in condition['missing'])
-        if never := [
-            one for one in condition['missing'] if one.get('origin') == Origin.UNPUBLISHED
-        ]:
+        unpublished = [
+            absent for absent in condition['missing'] if absent.get('origin') == Origin.UNPUBLISHED
+        ]
+        if unpublished:
             known = Known.NEVER
-            why = '; '.join(f'{one["what"]}, {one["get"]}' for one in never)
-    return Cell(score['expected'], known, measured, why, condition['commands'])
+            why = '; '.join(f'{absent["what"]}, {absent["get"]}' for absent in unpublished)
+        else:
+            why = 'needs ' + ', '.join(absent['what'] for absent in condition['missing'])
+    return Cell(
+        published=score['expected'],
+        known=known,
+        measured=format_score(score['measured']),
+        why=why,
+        commands=condition['commands'],
+    )
 
 
-def markdown(data: Mapping[str, Any]) -> list[str]:
+def format_score(measured: float | None) -> str:
+    """A measured score to four digits; '' where nothing was measured."""
+    if measured is None:
+        return ''
+    return f'{measured:.4f}'
+
+
+def as_markdown(data: Mapping[str, Any]) -> list[str]:
     """A heading, a grid and the reasons for each table."""
     parts = []
-    for table, rows in grids(data):
-        lines = [
-            '|  | ' + ' | '.join(table.columns.values()) + ' |',
-            '| --- |' + ' --: |' * len(table.columns),
-        ]
-        lines += [
-            f'| {row} | ' + ' | '.join(cell.text for cell in cells) + ' |' for row, cells in rows
-        ]
-        never: dict[str, dict[str, None]] = {}  # why cells cannot be had -> their rows
-        for row, cell in [
-            (row, cell) for row, cells in rows for cell in cells if cell.known is Known.NEVER
-        ]:
-            never.setdefault(cell.why, {})[row] = None
-        reasons = [f'— {", ".join(names)}: {reason}.' for reason, names in never.items()]
-        parts += [f'### {table.title}', '\n'.join(lines), *reasons]
+    for grid in make_grids(data):
+        header = ['', *grid.table.columns.values()]
+        lines = []
+        for row in grid.rows:
+            lines.append([row.name, *(cell.text for cell in row.cells)])
+        parts.append(f'### {grid.table.title}')
+        parts.append(tables.markdown(header, lines, is_padded=False))
+        parts += _never_reasons(grid.rows)
     return parts
+
+
+def _never_reasons(rows: Iterable[Row]) -> list[str]:
+    """Why cells cannot be had, each reason once, after the rows that have it."""
+    rows_by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        for cell in row.cells:
+            if cell.known is Known.NEVER:
+                rows_by_reason.setdefault(cell.why, []).append(row.name)
+    reasons = []
+    for reason, names in rows_by_reason.items():
+        reasons.append(f'— {", ".join(dict.fromkeys(names))}: {reason}.')
+    return reasons

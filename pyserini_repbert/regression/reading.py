@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -15,24 +16,32 @@ from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.data.yaml_files import KeyPath, YamlFile, read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.regression.layout import (
+from pyserini_repbert.regression.placeholders import (
     FOLDERS,
-    Build,
-    ConditionEntry,
-    RegressionFile,
-    ScoreEntry,
-    SharedFile,
-    checked_number,
-    filled,
-    places,
-    unknown_place,
+    braced_name_problem,
+    braced_names,
+    fill,
 )
-from pyserini_repbert.regression.schema import Condition, Expected, Regression
+from pyserini_repbert.regression.schema import (
+    Build,
+    Condition,
+    ConditionEntry,
+    Expected,
+    Regression,
+    RegressionFile,
+    Resource,
+    ScoreEntry,
+    ScoreSource,
+    SharedFile,
+    Tolerance,
+    check_number,
+)
 
 _Declared = TypeVar('_Declared')
-_File = TypeVar('_File', bound=SharedFile)
+_Content = TypeVar('_Content', bound=SharedFile)
 _Repeated = TypeVar('_Repeated', Build, ConditionEntry)
-Axes = Mapping[str, str]  # of a cell: 'axis' -> its label; 'axis.key' -> that label's text
+# Of a cell: 'axis' -> its label; 'axis.key' -> that label's text.
+Axes = Mapping[str, str]
 # pydantic's name of an error -> message for a value of another type
 _EXPECTED = {
     'string_type': 'expected a text',
@@ -43,242 +52,332 @@ _EXPECTED = {
 }
 
 
+@dataclass(frozen=True)
+class _File(Generic[_Content]):
+    """A file that was read: where its entries stand, and what they hold."""
+
+    root: KeyPath
+    content: _Content
+
+
+@dataclass(frozen=True)
+class _Declarations:
+    """What conditions and builds may name; `names` are resources, builds and folders."""
+
+    sources: Mapping[str, ScoreSource]
+    tolerances: Mapping[str, Tolerance]
+    names: set[str]
+
+
+@dataclass(frozen=True)
+class _Cell(Generic[_Repeated]):
+    """An entry in one cell of its grid."""
+
+    axes: Axes
+    entry: _Repeated
+
+
 def read_regression(path: StrPath) -> Regression:
-    """The regression file `path`."""
-    root, top = _read_layout(path, RegressionFile)
+    """The regression file `path`, with what the file that it shares declares.
+
+    Raises InputError, with file and line, for a file that is not as docs/formats/regressions.md
+    says.
+    """
+    file = _read_file(path, RegressionFile)
+    top = file.content
     if top.name != Path(path).name.removesuffix('.yaml'):
-        raise root.error(
+        raise file.root.error(
             f"'{top.name}' is not the name of the file: one and the same was expected", 'name'
         )
-    folder = Path(path).parent
-    shared_root, shared = (
-        _read_layout(folder / top.shared, SharedFile) if top.shared else (root, SharedFile())
+    shared = _File(file.root, SharedFile())
+    if top.shared:
+        shared = _read_file(Path(path).parent / top.shared, SharedFile)
+    resources = _named_resources(shared.content, top)
+    declared = _Declarations(
+        sources=shared.content.sources | top.sources,
+        tolerances=shared.content.tolerances | top.tolerances,
+        names={*resources, *FOLDERS},
     )
-    resources = shared.resources | top.resources  # the file's own replace shared ones
-    resources = {
-        name: resource.model_copy(update={'name': name}) for name, resource in resources.items()
-    }
-    sources = shared.sources | top.sources
-    tolerances = shared.tolerances | top.tolerances
-    declared = SharedFile.model_construct(sources=sources, tolerances=tolerances)
-    builds: dict[str, Build] = {}
-    known = {*resources, *FOLDERS}
-    for place, part in ((shared_root, shared), (root, top)):
-        for name, entry in part.builds.items():
-            here = place.below('builds', name)
-            for axes, cell in _cells(entry, here):
-                build = _build(filled(name, axes), cell, known, here)
-                if build.name in known:
-                    raise here.error(f"'{build.name}' is there twice: give it another name")
-                builds[build.name] = build
-                known.add(build.name)
-    conditions: dict[str, Condition] = {}
-    for number, repeated in enumerate(top.conditions):
-        here = root.below('conditions', number)
-        for axes, condition in _cells(repeated, here):
-            if condition.name in conditions:
-                raise here.error(
-                    f"condition '{condition.name}' is there twice: give it another name"
-                )
-            conditions[condition.name] = _condition(condition, axes, declared, known, here)
-    if not conditions:
-        raise root.error('no conditions: expected at least one', 'conditions')
-    return Regression(str(path), top.name, top.title, resources, builds, list(conditions.values()))
+    builds = _read_builds(shared, declared) + _read_builds(file, declared)
+    conditions = _read_conditions(file, declared)
+    return Regression(
+        path=str(path),
+        name=top.name,
+        title=top.title,
+        resources=resources,
+        builds={build.name: build for build in builds},
+        conditions=conditions,
+    )
 
 
-def _read_layout(path: StrPath, kind: type[_File]) -> tuple[KeyPath, _File]:
-    """A file's root and its content."""
+def _read_file(path: StrPath, kind: type[_Content]) -> _File[_Content]:
     file = read_yaml(path, 'regression file')
     try:
-        return KeyPath(file), kind.model_validate(_plain(file, file.node))
+        content = kind.model_validate(_plain_value(file, file.node))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = [key for key in first['loc'] if key != '[key]']
-        place += [first['ctx']['key']] if first['type'] == 'entry' else []
-        raise file.error(_EXPECTED.get(first['type'], first['msg']), *place) from error
+        keys = [key for key in first['loc'] if key != '[key]']
+        if first['type'] == 'entry':
+            keys.append(first['ctx']['key'])
+        message = _EXPECTED.get(first['type'], first['msg'])
+        raise file.error(message, *keys) from error
+    return _File(KeyPath(file), content)
 
 
-def _plain(file: YamlFile, node: Any) -> Any:
+def _plain_value(file: YamlFile, node: Any) -> Any:
     """A node as dicts, lists, None, and texts as they are written, but on one line."""
     if node is None:
         return None
     if node.id == 'mapping':
-        plain = {}
+        mapping = {}
         for key, value in node.value:
             if key.id != 'scalar':
                 raise InputError.at(file.path, key.start_mark.line + 1, 'expected a text')
-            plain[key.value.replace('\n', ' ')] = _plain(file, value)
-        return plain
+            mapping[key.value.replace('\n', ' ')] = _plain_value(file, value)
+        return mapping
     if node.id == 'sequence':
-        return [_plain(file, item) for item in node.value]
+        return [_plain_value(file, item) for item in node.value]
     if has_surrogates(node.value):
         raise InputError.at(file.path, node.start_mark.line + 1, 'expected a text')
-    return None if node.tag.endswith(':null') else node.value.replace('\n', ' ')
+    if node.tag.endswith(':null'):
+        return None
+    return node.value.replace('\n', ' ')
 
 
-def _cells(entry: _Repeated, place: KeyPath) -> Iterator[tuple[Axes, _Repeated]]:
-    """The axes and the entry of each cell of its grid.
+def _named_resources(shared: SharedFile, top: RegressionFile) -> dict[str, Resource]:
+    """All resources, each with its name; the file's own replace shared ones."""
+    resources = {}
+    for name, resource in (shared.resources | top.resources).items():
+        resources[name] = resource.model_copy(update={'name': name})
+    return resources
+
+
+def _read_builds(file: _File[Any], declared: _Declarations) -> list[Build]:
+    """The builds of a file, one for each cell of their grids; adds their names to `declared`."""
+    builds = []
+    for repeated_name, repeated in file.content.builds.items():
+        keys = file.root.below('builds', repeated_name)
+        for cell in _expand_grid(repeated, keys):
+            entry = cell.entry
+            name = fill(repeated_name, cell.axes)
+            _check_names(entry.path, FOLDERS, keys.below('path'))
+            needs = _read_needs(entry, [entry.path], declared.names | {name}, keys)
+            needs = [need for need in needs if need != name]
+            if name in declared.names:
+                raise keys.error(f"'{name}' is there twice: give it another name")
+            builds.append(entry.model_copy(update={'name': name, 'needs': needs}))
+            declared.names.add(name)
+    return builds
+
+
+def _read_conditions(file: _File[RegressionFile], declared: _Declarations) -> list[Condition]:
+    """The conditions of a file, one for each cell of their grids."""
+    conditions: dict[str, Condition] = {}
+    for number, repeated in enumerate(file.content.conditions):
+        keys = file.root.below('conditions', number)
+        for cell in _expand_grid(repeated, keys):
+            name = cell.entry.name
+            if name in conditions:
+                raise keys.error(f"condition '{name}' is there twice: give it another name")
+            conditions[name] = _read_condition(cell, declared, keys)
+    if not conditions:
+        raise file.root.error('no conditions: expected at least one', 'conditions')
+    return list(conditions.values())
+
+
+def _expand_grid(entry: _Repeated, keys: KeyPath) -> Iterator[_Cell[_Repeated]]:
+    """The cells of an entry's grid.
 
     `only: equal` leaves the cells whose last two axes have the same label, `only: different` the
     others.
     """
     cells = list(itertools.product(*entry.grid.values()))
     if entry.only:
-        cells = [
-            labels for labels in cells if (len(set(labels[-2:])) == 1) == (entry.only == 'equal')
-        ]
+        is_wanted = entry.only == 'equal'
+        cells = [labels for labels in cells if (len(set(labels[-2:])) == 1) == is_wanted]
     if not cells:
-        raise place.error(
+        raise keys.error(
             'the grid has no cells: an axis needs a label, and `only` one that fits', 'grid'
         )
     for labels in cells:
         axes: dict[str, str] = {}
-        for (axis, known), label in zip(entry.grid.items(), labels, strict=True):
-            axes |= {axis: label} | {f'{axis}.{key}': text for key, text in known[label].items()}
-        yield axes, entry.at(axes)
+        for (axis, texts_of), label in zip(entry.grid.items(), labels, strict=True):
+            axes[axis] = label
+            for key, text in texts_of[label].items():
+                axes[f'{axis}.{key}'] = text
+        yield _Cell(axes, entry.in_cell(axes))
 
 
-def _check_places(text: str, known: Collection[str], place: KeyPath, *keys: str | int) -> None:
-    if wrong := unknown_place(text, known):
-        raise place.error(wrong, *keys)
+def _check_names(text: str, known: Iterable[str], keys: KeyPath) -> None:
+    """Raise InputError for a name in braces that is not known."""
+    problem = braced_name_problem(text, known)
+    if problem:
+        raise keys.error(problem)
 
 
-def _needs(
-    entry: Build | ConditionEntry, texts: Iterable[str], known: Collection[str], place: KeyPath
+def _read_needs(
+    entry: Build | ConditionEntry, texts: Iterable[str], known: Iterable[str], keys: KeyPath
 ) -> list[str]:
-    """The names under `needs`, and in braces in texts and commands, without folders; commands
-    are checked.
+    """The names under `needs`, and in braces in texts and commands, without folders.
+
+    Raises InputError for a command or a name that cannot be used.
     """
     for number, command in enumerate(entry.commands):
-        here = place.below('commands', number)
-        _check_places(command, known, here)
-        try:
-            words = shlex.split(command)
-        except ValueError as error:
-            raise here.error(f'not a command ({error}): check its quotes') from error
-        if words[:2] != ['python', '-m'] or len(words) < 3:
-            raise here.error("expected a command that begins with 'python -m MODULE'")
+        _check_command(command, known, keys.below('commands', number))
     for number, name in enumerate(entry.needs):
         if name not in known:
             message = f"'{name}' is neither a resource nor a build{did_you_mean(name, known)}"
-            raise place.error(message, 'needs', number)
-    named = [*entry.needs, *(name for text in [*entry.commands, *texts] for name in places(text))]
-    return [name for name in dict.fromkeys(named) if name not in FOLDERS]
+            raise keys.error(message, 'needs', number)
+    names = list(entry.needs)
+    for text in [*entry.commands, *texts]:
+        names += braced_names(text)
+    return [name for name in dict.fromkeys(names) if name not in FOLDERS]
 
 
-def _build(name: str, entry: Build, others: set[str], place: KeyPath) -> Build:
-    _check_places(entry.path, FOLDERS, place, 'path')
-    needs = _needs(entry, [entry.path], others | {name}, place)
-    return entry.model_copy(
-        update={'name': name, 'needs': [need for need in needs if need != name]}
-    )
+def _check_command(command: str, known: Iterable[str], keys: KeyPath) -> None:
+    _check_names(command, known, keys)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise keys.error(f'not a command ({error}): check its quotes') from error
+    if words[:2] != ['python', '-m'] or len(words) < 3:
+        raise keys.error("expected a command that begins with 'python -m MODULE'")
 
 
-def _condition(
-    entry: ConditionEntry, axes: Axes, declared: SharedFile, known: Collection[str], place: KeyPath
+def _read_condition(
+    cell: _Cell[ConditionEntry], declared: _Declarations, keys: KeyPath
 ) -> Condition:
+    entry = cell.entry
     files = {'run': entry.run, 'qrels': entry.qrels, 'table': entry.table}
     for name, text in files.items():
-        _check_places(text, known, place, name)
+        _check_names(text, declared.names, keys.below(name))
     if bool(entry.run) != bool(entry.qrels) or (entry.run and entry.table):
-        raise place.error('expected run and qrels, or table')
-    expected = _scores(
-        entry.expected, axes, declared, bool(entry.table), False, place.below('expected')
-    )
-    recorded = _scores(entry.recorded, axes, declared, False, True, place.below('recorded'))
+        raise keys.error('expected run and qrels, or table')
+    expected = _read_expected(cell, declared, keys.below('expected'))
+    recorded = _read_recorded(cell, declared, keys.below('recorded'))
     if not expected and not recorded:
-        raise place.error('expected scores are missing here: give expected or recorded')
+        raise keys.error('expected scores are missing here: give expected or recorded')
     if expected and not (entry.run or entry.table):
-        raise place.error(
+        raise keys.error(
             'run and qrels, or table, is missing here: where are the expected scores measured?'
         )
-    needs = _needs(entry, files.values(), known, place)
     return Condition(
-        entry.name,
-        entry.commands,
-        needs,
-        entry.run,
-        entry.qrels,
-        entry.table,
-        entry.heavy,
-        expected,
-        recorded,
+        name=entry.name,
+        commands=entry.commands,
+        needs=_read_needs(entry, files.values(), declared.names, keys),
+        run=entry.run,
+        qrels=entry.qrels,
+        table=entry.table,
+        heavy=entry.heavy,
+        expected=expected,
+        recorded=recorded,
     )
 
 
-def _scores(
-    entries: Sequence[ScoreEntry],
-    axes: Axes,
-    declared: SharedFile,
-    from_table: bool,
-    is_recorded: bool,
-    place: KeyPath,
+def _read_expected(
+    cell: _Cell[ConditionEntry], declared: _Declarations, keys: KeyPath
 ) -> list[Expected]:
-    """The scores of entries, in a grid those of a cell; entries whose value is `null` have none."""
+    """The scores of a cell that are compared with measured ones."""
+    is_from_table = bool(cell.entry.table)
     scores = []
-    for number, entry in enumerate(entries):
-        here = place.below(number)
-        if from_table and not entry.where:
+    for number, entry in enumerate(cell.entry.expected):
+        here = keys.below(number)
+        if is_from_table and not entry.where:
             raise here.error('where is missing here: which row of the table?')
-        if ('value' in entry.model_fields_set) == ('values' in entry.model_fields_set):
-            raise here.error('expected value, or values for a grid')
-        value, keys = (
-            (entry.value, ['value'])
-            if 'value' in entry.model_fields_set
-            else _cell(entry, axes, here)
-        )
-        if value is None:
-            continue
-        try:
-            checked_number(value)
-        except ValueError as error:
-            raise here.error(str(error), *keys) from error
-        if is_recorded and not entry.unit:
-            raise here.error('unit is missing here')
-        source = _named(declared.sources, entry.source, 'source', here)
-        tolerance = (
-            None if is_recorded else _named(declared.tolerances, entry.tolerance, 'tolerance', here)
-        )
-        parts = [text for text in (entry.row, entry.column, entry.cell) if text]
-        if source.cells and not parts:
-            raise here.error('row, column or cell is missing here: which cell of the source is it?')
-        cell = '/'.join([source.cells, *parts]) if source.cells else ''
-        where = entry.where if from_table else {}
-        unit = entry.unit if is_recorded else ''
-        scores.append(
-            Expected(entry.measure, value, source, tolerance, cell, ', '.join(parts), where, unit)
-        )
+        score = _read_score(entry, cell.axes, declared, here)
+        if score is not None:
+            tolerance = _find_declared(declared.tolerances, entry.tolerance, 'tolerance', here)
+            where = entry.where if is_from_table else {}
+            scores.append(replace(score, tolerance=tolerance, where=where))
     return scores
 
 
-def _cell(entry: ScoreEntry, axes: Axes, place: KeyPath) -> tuple[Any, list[str]]:
-    """The value of a cell in `values`, nested by the labels of the axes `by` (default: of all),
-    and the keys to it.
+def _read_recorded(
+    cell: _Cell[ConditionEntry], declared: _Declarations, keys: KeyPath
+) -> list[Expected]:
+    """The figures of a cell that are compared with nothing."""
+    scores = []
+    for number, entry in enumerate(cell.entry.recorded):
+        here = keys.below(number)
+        score = _read_score(entry, cell.axes, declared, here)
+        if score is not None:
+            if not entry.unit:
+                raise here.error('unit is missing here')
+            scores.append(replace(score, unit=entry.unit))
+    return scores
+
+
+def _read_score(
+    entry: ScoreEntry, axes: Axes, declared: _Declarations, keys: KeyPath
+) -> Expected | None:
+    """A score with its source; None for one whose value is `null`."""
+    text = _value_in_cell(entry, axes, keys)
+    if text is None:
+        return None
+    source = _find_declared(declared.sources, entry.source, 'source', keys)
+    parts = [part for part in (entry.row, entry.column, entry.cell) if part]
+    if source.cells and not parts:
+        raise keys.error('row, column or cell is missing here: which cell of the source is it?')
+    return Expected(
+        measure=entry.measure,
+        text=text,
+        source=source,
+        cell='/'.join([source.cells, *parts]) if source.cells else '',
+        row_and_column=', '.join(parts),
+    )
+
+
+def _value_in_cell(entry: ScoreEntry, axes: Axes, keys: KeyPath) -> str | None:
+    """The `value` of a score, or its value in `values` for a cell.
+
+    `values` are nested by the labels of the axes `by`, by default of all axes.
     """
+    has_value = 'value' in entry.model_fields_set
+    has_values = 'values' in entry.model_fields_set
+    if has_value == has_values:
+        raise keys.error('expected value, or values for a grid')
+    if has_value:
+        return _number_at(keys.below('value'), entry.value)
+    here = keys.below('values')
     value: Any = entry.values
-    keys = ['values']
-    for axis in entry.by or [name for name in axes if '.' not in name]:
+    for axis in entry.by or _axis_names(axes):
         if axis not in axes:
-            raise place.error(
+            raise keys.error(
                 f"'{axis}' is no axis of the grid: there are {', '.join(axes)}", 'values'
             )
+        label = axes[axis]
         if not isinstance(value, dict):
-            raise place.error('expected a mapping', *keys)
-        if axes[axis] not in value:
-            raise place.error(
-                f"'{axes[axis]}' is missing here: each label of the grid has a value, or null",
-                *keys,
+            raise here.error('expected a mapping')
+        if label not in value:
+            raise here.error(
+                f"'{label}' is missing here: each label of the grid has a value, or null"
             )
-        value = value[axes[axis]]
-        keys.append(axes[axis])
-    if not isinstance(value, str | None):
-        raise place.error('expected a text', *keys)
-    return value, keys
+        value = value[label]
+        here = here.below(label)
+    return _number_at(here, value)
 
 
-def _named(known: Mapping[str, _Declared], name: str, what: str, place: KeyPath) -> _Declared:
+def _axis_names(axes: Axes) -> list[str]:
+    return [name for name in axes if '.' not in name]
+
+
+def _number_at(keys: KeyPath, value: object) -> str | None:
+    """A value that is None or the text of a number. Raises InputError for another."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise keys.error('expected a text')
+    try:
+        return check_number(value)
+    except ValueError as error:
+        raise keys.error(str(error)) from error
+
+
+def _find_declared(
+    known: Mapping[str, _Declared], name: str, what: str, keys: KeyPath
+) -> _Declared:
     if name not in known:
-        raise place.error(
+        raise keys.error(
             f"{what} '{name}' is not declared in this file{did_you_mean(name, known)}", what
         )
     return known[name]

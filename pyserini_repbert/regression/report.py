@@ -4,32 +4,100 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.evaluate import tables
 from pyserini_repbert.regression import grids
+from pyserini_repbert.regression.resources import MissingResource
 from pyserini_repbert.regression.runner import Outcome, Score, Status
 from pyserini_repbert.regression.schema import Expected, Regression
 
-_COMMANDS = (
-    'curl ',
-    'pip ',
-    'hf ',
-    'python ',
-)  # what a way to get a resource begins with, if it is a command
-_UNMEASURED = (Status.NOT_RUN.value, Status.REHEARSED.value)
 HEADER = ['condition', 'measure', 'expected', 'measured', 'status', 'source']
+# What a way to get a resource begins with, if it is a command.
+_COMMANDS = ('curl ', 'pip ', 'hf ', 'python ')
+_UNMEASURED = (Status.NOT_RUN.value, Status.REHEARSED.value)
+# The ends of the names in a fingerprint that are of checkpoints.
 _OF_MODELS = (' weights', ' tokenizer', ' config', ' precision')
-# beside the regression files: 'FILE CONDITION' of all that `make rehearsal` ran
+# Beside the regression files: 'FILE CONDITION' of all that `make rehearsal` ran.
 _REHEARSED = 'rehearsed.json'
+_INTRODUCTION = (
+    'Written by `python -m pyserini_repbert.regression --all --report regressions/REPORT.md`; the '
+    'entries are those of the YAML files.\n\n'
+    'PASS: all published digits agree. PASS within tolerance: the YAML file says how much and why. '
+    'FAIL: also a gain beyond the tolerance. REHEARSED: not run for want of its input, but its '
+    'commands ran to a score, which means nothing, on stand-ins of it (`make rehearsal`). '
+    "RECORDED: a figure of the source's own hardware or of a kind that nothing here measures, "
+    'compared with nothing.'
+)
+
+
+@dataclass(frozen=True)
+class RegressionOutcome:
+    """The outcomes of a regression's conditions."""
+
+    regression: Regression
+    outcomes: Sequence[Outcome]
+
+
+class _Writer:
+    """Writes outcomes as JSON values, with signs that stand for folders of this machine."""
+
+    def __init__(self, hidden: Mapping[str, str]) -> None:
+        self._hidden = hidden
+
+    def _hide(self, text: str) -> str:
+        for folder, sign in self._hidden.items():
+            text = text.replace(folder, sign)
+        return text
+
+    def file_data(self, result: RegressionOutcome) -> dict[str, Any]:
+        regression = result.regression
+        rehearsed = _read_rehearsed(regression)
+        conditions = []
+        for outcome in result.outcomes:
+            status = outcome.status
+            is_rehearsed = f'{regression.name} {outcome.condition.name}' in rehearsed
+            if status is Status.NOT_RUN and is_rehearsed:
+                status = Status.REHEARSED
+            conditions.append(self._condition_data(outcome, status))
+        return {
+            'file': Path(regression.path).name,
+            'title': regression.title,
+            'conditions': conditions,
+        }
+
+    def _condition_data(self, outcome: Outcome, status: Status) -> dict[str, Any]:
+        fingerprint = {}
+        for name, value in outcome.fingerprint.items():
+            fingerprint[self._hide(name)] = self._hide(value)
+        return {
+            'name': outcome.condition.name,
+            'status': status.value,
+            'why': self._hide(outcome.why),
+            'seconds': round(outcome.seconds, 1),
+            'remembered': outcome.remembered,
+            'missing': [self._missing_data(absent) for absent in outcome.missing],
+            'commands': [self._hide(command) for command in outcome.commands],
+            'scores': [_score_data(score, status) for score in outcome.scores],
+            'fingerprint': fingerprint,
+        }
+
+    def _missing_data(self, missing: MissingResource) -> dict[str, Any]:
+        resource = missing.resource
+        return {
+            'name': resource.name,
+            'what': resource.what,
+            'size': missing.size,
+            'get': self._hide(missing.get),
+            'origin': resource.origin.value,
+        }
 
 
 def as_data(
-    outcomes: Sequence[tuple[Regression, Sequence[Outcome]]],
-    environment: dict[str, str],
-    hidden: dict[str, str],
+    results: Iterable[RegressionOutcome], environment: dict[str, str], hidden: Mapping[str, str]
 ) -> dict[str, Any]:
     """The report as JSON values.
 
@@ -37,62 +105,22 @@ def as_data(
     is REHEARSED. `environment` is a `fingerprint`; `hidden` has the texts that stand for folders of
     this machine.
     """
-
-    def plain(text: str) -> str:
-        for folder, sign in hidden.items():
-            text = text.replace(folder, sign)
-        return text
-
-    files = []
-    for regression, results in outcomes:
-        record = Path(regression.path).parent / _REHEARSED
-        rehearsed = (
-            json.loads(record.read_text(encoding='utf-8'))['rehearsed'] if record.is_file() else []
-        )
-        conditions = [
-            _condition(one, f'{regression.name} {one.condition.name}' in rehearsed, plain)
-            for one in results
-        ]
-        files.append(
-            {
-                'file': Path(regression.path).name,
-                'title': regression.title,
-                'conditions': conditions,
-            }
-        )
+    writer = _Writer(hidden)
+    files = [writer.file_data(result) for result in results]
     return {'environment': environment, 'totals': totals(files), 'files': files}
 
 
-def _condition(outcome: Outcome, is_rehearsed: bool, plain: Callable[[str], str]) -> dict[str, Any]:
-    status = (
-        Status.REHEARSED if is_rehearsed and outcome.status is Status.NOT_RUN else outcome.status
-    )
-    missing = [
-        {
-            'name': one.resource.name,
-            'what': one.resource.what,
-            'size': one.size,
-            'get': plain(one.get),
-            'origin': one.resource.origin.value,
-        }
-        for one in outcome.missing
-    ]
-    return {
-        'name': outcome.condition.name,
-        'status': status.value,
-        'why': plain(outcome.why),
-        'seconds': round(outcome.seconds, 1),
-        'remembered': outcome.remembered,
-        'missing': missing,
-        'commands': [plain(command) for command in outcome.commands],
-        'scores': [_score(score, status) for score in outcome.scores],
-        'fingerprint': {plain(name): plain(value) for name, value in outcome.fingerprint.items()},
-    }
+def _read_rehearsed(regression: Regression) -> list[str]:
+    path = Path(regression.path).parent / _REHEARSED
+    if not path.is_file():
+        return []
+    names: list[str] = json.loads(path.read_text(encoding='utf-8'))['rehearsed']
+    return names
 
 
-def _score(score: Score, condition: Status) -> dict[str, Any]:
+def _score_data(score: Score, condition: Status) -> dict[str, Any]:
     expected = score.expected
-    tolerance = score.expected.tolerance
+    tolerance = expected.tolerance
     status = condition if score.status is Status.NOT_RUN else score.status
     return {
         'measure': measure_text(expected),
@@ -106,54 +134,52 @@ def _score(score: Score, condition: Status) -> dict[str, Any]:
     }
 
 
-def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Several reports' data as one: for each condition the last report that ran it counts, else
-    the last one.
+def merge_reports(reports: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Several reports' data as one.
+
+    Of a condition, the last report that ran it counts; if none did, the last one.
     """
-    files: dict[str, dict[str, Any]] = {}
+    titles: dict[str, str] = {}
+    conditions: dict[str, dict[str, Any]] = {}
     environment: dict[str, str] = {}
     for report in reports:
         environment |= report['environment']
         for file in report['files']:
-            known = files.setdefault(
-                file['file'], {'file': file['file'], 'title': file['title'], 'conditions': {}}
-            )
-            for one in file['conditions']:
-                before = known['conditions'].get(one['name'])
-                if (
-                    before is None
-                    or one['status'] not in _UNMEASURED
-                    or before['status'] in _UNMEASURED
-                ):
-                    known['conditions'][one['name']] = one
-    listed = [
-        file | {'conditions': list(file['conditions'].values())}
-        for _, file in sorted(files.items())
-    ]
-    return {'environment': environment, 'totals': totals(listed), 'files': listed}
+            titles.setdefault(file['file'], file['title'])
+            known = conditions.setdefault(file['file'], {})
+            for condition in file['conditions']:
+                before = known.get(condition['name'])
+                if before is None or not _is_measured(before) or _is_measured(condition):
+                    known[condition['name']] = condition
+    files = []
+    for name in sorted(titles):
+        conditions_of_file = list(conditions[name].values())
+        files.append({'file': name, 'title': titles[name], 'conditions': conditions_of_file})
+    return {'environment': environment, 'totals': totals(files), 'files': files}
 
 
-def totals(files: Sequence[dict[str, Any]]) -> dict[str, int]:
+def _is_measured(condition: Mapping[str, Any]) -> bool:
+    return condition['status'] not in _UNMEASURED
+
+
+def totals(files: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Scores by status, in the report's order."""
-    counts = Counter(
-        score['status']
-        for file in files
-        for entry in file['conditions']
-        for score in entry['scores']
-    )
+    counts: Counter[str] = Counter()
+    for file in files:
+        for condition in file['conditions']:
+            counts.update(score['status'] for score in condition['scores'])
     return {status.value: counts[status.value] for status in Status}
 
 
 def measure_text(expected: Expected) -> str:
     """'MRR@10', with the row of the table where there is one and the unit of a recorded figure."""
-    where = ', '.join(
-        f'{name} {value}' for name, value in expected.where.items() if name != 'measure'
-    )
-    return (
-        expected.measure
-        + (f' ({where})' if where else '')
-        + (f' ({expected.unit})' if expected.unit else '')
-    )
+    text = expected.measure
+    where = [f'{name} {value}' for name, value in expected.where.items() if name != 'measure']
+    if where:
+        text += f' ({", ".join(where)})'
+    if expected.unit:
+        text += f' ({expected.unit})'
+    return text
 
 
 def source_text(expected: Expected) -> str:
@@ -162,110 +188,118 @@ def source_text(expected: Expected) -> str:
     if source.commit:
         return f'{source.text}, commit {source.commit}'
     machine = f'; {source.hardware}' if expected.unit and source.hardware else ''
-    return f'{source.text}: {expected.place}{machine}'
+    return f'{source.text}: {expected.row_and_column}{machine}'
 
 
-def markdown(data: dict[str, Any]) -> str:
-    """The report as Markdown: the papers' tables, totals, a table for each file, failures, and
-    what is missing.
+def as_markdown(data: Mapping[str, Any]) -> str:
+    """The report as Markdown.
+
+    It has the papers' tables, totals, a table for each file, failures, and what is missing.
     """
-    rows = [
-        [file['file'], *(str(value) for value in totals([file]).values())] for file in data['files']
-    ]
-    rows.append(['**all**', *(f'**{value}**' for value in data['totals'].values())])
     parts = ['# Regressions', _INTRODUCTION]
-    if of_papers := grids.markdown(data):
-        parts += ["## The papers' tables", grids.LEGEND, *of_papers]
-    parts += ['## All scores', tables.markdown(['scores', *data['totals']], rows)]
+    papers_tables = grids.as_markdown(data)
+    if papers_tables:
+        parts += ["## The papers' tables", grids.LEGEND, *papers_tables]
+    parts += ['## All scores', _totals_table(data)]
     for file in data['files']:
-        cells = [
-            [one['name'], *_cells(score, one)]
-            for one in file['conditions']
-            for score in one['scores']
-        ]
-        parts += [
-            f'## {file["file"]}',
-            file['title'] + '.',
-            _left_aligned(HEADER, cells),
-            *_reasons(file),
-        ]
+        lines = []
+        for condition in file['conditions']:
+            for score in condition['scores']:
+                lines.append([condition['name'], *_cells(score, condition)])
+        parts += [f'## {file["file"]}', file['title'] + '.', _text_table(HEADER, lines)]
+        parts += _reasons(file)
     header = ['resource', 'needed by', 'what', 'size', 'how to get it']
+    environment = [f'- {name}: {value}' for name, value in _environment(data)]
     parts += [
         '## Missing',
         'What the conditions that were not run need.',
-        _left_aligned(header, _missing(data)),
+        _text_table(header, _missing_lines(data)),
+        '## Environment',
+        '\n'.join(environment),
     ]
-    listed = [f'- {name}: {value}' for name, value in _environment(data)]
-    return '\n\n'.join([*parts, '## Environment', '\n'.join(listed)]) + '\n'
+    return '\n\n'.join(parts) + '\n'
 
 
-def as_html(data: dict[str, Any]) -> str:
+def as_html(data: Mapping[str, Any]) -> str:
     """The report as one HTML page that loads nothing else; the commands unfold."""
-    values = data | {
-        'environment': _environment(data),
-        'tables': grids.grids(data),
-        'legend': grids.LEGEND,
-    }
-    return tables.page('regressions', header=HEADER, cells=_cells, reasons=_reasons, **values)
+    return tables.page(
+        'regressions',
+        totals=data['totals'],
+        grids=grids.make_grids(data),
+        legend=grids.LEGEND,
+        files=data['files'],
+        header=HEADER,
+        cells=_cells,
+        reasons=_reasons,
+        environment=_environment(data),
+    )
 
 
-_INTRODUCTION = (
-    'Written by `python -m pyserini_repbert.regression --all --report regressions/REPORT.md`; the '
-    'entries '
-    'are those of the YAML files.\n\nPASS: all published digits agree. PASS within tolerance: the '
-    'YAML file says how '
-    'much and why. FAIL: also a gain beyond the tolerance. REHEARSED: not run for want of its '
-    'input, but its commands '
-    'ran to a score, which means nothing, on stand-ins of it (`make rehearsal`). RECORDED: a '
-    "figure of the source's "
-    'own hardware or of a kind that nothing here measures, compared with nothing.'
-)
+def _text_table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    return tables.markdown(header, lines, is_padded=False, has_numbers=False)
 
 
-def _cells(score: dict[str, Any], condition: dict[str, Any]) -> list[str]:
-    measured = '' if score['measured'] is None else f'{score["measured"]:.4f}'
+def _totals_table(data: Mapping[str, Any]) -> str:
+    """Scores by status, of each file and of all."""
+    lines = []
+    for file in data['files']:
+        counts = totals([file]).values()
+        lines.append([file['file'], *(str(count) for count in counts)])
+    lines.append(['**all**', *(f'**{count}**' for count in data['totals'].values())])
+    return tables.markdown(['scores', *data['totals']], lines)
+
+
+def _cells(score: Mapping[str, Any], condition: Mapping[str, Any]) -> list[str]:
+    """The cells of a score after the condition's name, under `HEADER`."""
+    measured = grids.format_score(score['measured'])
     status = score['status']
     if status in _UNMEASURED and condition['missing']:
-        status += f': {", ".join(one["name"] for one in condition["missing"])}'
+        names = ', '.join(absent['name'] for absent in condition['missing'])
+        status += f': {names}'
     return [score['measure'], score['expected'], measured, status, score['source']]
 
 
-def _reasons(file: dict[str, Any]) -> list[str]:
-    return [
-        f'{one["status"]} {one["name"]}: {one["why"]}' for one in file['conditions'] if one['why']
-    ]
+def _reasons(file: Mapping[str, Any]) -> list[str]:
+    reasons = []
+    for condition in file['conditions']:
+        if condition['why']:
+            reasons.append(f'{condition["status"]} {condition["name"]}: {condition["why"]}')
+    return reasons
 
 
-def _missing(data: dict[str, Any]) -> list[list[str]]:
-    """A row for each resource that is not here: name, files that need it, what it is, its size,
-    how to get it.
+def _missing_lines(data: Mapping[str, Any]) -> list[list[str]]:
+    """A row for each resource that is not here.
+
+    Its name, the files that need it, what it is, its size, and how to get it.
     """
-    wanted: dict[tuple[str, str], list[str]] = {}
-    files: dict[tuple[str, str], dict[str, None]] = {}
+    last: dict[tuple[str, str], Mapping[str, str]] = {}
+    files: dict[tuple[str, str], list[str]] = {}
     for file in data['files']:
-        for one in [one for condition in file['conditions'] for one in condition['missing']]:
-            key = (one['name'], one['get'])
-            get = f'`{one["get"]}`' if one['get'].startswith(_COMMANDS) else one['get']
-            wanted[key] = [one['what'], one['size'], get]
-            files.setdefault(key, {})[file['file'].removesuffix('.yaml')] = None
-    return [[key[0], ', '.join(files[key]), *row] for key, row in wanted.items()]
+        for condition in file['conditions']:
+            for absent in condition['missing']:
+                key = (absent['name'], absent['get'])
+                last[key] = absent
+                files.setdefault(key, []).append(file['file'].removesuffix('.yaml'))
+    lines = []
+    for key, absent in last.items():
+        needed_by = ', '.join(dict.fromkeys(files[key]))
+        get = absent['get']
+        if get.startswith(_COMMANDS):
+            get = f'`{get}`'
+        lines.append([absent['name'], needed_by, absent['what'], absent['size'], get])
+    return lines
 
 
-def _environment(data: dict[str, Any]) -> list[tuple[str, str]]:
-    """(name, value) of the machine's part, then the checkpoints and precisions of all
-    conditions, each once.
+def _environment(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(name, value) of what scores depend on, each once.
+
+    The machine's part, then the checkpoints and precisions of all conditions.
     """
-    conditions = [condition for file in data['files'] for condition in file['conditions']]
-    pairs = dict.fromkeys(
-        pair for condition in conditions for pair in condition['fingerprint'].items()
-    )
-    return [*data['environment'].items(), *(pair for pair in pairs if pair[0].endswith(_OF_MODELS))]
-
-
-def _left_aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [
-        list(header),
-        ['---'] * len(header),
-        *([cell.replace('|', '\\|') for cell in row] for row in rows),
-    ]
-    return '\n'.join(f'| {" | ".join(line)} |' for line in lines)
+    pairs = list(data['environment'].items())
+    of_models: dict[tuple[str, str], None] = {}
+    for file in data['files']:
+        for condition in file['conditions']:
+            for name, value in condition['fingerprint'].items():
+                if name.endswith(_OF_MODELS):
+                    of_models[name, value] = None
+    return [*pairs, *of_models]

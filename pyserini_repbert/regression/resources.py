@@ -1,12 +1,10 @@
-"""Whether the resources of a regression are here; if not, how large they are and how to get
-them.
-"""
+"""Whether the resources of a regression are here; if not, how to get them."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,30 +12,38 @@ from pyserini_repbert import catalog
 from pyserini_repbert.checksums import remembered_digest
 from pyserini_repbert.errors import DamagedFileError, PyseriniRepbertError
 from pyserini_repbert.files import cache_folder
-from pyserini_repbert.regression.layout import Origin, Resource, filled
+from pyserini_repbert.regression.placeholders import fill
+from pyserini_repbert.regression.schema import Origin, Resource
 
-# suffix of the file beside a fetched one that has its checksum, where none was published
+# Suffix of the file beside a fetched one that has its checksum, where none was published.
 RECORD = '.sha256'
 _BY_HAND = {
     Origin.RECIPE: 'not published; to be trained',
     Origin.AGREEMENT: 'by agreement',
     Origin.PAGE: 'by hand',
 }
+# The folders in which files are looked for, in this order.
+_LOOKED_IN = ('{data}', '{downloads}')
 _UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
-_SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*(TB|GB|MB|kB|B)\b(?!\s+unpacked)')
+_SIZE = re.compile(r'(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>TB|GB|MB|kB|B)\b(?!\s+unpacked)')
 
 
 @dataclass(frozen=True, slots=True)
-class NeededResource:
-    """A resource that is not here."""
+class MissingResource:
+    """A resource that is not here.
+
+    Attributes
+    ----------
+    size : as the regression or the catalog states it
+    get : the command, or the sentence, that gets it
+    target : where it is put; None for the cache, and for a resource without a path
+    """
 
     resource: Resource
-    size: str  # as the regression or the catalog states it
-    get: str  # the command, or the sentence, that gets it
+    size: str
+    get: str
     licence: str
-    target: Path | None = (
-        None  # where it is put; None for the cache, and for a resource without a path
-    )
+    target: Path | None = None
 
     @property
     def key(self) -> str:
@@ -47,7 +53,8 @@ class NeededResource:
     @property
     def text(self) -> str:
         """What it is, its size, and how to get it."""
-        return f'{self.resource.what}{f" ({self.size})" if self.size else ""}: {self.get}'
+        size = f' ({self.size})' if self.size else ''
+        return f'{self.resource.what}{size}: {self.get}'
 
     @property
     def is_fetched(self) -> bool:
@@ -56,21 +63,14 @@ class NeededResource:
 
     @property
     def n_bytes(self) -> int | None:
-        """Bytes to download, of '987 MB packed, 2.9 GB unpacked'; None where the size is
-        unknown.
+        """Bytes to download; None where the size is unknown.
+
+        Of '987 MB packed, 2.9 GB unpacked', the packed ones.
         """
         size = _SIZE.search(self.size)
-        return round(float(size[1]) * _UNITS[size[2]]) if size else None
-
-
-def size_in_bytes(text: str) -> int:
-    """'10GB' -> 10,000,000,000. Raises ValueError for a text that is not a size."""
-    size = _SIZE.fullmatch(text.strip())
-    if size is None:
-        raise ValueError(
-            f"'{text[:40]}' is not a size: expected a number with B, kB, MB, GB or TB, such as 10GB"
-        )
-    return round(float(size[1]) * _UNITS[size[2]])
+        if size is None:
+            return None
+        return round(float(size['number']) * _UNITS[size['unit']])
 
 
 def entry_of(resource: Resource) -> catalog.Entry:
@@ -79,9 +79,10 @@ def entry_of(resource: Resource) -> catalog.Entry:
     return catalog.get(kind, name)
 
 
-def location(resource: Resource, places: Mapping[str, str]) -> str:
-    """What a command is given for the resource: its name in the catalog, or its path, or its own
-    name without one.
+def location(resource: Resource, paths: Mapping[str, str]) -> str:
+    """What a command is given for the resource.
+
+    That is its name in the catalog, or its path, or without one its own name.
 
     A path below `{data}` or `{downloads}` is looked for in both, in the user's `{data}` first.
     """
@@ -90,77 +91,90 @@ def location(resource: Resource, places: Mapping[str, str]) -> str:
     if not resource.path:
         return resource.name
     folder, _, below = resource.path.partition('/')
-    both = ('{data}', '{downloads}')
-    paths = [filled(f'{place}/{below}', places) for place in both] if folder in both else []
-    return next((path for path in paths if Path(path).exists()), filled(resource.path, places))
+    if folder in _LOOKED_IN:
+        for alternative in _LOOKED_IN:
+            path = fill(f'{alternative}/{below}', paths)
+            if Path(path).exists():
+                return path
+    return fill(resource.path, paths)
 
 
-def missing(resource: Resource, places: Mapping[str, str]) -> NeededResource | None:
+def find_missing(resource: Resource, paths: Mapping[str, str]) -> MissingResource | None:
     """What is missing of a resource, and how to get it; None if the resource is here."""
     if resource.catalog:
-        return _missing_entry(resource, entry_of(resource))
-    path = location(resource, places)
+        return _find_missing_entry(resource, entry_of(resource))
+    path = location(resource, paths)
     if resource.path and Path(path).exists():
         return None
-    target = re.sub(r'^\{data\}', '{downloads}', resource.path)  # never below the user's `{data}`
-    place = Path(filled(target, places)) if target else None
-    return NeededResource(
-        resource, resource.size, _how(resource, path, places), resource.licence, place
-    )
+    target = None
+    if resource.path:
+        # Never below the user's `{data}`.
+        below_downloads = re.sub(r'^\{data\}', '{downloads}', resource.path)
+        target = Path(fill(below_downloads, paths))
+    get = _how_to_get(resource, path, paths)
+    return MissingResource(resource, resource.size, get, resource.licence, target)
 
 
-def _how(resource: Resource, path: str, places: Mapping[str, str]) -> str:
+def _how_to_get(resource: Resource, path: str, paths: Mapping[str, str]) -> str:
     """The command, or the sentence, that gets a resource."""
-    source = filled(resource.source, places)
+    source = fill(resource.source, paths)
     if resource.origin is Origin.UNPUBLISHED:
         return f'not published; {source}'
     expected = f' (expected at {path})' if resource.path else ''
     if resource.origin in _BY_HAND:
         return f'{_BY_HAND[resource.origin]}: {source}{expected}'
-    if source.startswith(('http://', 'https://')):
-        if not resource.unpack:
-            return curl(path, source)
+    is_address = source.startswith(('http://', 'https://'))
+    if is_address and resource.unpack:
         return f'python -m pyserini_repbert.regression fetch; from {" and ".join(resource.address)}'
-    return f'{source}{expected}' if path not in source else source
+    if is_address:
+        return curl(path, source)
+    return source if path in source else f'{source}{expected}'
 
 
-def fingerprint(resource: Resource, places: Mapping[str, str]) -> str:
-    """A text that changes when the resource does: of a catalog entry and its bases, all values; of
-    a folder, the newest modification time; of a file, its checksum, which has to be the one
-    expected.
+def fingerprint(resource: Resource, paths: Mapping[str, str]) -> str:
+    """A text that changes when the resource does.
+
+    Of a catalog entry and its bases, it has all values; of a folder, the newest modification time;
+    of a file, its checksum.
+
+    Raises DamagedFileError for a file with another checksum than the expected one.
     """
     if resource.catalog:
-        entries = _with_bases(entry_of(resource))
-        return (
-            f'{resource.catalog} '
-            f'{" over ".join(str(sorted(one.values.items())) for one in entries)}'
-        )
-    path = Path(location(resource, places))
+        values = [str(sorted(entry.values.items())) for entry in _with_bases(entry_of(resource))]
+        return f'{resource.catalog} {" over ".join(values)}'
+    path = Path(location(resource, paths))
     if path.is_dir():
         newest = max((item.stat().st_mtime_ns for item in path.rglob('*')), default=0)
         return f'{resource.name} {newest}'
-    algorithm, expected = _expected_checksum(resource, path)
-    checksum = remembered_digest(path, algorithm)
-    if expected and checksum != expected:
-        difference = f'{algorithm} {checksum}, expected {expected}'
+    expected = _expected_checksum(resource, path)
+    checksum = remembered_digest(path, expected.algorithm)
+    if expected.value and checksum != expected.value:
+        difference = f'{expected.algorithm} {checksum}, expected {expected.value}'
         raise DamagedFileError(f'{path} has {difference}: get it again, {resource.source}')
-    return f'{resource.name} {algorithm} {checksum}'
+    return f'{resource.name} {expected.algorithm} {checksum}'
 
 
-def _expected_checksum(resource: Resource, path: Path) -> tuple[str, str]:
-    """Algorithm and checksum, '' for any: as recorded when it was fetched, else the regression's
-    but for an archive.
-    """
+@dataclass(frozen=True)
+class Checksum:
+    """A checksum in hexadecimal digits; '' for any."""
+
+    algorithm: str
+    value: str
+
+
+ANY_CHECKSUM = Checksum('sha256', '')
+
+
+def _expected_checksum(resource: Resource, path: Path) -> Checksum:
+    """The checksum recorded when the file was fetched, else the regression's but for an archive."""
     record = path.with_name(f'{path.name}{RECORD}')
     if record.is_file():
-        return 'sha256', record.read_text(encoding='utf-8').partition(' ')[0]
+        return Checksum('sha256', record.read_text(encoding='utf-8').partition(' ')[0])
     if resource.unpack and not resource.path.startswith('{data}/'):
-        return 'sha256', ''
-    return (
-        ('md5', resource.md5)
-        if resource.md5 and not resource.sha256
-        else ('sha256', resource.sha256)
-    )
+        return ANY_CHECKSUM
+    if resource.md5 and not resource.sha256:
+        return Checksum('md5', resource.md5)
+    return Checksum('sha256', resource.sha256)
 
 
 def curl(path: str, address: str) -> str:
@@ -170,47 +184,66 @@ def curl(path: str, address: str) -> str:
 
 def _with_bases(entry: catalog.Entry) -> list[catalog.Entry]:
     base = catalog.base(entry)
-    return [entry, *(_with_bases(base) if base else [])]
+    if base is None:
+        return [entry]
+    return [entry, *_with_bases(base)]
 
 
-def _missing_entry(resource: Resource, entry: catalog.Entry) -> NeededResource | None:
+def _find_missing_entry(resource: Resource, entry: catalog.Entry) -> MissingResource | None:
+    """What is missing of a resource that is an entry of the catalog, of the entry's base first."""
+    base = catalog.base(entry)
+    if base is not None:
+        missing_base = _find_missing_entry(resource, base)
+        if missing_base is not None:
+            return missing_base
+    folder = 'collections' if entry.kind == 'collections' else 'checkpoints'
+    if 'resource' in entry.values or (cache_folder() / folder / entry.name).is_dir():
+        return None
+    for origin, find_command in _FIND_COMMAND.items():
+        if origin in entry.values:
+            command = find_command(entry)
+            if not command:
+                return None
+            size = entry.values[origin]['size']
+            licence = str(entry.values.get('licence', ''))
+            return MissingResource(resource, size, command, licence)
+    return None
+
+
+def _package_command(entry: catalog.Entry) -> str:
+    """How to get the package that an entry comes with; '' if it is installed."""
+    try:
+        catalog.package_folder(entry)
+    except PyseriniRepbertError as error:
+        return str(error)
+    return ''
+
+
+def _download_command(entry: catalog.Entry) -> str:
+    """How to download the file of an entry; '' if it is here."""
     from pyserini_repbert.download import downloads_folder
 
-    if (base := catalog.base(entry)) is not None and (
-        missing_base := _missing_entry(resource, base)
-    ) is not None:
-        return missing_base
-    values = entry.values
-    licence = str(entry.values.get('licence', ''))
-    ready = (
-        cache_folder()
-        / ('collections' if entry.kind == 'collections' else 'checkpoints')
-        / entry.name
-    )
-    if 'resource' in values or ready.is_dir():
-        return None
-    if 'package' in values:
-        try:
-            catalog.package_folder(entry)
-        except PyseriniRepbertError as error:
-            return NeededResource(resource, values['package']['size'], str(error), licence)
-    elif 'download' in values:
-        source = values['download']
-        path = downloads_folder() / source['file']
-        if not path.exists():
-            return NeededResource(
-                resource, source['size'], curl(str(path), source['address']), licence
-            )
-    elif 'hub' in values:
-        from huggingface_hub import try_to_load_from_cache
+    download = entry.values['download']
+    path = downloads_folder() / download['file']
+    return '' if path.exists() else curl(str(path), download['address'])
 
-        hub = values['hub']
-        if not isinstance(
-            try_to_load_from_cache(hub['repository'], 'config.json', revision=hub.get('revision')),
-            str,
-        ):
-            revision = f' --revision {hub["revision"]}' if 'revision' in hub else ''
-            return NeededResource(
-                resource, hub['size'], f'hf download {hub["repository"]}{revision}', licence
-            )
-    return None
+
+def _hub_command(entry: catalog.Entry) -> str:
+    """How to download the repository of an entry from the Hub; '' if it is in the Hub's cache."""
+    from huggingface_hub import try_to_load_from_cache
+
+    repository = entry.values['hub']['repository']
+    revision = entry.values['hub'].get('revision')
+    config = try_to_load_from_cache(repository, 'config.json', revision=revision)
+    if isinstance(config, str):
+        return ''
+    pinned = f' --revision {revision}' if revision else ''
+    return f'hf download {repository}{pinned}'
+
+
+# A field of a catalog entry -> the command that gets what it names; '' if that is here.
+_FIND_COMMAND: dict[str, Callable[[catalog.Entry], str]] = {
+    'package': _package_command,
+    'download': _download_command,
+    'hub': _hub_command,
+}

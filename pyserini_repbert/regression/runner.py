@@ -6,21 +6,20 @@ import csv
 import json
 import math
 import re
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.regression.environment import condition_fingerprint
-from pyserini_repbert.regression.needs import Pair, missing_of
-from pyserini_repbert.regression.resources import NeededResource
+from pyserini_repbert.regression.jobs import ConditionJob
+from pyserini_repbert.regression.resources import MissingResource
 from pyserini_repbert.regression.schema import Condition, Expected
-from pyserini_repbert.regression.workspace import Workspace, remember, remembered
+from pyserini_repbert.regression.workspace import Workspace, read_note, write_note
 
 _SLACK = 1e-9  # for rounding errors of floating point
 
@@ -40,6 +39,9 @@ class Status(StrEnum):
     RECORDED = 'RECORDED'
 
 
+_WORST_FIRST = (Status.FAIL, Status.WITHIN, Status.PASS)
+
+
 class Score(NamedTuple):
     """An expected score and the measured one, None if there is none."""
 
@@ -50,24 +52,50 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a condition."""
+    """The outcome of a condition.
+
+    Attributes
+    ----------
+    scores : the expected ones, then the recorded ones
+    commands : as a user would type them
+    missing : for want of which it was not run
+    why : a score is missing, or the condition was left out
+    seconds : that it took, now or when its remembered result was made
+    remembered : whether the scores are an earlier run's
+    fingerprint : `environment.condition_fingerprint`
+    """
 
     condition: Condition
     status: Status
-    scores: Sequence[Score]  # the expected ones, then the recorded ones
-    commands: Sequence[str]  # as a user would type them
-    missing: Sequence[NeededResource] = ()  # for want of which it was not run
-    why: str = ''  # a score is missing, or it was left out
-    seconds: float = 0.0  # that it took, now or when its remembered result was made
-    remembered: bool = False  # the scores are an earlier run's
-    fingerprint: Mapping[str, str] = field(
-        default_factory=dict
-    )  # `environment.condition_fingerprint`
+    scores: Sequence[Score]
+    commands: Sequence[str]
+    missing: Sequence[MissingResource] = ()
+    why: str = ''
+    seconds: float = 0.0
+    remembered: bool = False
+    fingerprint: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What a condition measured.
+
+    Attributes
+    ----------
+    key : the hash of all that the scores depend on
+    measured : in the order of the expected scores; None for one that there is not
+    """
+
+    key: str
+    measured: list[float | None]
+    seconds: float
+    fingerprint: dict[str, str]
 
 
 def judge(expected: Expected, measured: float | None) -> Status:
-    """PASS if all published digits agree, WITHIN the tolerance, else FAIL: a gain beyond the
-    tolerance is one, too.
+    """PASS if all published digits agree, WITHIN the tolerance, else FAIL.
+
+    A gain beyond the tolerance is a FAIL, too.
     """
     if measured is None or math.isnan(measured):
         return Status.FAIL
@@ -78,123 +106,159 @@ def judge(expected: Expected, measured: float | None) -> Status:
     return Status.WITHIN if difference <= tolerance + _SLACK else Status.FAIL
 
 
-def commands_of(condition: Condition, workspace: Workspace) -> list[str]:
-    """Every command of a condition, as a user would type it: its builds', its own, and the
-    evaluation.
+def run_condition(job: ConditionJob, heavy_too: bool = False) -> Outcome:
+    """Run a condition, or say what is missing.
+
+    A failure of its commands is its outcome, never raised.
     """
-    commands = [*workspace.commands(condition), *_evaluation(condition)]
-    return [shlex.join(workspace.words(command)) for command in commands]
-
-
-def run_condition(condition: Condition, workspace: Workspace, heavy_too: bool = False) -> Outcome:
-    """Run a condition, or say what is missing; a failure of its commands is its outcome, never
-    raised.
-    """
-    commands = commands_of(condition, workspace)
-    recorded_scores = [Score(figure, Status.RECORDED) for figure in condition.recorded]
-
-    def without_scores(
-        status: Status, why: str = '', missing: Sequence[NeededResource] = ()
-    ) -> Outcome:
-        scores = [Score(expected, status) for expected in condition.expected]
-        return Outcome(condition, status, [*scores, *recorded_scores], commands, missing, why)
-
+    condition = job.condition
     if not condition.expected:
-        return without_scores(Status.RECORDED)
-    if missing := missing_of(condition, workspace):
-        return without_scores(Status.NOT_RUN, missing=missing)
+        return _without_scores(job, Status.RECORDED)
+    missing = job.missing()
+    if missing:
+        return _without_scores(job, Status.NOT_RUN, missing=missing)
     if condition.heavy and not heavy_too:
-        return without_scores(Status.NOT_RUN, f'takes {condition.heavy}: --all runs it')
+        return _without_scores(job, Status.NOT_RUN, why=f'takes {condition.heavy}: --all runs it')
+    note = _note_path(job)
     try:
-        result, is_remembered = _measured(condition, workspace)
+        key = _key(job)
+        result = _read_result(note, key)
+        is_remembered = result is not None
+        if result is None:
+            result = _measure(job, key)
+            if None not in result.measured:
+                write_note(note, asdict(result))
     except PyseriniRepbertError as error:
-        return without_scores(Status.FAIL, str(error))
-    pairs = zip(condition.expected, result['measured'], strict=True)
-    scores = [Score(expected, judge(expected, value), value) for expected, value in pairs]
-    worst_first = (Status.FAIL, Status.WITHIN, Status.PASS)
-    status = min((score.status for score in scores), key=worst_first.index)
-    why = 'no score was measured' if None in result['measured'] else ''
-    all_scores = [*scores, *recorded_scores]
-    seconds = result['seconds']
-    depends_on = result['fingerprint']
-    return Outcome(
-        condition, status, all_scores, commands, (), why, seconds, is_remembered, depends_on
-    )
+        return _without_scores(job, Status.FAIL, why=str(error))
+    return _with_scores(job, result, is_remembered)
 
 
 def run_all(
-    work: Sequence[Pair],
-    jobs: int,
+    jobs: Sequence[ConditionJob],
+    n_threads: int,
     heavy_too: bool,
     on_outcome: Callable[[Workspace, Outcome], object],
 ) -> list[Outcome]:
-    """The outcomes of conditions in their order; `jobs` of them run at a time, each in a thread
-    that reports it.
+    """The outcomes of conditions, in their order.
+
+    Parameters
+    ----------
+    jobs : the conditions to run
+    n_threads : how many of them run at a time
+    heavy_too : whether to run those that are left out unless asked for
+    on_outcome : called by a condition's thread when the condition has ended
     """
 
-    def one(pair: Pair) -> Outcome:
-        outcome = run_condition(*pair, heavy_too)
-        on_outcome(pair[1], outcome)
+    def run_one(job: ConditionJob) -> Outcome:
+        outcome = run_condition(job, heavy_too)
+        on_outcome(job.workspace, outcome)
         return outcome
 
-    with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, work))
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(run_one, jobs))
 
 
-def _evaluation(condition: Condition) -> list[str]:
-    """The command that evaluates the run; none for a condition with a table."""
-    if not condition.run:
-        return []
-    measures = shlex.join(dict.fromkeys(expected.measure for expected in condition.expected))
-    files = f'--qrels {condition.qrels} {condition.run}'
-    return [f'python -m pyserini_repbert.evaluate {files} --json --quiet --measures {measures}']
-
-
-def _measured(condition: Condition, workspace: Workspace) -> tuple[dict[str, Any], bool]:
-    """Run the commands and the evaluation, unless a result of the same ones is remembered, which is
-    then True.
-
-    The result has 'measured', the scores in the order of the expected ones, None for one that there
-    is not; 'seconds'; and 'fingerprint'.
-    """
-    wanted = [[expected.measure, sorted(expected.where.items())] for expected in condition.expected]
-    evaluation = _evaluation(condition)
-    key = workspace.key(
-        [*condition.commands, *evaluation, condition.table, json.dumps(wanted)], condition.needs
+def _with_scores(job: ConditionJob, result: _Result, is_remembered: bool) -> Outcome:
+    """The outcome of a condition that was run, now or before."""
+    condition = job.condition
+    scores = []
+    for expected, measured in zip(condition.expected, result.measured, strict=True):
+        scores.append(Score(expected, judge(expected, measured), measured))
+    return Outcome(
+        condition=condition,
+        status=min((score.status for score in scores), key=_WORST_FIRST.index),
+        scores=[*scores, *_recorded_scores(condition)],
+        commands=job.commands(),
+        why='no score was measured' if None in result.measured else '',
+        seconds=result.seconds,
+        remembered=is_remembered,
+        fingerprint=result.fingerprint,
     )
-    note = (
-        workspace.folder / '.results' / f'{re.sub(r"[^A-Za-z0-9.+_-]", "_", condition.name)}.json'
+
+
+def _without_scores(
+    job: ConditionJob, status: Status, *, why: str = '', missing: Sequence[MissingResource] = ()
+) -> Outcome:
+    """The outcome of a condition that measured nothing."""
+    condition = job.condition
+    scores = [Score(expected, status) for expected in condition.expected]
+    return Outcome(
+        condition=condition,
+        status=status,
+        scores=[*scores, *_recorded_scores(condition)],
+        commands=job.commands(),
+        missing=missing,
+        why=why,
     )
-    known = remembered(note)
-    if known and known['key'] == key:
-        return known, True
+
+
+def _recorded_scores(condition: Condition) -> list[Score]:
+    return [Score(figure, Status.RECORDED) for figure in condition.recorded]
+
+
+def _note_path(job: ConditionJob) -> Path:
+    """Where the result of a condition is remembered."""
+    name = re.sub(r'[^A-Za-z0-9.+_-]', '_', job.condition.name)
+    return job.workspace.folder / '.results' / f'{name}.json'
+
+
+def _key(job: ConditionJob) -> str:
+    """The hash of all that a condition's scores depend on."""
+    condition = job.condition
+    wanted = [[score.measure, sorted(score.where.items())] for score in condition.expected]
+    parts = [*condition.commands, *job.evaluation(), condition.table, json.dumps(wanted)]
+    return job.workspace.key(parts, condition.needs)
+
+
+def _read_result(note: Path, key: str) -> _Result | None:
+    """The remembered result, if it was made of the same."""
+    known = read_note(note)
+    if not known or known['key'] != key:
+        return None
+    return _Result(**known)
+
+
+def _measure(job: ConditionJob, key: str) -> _Result:
+    """Run the commands of a condition and its evaluation."""
+    condition = job.condition
+    workspace = job.workspace
     start = time.perf_counter()
     for build in workspace.builds(condition.needs):
         workspace.build(build)
     for command in condition.commands:
         workspace.run(command)
-    if evaluation:
-        means = json.loads(workspace.run(evaluation[0]))['runs'][0]['measures']
-        scores = [means.get(expected.measure) for expected in condition.expected]
-    else:
-        table = Path(workspace.words(condition.table)[0])
-        scores = [_looked_up(table, expected) for expected in condition.expected]
+    scores = _read_scores(job)
     seconds = time.perf_counter() - start
-    fingerprint = condition_fingerprint(map(workspace.words, workspace.commands(condition)))
-    result = {'key': key, 'measured': scores, 'seconds': seconds, 'fingerprint': fingerprint}
-    if None not in scores:
-        remember(note, result)
-    return result, False
+    words = [workspace.words(command) for command in workspace.commands(condition)]
+    return _Result(key, scores, seconds, condition_fingerprint(words))
 
 
-def _looked_up(table: Path, expected: Expected) -> float | None:
-    """The column `value`, or the one named after the measure, of the only row that agrees with
-    `where`; else None.
-    """
-    if not table.is_file():
-        return None
+def _read_scores(job: ConditionJob) -> list[float | None]:
+    """The scores that the evaluation prints, or those in the condition's table."""
+    condition = job.condition
+    evaluation = job.evaluation()
+    if evaluation:
+        printed = json.loads(job.workspace.run(evaluation[0]))
+        means = printed['runs'][0]['measures']
+        return [means.get(expected.measure) for expected in condition.expected]
+    table = Path(job.workspace.words(condition.table)[0])
+    rows = _read_table(table) if table.is_file() else []
+    return [_look_up(rows, expected) for expected in condition.expected]
+
+
+def _read_table(table: Path) -> list[dict[str, Any]]:
+    delimiter = '\t' if table.suffix == '.tsv' else ','
     with open(table, encoding='utf-8', newline='') as stream:
-        lines = csv.DictReader(stream, delimiter='\t' if table.suffix == '.tsv' else ',')
-        rows = [row for row in lines if expected.where.items() <= row.items()]
-    value = rows[0].get('value', rows[0].get(expected.measure)) if len(rows) == 1 else None
+        return list(csv.DictReader(stream, delimiter=delimiter))
+
+
+def _look_up(rows: Sequence[Mapping[str, Any]], expected: Expected) -> float | None:
+    """The score in the only row that agrees with `where`; None without one.
+
+    It is in the column `value`, or in the one named after the measure.
+    """
+    fitting = [row for row in rows if expected.where.items() <= row.items()]
+    if len(fitting) != 1:
+        return None
+    value = fitting[0].get('value', fitting[0].get(expected.measure))
     return float(value) if value else None

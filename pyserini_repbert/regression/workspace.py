@@ -18,22 +18,20 @@ from typing import Any
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.regression import resources
-from pyserini_repbert.regression.layout import Build, Resource, filled
-from pyserini_repbert.regression.schema import Condition, Regression
+from pyserini_repbert.regression.placeholders import fill
+from pyserini_repbert.regression.schema import Build, Condition, Regression, Resource
 
 LAST_LINES = 5  # of a failed command's output, in errors
+
+# Commands that refuse to replace a file, and their options that name one.
+_WRITERS = {f'pyserini_repbert.{name}' for name in ('search', 'fusion', 'rerank', 'evaluate')}
+_OUTPUTS = {'--output', '--csv', '--plot', '--per-query'}
+# A build's path -> its lock: conditions, also of other files, wait until it is made.
+_locks: dict[str, threading.Lock] = {}
 
 
 class CommandFailedError(PyseriniRepbertError):
     """A command of a condition, or of a build that it needs, ended with an error."""
-
-
-# commands that refuse to replace a file, and their options that name one
-_WRITERS = {f'pyserini_repbert.{name}' for name in ('search', 'fusion', 'rerank', 'evaluate')}
-_OUTPUTS = {'--output', '--csv', '--plot', '--per-query'}
-_locks: dict[
-    str, threading.Lock
-] = {}  # by a build's path: conditions, also of other files, wait until it is made
 
 
 class Workspace:
@@ -41,6 +39,10 @@ class Workspace:
 
     `data` is the user's folder of collections and run files; `version` the hash of code and
     packages (`environment.cache_version`): results of another one are not used.
+
+    Attributes
+    ----------
+    paths : name in braces -> folder, location of a resource, or path of a build
     """
 
     def __init__(self, regression: Regression, folder: Path, data: str, version: str) -> None:
@@ -48,89 +50,96 @@ class Workspace:
 
         self.regression = regression
         self.folder = folder / regression.name
-        self._root = folder
-        self.places = {  # name in braces -> folder, location of a resource, or path of a build
+        self._work_folder = folder
+        self._version = version
+        self._failed: dict[str, str] = {}
+        pyserini = os.environ.get('PYSERINI_CACHE') or str(Path('~/.cache/pyserini').expanduser())
+        self.paths = {
             'data': data,
             'downloads': str(downloads_folder()),
-            'pyserini': os.environ.get('PYSERINI_CACHE')
-            or str(Path('~/.cache/pyserini').expanduser()),
+            'pyserini': pyserini,
             'here': str(Path(regression.path).parent),
             'out': str(self.folder),
             'shared': str(folder / 'shared'),
         }
-        self.places |= {
-            name: resources.location(one, self.places) for name, one in regression.resources.items()
-        }
-        self.places |= {
-            name: filled(build.path, self.places) for name, build in regression.builds.items()
-        }
-        self._version = version
-        self._failed: dict[str, str] = {}
+        for name, resource in regression.resources.items():
+            self.paths[name] = resources.location(resource, self.paths)
+        for name, build in regression.builds.items():
+            self.paths[name] = fill(build.path, self.paths)
 
     def needed(self, needs: Sequence[str]) -> list[Resource]:
         """All resources that these needs take, also through builds, in order."""
-        resources_by_name: dict[str, Resource] = {}
+        resource_by_name: dict[str, Resource] = {}
         for name in needs:
             build = self.regression.builds.get(name)
-            below = self.needed(build.needs) if build else [self.regression.resources[name]]
-            resources_by_name |= {resource.name: resource for resource in below}
-        return list(resources_by_name.values())
+            if build is None:
+                resource_by_name[name] = self.regression.resources[name]
+            else:
+                for resource in self.needed(build.needs):
+                    resource_by_name[resource.name] = resource
+        return list(resource_by_name.values())
 
     def builds(self, needs: Sequence[str]) -> list[Build]:
-        """All builds that these needs take, also through other builds, each after those that it
-        needs.
-        """
-        builds_by_name: dict[str, Build] = {}
+        """All builds that these needs take, each after those that it needs."""
+        build_by_name: dict[str, Build] = {}
         for name in needs:
-            if build := self.regression.builds.get(name):
-                builds_by_name |= {below.name: below for below in self.builds(build.needs)} | {
-                    name: build
-                }
-        return list(builds_by_name.values())
+            build = self.regression.builds.get(name)
+            if build:
+                for below in self.builds(build.needs):
+                    build_by_name[below.name] = below
+                build_by_name[name] = build
+        return list(build_by_name.values())
 
     def commands(self, condition: Condition) -> list[str]:
         """The commands of a condition, after those of the builds that it needs."""
-        builds = self.builds(condition.needs)
-        return [*(command for build in builds for command in build.commands), *condition.commands]
+        commands: list[str] = []
+        for build in self.builds(condition.needs):
+            commands += build.commands
+        return [*commands, *condition.commands]
 
     def key(self, commands: Sequence[str], needs: Sequence[str]) -> str:
         """The hash of commands, the version, and all builds and resources that they need."""
         parts = [self._version, *commands]
         for name in needs:
-            if build := self.regression.builds.get(name):
+            build = self.regression.builds.get(name)
+            if build:
                 parts.append(self.key(build.commands, build.needs))
             else:
-                parts.append(resources.fingerprint(self.regression.resources[name], self.places))
+                parts.append(resources.fingerprint(self.regression.resources[name], self.paths))
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def build(self, build: Build) -> None:
-        """Make a build, after those that it needs, unless it is there with the same hash, or has
+        """Make a build, unless it is there with the same hash.
+
+        The builds that it needs have to be there. Raises CommandFailedError, also if the build has
         failed before.
         """
-        target = Path(self.places[build.name])
+        target = Path(self.paths[build.name])
         with _locks.setdefault(str(target), threading.Lock()):
             if build.name in self._failed:
                 raise CommandFailedError(self._failed[build.name])
             key = self.key(build.commands, build.needs)
             note = target.parent / '.builds' / f'{build.name}.json'
             target.parent.mkdir(parents=True, exist_ok=True)
-            if remembered(note) == {'key': key} and target.exists():
+            if read_note(note) == {'key': key} and target.exists():
                 return
-            if self._root.resolve() in target.resolve().parents:  # never what a user brought
-                if target.is_dir():
-                    shutil.rmtree(target)
-                target.unlink(missing_ok=True)
+            # Never removes what a user brought.
+            if self._work_folder.resolve() in target.resolve().parents:
+                _remove(target)
             try:
-                for command in build.commands:
-                    self.run(command)
-                if not target.exists():
-                    raise CommandFailedError(
-                        f"'{build.commands[-1]}' ended well but did not write {target}"
-                    )
+                self._run_build(build, target)
             except CommandFailedError as error:
                 self._failed[build.name] = str(error)
                 raise
-            remember(note, {'key': key})
+            write_note(note, {'key': key})
+
+    def _run_build(self, build: Build, target: Path) -> None:
+        for command in build.commands:
+            self.run(command)
+        if not target.exists():
+            raise CommandFailedError(
+                f"'{build.commands[-1]}' ended well but did not write {target}"
+            )
 
     def run(self, command: str) -> str:
         """Run a command; what it prints.
@@ -138,20 +147,21 @@ class Workspace:
         Raises CommandFailedError with the last lines of its errors.
         """
         words = self.run_words(command)
-        paths = filter(
-            None, [str(Path(__file__).resolve().parents[2]), os.environ.get('PYTHONPATH')]
-        )
-        environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
+        package_root = str(Path(__file__).resolve().parents[2])
+        folders = [package_root, os.environ.get('PYTHONPATH')]
+        python_path = os.pathsep.join(folder for folder in folders if folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         process = subprocess.run(
-            [sys.executable, *words[1:]], text=True, capture_output=True, env=environment
+            [sys.executable, *words[1:]],
+            text=True,
+            capture_output=True,
+            env={**os.environ, 'PYTHONPATH': python_path},
         )
         if process.returncode:
-            lines = ' | '.join(
-                (process.stderr.strip() or process.stdout.strip()).splitlines()[-LAST_LINES:]
-            )
+            output = process.stderr.strip() or process.stdout.strip()
+            last_lines = ' | '.join(output.splitlines()[-LAST_LINES:])
             raise CommandFailedError(
-                f"'{shlex.join(words)}' ended with status {process.returncode}: {lines}"
+                f"'{shlex.join(words)}' ended with status {process.returncode}: {last_lines}"
             )
         return process.stdout
 
@@ -159,17 +169,23 @@ class Workspace:
         """A command's words as they are run: a file that an earlier try left is replaced."""
         words = self.words(command)
         writes = not _WRITERS.isdisjoint(words) and not _OUTPUTS.isdisjoint(words)
-        makes_folder = 'split-folds' in words
-        if writes and not makes_folder and not {'--resume', '--overwrite'} & set(words):
+        goes_on = '--resume' in words or '--overwrite' in words
+        if writes and not goes_on:
             words.append('--overwrite')
         return words
 
     def words(self, command: str) -> list[str]:
         """A command's words, with every name in braces replaced."""
-        return [filled(word, self.places) for word in shlex.split(command)]
+        return [fill(word, self.paths) for word in shlex.split(command)]
 
 
-def remembered(note: Path) -> Any:
+def _remove(target: Path) -> None:
+    if target.is_dir():
+        shutil.rmtree(target)
+    target.unlink(missing_ok=True)
+
+
+def read_note(note: Path) -> Any:
     """The content of a JSON file; None if it is absent, unreadable or not JSON."""
     try:
         return json.loads(note.read_text(encoding='utf-8'))
@@ -177,9 +193,10 @@ def remembered(note: Path) -> Any:
         return None
 
 
-def remember(note: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file if its folder can be written; else the result is computed again next
-    time.
+def write_note(note: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON file if its folder can be written.
+
+    Else the result is computed again next time.
     """
     with contextlib.suppress(OSError), atomic_file(note) as stream:
         json.dump(value, stream)

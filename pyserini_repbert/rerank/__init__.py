@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING
 from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
-    from pyserini_repbert.rerank.aggregation import aggregate as aggregate
     from pyserini_repbert.rerank.base import Reranker as Reranker
-    from pyserini_repbert.rerank.cedr import CedrReranker as CedrReranker
-    from pyserini_repbert.rerank.cross_encoder import MonoBertReranker as MonoBertReranker
-    from pyserini_repbert.rerank.duobert import DuoBertReranker as DuoBertReranker
-    from pyserini_repbert.rerank.epic import EpicReranker as EpicReranker
+    from pyserini_repbert.systems.cedr.reranker import CedrReranker as CedrReranker
+    from pyserini_repbert.systems.duobert.aggregation import aggregate as aggregate
+    from pyserini_repbert.systems.duobert.reranker import DuoBertReranker as DuoBertReranker
+    from pyserini_repbert.systems.epic.reranker import EpicReranker as EpicReranker
+    from pyserini_repbert.systems.monobert.reranker import MonoBertReranker as MonoBertReranker
 
 _NAMES = {
-    'pyserini_repbert.rerank.aggregation': ('aggregate',),
+    'pyserini_repbert.systems.duobert.aggregation': ('aggregate',),
     'pyserini_repbert.rerank.base': ('Reranker',),
-    'pyserini_repbert.rerank.cedr': ('CedrReranker',),
-    'pyserini_repbert.rerank.duobert': ('DuoBertReranker',),
-    'pyserini_repbert.rerank.epic': ('EpicReranker',),
-    'pyserini_repbert.rerank.cross_encoder': ('MonoBertReranker',),
+    'pyserini_repbert.systems.cedr.reranker': ('CedrReranker',),
+    'pyserini_repbert.systems.duobert.reranker': ('DuoBertReranker',),
+    'pyserini_repbert.systems.epic.reranker': ('EpicReranker',),
+    'pyserini_repbert.systems.monobert.reranker': ('MonoBertReranker',),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

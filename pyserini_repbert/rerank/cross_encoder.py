@@ -1,4 +1,9 @@
-"""Rerankers whose model reads query and passage together: what they share, and monoBERT."""
+"""What rerankers share whose model reads query and passage together.
+
+`TextReranker` opens a checkpoint, tokenises each text once and counts the work: the base of
+monoBERT, duoBERT and CEDR. `CrossEncoderReranker` runs a BERT classifier on PyTorch or ONNX
+Runtime: the base of monoBERT and duoBERT (https://arxiv.org/abs/1910.14424).
+"""
 
 from __future__ import annotations
 
@@ -17,14 +22,8 @@ from pyserini_repbert.models.batching import Forward, run_batched, usual_budget
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.cross_encoder import (
-    MONOBERT,
-    CrossEncoder,
-    MonoBert,
-    log_probabilities,
-    logit_differences,
-)
-from pyserini_repbert.models.pair_inputs import MAX_TOKENS, PairInputs, TripleInputs
+from pyserini_repbert.models.cross_encoder import MAX_TOKENS, CrossEncoder, logit_differences
+from pyserini_repbert.models.cross_encoder_inputs import CrossEncoderInputs
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.tokenizer import ModelInputs
 from pyserini_repbert.ranking import Ranking
@@ -32,10 +31,24 @@ from pyserini_repbert.rerank.base import Progress, Reranker, Scores, Work
 
 
 class TextReranker(Reranker):
-    """Opens a checkpoint and counts work; subclasses own the model and document the parameters."""
+    """A reranker that reads the texts of candidates with a checkpoint.
+
+    The base opens the checkpoint, tokenises and counts the work; subclasses own the network.
+
+    Parameters
+    ----------
+    model : catalog name, checkpoint folder, or an open checkpoint
+    device : where the network runs: 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : 'float32', 'bfloat16', 'float16', or 'auto': the fastest that the device has
+    token_budget : padded tokens in a batch; default: by device
+
+    Attributes
+    ----------
+    text_limit : the most wordpieces of one text in a model input; a subclass sets it
+    """
 
     work: Work
-    text_limit: int  # wordpieces of a text that a model input has at most
+    text_limit: int
 
     def __init__(
         self,
@@ -52,7 +65,8 @@ class TextReranker(Reranker):
         self.token_budget = usual_budget(token_budget, self.device)
         self.tokenizer = self.checkpoint.tokenizer()
         self.work = Work()
-        self._prepared: dict[Hashable, Any] = {}  # shared by copies
+        # Copies of this reranker share what was prepared.
+        self._prepared: dict[Hashable, Any] = {}
 
     @property
     def weights_sha256(self) -> str:
@@ -67,32 +81,35 @@ class TextReranker(Reranker):
 
     def _inputs_of(self, queries: Sequence[str], lists: Sequence[Ranking]) -> Any:
         """What `_read` gives, now or when these lists were prepared."""
-        prepared = self._prepared.pop(self._key(queries, lists), None) if self._prepared else None
-        return self._read(queries, lists) if prepared is None else prepared
+        if self._prepared:
+            prepared = self._prepared.pop(self._key(queries, lists), None)
+            if prepared is not None:
+                return prepared
+        return self._read(queries, lists)
 
     def _key(self, queries: Sequence[str], lists: Sequence[Ranking]) -> Hashable:
         return tuple(queries), tuple(ranking.docids for ranking in lists)
 
     def _read(self, queries: Sequence[str], lists: Sequence[Ranking]) -> Any:
-        """The wordpiece ids of each distinct query and text, by text: each is tokenised once.
+        """The wordpiece ids of each distinct query and candidate, by text: each is tokenised once.
 
-        Of a long text there are more than `text_limit`, and more than of any query: what
-        `PairLayout` compares.
+        Candidates are tokenised to one wordpiece more than `text_limit`, and than the longest
+        query: `PairLayout` compares these lengths.
         """
         distinct = list(dict.fromkeys(queries))
         ids = dict(zip(distinct, self.tokenizer.ids(distinct), strict=True))
         most = max([self.text_limit, *map(len, ids.values())]) + 1
-        texts = (candidate.text or '' for candidates in lists for candidate in candidates)
-        others = [text for text in dict.fromkeys(texts) if text not in ids]
+        texts = dict.fromkeys(text for _, text in each_pair(queries, lists))
+        others = [text for text in texts if text not in ids]
         return ids | dict(zip(others, self.tokenizer.ids(others, most), strict=True))
 
 
 def each_pair(queries: Sequence[str], lists: Sequence[Ranking]) -> list[tuple[str, str]]:
     """(query, text) of every candidate, list after list; '' for a candidate without text."""
-    pairs = zip(queries, lists, strict=True)
-    return [
-        (query, candidate.text or '') for query, candidates in pairs for candidate in candidates
-    ]
+    pairs = []
+    for query, candidates in zip(queries, lists, strict=True):
+        pairs += [(query, candidate.text or '') for candidate in candidates]
+    return pairs
 
 
 def in_lists(scores: NDArray[Any], lists: Sequence[Sized]) -> Scores:
@@ -111,8 +128,10 @@ def checked_length(name: str, length: int, most: int) -> int:
 
 
 class Backend(Choice, what='backend'):
-    """The library that runs the model: PyTorch; or ONNX Runtime on a CPU, in float32 or with
-    weights of 8 bits.
+    """The library that runs the model.
+
+    `torch`: PyTorch. `onnx`: ONNX Runtime on a CPU, in float32. `onnx-int8`: the same with weights
+    of 8 bits.
     """
 
     TORCH = 'torch'
@@ -121,11 +140,20 @@ class Backend(Choice, what='backend'):
 
 
 class CrossEncoderReranker(TextReranker):
-    """Base of `MonoBertReranker`, which documents the parameters, and `DuoBertReranker`."""
+    """A reranker whose network classifies a query with one or two candidates.
 
-    system: str  # of its checkpoints
+    The base of `MonoBertReranker`, which documents the parameters, and of `DuoBertReranker`.
+
+    Attributes
+    ----------
+    system : the name of the system whose checkpoints it reads
+    module : the class of the network
+    builder : the class that builds model inputs
+    """
+
+    system: str
     module: type[CrossEncoder]
-    builder: type[PairInputs] | type[TripleInputs]  # of model inputs
+    builder: type[CrossEncoderInputs]
 
     def __init__(
         self,
@@ -147,53 +175,57 @@ class CrossEncoderReranker(TextReranker):
         self.ranking = self.checkpoint.system(self.system)
         config = BertConfig.from_dict(self.checkpoint.config)
         positions = config.max_position_embeddings
-        usual = int(self.ranking.get('max_length', min(MAX_TOKENS, positions)))
-        self.max_tokens = checked_length(
-            self.name, usual if max_length is None else max_length, positions
-        )
-        network = self._loaded(config)
+        if max_length is None:
+            max_length = int(self.ranking.get('max_length', min(MAX_TOKENS, positions)))
+        self.max_tokens = checked_length(self.name, max_length, positions)
         self.text_limit = self.max_tokens
-        self._forward: Forward
-        if self.backend is Backend.TORCH:
-            self._forward = network.to_device(self.device, self.dtype)
-        else:
-            from pyserini_repbert.rerank.onnx_backend import OnnxForward
-
-            if self.device.type != 'cpu' or self.dtype != torch.float32:
-                raise InputError(
-                    f"backend '{self.backend}' runs in float32 on a CPU: leave out device and "
-                    f'precision'
-                )
-            self._forward = OnnxForward(
-                network, self.weights_sha256, self.backend is Backend.ONNX_INT8
-            )
+        self._forward = self._forward_of(self._loaded(config))
         layout = layout or self.ranking.get('layout', self.builder.layout)
         max_query = int(self.ranking.get('max_query_length', self.builder.max_query))
         self.inputs = self.builder(self.tokenizer, layout, self.max_tokens, max_query)
 
+    def _forward_of(self, network: CrossEncoder) -> Forward:
+        """The network's forward pass on this reranker's backend."""
+        if self.backend is Backend.TORCH:
+            return network.to_device(self.device, self.dtype)
+        from pyserini_repbert.rerank.onnx_backend import OnnxForward
+
+        if self.device.type != 'cpu' or self.dtype != torch.float32:
+            raise InputError(
+                f"backend '{self.backend}' runs in float32 on a CPU: leave out device and precision"
+            )
+        int8 = self.backend is Backend.ONNX_INT8
+        return OnnxForward(network, self.weights_sha256, int8)
+
     def identity(self) -> Mapping[str, object]:
-        settings = {'max_tokens': self.max_tokens, 'backend': str(self.backend)}
         return {
             **super().identity(),
-            **settings,
+            'max_tokens': self.max_tokens,
+            'backend': str(self.backend),
             'layout': str(self.inputs.layout),
             'max_query': self.inputs.max_query,
         }
 
     def _loaded(self, config: BertConfig) -> CrossEncoder:
+        """The network with the checkpoint's weights.
+
+        Raises MismatchError for a checkpoint without a classifier of 1 or 2 labels.
+        """
         tensors = self.checkpoint.tensors()
         labels = len(tensors.get('classifier.weight', ()))
         if labels not in (1, 2):
             head = f'a classifier of {labels} labels' if labels else 'no classifier'
             raise MismatchError(
                 f"checkpoint '{self.name}' has {head}, {self.system} needs one of 2 labels (the "
-                f'second is '
-                '"relevant") or 1: give a reranker\'s checkpoint'
+                'second is "relevant") or 1: give a reranker\'s checkpoint'
             )
         return load_model(partial(self.module, config, labels), self.checkpoint, tensors=tensors)
 
     def _differences(self, inputs: ModelInputs, on_progress: Progress) -> NDArray[np.float64]:
-        """The logit differences of model inputs, float64 (n,), in their order; counted as work."""
+        """The log-odds of relevance of model inputs, float64 (n,), in their order.
+
+        They are counted as work.
+        """
         self.work.inferences += len(inputs)
         self.work.tokens += int(inputs.lengths.sum())
         logits = run_batched(
@@ -204,47 +236,3 @@ class CrossEncoderReranker(TextReranker):
                 f"'{self.name}' gave logits that are not finite: check it, or use float32"
             )
         return logit_differences(logits)
-
-
-class MonoBertReranker(CrossEncoderReranker):
-    """Scores are log-probabilities of relevance (Multi-Stage section 3.2), ordered as the logit
-    differences.
-
-    Parameters
-    ----------
-    model : catalog name, checkpoint folder, or a cross-encoder folder of sentence-transformers with
-        1 or 2 labels
-    device : 'cpu', 'cuda', 'cuda:N', 'mps'
-    precision : 'float32', 'bfloat16', 'float16', or 'auto'; logits are always computed in float32
-    layout : how long texts are cut, 'paper', 'dl4marco', 'pygaggle' or 'pygaggle_fast_tokenizer'
-        (`PairLayout`); default: the checkpoint's, else 'paper'
-    max_length : tokens of the longest input, special tokens included; default: the checkpoint's,
-        else 512 or BERT's positions if these are fewer
-    backend : 'torch', 'onnx', 'onnx-int8'; scores of 'onnx' differ by rounding, those of
-        'onnx-int8' by more
-    token_budget : padded tokens in a batch; default: by device
-    """
-
-    system = MONOBERT
-    module = MonoBert
-    builder = PairInputs
-    inputs: PairInputs
-
-    def score_lists(
-        self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
-    ) -> Scores:
-        """log p(relevant) of each candidate, float64 (n,) a query; an empty text is scored, too."""
-        inputs, truncated = self._inputs_of(queries, lists)
-        self.work.candidates += len(inputs)
-        self.work.truncated += truncated
-        return in_lists(log_probabilities(self._differences(inputs, on_progress)), lists)
-
-    def _read(self, queries: Sequence[str], lists: Sequence[Ranking]) -> tuple[ModelInputs, int]:
-        """The model input of each candidate, and how many texts were cut for it."""
-        ids = super()._read(queries, lists)
-        built = [
-            self.inputs.build(ids[query], ids[text]) for query, text in each_pair(queries, lists)
-        ]
-        return ModelInputs.of([item.sequence for item in built]), sum(
-            item.truncated for item in built
-        )

@@ -1,5 +1,4 @@
-"""Cross-encoders on ONNX Runtime: exported once into the cache, in float32 or with weights of 8
-bits.
+"""Cross-encoders on ONNX Runtime: exported once into the cache, in float32 or with 8-bit weights.
 
 In float32 the logits differ from PyTorch's by rounding (1e-5). With 8 bits (dynamic quantisation:
 weights by channel, activations at run time) they differ by tenths; on a CPU with VNNI instructions,
@@ -28,14 +27,18 @@ from pyserini_repbert.models.cross_encoder import CrossEncoder
 
 _OPSET = 18
 _INPUTS = ('input_ids', 'token_type_ids', 'attention_mask')
-_FORMAT = 1  # of the exported graph: raised whenever the export changes
+# The version of the exported graph; raise it whenever the export changes.
+_FORMAT = 1
 
 
 class OnnxForward:
-    """The model's forward pass on ONNX Runtime, with as many threads as PyTorch has.
+    """A model's forward pass on ONNX Runtime, with as many threads as PyTorch has.
 
-    `model` is in float32 and in evaluation mode. `weights_sha256` and the model's configuration
-    name the exported file in the cache.
+    Parameters
+    ----------
+    model : in float32 and in evaluation mode
+    weights_sha256 : with the model's configuration, it names the exported file in the cache
+    int8 : whether weights have 8 bits
     """
 
     def __init__(self, model: CrossEncoder, weights_sha256: str, int8: bool = False) -> None:
@@ -60,34 +63,36 @@ class OnnxForward:
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
     ) -> Tensor:
         """Logits, float32 (n, labels)."""
-        mask = (
-            torch.ones_like(input_ids, dtype=torch.bool)
-            if attention_mask is None
-            else attention_mask
-        )
+        mask = attention_mask
+        if mask is None:
+            mask = torch.ones_like(input_ids, dtype=torch.bool)
         tensors = zip(_INPUTS, (input_ids, token_type_ids, mask), strict=True)
-        outputs = self._session.run(None, {name: tensor.numpy() for name, tensor in tensors})
-        return torch.from_numpy(np.asarray(outputs[0], dtype=np.float32))
+        arrays = {name: tensor.numpy() for name, tensor in tensors}
+        (logits,) = self._session.run(None, arrays)
+        return torch.from_numpy(np.asarray(logits, dtype=np.float32))
 
 
 def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
+    """Write the model as an ONNX file, which appears at `path` when it is whole."""
     with needs('onnx and onnxscript', 'exporting a model to ONNX', 'onnx'):
         import onnx
         import onnxscript  # noqa: F401
     n = torch.export.Dim('n')
     length = torch.export.Dim('length', max=model.bert.config.max_position_embeddings)
+    shape = {0: n, 1: length}
     ids = torch.ones(2, 8, dtype=torch.long)
+    example = (ids, torch.zeros_like(ids), ids > 0)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder, _silence():
         whole = Path(folder) / 'whole.onnx'
         torch.onnx.export(
             model,
-            (ids, torch.zeros_like(ids), ids > 0),
+            example,
             whole,
             input_names=_INPUTS,
             output_names=['logits'],
             opset_version=_OPSET,
             dynamo=True,
-            dynamic_shapes={name: {0: n, 1: length} for name in _INPUTS},
+            dynamic_shapes=dict.fromkeys(_INPUTS, shape),
             external_data=False,
             verbose=False,
         )
@@ -101,17 +106,17 @@ def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
                 op_types_to_quantize=['MatMul', 'Gemm'],
                 per_channel=True,
                 weight_type=QuantType.QInt8,
-                extra_options={
-                    'DefaultTensorType': onnx.TensorProto.FLOAT
-                },  # of fused operators, not inferred
+                # The type of fused operators' outputs is not inferred.
+                extra_options={'DefaultTensorType': onnx.TensorProto.FLOAT},
             )
         whole.replace(path)
 
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Without warnings: exporters warn of packages that a BERT does not need, and advise steps
-    that were taken.
+    """A context without warnings.
+
+    Exporters warn of packages that a BERT does not need, and advise steps that were taken.
     """
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
@@ -123,10 +128,9 @@ def _silence() -> Iterator[None]:
 
 
 def _fuse(path: Path, config: BertConfig) -> None:
-    """Fuse operators, and drop the guard of softmax against rows without tokens: int8 is then a
-    third faster.
+    """Fuse operators, and drop softmax's guard against rows without tokens.
 
-    Every row has tokens: [CLS] and [SEP] are always there.
+    Models of 8 bits are then a third faster. Every row has tokens: [CLS] and [SEP] at least.
     """
     import onnx
     from onnxruntime.transformers import optimizer
@@ -139,13 +143,15 @@ def _fuse(path: Path, config: BertConfig) -> None:
     graph = model.graph
     masks = {node.output[0] for node in graph.node if node.op_type == 'IsNaN'}
     choices = [node for node in graph.node if node.op_type == 'Where' and node.input[0] in masks]
-    guards = {node.output[0]: node.input[2] for node in choices}  # Where(IsNaN(x), 0, x)
-    kept = [node for node in graph.node if node.op_type != 'IsNaN' and node.output[0] not in guards]
-    for node in kept:
-        node.input[:] = [guards.get(name, name) for name in node.input]
-    del (
-        graph.node[:],
-        graph.value_info[:],
-    )  # shapes from before weights were transposed; they are inferred anew
+    # A guard is Where(IsNaN(x), 0, x): its readers get x instead.
+    guarded = {node.output[0]: node.input[2] for node in choices}
+    kept = []
+    for node in graph.node:
+        if node.op_type != 'IsNaN' and node.output[0] not in guarded:
+            node.input[:] = [guarded.get(name, name) for name in node.input]
+            kept.append(node)
+    del graph.node[:]
     graph.node.extend(kept)
+    # These shapes are from before weights were transposed; without them, they are inferred anew.
+    del graph.value_info[:]
     onnx.save(model, path)

@@ -5,15 +5,17 @@ from typing import TYPE_CHECKING
 from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
-    from pyserini_repbert.encode.epic import EpicImpactQueryEncoder as EpicImpactQueryEncoder
-    from pyserini_repbert.search.dense import RepBertSearcher as RepBertSearcher
+    from pyserini_repbert.names.dense import RepBertSearcher as RepBertSearcher
     from pyserini_repbert.search.hybrid import HybridSearcher as HybridSearcher
-    from pyserini_repbert.search.sparse import EpicImpactSearcher as EpicImpactSearcher
+    from pyserini_repbert.systems.epic.encoder import (
+        EpicImpactQueryEncoder as EpicImpactQueryEncoder,
+    )
+    from pyserini_repbert.systems.epic.searcher import EpicImpactSearcher as EpicImpactSearcher
 
 _NAMES = {
-    'pyserini_repbert.encode.epic': ('EpicImpactQueryEncoder',),
-    'pyserini_repbert.search.dense': ('RepBertSearcher',),
+    'pyserini_repbert.systems.epic.encoder': ('EpicImpactQueryEncoder',),
+    'pyserini_repbert.names.dense': ('RepBertSearcher',),
     'pyserini_repbert.search.hybrid': ('HybridSearcher',),
-    'pyserini_repbert.search.sparse': ('EpicImpactSearcher',),
+    'pyserini_repbert.systems.epic.searcher': ('EpicImpactSearcher',),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

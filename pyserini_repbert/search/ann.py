@@ -1,5 +1,7 @@
-"""Approximate search with exact scores; building an index: train, fill, measure recall, and only
-then write.
+"""Approximate search with exact scores, and the building of approximate indexes.
+
+Use it where exact search is too slow on a CPU: `build_ann` measures which share of the exact hits
+is found, and writes no index that finds fewer than you ask for.
 """
 
 from __future__ import annotations
@@ -35,37 +37,53 @@ from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.search import products
 from pyserini_repbert.search.exact import ExactIndex, TopRows, top_rows
 
-_QUERY_GROUP = 256  # queries whose candidates are in memory together
+# Queries whose candidates are in memory together.
+_QUERY_GROUP = 256
 RECALL = 0.98
 HITS = 1000
-SAMPLE = 200  # queries on which recall is measured, where none are given
-_NOISE = (
-    0.5  # of each dimension's standard deviation, added to a passage's vector to make a query of it
-)
+# Queries on which recall is measured, where none are given.
+SAMPLE = 200
+# Noise that makes a query of a passage's vector, in standard deviations of each dimension.
+_NOISE = 0.5
 _SEED = 0
-_ROWS = 65536  # added at a time
+# Vectors that are added at a time.
+_ROWS = 65536
 
 
 def search(
     bundle: DenseBundle, ann: AnnIndex, queries: NDArray[np.float32], k: int
 ) -> list[TopRows]:
-    """`best_of` the candidates that the approximate index has for each query, float32 (n, d)."""
+    """The best of the candidates that an approximate index has for each query.
+
+    Parameters
+    ----------
+    bundle : the vectors
+    ann : their approximate index
+    queries : float32 (n, d)
+    k : how many; see `best_of` for ties
+    """
     tops: list[TopRows] = []
     for start in range(0, len(queries), _QUERY_GROUP):
         group = queries[start : start + _QUERY_GROUP]
-        tops += best_of(bundle, group, ann.rows(group, min(k, len(bundle))), k)
+        candidates = ann.rows(group, min(k, len(bundle)))
+        tops += best_of(bundle, group, candidates, k)
     return tops
 
 
 def best_of(
     bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64], k: int
 ) -> list[TopRows]:
-    """The k best of each query's candidates by exact inner product, and all that tie with the last
-    of them.
+    """The k best of each query's candidates by exact inner product, and all that tie with the last.
 
-    `rows` are the candidates of each query, int64 (n, m), padded with -1.
+    Parameters
+    ----------
+    bundle : the vectors
+    queries : float32 (n, d)
+    rows : the candidates of each query, int64 (n, m), padded with -1
+    k : how many
     """
-    rows = np.sort(rows, axis=1)  # so that neighbouring rows are read together
+    # Sorted, neighbouring rows are read together.
+    rows = np.sort(rows, axis=1)
     scores = np.empty(rows.shape, np.float32)
     start = 0
     for shard in bundle.shards:
@@ -90,8 +108,7 @@ def build_ann(
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> AnnRecord:
-    """Build the approximate index of a bundle, with the cheapest search setting that reaches
-    `recall`.
+    """Build a bundle's approximate index, with the cheapest setting that reaches `recall`.
 
     Recall is the mean share of exact search's `hits` best passages that are found. The same bundle,
     kind and number of threads give the same bytes; for an HNSW, whose graph depends on the order in
@@ -99,6 +116,7 @@ def build_ann(
 
     Parameters
     ----------
+    bundle : the vectors
     kind : 'pq', 'hnsw' or 'ivf', see `AnnKind`
     recall : the least that is accepted, above 0, at most 1
     hits : the depth at which recall is measured; reduced to the number of passages
@@ -106,6 +124,7 @@ def build_ann(
         seed, each with Gaussian noise of half the standard deviation of each dimension
     sample : a description of `queries`, for the record
     threads : of FAISS
+    overwrite : replace the bundle's approximate index
     on_progress : called with the number of vectors added since the last call
 
     Raises InputError where no setting reaches `recall`; nothing is written then.
@@ -122,8 +141,7 @@ def build_ann(
     if len(bundle) < MIN_VECTORS:
         raise InputError(
             f'index {bundle.folder} has {len(bundle)} vectors, an approximate index takes at '
-            f'least {MIN_VECTORS}: '
-            'exact search is the better choice'
+            f'least {MIN_VECTORS}: exact search is the better choice'
         )
     with locked(bundle.folder / LOCK, f'the approximate index of {bundle.folder}'):
         if (bundle.folder / ANN).exists() and not overwrite:
@@ -162,10 +180,10 @@ def _filled(
 ) -> Any:
     import faiss
 
-    description = factory(kind, bundle.settings.dimension, len(bundle))
-    index = faiss.index_factory(bundle.settings.dimension, description, faiss.METRIC_INNER_PRODUCT)
-    # the many small k-means of a product quantiser are far slower with several threads than with
-    # one
+    dimension = bundle.settings.dimension
+    description = factory(kind, dimension, len(bundle))
+    index = faiss.index_factory(dimension, description, faiss.METRIC_INNER_PRODUCT)
+    # The many small k-means of a product quantiser are far slower with several threads.
     with faiss_threads(1 if kind is AnnKind.PQ else threads):
         index.train(_drawn(bundle, training_points(kind, len(bundle))))
     for _, vectors in bundle.blocks(_ROWS):
@@ -177,19 +195,22 @@ def _filled(
 def _drawn(bundle: DenseBundle, n: int) -> NDArray[np.float32]:
     """n vectors drawn with a fixed seed, in the bundle's order: float32 (n, d)."""
     rows = np.sort(np.random.default_rng(_SEED).choice(len(bundle), n, replace=False))
-    parts = [
-        vectors[rows[(rows >= first) & (rows < first + len(vectors))] - first]
-        for first, vectors in bundle.blocks(_ROWS)
-    ]
+    parts = []
+    for first, vectors in bundle.blocks(_ROWS):
+        in_block = (rows >= first) & (rows < first + len(vectors))
+        parts.append(vectors[rows[in_block] - first])
     return np.concatenate(parts).astype(np.float32)
 
 
 def _sample_queries(bundle: DenseBundle) -> NDArray[np.float32]:
+    """Queries to measure recall on: passages' vectors with noise, float32 (n, d)."""
     random = np.random.default_rng(_SEED)
     drawn = _drawn(bundle, min(len(bundle), training_points(AnnKind.PQ, len(bundle))))
-    queries = drawn[np.sort(random.choice(len(drawn), min(SAMPLE, len(drawn)), replace=False))]
-    noise = random.standard_normal(queries.shape, dtype=np.float32)
-    return (queries + _NOISE * drawn.std(axis=0) * noise).astype(np.float32)  # type: ignore[no-any-return]
+    rows = np.sort(random.choice(len(drawn), min(SAMPLE, len(drawn)), replace=False))
+    chosen = drawn[rows]
+    noise = random.standard_normal(chosen.shape, dtype=np.float32)
+    queries: NDArray[np.float32] = chosen + _NOISE * drawn.std(axis=0) * noise
+    return queries.astype(np.float32)
 
 
 def _cheapest(
@@ -207,22 +228,24 @@ def _cheapest(
     truth = ExactIndex(bundle).search(queries, hits)
     best = 0.0
     for effort in efforts(kind, len(bundle), hits):
-        tops = best_of(bundle, queries, candidate_rows(index, kind, queries, effort), hits)
+        candidates = candidate_rows(index, kind, queries, effort)
+        tops = best_of(bundle, queries, candidates, hits)
         reached = mean_recall(truth, tops, hits)
         if reached >= recall:
             return effort, reached
         best = max(best, reached)
     raise InputError(
         f"an index of kind '{kind}' reaches recall@{hits} {best:.4f} of exact search, {recall} "
-        f'was asked for: '
-        'ask for less, or take another kind',
+        'was asked for: ask for less, or take another kind',
         parameters=('recall', 'kind'),
     )
 
 
 def mean_recall(truth: list[TopRows], tops: list[TopRows], hits: int) -> float:
-    """The mean share of the `hits` best rows that were found, 0 to 1; rows that tie with the
-    last count as well.
+    """The mean share of the `hits` best rows that were found, 0 to 1.
+
+    Rows that tie with the last count as well. `truth` is what exact search found for each query,
+    `tops` what is judged.
     """
     shares = [
         np.isin(top.rows[:hits], best.rows).sum() / min(hits, len(best.rows))

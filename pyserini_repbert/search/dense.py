@@ -1,5 +1,9 @@
-"""RepBERT as a first stage: encode the query, return the passages with the greatest inner
-products (eq. 3).
+"""Dense search with any encoder: the passages whose vectors have the greatest inner products.
+
+Use `DenseSearcher` with an index that is open and an encoder of yours. Its subclass
+`names.dense.RepBertSearcher` opens both by name. A score is the inner product of the query's vector
+with the passage's (RepBERT eq. 3, https://arxiv.org/abs/2006.15498). An approximate index changes
+which passages are found, not their scores.
 """
 
 from __future__ import annotations
@@ -16,19 +20,21 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.runs import ranked
 from pyserini_repbert.data.values import MAX_THREADS
-from pyserini_repbert.encode import encoders
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
+from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.models.forking import usable_threads
-from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.precision import usable_device
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, topics_of
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.gpu_index import GpuIndex
 from pyserini_repbert.trace import Trace
+
+DenseIndex = DenseBundle | FaissFolder
 
 
 class QueryEncoder(Protocol):
@@ -38,134 +44,114 @@ class QueryEncoder(Protocol):
         """One query's vector, float32 (d,)."""
 
 
-class RepBertSearcher(Ranker):
-    """Exact or approximate search in a dense bundle, or search in a folder of Pyserini's FAISS
-    layout.
+class DenseSearcher(Ranker):
+    """Searches a dense index that is open, exactly or approximately.
+
+    Equal scores are ordered by docid. Hits have texts where the index stores them.
 
     Parameters
     ----------
-    index_dir : a dense bundle, or a folder with Pyserini's files `index` and `docid`
-    query_encoder : an encoder, a catalog name or a checkpoint folder; default: the one that the
-        bundle names
-    device : where queries are encoded and vectors are multiplied
-    verify : compare the index's files with their checksums (the first time, then only if they have
-        changed)
+    index : a dense bundle, or a folder of Pyserini's FAISS layout (`open_dense_index`)
+    query_encoder : an encoder with Pyserini's interface
+    device : where vectors are multiplied: 'cpu', 'cuda' for all GPUs, 'cuda:N', 'mps'
+    verify : compare the approximate index with its checksums
     ann : search the bundle's approximate index, which `index ann` builds; scores are exact all the
         same
     device_dtype : 'float16' or 'float32': the type in which a CUDA device stores and multiplies
         vectors; a CPU multiplies in float32
-    spread : makes, from the bundle, a search of its vectors on other machines, which verify the
-        files they open
-    precision, max_length : of the query encoder, unless that is open already; as in
-        `RepBertQueryEncoder`
+    spread : makes, from the bundle, a search of its vectors on other machines
+
+    Attributes
+    ----------
+    query_map : A, float32 (d, d), learned from judgments: a query's vector q becomes q (I + A);
+        None: q stays as it is
+    ann : the approximate index that is searched, or None
+    dimension : d, the length of a vector
+
+    Raises
+    ------
+    InputError : settings that do not go together
+    MismatchError : the index was built with another encoder
     """
 
-    query_map: NDArray[np.float32] | None = (
-        None  # A, float32 (d, d): a query's vector q becomes q (I + A)
-    )
+    query_map: NDArray[np.float32] | None = None
 
     def __init__(
         self,
-        index_dir: StrPath,
-        query_encoder: QueryEncoder | str | Path | None = None,
+        index: DenseIndex,
+        query_encoder: QueryEncoder,
         device: str = 'cpu',
         verify: bool = True,
         ann: bool = False,
         device_dtype: str = 'float16',
-        spread: Callable[[DenseBundle], exact.Search] | None = None,
-        precision: Precision | str = Precision.FLOAT32,
-        max_length: int | None = None,
+        spread: Callable[[DenseBundle], exact.VectorSearch] | None = None,
     ) -> None:
-        if device_dtype not in ('float16', 'float32'):
-            raise InputError(
-                f"device dtype '{device_dtype}' was given, expected float16 or float32"
-            )
-        if ann and spread:
-            raise InputError(
-                'an approximate index is searched on one machine', parameters=('ann', 'ray')
-            )
-        self.index_dir = Path(index_dir)
+        check_settings(device_dtype=device_dtype, ann=ann, spreads=spread is not None)
+        self.index = index
+        self.index_dir = Path(index.folder)
         self.device = usable_device(device)
-        self.index: DenseBundle | FaissFolder
         self.ann: AnnIndex | None = None
-        if is_faiss_folder(index_dir) and not (self.index_dir / 'manifest.json').is_file():
+        if isinstance(index, FaissFolder):
             if ann or spread:
                 raise InputError(
-                    f'FAISS folder {index_dir} is searched as it is, on one machine: give a bundle'
+                    f'FAISS folder {self.index_dir} is searched as it is, on one machine: give a '
+                    f'bundle'
                 )
-            self.index = folder = FaissFolder(index_dir, verify)
-            settings = None
-            self.dimension = folder.dimension
-            self._top_rows: exact.Search = lambda queries, k: [
-                exact.TopRows(*folder.search(q, k)) for q in queries
-            ]
+            self.dimension = index.dimension
+            self._top_rows: exact.VectorSearch = partial(_search_faiss, index)
         else:
-            self.index = bundle = DenseBundle(index_dir, verify and spread is None)
-            settings = bundle.settings
-            self.dimension = bundle.settings.dimension
+            self.dimension = index.settings.dimension
             if ann:
-                self.ann = AnnIndex(bundle, verify)
-                self._top_rows = partial(approximate.search, bundle, self.ann)
-            elif spread:
-                self._top_rows = spread(bundle)
-            elif self.device.type == 'cuda':
-                self._top_rows = GpuIndex(bundle, self.dimension, self.device, device_dtype).search
-            else:
-                self._top_rows = exact.ExactIndex(bundle, self.device).search
-        if query_encoder is None:
-            if settings is None:
-                raise InputError(f'FAISS folder {index_dir} does not name its encoder: pass one')
-            query_encoder = settings.encoder
-        if isinstance(query_encoder, (str, Path)):
-            query_encoder = encoders.query_encoder(
-                query_encoder, device, precision=precision, max_length=max_length
-            )
-        self.query_encoder: QueryEncoder = query_encoder
+                self.ann = AnnIndex(index, verify)
+            self._top_rows = self._search_of(index, device_dtype, spread)
+        self.query_encoder = query_encoder
         self.name = str(getattr(query_encoder, 'name', type(query_encoder).__name__))
-        given = getattr(query_encoder, 'dimension', self.dimension)
+        self._check_encoder()
+
+    def _search_of(
+        self,
+        bundle: DenseBundle,
+        device_dtype: str,
+        spread: Callable[[DenseBundle], exact.VectorSearch] | None,
+    ) -> exact.VectorSearch:
+        """The search of a bundle's vectors."""
+        if self.ann:
+            return partial(approximate.search, bundle, self.ann)
+        if spread:
+            return spread(bundle)
+        if self.device.type == 'cuda':
+            return GpuIndex(bundle, self.dimension, self.device, device_dtype).search
+        return exact.ExactIndex(bundle, self.device).search
+
+    def _check_encoder(self) -> None:
+        """Raise MismatchError if the index was built with another encoder."""
+        known = ''
+        if isinstance(self.index, DenseBundle):
+            known = f" ('{self.index.settings.encoder}')"
+        given = getattr(self.query_encoder, 'dimension', self.dimension)
         if given != self.dimension:
-            known = f" ('{settings.encoder}')" if settings else ''
             raise MismatchError(
                 f"index has dimension {self.dimension}, encoder '{self.name}' gives {given}: pass "
-                f'the encoder it was '
-                f'built with{known}'
+                f'the encoder it was built with{known}'
             )
-        if settings:
-            check_model(self.index_dir, settings, query_encoder)
-
-    @classmethod
-    def from_prebuilt_index(
-        cls,
-        name: str,
-        query_encoder: str | Path | None = None,
-        device: str = 'cpu',
-        build: bool = False,
-        ann: bool = False,
-    ) -> RepBertSearcher:
-        """A searcher for an index of the catalog; small ones ('demo') are built on first use,
-        others with `build`.
-
-        The default encoder is the one that the catalog names.
-        """
-        from pyserini_repbert.names.indexes import ready_folder
-
-        encoder = None if query_encoder is None else str(query_encoder)
-        return cls(ready_folder(name, encoder, device, build), encoder, device, ann=ann)
+        if isinstance(self.index, DenseBundle):
+            check_model(self.index_dir, self.index.settings, self.query_encoder)
 
     def __len__(self) -> int:
         return len(self.index)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        faiss = (
-            faiss_threads(self.threads)
-            if self.ann and self.threads > 1
-            else contextlib.nullcontext()
-        )
-        with _threads(self.threads), faiss:
+        qids = [topic.qid for topic in topics]
+        with _threads(self.threads), self._faiss_threads():
             vectors = self.encode([topic.text for topic in topics])
-            return dict(
-                zip([topic.qid for topic in topics], self.of_vectors(vectors, k), strict=True)
-            )
+            rankings = self.of_vectors(vectors, k)
+        return dict(zip(qids, rankings, strict=True))
+
+    def _faiss_threads(self) -> contextlib.AbstractContextManager[None]:
+        """The threads of an approximate index, while it is searched."""
+        if self.ann and self.threads > 1:
+            return faiss_threads(self.threads)
+        return contextlib.nullcontext()
 
     def search(self, query: str | NDArray[np.float32], k: int = 10, **_: Any) -> list[Candidate]:
         """`Ranker.search`, also for a query's vector, float32 (d,)."""
@@ -181,32 +167,52 @@ class RepBertSearcher(Ranker):
         threads: int = 1,
         **_: Any,
     ) -> dict[str, list[Candidate]]:
-        """`Ranker.batch_search`, also for the queries' vectors, float32 (n, d)."""
+        """`Ranker.batch_search`, also for the queries' vectors, float32 (n, d).
+
+        Parameters
+        ----------
+        queries : texts, or vectors
+        qids : one for each query
+        k : hits of a query
+        threads : CPU threads
+        """
         if isinstance(queries, np.ndarray):
             topics_of(qids, qids)
             with _threads(threads):
-                return dict(zip(qids, map(list, self.of_vectors(queries, k)), strict=True))
+                rankings = self.of_vectors(queries, k)
+            return {qid: list(hits) for qid, hits in zip(qids, rankings, strict=True)}
         return super().batch_search(queries, qids, k, threads)
 
     def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
         """The queries' vectors, float32 (n, d), after the query map."""
-        batch = getattr(self.query_encoder, 'encode_batch', None)
-        encoded = (
-            batch(queries) if batch else [self.query_encoder.encode(query) for query in queries]
-        )
+        encode_batch = getattr(self.query_encoder, 'encode_batch', None)
+        if encode_batch:
+            encoded = encode_batch(queries)
+        else:
+            encoded = [self.query_encoder.encode(query) for query in queries]
         vectors = np.asarray(encoded, dtype=np.float32).reshape(len(queries), self.dimension)
-        return vectors if self.query_map is None else vectors + vectors @ self.query_map
+        if self.query_map is None:
+            return vectors
+        mapped: NDArray[np.float32] = vectors + vectors @ self.query_map
+        return mapped
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        return (
-            self.index.texts(docids)
-            if isinstance(self.index, DenseBundle)
-            else [None] * len(docids)
-        )
+        if isinstance(self.index, DenseBundle):
+            return self.index.texts(docids)
+        return [None] * len(docids)
 
     def of_vectors(self, vectors: NDArray[np.float32], k: int | None) -> list[Ranking]:
-        """The k best passages (None: all) for each query vector, float32 (n, d), ties by docid."""
-        k = max(1, len(self)) if k is None else k
+        """The ranking of each query vector, ties by docid.
+
+        Parameters
+        ----------
+        vectors : of the queries, float32 (n, d)
+        k : hits of a query; None: all passages
+
+        Raises InputError for vectors that are not finite, MismatchError for another shape.
+        """
+        if k is None:
+            k = max(1, len(self))
         if k < 1:
             raise InputError(f'k={k} hits were asked for, expected at least 1')
         if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
@@ -217,15 +223,42 @@ class RepBertSearcher(Ranker):
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise InputError('a query vector has values that are not finite: check what made it')
-        tops = self._top_rows(vectors, k)
-        return [
-            ranked(np.array(self.index.docids(top.rows), dtype=object), top.scores, k)
-            for top in tops
-        ]
+        rankings = []
+        for top in self._top_rows(vectors, k):
+            docids = np.array(self.index.docids(top.rows), dtype=object)
+            rankings.append(ranked(docids, top.scores, k))
+        return rankings
+
+
+def open_dense_index(folder: StrPath, verify: bool = True) -> DenseIndex:
+    """A dense bundle, or a folder that holds only Pyserini's files `index` and `docid`.
+
+    `verify` compares the files with their checksums: the first time, then only if they have
+    changed.
+    """
+    if is_faiss_folder(folder) and not (Path(folder) / MANIFEST).is_file():
+        return FaissFolder(folder, verify)
+    return DenseBundle(folder, verify)
+
+
+def check_settings(*, device_dtype: str, ann: bool, spreads: bool) -> None:
+    """Raise InputError for settings of a search that are unknown or do not go together."""
+    if device_dtype not in ('float16', 'float32'):
+        raise InputError(f"device dtype '{device_dtype}' was given, expected float16 or float32")
+    if ann and spreads:
+        raise InputError(
+            'an approximate index is searched on one machine', parameters=('ann', 'ray')
+        )
+
+
+def _search_faiss(folder: FaissFolder, queries: NDArray[np.float32], k: int) -> list[exact.TopRows]:
+    """The best rows of a FAISS folder, for each query."""
+    return [exact.TopRows(*folder.search(query, k)) for query in queries]
 
 
 @contextlib.contextmanager
 def _threads(threads: int) -> Iterator[None]:
+    """PyTorch's threads while a search runs; 1 leaves PyTorch's own setting."""
     if not 1 <= threads <= MAX_THREADS:
         raise InputError(f'threads={threads} were asked for, expected 1 to {MAX_THREADS}')
     before = torch.get_num_threads()

@@ -1,13 +1,21 @@
-"""Exact maximum inner-product search over blocks of vectors: a matrix product per block, a filter,
-one final sort.
+"""Exact search by inner product: every query is compared with every vector of an index.
 
-Matrix products tell which pairs can reach the query's threshold; these are scored, and kept if they
-do. The threshold is at first one that k rows of the first block reach or, for many queries, an
-estimate from a sample of the whole index; whenever too many scores are kept, it rises to the k-th
-best so far. A query whose estimate proves too high is searched again without it. Memory: blocks,
-and a few times k scores a query, whatever the size of the index; and, where the CPU multiplies
-bfloat16 natively, a rounded copy of the vectors if there is room. The result is the same without
-it.
+Use it on a CPU for up to some millions of passages: a query takes about as long as reading all
+vectors. On CUDA, `gpu_index` is faster; `ann` reads only a part of the vectors, and may miss hits.
+A score is the inner product of the query's vector with the passage's (RepBERT eq. 3,
+https://arxiv.org/abs/2006.15498).
+
+How it works: a matrix product for each block of vectors tells which pairs of a query and a row can
+reach the query's threshold. These pairs are scored, and kept if they do reach it. One sort at the
+end orders what was kept.
+
+The threshold is at first one that k rows of the first block reach or, for many queries, an estimate
+from a sample of the whole index. Whenever too many scores are kept, it rises to the k-th best so
+far. A query whose estimate proves too high is searched again without it.
+
+Memory: blocks, and a few times k scores a query, whatever the size of the index. Where the CPU
+multiplies bfloat16 natively, a rounded copy of the vectors is kept as well, if there is room. The
+result is the same without it.
 """
 
 from __future__ import annotations
@@ -18,8 +26,9 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -35,25 +44,32 @@ from pyserini_repbert.search.rounded import (
     RoundedVectors,
 )
 
-QUERY_GROUP = 1024  # queries multiplied with a block together
-_SAMPLED_FROM = 16  # queries at least, for the sample to be worth its cost
-# standard deviations of the sample's count by which the estimate is lowered, to be rarely too high
+# Queries multiplied with a block together.
+QUERY_GROUP = 1024
+# From so many queries on, the sample is worth its cost.
+_SAMPLED_FROM = 16
+# The estimate is lowered by so many standard deviations of the sample's count: it is rarely too
+# high.
 _DEVIATIONS = 5
-_BUFFER = 4  # times k scores a query are kept before the thresholds rise
-_ROUNDED_SHARE = 1 / 4  # of the available memory, which rounded vectors may take
-_ROUNDED_FROM = (
-    256  # queries that are worth rounding the vectors in the first search; later ones always are
-)
-_ROUNDED_ROWS = 20_000  # at least, for rounded vectors to be faster
+# So many times k scores a query are kept before the thresholds rise.
+_BUFFER = 4
+# The share of the available memory that rounded vectors may take.
+_ROUNDED_SHARE = 1 / 4
+# So many queries are worth rounding the vectors in the first search; later searches always are.
+_ROUNDED_FROM = 256
+# From so many rows on, rounded vectors are faster.
+_ROUNDED_ROWS = 20_000
 Products = Float32Products | RoundedProducts | ByteProducts
+_Copy = TypeVar('_Copy', RoundedVectors, ByteVectors)
 
 
-class Search(Protocol):
+class VectorSearch(Protocol):
     """A search of a whole index by exact inner products, on any device or machine."""
 
     def __call__(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
-        """The k rows of the greatest scores, and all that tie with the last, for each query,
-        float32 (n, d).
+        """The k rows of the greatest scores for each query, and all that tie with the last.
+
+        `queries` are float32 (n, d).
         """
 
 
@@ -67,14 +83,29 @@ class TopRows(NamedTuple):
     rows: NDArray[np.int64]
 
 
-class ExactIndex:
-    """Search of an index's vectors by exact inner products (RepBERT eq. 3), on the CPU or one
-    device.
+class ScoredPairs(NamedTuple):
+    """Pairs of a row of the index and a query, with their scores.
 
-    On CUDA, `GpuIndex` is faster. From the second search on, or the first of many queries, a CPU
-    with native bfloat16 multiplies vectors rounded to bfloat16, or to int8 for a query alone: each
-    takes at most a quarter of the available memory, 2 bytes and 1 byte a dimension. Scores are
-    computed from the vectors themselves: hits and scores are the same.
+    `rows` and `owners`, the queries' numbers, are int64 (m,); `scores` float32 (m,).
+    """
+
+    rows: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+
+class ExactIndex:
+    """Searches an index's vectors by exact inner products (RepBERT eq. 3).
+
+    From the second search on, or the first of many queries, a CPU with native bfloat16 multiplies
+    vectors rounded to bfloat16, or to int8 for a query alone. The copies take 2 bytes and 1 byte a
+    dimension, and each at most a quarter of the available memory. They only tell which pairs to
+    score: hits and scores are the same.
+
+    Parameters
+    ----------
+    index : the vectors, float32 or float16 (n, d)
+    device : where they are multiplied; on CUDA, `GpuIndex` is faster
     """
 
     def __init__(self, index: Blocks, device: str | torch.device = 'cpu') -> None:
@@ -86,7 +117,10 @@ class ExactIndex:
         self._lock = threading.Lock()
 
     def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
-        """`Search`; an index of fewer than k rows gives all."""
+        """The k best rows of each query, float32 (n, d), as of `Search`.
+
+        An index of fewer than k rows gives all.
+        """
         tops: list[TopRows] = []
         for start in range(0, len(queries), QUERY_GROUP):
             group = np.ascontiguousarray(queries[start : start + QUERY_GROUP], np.float32)
@@ -100,65 +134,78 @@ class ExactIndex:
         products = self._rounded_products(queries, k)
         if products is None:
             if len(queries) < _SAMPLED_FROM or len(self._index) <= max(2 * SAMPLE_ROWS, 4 * k):
-                return self._collected(queries, k, exact, exact.lowest(k))
+                return self._collect(queries, k, exact, exact.lowest(k))
             products = exact
-        tops = self._collected(
-            queries, k, products, _guessed(products.sample(), k / len(self._index))
-        )
+        thresholds = _estimate_thresholds(products.sample(), k / len(self._index))
+        tops = self._collect(queries, k, products, thresholds)
+        # An estimate that fewer than k rows reach was too high.
         short = [number for number, top in enumerate(tops) if len(top.scores) < k]
         if short:
             again = Float32Products(self._index, queries[short], self._device, self._largest)
-            for number, top in zip(
-                short, self._collected(queries[short], k, again, again.lowest(k)), strict=True
-            ):
+            corrected = self._collect(queries[short], k, again, again.lowest(k))
+            for number, top in zip(short, corrected, strict=True):
                 tops[number] = top
         return tops
 
-    def _collected(
+    def _collect(
         self, queries: NDArray[np.float32], k: int, products: Products, thresholds: Tensor
     ) -> list[TopRows]:
-        """Each query's rows with scores >= its threshold, the k best of them and those that tie
-        with the last.
+        """The k best of each query's rows that reach its threshold, and those that tie with the
+        last.
         """
         best = _BestScores(k, thresholds)
 
-        def pairs(block: tuple[int, NDArray[np.floating]]) -> tuple[NDArray[Any], ...]:
+        def score_block(block: tuple[int, NDArray[np.floating]]) -> ScoredPairs:
             first, vectors = block
             rows, owners = products.reaching(first, vectors, best.thresholds)
-            return first + rows, owners, scores(queries, vectors, rows, owners)
+            return ScoredPairs(first + rows, owners, scores(queries, vectors, rows, owners))
 
-        in_threads = isinstance(products, RoundedProducts) and products.is_for_threads
-        mapped = _pool(torch.get_num_threads()).map if in_threads else map
-        for reaching in mapped(pairs, self._index.blocks(products.block_rows)):
-            best.add(*reaching)
+        blocks = self._index.blocks(products.block_rows)
+        if isinstance(products, RoundedProducts) and products.is_for_threads:
+            scored = _pool(torch.get_num_threads()).map(score_block, blocks)
+        else:
+            scored = map(score_block, blocks)
+        for pairs in scored:
+            best.add(pairs)
         return best.results()
 
     def _rounded_products(self, queries: NDArray[np.float32], k: int) -> Products | None:
         """Products with rounded vectors; None where products in float32 serve better."""
+        if len(self._index) < max(_ROUNDED_ROWS, 8 * k):
+            return None
+        if self._device.type != 'cpu' or not has_native_bfloat16(self._device):
+            return None
+        rounded: Products
+        if len(queries) == 1:
+            in_bytes = self._rounded_copy(ByteVectors, queries)
+            if in_bytes is None:
+                return None
+            rounded = ByteProducts(in_bytes, queries)
+        else:
+            in_bfloat16 = self._rounded_copy(RoundedVectors, queries)
+            if in_bfloat16 is None:
+                return None
+            rounded = RoundedProducts(in_bfloat16, queries)
+        return rounded if rounded.usable else None
+
+    def _rounded_copy(self, kind: type[_Copy], queries: NDArray[np.float32]) -> _Copy | None:
+        """The rounded copy of the vectors, made where it is worth it.
+
+        None without one, or where it cannot be used.
+        """
         count = len(self._index)
         dimension = queries.shape[1]
-        if (
-            count < max(_ROUNDED_ROWS, 8 * k)
-            or self._device.type != 'cpu'
-            or not has_native_bfloat16(self._device)
-        ):
-            return None
-        kind = ByteVectors if len(queries) == 1 else RoundedVectors
         with self._lock:
             self._searches += 1
-            if kind not in self._copies and (self._searches > 1 or len(queries) >= _ROUNDED_FROM):
+            is_worth_it = self._searches > 1 or len(queries) >= _ROUNDED_FROM
+            if kind not in self._copies and is_worth_it:
                 if count * kind.size(dimension) > _ROUNDED_SHARE * _available_memory():
                     return None
                 self._copies[kind] = kind(self._index, dimension)
         copy = self._copies.get(kind)
-        if copy is None or not copy.usable:
+        if not isinstance(copy, kind) or not copy.usable:
             return None
-        rounded = (
-            ByteProducts(copy, queries)
-            if isinstance(copy, ByteVectors)
-            else RoundedProducts(copy, queries)
-        )
-        return rounded if rounded.usable else None
+        return copy
 
 
 @cache
@@ -166,26 +213,32 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     """Threads, each of which computes alone; they are kept, since new ones are slow at first."""
     started = threading.Barrier(threads)
     pool = ThreadPoolExecutor(threads, 'search', torch.set_num_threads, (1,))
-    list(
-        pool.map(lambda _: (torch.get_num_threads(), started.wait()), range(threads))
-    )  # asked once, it is settled
-    torch.set_num_threads(threads)  # theirs has become the default of new threads
+
+    def settle(_: int) -> None:
+        # Asking a thread once for its number of threads settles it.
+        torch.get_num_threads()
+        started.wait()
+
+    list(pool.map(settle, range(threads)))
+    # The pool's setting has become the default of new threads: set it back.
+    torch.set_num_threads(threads)
     return pool
 
 
-if hasattr(os, 'register_at_fork'):  # a forked process has none of these threads
+# A forked process has none of these threads.
+if hasattr(os, 'register_at_fork'):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _available_memory() -> float:
     """Bytes of memory that this process can still take, as Linux says; 0 elsewhere."""
     try:
-        lines = dict(line.split(':', 1) for line in Path('/proc/meminfo').read_text().splitlines())
-        limit = Path('/sys/fs/cgroup/memory.max')  # of a container
-        most = limit.read_text().strip() if limit.is_file() else 'max'
-        return min(
-            1024 * int(lines['MemAvailable'].split()[0]), math.inf if most == 'max' else int(most)
-        )
+        lines = Path('/proc/meminfo').read_text().splitlines()
+        kilobytes = dict(line.split(':', 1) for line in lines)['MemAvailable'].split()[0]
+        available = 1024 * int(kilobytes)
+        container = Path('/sys/fs/cgroup/memory.max')
+        limit = container.read_text().strip() if container.is_file() else 'max'
+        return available if limit == 'max' else min(available, int(limit))
     except (OSError, KeyError, ValueError):
         return 0
 
@@ -193,7 +246,11 @@ def _available_memory() -> float:
 def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
     """One query's k best rows of an index, and all that tie with the last, from those of its parts.
 
-    `starts` are the first rows of the parts, added to their rows.
+    Parameters
+    ----------
+    parts : the best rows of each part
+    starts : the first row of each part in the index, added to the part's rows
+    k : how many
     """
     scores = np.concatenate([part.scores for part in parts])
     rows = np.concatenate([part.rows + start for part, start in zip(parts, starts, strict=True)])
@@ -203,75 +260,84 @@ def merged(parts: Sequence[TopRows], starts: Sequence[int], k: int) -> TopRows:
 def top_rows(scores: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> TopRows:
     """The k best of some rows, and all that tie with the last; ties in the order given."""
     if len(scores) > k:
-        kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
+        position = len(scores) - k
+        kth = np.partition(scores, position)[position]
+        kept = scores >= kth
         scores = scores[kept]
         rows = rows[kept]
     order = np.argsort(-scores, kind='stable')
     return TopRows(scores[order], rows[order])
 
 
-def _guessed(products: Tensor, share: float) -> Tensor:
-    """Scores that somewhat more than this share of all rows reach, estimated from a sample's:
-    float32 (n queries,).
+def _estimate_thresholds(products: Tensor, share: float) -> Tensor:
+    """Scores that somewhat more than this share of all rows reach, float32 (n queries,).
+
+    They are estimated from `products` with a sample of the rows, (n queries, m).
     """
     expected = share * products.shape[1]
-    rank = min(products.shape[1], math.ceil(expected + _DEVIATIONS * math.sqrt(expected)) + 1)
+    lowered = expected + _DEVIATIONS * math.sqrt(expected)
+    rank = min(products.shape[1], math.ceil(lowered) + 1)
     return torch.topk(products, rank, dim=1, sorted=False).values.amin(dim=1).float().cpu()
 
 
 class _BestScores:
-    """The scores that reach the thresholds of a group of queries, float32 (n queries,),
-    collected block by block.
+    """The scores of a group of queries that reach their thresholds, collected block by block.
+
+    `thresholds` are float32 (n queries,); they rise when too many scores are held.
     """
 
     def __init__(self, k: int, thresholds: Tensor) -> None:
         self._k = k
         self.thresholds = thresholds
-        self._parts: list[
-            tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
-        ] = []  # owners, rows, scores
+        self._parts: list[ScoredPairs] = []
         self._held = 0
         self._most = _BUFFER * k * len(thresholds)
 
-    def add(
-        self, rows: NDArray[np.int64], owners: NDArray[np.int64], scores: NDArray[np.float32]
-    ) -> None:
-        """Keep those scores, of pairs of a row and a query, that reach the query's threshold."""
-        reach = np.flatnonzero(scores >= self.thresholds.numpy()[owners])
-        self._parts.append((owners[reach], rows[reach], scores[reach]))
+    def add(self, pairs: ScoredPairs) -> None:
+        """Keep the pairs whose scores reach the query's threshold."""
+        reach = np.flatnonzero(pairs.scores >= self.thresholds.numpy()[pairs.owners])
+        kept = ScoredPairs(pairs.rows[reach], pairs.owners[reach], pairs.scores[reach])
+        self._parts.append(kept)
         self._held += len(reach)
         if self._held > self._most:
-            tops = self.results()
-            self._parts = [
-                (np.full(len(top.rows), number), top.rows, top.scores)
-                for number, top in enumerate(tops)
-            ]
-            self._held = sum(len(top.rows) for top in tops)
-            for number, top in enumerate(tops):
-                if len(top.rows) >= self._k:
-                    self.thresholds[number] = float(top.scores[-1])
-            self._most = max(self._most, 2 * self._held)  # ties can be many
+            self._raise_thresholds()
+
+    def _raise_thresholds(self) -> None:
+        """Hold the best rows alone; their last scores become the thresholds."""
+        tops = self.results()
+        self._parts = []
+        self._held = 0
+        for number, top in enumerate(tops):
+            count = len(top.rows)
+            self._parts.append(ScoredPairs(top.rows, np.full(count, number), top.scores))
+            self._held += count
+            if count >= self._k:
+                self.thresholds[number] = float(top.scores[-1])
+        # Ties with the last can be many.
+        self._most = max(self._most, 2 * self._held)
 
     def results(self) -> list[TopRows]:
-        """Each query's k best rows and all that tie with the last of them, best first, ties by
-        row.
-        """
-        owners, rows, scores = map(np.concatenate, zip(*self._parts, strict=True))
-        bits = (scores + np.float32(0)).view(np.int32)  # -0 becomes 0
-        descending = np.where(
-            bits < 0, bits & 0x7FFFFFFF, -bits
-        )  # whole numbers in the order of the scores
+        """Each query's k best rows and all that tie with the last, best first, ties by row."""
+        rows = np.concatenate([part.rows for part in self._parts])
+        owners = np.concatenate([part.owners for part in self._parts])
+        scores = np.concatenate([part.scores for part in self._parts])
+        # Adding 0 turns -0 into 0.
+        bits = (scores + np.float32(0)).view(np.int32)
+        # Whole numbers that rise as the scores fall.
+        descending = np.where(bits < 0, bits & 0x7FFFFFFF, -bits)
         keys = torch.from_numpy((owners << 32) + descending)
-        order = torch.sort(keys, stable=True).indices.numpy()  # by radix, in all threads
+        # PyTorch sorts whole numbers by radix, in all threads.
+        order = torch.sort(keys, stable=True).indices.numpy()
         rows = rows[order]
         scores = scores[order]
-        ends = np.cumsum(np.bincount(owners, minlength=len(self.thresholds))).tolist()
-        return [
-            _cut(scores[a:b], rows[a:b], self._k) for a, b in zip([0, *ends], ends, strict=False)
-        ]
+        counts = np.bincount(owners, minlength=len(self.thresholds))
+        bounds = [0, *np.cumsum(counts).tolist()]
+        return [_best_rows(scores[a:b], rows[a:b], self._k) for a, b in pairwise(bounds)]
 
 
-def _cut(scores: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> TopRows:
+def _best_rows(scores: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> TopRows:
     """The first k of sorted rows, and those that tie with the last."""
-    end = len(scores) if len(scores) <= k else np.count_nonzero(scores >= scores[k - 1])
+    end = len(scores)
+    if end > k:
+        end = int(np.count_nonzero(scores >= scores[k - 1]))
     return TopRows(scores[:end], rows[:end])

@@ -1,5 +1,4 @@
-"""One GPU for exact search: its free memory, products, and vectors copied to it through pinned
-buffers.
+"""One GPU for exact search: its free memory, its products, and the copies of vectors to it.
 
 All calls to CUDA are made here, so that tests can replace them on a machine without a GPU.
 """
@@ -19,8 +18,10 @@ from torch import Tensor
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
 
-STAGE_BYTES = 128 << 20  # size of each of the two buffers through which vectors are copied
-_BUFFERS = 2  # one is multiplied while the other is filled
+# The size of each of the two buffers through which vectors are copied.
+STAGE_BYTES = 128 << 20
+# One is multiplied while the other is filled.
+_BUFFERS = 2
 
 
 class Gpu:
@@ -36,8 +37,9 @@ class Gpu:
         return int(torch.cuda.mem_get_info(self.device)[0]) + kept
 
     def products(self, queries: Tensor, block: Tensor) -> Tensor:
-        """Inner products, float32 (n queries, n rows); products of float16 are summed in
-        float32.
+        """Inner products, float32 (n queries, n rows).
+
+        Products of float16 are summed in float32.
         """
         if block.dtype == torch.float16:
             return torch.mm(queries, block.T, out_dtype=torch.float32)
@@ -48,7 +50,7 @@ class Gpu:
     ) -> Tensor:
         """The vectors of rows `start` to `stop` - 1, (n, dimension), in the device's memory.
 
-        Errors: as `streamed`.
+        `index`, `dimension` and `dtype` are those of `streamed`, and so are the errors.
         """
         whole = torch.empty((stop - start, dimension), dtype=dtype, device=self.device)
         for first, block in self.streamed(index, start, stop, dimension, dtype):
@@ -58,11 +60,19 @@ class Gpu:
     def streamed(
         self, index: DenseBundle, start: int, stop: int, dimension: int, dtype: torch.dtype
     ) -> Iterator[tuple[int, Tensor]]:
-        """(first row, vectors (n, dimension) in the device's memory), in order; a block is valid
-        until the next one.
+        """Blocks of an index's vectors in the device's memory, in order.
 
-        Two buffers alternate: while one block is used, the next is copied. Raises InputError for
-        vectors that are not finite in this dtype.
+        Yields (first row, vectors (n, dimension)); a block is valid until the next one. Two buffers
+        alternate: while one block is used, the next is copied.
+
+        Parameters
+        ----------
+        index : the bundle whose vectors are copied
+        start, stop : the rows, from `start` to `stop` - 1
+        dimension : length of a vector
+        dtype : float16 or float32, on the device
+
+        Raises InputError for vectors that are not finite in this dtype.
         """
         rows = max(1, min(stop - start, STAGE_BYTES // (dimension * dtype.itemsize)))
         slots = itertools.cycle([_Slot(self, rows, dimension, dtype) for _ in range(_BUFFERS)])
@@ -70,7 +80,9 @@ class Gpu:
         blocks: Iterable[tuple[int, NDArray[np.floating]] | None] = index.blocks(rows, start, stop)
         waiting: tuple[int, _Slot, Tensor] | None = None
         for block in itertools.chain(blocks, [None]):
-            copying = next(slots).filled(*block) if block else None
+            copying = None
+            if block:
+                copying = next(slots).filled(*block)
             if waiting is not None:
                 first, slot, vectors = waiting
                 self.wait(slot.copied)
@@ -91,8 +103,9 @@ class Gpu:
         return torch.empty(shape, dtype=dtype, pin_memory=True)
 
     def copy(self, source: Tensor, target: Tensor, after: Any) -> Any:
-        """Copy in the stream for copies, after the event `after`; returns the event of the
-        copy's end.
+        """Copy in the stream for copies, after the event `after`.
+
+        Returns the event of the copy's end.
         """
         with torch.cuda.stream(self._copies):
             self._copies.wait_event(after)
@@ -128,8 +141,9 @@ class _Slot:
         self.copied = self.used = gpu.mark()
 
     def filled(self, first: int, vectors: NDArray[np.floating]) -> tuple[int, _Slot, Tensor]:
-        """Start copying vectors, from row `first` on, once the previous ones have been copied
-        and used.
+        """Start copying the vectors from row `first` on.
+
+        It waits until the previous ones have been copied and used.
         """
         self.copied.synchronize()
         host = self._host[: len(vectors)]

@@ -1,5 +1,4 @@
-"""Exact search on GPUs: the vectors stay in GPU memory where they fit, and one pass over them
-serves all queries.
+"""Exact search on GPUs: the vectors stay in GPU memory where they fit; one pass serves all queries.
 
 Several GPUs have equal shares of the rows, and each searches its own. It keeps the greatest scores
 of each query, some more than were asked for. If all of these equal the k-th, there may be more
@@ -11,6 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,17 +23,24 @@ from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.search.exact import TopRows, merged
 from pyserini_repbert.search.gpu import Gpu
 
-_RESIDENT = 3 / 4  # the share of free memory that vectors may take; the rest is for scores
-_SCORE_BYTES = 8  # memory of a score in a block: float32, and temporaries
-_HIT_BYTES = 128  # memory of a score that is kept: value, row, and the orders that sort them
-_SPARE = 32  # scores kept beyond k, in which ties with the k-th show
-_MORE = 8  # times as many are kept where all of them tie
-_FEW_SCORES = (
-    1 << 25
-)  # there is always room for these: asking the device for its free memory takes time
-_MOST_SCORES = 1 << 30  # in a block: PyTorch's kernels count in 32 bits
-_MOST_QUERIES = 512  # multiplied with a block together
-_LEAST_TILE = 4  # scores in a tile, for `greatest`
+# The share of free memory that vectors may take; the rest is for scores.
+_RESIDENT = 3 / 4
+# Memory of a score in a block: float32, and temporaries.
+_SCORE_BYTES = 8
+# Memory of a score that is kept: value, row, and the orders that sort them.
+_HIT_BYTES = 128
+# Scores kept beyond k, in which ties with the k-th show.
+_SPARE = 32
+# So many times as many are kept where all of them tie.
+_MORE = 8
+# There is always room for so many scores: asking the device for its free memory takes time.
+_FEW_SCORES = 1 << 25
+# In a block; PyTorch's kernels count in 32 bits.
+_MOST_SCORES = 1 << 30
+# Queries multiplied with a block together.
+_MOST_QUERIES = 512
+# Scores in a tile, for `greatest`.
+_LEAST_TILE = 4
 
 
 class GpuIndex:
@@ -44,6 +52,7 @@ class GpuIndex:
 
     Parameters
     ----------
+    index : the bundle
     dimension : length of a vector
     device : 'cuda:N', or 'cuda' for all GPUs that this process sees
     dtype : 'float16' or 'float32': the type in which vectors and queries are multiplied; sums are
@@ -59,19 +68,19 @@ class GpuIndex:
         dtype: str = 'float16',
         gpus: Sequence[Gpu] | None = None,
     ) -> None:
-        numbers = range(torch.cuda.device_count()) if device.index is None else [device.index]
-        gpus = [Gpu(torch.device('cuda', number)) for number in numbers] if gpus is None else gpus
+        if gpus is None:
+            gpus = _gpus_of(device)
         bounds = [len(index) * number // len(gpus) for number in range(len(gpus) + 1)]
-        self._precision = precision = torch.float16 if dtype == 'float16' else torch.float32
-        self._shares = [
-            _Share(gpu, index, start, stop, dimension, precision)
-            for gpu, start, stop in zip(gpus, bounds, bounds[1:], strict=False)
-            if start < stop
-        ]
+        self._precision = torch.float16 if dtype == 'float16' else torch.float32
+        self._shares = []
+        for gpu, (start, stop) in zip(gpus, pairwise(bounds), strict=True):
+            if start < stop:
+                share = _Share(gpu, index, start, stop, dimension, self._precision)
+                self._shares.append(share)
         self._lock = threading.Lock()
 
     def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
-        """`exact.Search`.
+        """The k best rows of each query, as of `exact.VectorSearch`.
 
         Raises InputError for vectors, of the index or of queries, not finite in the dtype.
         """
@@ -87,8 +96,23 @@ class GpuIndex:
                 return self._shares[0].search(queries, k)
             with ThreadPoolExecutor(len(self._shares)) as pool:
                 tops = list(pool.map(lambda share: share.search(queries, k), self._shares))
-        starts = [0] * len(tops)  # rows are those of the whole index already
+        # Each share's rows are those of the whole index already.
+        starts = [0] * len(tops)
         return [merged(parts, starts, k) for parts in zip(*tops, strict=True)]
+
+
+def _gpus_of(device: torch.device) -> list[Gpu]:
+    """The GPU that `device` names, or all that this process sees."""
+    if device.index is not None:
+        return [Gpu(device)]
+    return [Gpu(torch.device('cuda', number)) for number in range(torch.cuda.device_count())]
+
+
+class _Hits(NamedTuple):
+    """The greatest scores of some queries so far, float32 (n, m), and their rows, int64 (n, m)."""
+
+    scores: Tensor
+    rows: Tensor
 
 
 class _Share:
@@ -108,7 +132,8 @@ class _Share:
         self._count = stop - start
         self._dtype = dtype
         self._bytes = self._count * dimension * dtype.itemsize
-        self._vectors = index, start, stop, dimension, dtype  # as `Gpu.streamed` takes them
+        # The arguments of `Gpu.streamed`.
+        self._vectors = (index, start, stop, dimension, dtype)
         self._resident: Tensor | None = None
 
     def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
@@ -119,86 +144,91 @@ class _Share:
             return self._top(queries, min(k, self._count), k + _SPARE)
 
     def _top(self, queries: NDArray[np.float32], k: int, keep: int) -> list[TopRows]:
-        """The best rows, from the `keep` greatest scores of each query, and of more where all of
-        these tie.
+        """The best rows, from the `keep` greatest scores of each query.
+
+        Where all of these tie, from more.
         """
         keep = min(keep, self._count)
-        tops = list[TopRows]()
+        tops: list[TopRows] = []
         at_once = max(1, len(queries))
         block_scores = _FEW_SCORES
         if self._resident is None or at_once * max(self._count, keep * _HIT_BYTES) > _FEW_SCORES:
             free = self._gpu.free_memory()
-            at_once = max(
-                1, free // 2 // (keep * _HIT_BYTES)
-            )  # more queries only where their hits have room
+            # No more queries at once than have room for their hits.
+            at_once = max(1, free // 2 // (keep * _HIT_BYTES))
             block_scores = max(1, min(_MOST_SCORES, free // 4 // _SCORE_BYTES))
         for first in range(0, len(queries), at_once):
-            group = torch.from_numpy(queries[first : first + at_once]).to(
-                self._gpu.device, self._dtype
-            )
-            tops += self._pass(group, k, keep, block_scores)
+            group = torch.from_numpy(queries[first : first + at_once])
+            on_gpu = group.to(self._gpu.device, self._dtype)
+            tops += self._pass(on_gpu, k, keep, block_scores)
         tied = [number for number, top in enumerate(tops) if len(top.rows) == keep < self._count]
         if tied:
-            for number, top in zip(tied, self._top(queries[tied], k, _MORE * keep), strict=True):
+            complete = self._top(queries[tied], k, _MORE * keep)
+            for number, top in zip(tied, complete, strict=True):
                 tops[number] = top
         return tops
 
     def _pass(self, queries: Tensor, k: int, keep: int, block_scores: int) -> list[TopRows]:
-        """One pass over the rows for all queries: of the `keep` greatest scores, those that
-        reach the k-th.
+        """One pass over the rows for all queries, multiplied in blocks of `block_scores` scores.
+
+        Returns, of the `keep` greatest scores of each query, those that reach the k-th.
         """
         size = max(1, min(_MOST_QUERIES, block_scores // min(4 * keep, self._count), len(queries)))
         groups = torch.split(queries, size)
-        best: list[tuple[Tensor, Tensor]] = []
+        best: list[_Hits] = []
         for first, block in self._blocks(max(1, block_scores // size)):
             for number, group in enumerate(groups):
-                scores, places = greatest(self._gpu.products(group, block), keep)
+                scores, columns = greatest(self._gpu.products(group, block), keep)
+                rows = columns + first
                 if number == len(best):
-                    best.append((scores, places + first))
+                    best.append(_Hits(scores, rows))
                     continue
-                scores = torch.cat([best[number][0], scores], 1)
-                rows = torch.cat([best[number][1], places + first], 1)
+                scores = torch.cat([best[number].scores, scores], 1)
+                rows = torch.cat([best[number].rows, rows], 1)
                 scores, order = scores.topk(min(keep, scores.shape[1]), dim=1, sorted=False)
-                best[number] = scores, rows.gather(1, order)
-        rows, order = torch.cat([rows for _, rows in best]).sort(dim=1)
-        scores = torch.cat([scores for scores, _ in best]).gather(1, order)
+                best[number] = _Hits(scores, rows.gather(1, order))
+        # Equal scores are ordered by row.
+        rows, order = torch.cat([hits.rows for hits in best]).sort(dim=1)
+        scores = torch.cat([hits.scores for hits in best]).gather(1, order)
         scores, order = scores.sort(dim=1, descending=True, stable=True)
-        best_scores = scores.cpu().numpy()
-        best_rows = rows.gather(1, order).cpu().numpy()
-        ends = (best_scores >= best_scores[:, k - 1 : k]).sum(axis=1)
-        return [TopRows(best_scores[n, :end], best_rows[n, :end]) for n, end in enumerate(ends)]
+        top_scores = scores.cpu().numpy()
+        top_rows = rows.gather(1, order).cpu().numpy()
+        ends = (top_scores >= top_scores[:, k - 1 : k]).sum(axis=1)
+        return [TopRows(top_scores[n, :end], top_rows[n, :end]) for n, end in enumerate(ends)]
 
     def _blocks(self, rows: int) -> Iterator[tuple[int, Tensor]]:
+        """(first row, vectors) of at most `rows` rows each, in order."""
         if self._resident is not None:
             for first in range(0, len(self._resident), rows):
                 yield self._start + first, self._resident[first : first + rows]
             return
         for first, block in self._gpu.streamed(*self._vectors):
-            for place in range(0, len(block), rows):
-                yield first + place, block[place : place + rows]
+            for offset in range(0, len(block), rows):
+                yield first + offset, block[offset : offset + rows]
 
 
 def greatest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` greatest scores of each query, all if there are fewer, in no order, and their
-    places.
+    """The `count` greatest scores of each query, and their columns, in no order.
 
-    `topk` reads scores several times. Of very many, it gets only those in the `count` tiles with
-    the greatest maxima, which hold the greatest scores and are found in one reading. Scores are
-    float32 (n, m).
+    All are given if there are fewer. `topk` reads scores several times. Of very many scores, it
+    gets only those in the `count` tiles with the greatest maxima, which hold the greatest scores
+    and are found in one reading. Scores are float32 (n, m).
     """
     width = scores.shape[1]
     count = min(count, width)
-    tile = (
-        1 << (width // count).bit_length() // 2
-    )  # then there are about as many tiles as scores in the best ones
+    # With this size there are about as many tiles as scores in the best tiles.
+    tile = 1 << (width // count).bit_length() // 2
     if scores.numel() <= _FEW_SCORES or tile < _LEAST_TILE:
-        values, places = scores.topk(count, dim=1, sorted=False)
-        return values, places
+        values, columns = scores.topk(count, dim=1, sorted=False)
+        return values, columns
     end = width // tile * tile
     tiles = scores[:, :end].reshape(len(scores), -1, tile)
     best = tiles.amax(dim=2).topk(count, dim=1, sorted=False).indices[:, :, None]
-    places = torch.arange(tile, device=scores.device) + best * tile
-    chosen = torch.cat([tiles.gather(1, best.expand_as(places)).flatten(1), scores[:, end:]], dim=1)
+    columns = torch.arange(tile, device=scores.device) + best * tile
+    in_tiles = tiles.gather(1, best.expand_as(columns)).flatten(1)
     rest = torch.arange(end, width, device=scores.device).expand(len(scores), -1)
+    # The last columns, too few for a tile, are always looked at.
+    chosen = torch.cat([in_tiles, scores[:, end:]], dim=1)
+    chosen_columns = torch.cat([columns.flatten(1), rest], dim=1)
     values, order = chosen.topk(count, dim=1, sorted=False)
-    return values, torch.cat([places.flatten(1), rest], dim=1).gather(1, order)
+    return values, chosen_columns.gather(1, order)

@@ -1,25 +1,23 @@
-"""`HybridSearcher`, with the interface of Pyserini's class of that name; any such searcher as a
-`Ranker`.
+"""`HybridSearcher`, with the interface of Pyserini's class of that name.
+
+`as_ranker` turns any searcher with Pyserini's interface into a `Ranker`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import DEPTH, Fusion
-from pyserini_repbert.fusion.methods import (
-    ALPHA,
-    RRF_K,
-    FusionMethod,
-    Normalization,
-    pyserini_hybrid,
-)
+from pyserini_repbert.fusion.fusing import pyserini_hybrid
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, check_question
 from pyserini_repbert.trace import Trace
 
-PYSERINI = 'pyserini'  # the method of Pyserini's HybridSearcher
+# The method of Pyserini's HybridSearcher, and its own alpha.
+PYSERINI = 'pyserini'
+_PYSERINI_ALPHA = 0.1
 
 
 class Searcher(Protocol):
@@ -28,12 +26,20 @@ class Searcher(Protocol):
     def batch_search(
         self, queries: Sequence[str], qids: Sequence[str], k: int, threads: int
     ) -> dict[str, list[Any]]:
-        """Hits by qid."""
+        """Hits by qid.
+
+        Parameters
+        ----------
+        queries, qids : as many of each
+        k : hits of each query
+        threads : queries that are answered at a time
+        """
 
 
 class PyseriniRanker(Ranker):
-    """Ranks with a searcher of Pyserini's, whose hits have no text unless it has a method
-    `texts`.
+    """Ranks with a searcher of Pyserini's.
+
+    Its hits have no text, unless the searcher has a method `texts`.
     """
 
     def __init__(self, searcher: Searcher) -> None:
@@ -43,13 +49,13 @@ class PyseriniRanker(Ranker):
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         texts = [topic.text for topic in topics]
         qids = [topic.qid for topic in topics]
-        hits = self.searcher.batch_search(
-            texts, qids, k=1000 if k is None else k, threads=self.threads
-        )
-        return {
-            qid: Ranking((hit.docid for hit in results), (float(hit.score) for hit in results))
-            for qid, results in hits.items()
-        }
+        depth = DEPTH if k is None else k
+        hits = self.searcher.batch_search(texts, qids, k=depth, threads=self.threads)
+        rankings: Run = {}
+        for qid, results in hits.items():
+            scores = [float(hit.score) for hit in results]
+            rankings[qid] = Ranking([hit.docid for hit in results], scores)
+        return rankings
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         stored: list[str | None] = getattr(self.searcher, 'texts', super().texts)(docids)
@@ -58,7 +64,9 @@ class PyseriniRanker(Ranker):
 
 def as_ranker(searcher: Any) -> Ranker:
     """A ranker as it is; any other searcher as a `PyseriniRanker`."""
-    return searcher if isinstance(searcher, Ranker) else PyseriniRanker(searcher)
+    if isinstance(searcher, Ranker):
+        return searcher
+    return PyseriniRanker(searcher)
 
 
 class HybridSearcher(Fusion):
@@ -74,7 +82,7 @@ class HybridSearcher(Fusion):
     depth : hits asked of each searcher, and fused, unless a call gives k0; default: 1000, or k
         where that is more
     method, rrf_k, alpha, normalize : as in `fusion.fuse`; or method 'pyserini':
-        `fusion.methods.pyserini_hybrid`
+        `fusion.fusing.pyserini_hybrid`
     """
 
     normalization = weight_on_dense = False
@@ -88,29 +96,30 @@ class HybridSearcher(Fusion):
         depth: int | None = None,
         rrf_k: float = RRF_K,
         alpha: float | Sequence[float] | None = None,
-        normalize: str = Normalization.NONE,
+        normalize: str = Normalization.MINMAX,
     ) -> None:
-        sparse = (
-            list(sparse_searchers) if isinstance(sparse_searchers, Sequence) else [sparse_searchers]
-        )
-        theirs = method == PYSERINI
-        if not sparse or (theirs and len(sparse) > 1):
+        if isinstance(sparse_searchers, Sequence):
+            sparse = list(sparse_searchers)
+        else:
+            sparse = [sparse_searchers]
+        is_pyserini = method == PYSERINI
+        if not sparse or (is_pyserini and len(sparse) > 1):
             raise InputError(
                 f'{len(sparse)} sparse searchers were given: give one, or several and another '
                 f'method'
             )
-        parts = (
-            [*sparse, dense_searcher] if sparse_first and not theirs else [dense_searcher, *sparse]
-        )
-        formula = (
-            (FusionMethod.INTERPOLATION, ALPHA)
-            if theirs
-            else (method, ALPHA if alpha is None else alpha)
-        )
-        super().__init__(list(map(as_ranker, parts)), *formula, rrf_k, depth, normalize)
-        if theirs:
+        parts = [dense_searcher, *sparse]
+        if sparse_first and not is_pyserini:
+            parts = [*sparse, dense_searcher]
+        rankers = [as_ranker(part) for part in parts]
+        if is_pyserini:
+            # `Fusion` does not know this method, which `fused` adds.
+            super().__init__(rankers, FusionMethod.INTERPOLATION, ALPHA, rrf_k, depth, normalize)
             self.method = PYSERINI
-            self.alpha = 0.1 if alpha is None else alpha
+            self.alpha = _PYSERINI_ALPHA if alpha is None else alpha
+        else:
+            weights = ALPHA if alpha is None else alpha
+            super().__init__(rankers, method, weights, rrf_k, depth, normalize)
 
     def search(  # type: ignore[override]
         self,
@@ -121,12 +130,15 @@ class HybridSearcher(Fusion):
         normalization: bool = False,
         weight_on_dense: bool = False,
     ) -> list[Candidate]:
-        """The k best of the fused ranking; the parameters come in the order of Pyserini's
-        HybridSearcher.
+        """The k best of the fused ranking; parameters are in the order of Pyserini's class.
 
-        `k0` hits are asked of each searcher (default: `depth`). `alpha` replaces the searcher's
-        own; methods without weights ignore it.
-        normalization, weight_on_dense : of method 'pyserini', see `fusion.methods.pyserini_hybrid`
+        Parameters
+        ----------
+        query : its text
+        k0 : hits asked of each searcher; default: `depth`
+        k : hits that are returned
+        alpha : replaces this searcher's; methods without weights ignore it
+        normalization, weight_on_dense : of method 'pyserini', see `fusion.fusing.pyserini_hybrid`
         """
         check_question(query)
         run = self.batch_search([query], ['0'], k0, k, 1, alpha, normalization, weight_on_dense)
@@ -143,7 +155,14 @@ class HybridSearcher(Fusion):
         normalization: bool = False,
         weight_on_dense: bool = False,
     ) -> dict[str, list[Candidate]]:
-        """`search` for many queries: hits by qid, in the order of `q_ids`."""
+        """`search` for many queries: hits by qid, in the order of `q_ids`.
+
+        Parameters
+        ----------
+        queries, q_ids : as many of each
+        threads : queries that are answered at a time
+        k0, k, alpha, normalization, weight_on_dense : as of `search`
+        """
         weights = self.alpha if alpha is None else alpha
         asked = self.with_settings(depth=k0 or self.depth or max(k, DEPTH), alpha=weights)
         asked.normalization = normalization
@@ -154,4 +173,5 @@ class HybridSearcher(Fusion):
         """As of `Fusion`, or by Pyserini's formula."""
         if self.method != PYSERINI:
             return super().fused(runs, k)
-        return pyserini_hybrid(runs, k, self.alpha, self.normalization, self.weight_on_dense)  # type: ignore[arg-type]
+        alpha = cast(float, self.alpha)
+        return pyserini_hybrid(runs, k, alpha, self.normalization, self.weight_on_dense)

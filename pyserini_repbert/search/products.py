@@ -23,11 +23,16 @@ from pyserini_repbert.index.ann import faiss_threads
 from pyserini_repbert.models.linear import linear
 
 BLOCK_ROWS = 16384
-SAMPLE_ROWS = 2048  # from which thresholds are estimated
-_FEW = 2048  # pairs that one thread scores in about the time that others take to wake
-_CONVERTED = 16384  # pairs whose float16 rows are converted to float32 together
-_TINY = 2.0**-125  # more than any product or summand that a processor may take for zero
-_OVERFLOWS = 2.0**120  # sums below it are finite however they are rounded
+# Thresholds are estimated from so many rows.
+SAMPLE_ROWS = 2048
+# Pairs that one thread scores in about the time that others take to wake.
+_FEW = 2048
+# Pairs whose float16 rows are converted to float32 together.
+_CONVERTED = 16384
+# More than any product or summand that a processor may take for zero.
+_TINY = 2.0**-125
+# Sums below it are finite however they are rounded.
+_OVERFLOWS = 2.0**120
 
 
 class Blocks(Protocol):
@@ -48,12 +53,17 @@ def scores(
 ) -> NDArray[np.float32]:
     """The score of each pair: its inner product (RepBERT eq. 3), float32 (m,).
 
-    `rows` and `owners` are, of each pair, the row of `vectors`, float32 or float16 (n, d), and of
-    `queries`.
+    Parameters
+    ----------
+    queries : float32 (n queries, d)
+    vectors : float32 or float16 (n, d)
+    rows : the row of `vectors` of each pair, int64 (m,)
+    owners : the row of `queries` of each pair, int64 (m,)
     """
     import faiss
 
-    engine: Any = faiss  # its annotations lack the functions that SWIG generates
+    # FAISS's annotations lack the functions that SWIG generates.
+    engine: Any = faiss
     products = np.empty(len(rows), np.float32)
     if vectors.dtype == np.float32:
         arrays = [np.ascontiguousarray(array) for array in (queries, owners, vectors, rows)]
@@ -63,18 +73,21 @@ def scores(
         return products
     for first in range(0, len(rows), _CONVERTED):
         part = slice(first, first + _CONVERTED)
-        used, places = np.unique(rows[part], return_inverse=True)
-        products[part] = scores(
-            queries, torch.from_numpy(vectors[used]).float().numpy(), places, owners[part]
-        )
+        used, used_rows = np.unique(rows[part], return_inverse=True)
+        converted = torch.from_numpy(vectors[used]).float().numpy()
+        products[part] = scores(queries, converted, used_rows, owners[part])
     return products
 
 
 class Float32Products:
-    """Products of queries, float32 (n, d), with an index's vectors in float32, on any device.
+    """Products of queries with an index's vectors in float32, on any device.
 
-    `largest` has the greatest absolute value of each block, by the block's first row; it is
-    completed here.
+    Parameters
+    ----------
+    index : the vectors
+    queries : float32 (n, d)
+    device : where they are multiplied
+    largest : the greatest absolute value of each block, by the block's first row; completed here
     """
 
     block_rows = BLOCK_ROWS
@@ -90,37 +103,52 @@ class Float32Products:
         self._largest = largest
         self._queries = torch.from_numpy(queries).to(device)
         self._sums = self._queries.abs().sum(dim=1)
-        self._last: tuple[int, Tensor] = -1, self._sums  # a block's first row, and its products
+        # The block that `lowest` has multiplied is not multiplied again.
+        self._last_first = -1
+        self._last_products = self._sums
 
     def sample(self) -> Tensor:
-        """Products with about `SAMPLE_ROWS` rows, evenly spaced, since a corpus may be ordered
-        by topic.
+        """Products with about `SAMPLE_ROWS` rows, float32 (n queries, m).
+
+        They are evenly spaced, since a corpus may be ordered by topic.
         """
         step = max(1, len(self._index) // SAMPLE_ROWS)
         blocks = self._index.blocks(self.block_rows)
-        return self._products(
-            np.concatenate([vectors[-first % step :: step] for first, vectors in blocks])
-        )
+        sampled = [vectors[-first % step :: step] for first, vectors in blocks]
+        return self._products(np.concatenate(sampled))
 
     def lowest(self, k: int) -> Tensor:
-        """Scores that k rows of the first block reach, float32 (n queries,); -inf in a block of
-        at most k rows.
+        """Scores that k rows of the first block reach, float32 (n queries,).
+
+        They are -inf for a block of at most k rows.
         """
         first, vectors = next(self._index.blocks(self.block_rows))
         if k >= len(vectors):
             return torch.full((len(self._queries),), -math.inf)
-        self._last = first, self._products(vectors)
-        kth = torch.topk(self._last[1], k, dim=1, sorted=False).values.amin(dim=1)
+        products = self._products(vectors)
+        self._last_first = first
+        self._last_products = products
+        kth = torch.topk(products, k, dim=1, sorted=False).values.amin(dim=1)
         return (kth - self._errors(first, vectors)).nan_to_num(nan=-math.inf).cpu()
 
     def reaching(
         self, first: int, vectors: NDArray[np.floating], thresholds: Tensor
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows of a block and their queries: all pairs whose scores reach the query's threshold,
-        and some others.
+        """All pairs whose scores reach the query's threshold, and some others.
+
+        Parameters
+        ----------
+        first : the first row of a block
+        vectors : the block's, float32 or float16 (n, d)
+        thresholds : of the queries, float32 (n queries,)
+
+        Returns the pairs' rows in the block and their queries' numbers, int64 (m,) each.
         """
         errors = self._errors(first, vectors)
-        products = self._last[1] if first == self._last[0] else self._products(vectors)
+        if first == self._last_first:
+            products = self._last_products
+        else:
+            products = self._products(vectors)
         mask = products >= (thresholds.to(errors.device) - errors)[:, None]
         if errors.isinf().any():
             mask[errors.isinf()] = True
@@ -136,16 +164,18 @@ class Float32Products:
         return linear(torch.from_numpy(vectors).to(self._queries.device).float(), self._queries).T
 
     def _errors(self, first: int, vectors: NDArray[np.floating]) -> Tensor:
-        """How far a block's products may be from scores, float32 (n queries,); inf where sums
-        may overflow.
+        """How far a block's products may be from scores, float32 (n queries,).
+
+        The bound is inf where sums may overflow.
         """
         if first not in self._largest:
             lowest, highest = torch.from_numpy(vectors).aminmax()
             self._largest[first] = max(-float(lowest), float(highest))
         largest = self._largest[first]
         dimension = vectors.shape[1]
-        totals = self._sums * largest  # no less than the sum of all |q_i x_i|
-        errors = (dimension + 8) * 2.0**-23 * totals + _TINY * (
-            self._sums + dimension * largest + dimension
-        )
+        # No less than the sum of all |q_i x_i|.
+        totals = self._sums * largest
+        rounding = (dimension + 8) * 2.0**-23 * totals
+        underflow = _TINY * (self._sums + dimension * largest + dimension)
+        errors = rounding + underflow
         return torch.where(totals < _OVERFLOWS, errors, math.inf)

@@ -16,17 +16,23 @@ from torch import Tensor
 
 from pyserini_repbert.search.products import BLOCK_ROWS, Blocks
 
-_WEIGHTS = 4  # columns of a vector in bfloat16 beside its values
-_UP = 1 + 2**-7  # a factor that outweighs rounding to bfloat16, and g times a bound
-# norms whose products neither underflow nor overflow
+# Columns of a vector in bfloat16 beside its values.
+_WEIGHTS = 4
+# A factor that outweighs rounding to bfloat16, and g times a bound.
+_UP = 1 + 2**-7
+# Norms between these have products that neither underflow nor overflow.
 _SHORTEST = 2.0**-40
 _LONGEST = 2.0**60
-_SLACK = 2.0**-55  # is added to norms: more than they lose where squares and products underflow
+# It is added to norms: more than they lose where squares and products underflow.
+_SLACK = 2.0**-55
 _INT8 = 127
 _SMALLEST_SCALE = 2.0**-60
-_IN_THREADS = 64  # queries from which it is faster that each thread works on blocks of its own
-_ROWS = 4096  # of such a block
-_AT_ONCE = 256 * BLOCK_ROWS  # products
+# From so many queries on, it is faster that each thread works on blocks of its own.
+_IN_THREADS = 64
+# Rows of such a block.
+_ROWS = 4096
+# Products that are computed at once.
+_AT_ONCE = 256 * BLOCK_ROWS
 
 
 def _sampled(count: int) -> slice:
@@ -35,13 +41,17 @@ def _sampled(count: int) -> slice:
 
 
 class RoundedVectors:
-    """An index's vectors in bfloat16, in memory, with the norms that bound the errors of products
-    with them.
+    """An index's vectors in bfloat16, in memory, with norms that bound the errors of products.
 
     Each vector x' has four weights beside it: |x - x'|, |x|, 1 and 1. A query q' has |q'|, |q - q'|
     + 2 g |q| and the threshold, negative, in two summands. If the product of both is negative, the
     score is below the threshold. The weights are rounded up; that exceeds all errors in the sum of
     the weights' products.
+
+    Parameters
+    ----------
+    index : the vectors
+    dimension : length of a vector
 
     Attributes
     ----------
@@ -53,16 +63,17 @@ class RoundedVectors:
     def __init__(self, index: Blocks, dimension: int) -> None:
         self.vectors = torch.zeros(len(index), self.size(dimension) // 2, dtype=torch.bfloat16)
         longest = torch.zeros(())
-        for first, vectors in index.blocks(BLOCK_ROWS // 8):  # they stay in cache
+        # Blocks of this size stay in the CPU's cache.
+        for first, vectors in index.blocks(BLOCK_ROWS // 8):
             exact = torch.from_numpy(vectors).float()
-            rounded, weights = self.vectors[first : first + len(exact)].tensor_split(
-                [dimension], dim=1
-            )
+            rows = self.vectors[first : first + len(exact)]
+            rounded, weights = rows.tensor_split([dimension], dim=1)
             rounded[:] = exact
             norms = torch.linalg.vector_norm(torch.stack([exact - rounded, exact], dim=1), dim=2)
             weights[:, :2] = norms * _UP + _SLACK
             weights[:, 2:_WEIGHTS] = 1
-            longest = torch.maximum(longest, norms.max())  # NaN stays
+            # A norm that is NaN stays NaN.
+            longest = torch.maximum(longest, norms.max())
         self.usable = bool(longest <= _LONGEST)
         self.sample = self.vectors[_sampled(len(index))].contiguous()
 
@@ -78,9 +89,8 @@ class RoundedProducts:
     def __init__(self, rounded: RoundedVectors, queries: NDArray[np.float32]) -> None:
         exact = torch.from_numpy(queries).double()
         count, dimension = exact.shape
-        self._vectors_first = (
-            torch.cpu._is_amx_tile_supported()
-        )  # faster with AMX; else, queries first
+        # With AMX, products with the vectors first are faster; without, those with queries first.
+        self._vectors_first = torch.cpu._is_amx_tile_supported()
         self._queries = torch.zeros(count, rounded.vectors.shape[1], dtype=torch.bfloat16)
         self._queries[:, :dimension] = exact.float()
         nearest = self._queries[:, :dimension].double()
@@ -104,10 +114,10 @@ class RoundedProducts:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """As of `Float32Products`."""
         limits = thresholds.double()
-        limits -= (
-            2 * self._g + 2.0**-15
-        ) * limits.abs()  # for the errors of its sum, and of its two summands
-        queries = self._queries.clone()  # other threads have other thresholds
+        # Lowered for the errors of the threshold's sum, and of its two summands.
+        limits -= (2 * self._g + 2.0**-15) * limits.abs()
+        # Other threads have other thresholds.
+        queries = self._queries.clone()
         weights = queries[:, self._dimension :]
         weights[:, :2] = self._weights
         weights[:, 2] = -limits
@@ -123,8 +133,14 @@ class RoundedProducts:
 
 
 class ByteVectors:
-    """An index's vectors in int8: a vector x' is a scale, float32, times whole numbers from -127 to
-    127.
+    """An index's vectors in int8.
+
+    A vector x' is a scale, float32, times whole numbers from -127 to 127.
+
+    Parameters
+    ----------
+    index : the vectors
+    dimension : length of a vector
 
     Attributes
     ----------
@@ -137,13 +153,14 @@ class ByteVectors:
         self.vectors = torch.empty(len(index), dimension, dtype=torch.int8)
         self.scales = torch.empty(len(index))
         self.norms = torch.empty(len(index), 2)
-        for first, vectors in index.blocks(BLOCK_ROWS // 8):  # they stay in cache
+        # Blocks of this size stay in the CPU's cache.
+        for first, vectors in index.blocks(BLOCK_ROWS // 8):
             rows = slice(first, first + len(vectors))
             exact = torch.from_numpy(vectors).float()
             self.vectors[rows], self.scales[rows], errors = _in_bytes(exact)
             norms = torch.linalg.vector_norm(torch.stack([errors, exact], dim=1), dim=2)
             self.norms[rows] = norms * _UP + _SLACK
-        # PyTorch 2.13 multiplies single columns of int8 wrongly
+        # PyTorch 2.13 multiplies single columns of int8 wrongly.
         self.usable = dimension > 1 and bool(self.norms.max() <= _LONGEST)
 
     @staticmethod
@@ -153,10 +170,10 @@ class ByteVectors:
 
 
 class ByteProducts:
-    """Products of one query, float32 (1, d), with vectors in int8: whole numbers, without an error,
-    times the scales.
+    """Products of one query, float32 (1, d), with vectors in int8.
 
-    Their scaling, and the sum with the bound, round four times, which is less than g.
+    They are sums of whole numbers, without an error, times the scales. The scaling, and the sum
+    with the bound, round four times, which is less than g.
     """
 
     block_rows = _AT_ONCE
@@ -191,9 +208,7 @@ class ByteProducts:
 
 
 def _in_bytes(vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Vectors, float32 (n, d), in int8 (n, d); their scales, float32 (n,); and the errors,
-    float32 (n, d).
-    """
+    """Vectors, float32 (n, d), in int8; their scales, float32 (n,); the errors, float32 (n, d)."""
     scales = (vectors.abs().amax(dim=1) / _INT8).clamp(min=_SMALLEST_SCALE)
     whole = (vectors / scales[:, None]).round_().nan_to_num(nan=0.0).clamp(-_INT8, _INT8)
     return whole.to(torch.int8), scales, vectors - whole * scales[:, None]

@@ -1,5 +1,5 @@
-"""The middleware of every request: checks of key, size and encoding; request id, headers, access
-log and counters.
+"""The middleware of every request: checks of host, key, size and encoding; request id, headers and
+access log.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -21,96 +21,86 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pyserini_repbert.errors import needs
 from pyserini_repbert.serve.hosts import check_host, check_origin
-from pyserini_repbert.serve.searching import Step
+from pyserini_repbert.serve.metrics import Metrics
 from pyserini_repbert.serve.settings import ServeSettings
-from pyserini_repbert.serve.together import Queue
-
-with needs('prometheus_client', __name__, 'serve'):
-    from prometheus_client import (
-        CollectorRegistry,
-        Counter,
-        Gauge,
-        Histogram,
-        ProcessCollector,
-        generate_latest,
-    )
 
 logger = logging.getLogger(__name__)
 access_log = logging.getLogger('pyserini_repbert.serve.requests')
 
 _REQUEST_ID = b'x-request-id'
-SECURITY = (
-    (
-        b'content-security-policy',
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        b"connect-src 'self'; "
-        b"manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-        b"require-trusted-types-for 'script'; trusted-types 'none'",
-    ),
+_CONTENT_SECURITY_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    b"connect-src 'self'; "
+    b"manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    b"require-trusted-types-for 'script'; trusted-types 'none'"
+)
+SECURITY_HEADERS = (
+    (b'content-security-policy', _CONTENT_SECURITY_POLICY),
     (b'x-content-type-options', b'nosniff'),
     (b'referrer-policy', b'no-referrer'),
     (b'cross-origin-opener-policy', b'same-origin'),
-    (
-        b'cache-control',
-        b'no-cache',
-    ),  # browsers check each script for changes, so that two releases do not mix
+    # Browsers check each script for changes, so that two releases do not mix.
+    (b'cache-control', b'no-cache'),
 )
-_OF_MCP = '/mcp'
-_GUARDED = ('/v1/', _OF_MCP, '/metrics')  # addresses that need a key, if the service has keys
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
-_SIZES = (1, 2, 4, 8, 16, 32, 64)
-_METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')
-_OWN_ID = re.compile(r'[A-Za-z0-9._-]{1,64}')
+_MCP = '/mcp'
+_GUARDED = ('/v1/', _MCP, '/metrics')  # addresses that need a key, if the service has keys
+_CLIENTS_ID = re.compile(r'[A-Za-z0-9._-]{1,64}')
+_GONE = 499  # logged for a client that went away before there was an answer
 
 
-class Metrics:
-    """Counters in a registry of their own, so that several services can run in one process."""
+@dataclass(frozen=True)
+class _Head:
+    """What the headers of a request say.
 
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        to = {'namespace': 'pyserini_repbert', 'registry': self.registry}
-        self._requests = Counter(
-            'requests', 'Requests answered', ['route', 'method', 'status'], **to
-        )
-        self._seconds = Histogram(
-            'request_seconds', 'Time to an answer', ['route'], buckets=_SECONDS, **to
-        )
-        self._batches = Histogram(
-            'batch_size', 'Jobs done together', ['lane'], buckets=_SIZES, **to
-        )
-        self._steps = Histogram(
-            'step_seconds', 'Time of a step of an answer', ['step'], buckets=_SECONDS, **to
-        )
-        self._inferences = Counter('inferences', 'Model inputs', ['step'], **to)
-        self._waiting = Gauge('waiting', 'Jobs that wait', ['lane'], **to)
-        ProcessCollector(registry=self.registry)
+    Attributes
+    ----------
+    headers : by name in lower case
+    request_id : the client's, or a new one
+    key : the client's key; empty if none was given
+    """
 
-    def request(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request; status 0, of a client that went away before an answer, counts as 499."""
-        known = method if method in _METHODS else 'other'  # a client may send any word
-        self._requests.labels(route, known, str(status or 499)).inc()
-        self._seconds.labels(route).observe(seconds)
+    headers: dict[bytes, bytes]
+    request_id: str
+    key: str
 
-    def batch(self, queue: str, size: int) -> None:
-        """Count a batch of a queue."""
-        self._batches.labels(queue).observe(size)
+    @classmethod
+    def of(cls, scope: Scope) -> _Head:
+        headers = {name.lower(): value for name, value in scope['headers']}
+        request_id = headers.get(_REQUEST_ID, b'').decode('latin-1')
+        if not _CLIENTS_ID.fullmatch(request_id):
+            request_id = uuid.uuid4().hex
+        key = headers.get(b'x-api-key', b'').decode('latin-1')
+        if not key:
+            authorization = headers.get(b'authorization', b'').decode('latin-1').strip()
+            scheme, _, token = authorization.partition(' ')
+            if scheme.lower() == 'bearer':
+                key = token
+        return cls(headers, request_id, key.strip())
 
-    def step(self, step: Step) -> None:
-        """Count a step of an answer; a stage counts under its reranker's name, whatever its
-        depth.
-        """
-        name = step.step.partition('@')[0]
-        self._steps.labels(name).observe(step.ms / 1000)
-        if step.inferences:
-            self._inferences.labels(name).inc(step.inferences)
+    def text(self, name: bytes) -> str:
+        """A header; empty if there is none."""
+        return self.headers.get(name, b'').decode('latin-1')
 
-    def response(self, queues: Iterable[Queue]) -> Response:
-        """All counters, and the lengths of the queues, in Prometheus's format."""
-        for queue in queues:
-            self._waiting.labels(queue.name).set(len(queue.jobs))
-        return Response(generate_latest(self.registry), media_type='text/plain; version=0.0.4')
+
+class _Sender:
+    """Sends an answer with the headers of every answer, and remembers its status.
+
+    Attributes
+    ----------
+    status : of the answer; 0 before it begins
+    """
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self.status = 0
+        self._send = send
+        self._headers = (*SECURITY_HEADERS, (_REQUEST_ID, request_id.encode()))
+
+    async def __call__(self, message: Message) -> None:
+        if message['type'] == 'http.response.start':
+            self.status = message['status']
+            message['headers'] = [*message.get('headers', ()), *self._headers]
+        await self._send(message)
 
 
 class Gate:
@@ -127,74 +117,66 @@ class Gate:
             await self.app(scope, receive, send)
             return
         start = time.perf_counter()
-        headers = {key.lower(): value for key, value in scope['headers']}
-        request_id = headers.get(_REQUEST_ID, b'').decode('latin-1')
-        if not _OWN_ID.fullmatch(request_id):
-            request_id = uuid.uuid4().hex
-        scope.setdefault('state', {})['request_id'] = request_id
-        status = 0
-
-        async def sending(message: Message) -> None:
-            nonlocal status
-            if message['type'] == 'http.response.start':
-                status = message['status']
-                added = (*SECURITY, (_REQUEST_ID, request_id.encode()))
-                message['headers'] = [*message.get('headers', ()), *added]
-            await send(message)
-
-        kind, _, token = headers.get(b'authorization', b'').decode('latin-1').strip().partition(' ')
-        bearer = token if kind.lower() == 'bearer' else ''
-        key = (headers.get(b'x-api-key', b'').decode('latin-1') or bearer).strip()
+        head = _Head.of(scope)
+        scope.setdefault('state', {})['request_id'] = head.request_id
+        sender = _Sender(send, head.request_id)
         try:
-            app: ASGIApp = self._refused(scope, headers, key) or self.app
-            await app(scope, self._bounded(receive), sending)
+            answer: ASGIApp = self._refusal(scope, head) or self.app
+            await answer(scope, self._bounded(receive), sender)
         except ClientDisconnect:
-            pass  # no client to answer, and no failure: the access log says 499
+            # There is no client to answer, and no failure.
+            pass
         except Exception:
-            logger.exception('request %s failed', request_id)
-            if status:
+            logger.exception('request %s failed', head.request_id)
+            if sender.status:
                 raise
-            await _error(500, f'the service failed: its log says why (request {request_id})')(
-                scope, receive, sending
-            )
+            message = f'the service failed: its log says why (request {head.request_id})'
+            await _error(500, message)(scope, receive, sender)
         finally:
-            self._note(scope, status, time.perf_counter() - start, request_id, key)
+            seconds = time.perf_counter() - start
+            self._record(scope, head, status=sender.status or _GONE, seconds=seconds)
 
-    def _refused(self, scope: Scope, headers: dict[bytes, bytes], key: str) -> Response | None:
-        """The answer to a request that is not let in."""
+    def _refusal(self, scope: Scope, head: _Head) -> Response | None:
+        """The answer to a request that is not let in; None if it is."""
+        return (
+            self._refuse_host(scope, head)
+            or self._refuse_length(head)
+            or _refuse_encoding(scope)
+            or self._refuse_key(scope, head)
+        )
+
+    def _refuse_host(self, scope: Scope, head: _Head) -> Response | None:
         allowed = self._settings.allowed_hosts
-        refused = check_host(headers.get(b'host', b'').decode('latin-1'), allowed)
-        if refused is None and scope['path'].startswith(_OF_MCP):
-            refused = check_origin(headers.get(b'origin', b'').decode('latin-1'), allowed)
-        if refused is not None:
-            return _error(refused.status, refused.message)
-        length = headers.get(b'content-length', b'')
+        refused = check_host(head.text(b'host'), allowed)
+        if refused is None and scope['path'].startswith(_MCP):
+            refused = check_origin(head.text(b'origin'), allowed)
+        if refused is None:
+            return None
+        return _error(refused.status, refused.message)
+
+    def _refuse_length(self, head: _Head) -> Response | None:
+        length = head.headers.get(b'content-length', b'')
         if length.isdigit() and int(length) > self._settings.limits.body_bytes:
             return _error(413, self._too_long())
-        try:
-            unquote_to_bytes((scope.get('raw_path') or b'') + b'?' + scope['query_string']).decode(
-                'utf-8'
-            )
-        except UnicodeDecodeError:
-            return _error(
-                400, 'the address is not valid UTF-8: encode it as UTF-8 with percent codes'
-            )
-        # every key is compared, in a time that does not depend on the one given
-        accepted = [hmac.compare_digest(_digest(key), digest) for digest in self._keys]
-        if self._keys and scope['path'].startswith(_GUARDED) and not any(accepted):
-            return _error(
-                401,
-                f'this service takes a key, '
-                f'{"the one given is refused" if key else "none was given"}',
-            )
         return None
+
+    def _refuse_key(self, scope: Scope, head: _Head) -> Response | None:
+        if not self._keys or not scope['path'].startswith(_GUARDED):
+            return None
+        # Every key is compared, in a time that does not depend on the one given.
+        digest = _digest(head.key)
+        accepted = [hmac.compare_digest(digest, key) for key in self._keys]
+        if any(accepted):
+            return None
+        what = 'the one given is refused' if head.key else 'none was given'
+        return _error(401, f'this service takes a key, {what}')
 
     def _bounded(self, receive: Receive) -> Receive:
         """`receive`, which raises for a body above the limit, whatever the headers say."""
         most = self._settings.limits.body_bytes
         seen = 0
 
-        async def receiving() -> Message:
+        async def receive_bounded() -> Message:
             nonlocal seen
             message = await receive()
             seen += len(message.get('body', b''))
@@ -202,30 +184,50 @@ class Gate:
                 raise HTTPException(413, self._too_long())
             return message
 
-        return receiving
+        return receive_bounded
 
     def _too_long(self) -> str:
         return f'the body is too long, at most {self._settings.limits.body_bytes:,} bytes are read'
 
-    def _note(self, scope: Scope, status: int, seconds: float, request_id: str, key: str) -> None:
-        path = getattr(scope.get('route'), 'path', None) or (
-            'page' if scope.get('endpoint') else 'other'
-        )
-        self._metrics.request(path, scope['method'], status, seconds)
+    def _record(self, scope: Scope, head: _Head, status: int, seconds: float) -> None:
+        """Count a request, and log it."""
+        self._metrics.count_request(_route(scope), scope['method'], status, seconds)
+        now = datetime.now(UTC).isoformat(timespec='milliseconds')
+        client = scope.get('client') or ['']
         entry: dict[str, Any] = {
-            'ts': datetime.now(UTC).isoformat(timespec='milliseconds').replace('+00:00', 'Z'),
+            'ts': now.replace('+00:00', 'Z'),
             'event': 'request',
-            'request_id': request_id,
-            'client': (scope.get('client') or [''])[0],
+            'request_id': head.request_id,
+            'client': client[0],
             'method': scope['method'],
             'path': scope['path'],
-            'status': status or 499,  # the client went away before there was an answer
+            'status': status,
             'latency_ms': round(1000 * seconds, 3),
-            'key_id': _digest(key).hex()[:12] if key else None,
+            'key_id': _digest(head.key).hex()[:12] if head.key else None,
         }
         if self._settings.log_queries:
             entry['query'] = (scope.get('query_string') or b'').decode('latin-1')[:2000]
         access_log.info(json.dumps(entry))
+
+
+def _refuse_encoding(scope: Scope) -> Response | None:
+    address = (scope.get('raw_path') or b'') + b'?' + scope['query_string']
+    try:
+        unquote_to_bytes(address).decode('utf-8')
+    except UnicodeDecodeError:
+        message = 'the address is not valid UTF-8: encode it as UTF-8 with percent codes'
+        return _error(400, message)
+    return None
+
+
+def _route(scope: Scope) -> str:
+    """The path of a request's route, with the names of parameters; 'page' for a file of the page,
+    'other' for an unknown address.
+    """
+    path: str | None = getattr(scope.get('route'), 'path', None)
+    if path:
+        return path
+    return 'page' if scope.get('endpoint') else 'other'
 
 
 def _digest(key: str) -> bytes:
@@ -233,6 +235,7 @@ def _digest(key: str) -> bytes:
 
 
 def _error(status: int, message: str) -> Response:
-    return JSONResponse(
-        {'error': message}, status, {'www-authenticate': 'Bearer'} if status == 401 else None
-    )
+    headers = {}
+    if status == 401:
+        headers['www-authenticate'] = 'Bearer'
+    return JSONResponse({'error': message}, status, headers)

@@ -30,30 +30,31 @@ class Place(BaseModel):
     rank `below`.
     """
 
-    ranking: str = Field(description='its name')
-    rank: int | None = Field(description='from 1')
-    score: float | None = Field(description='in this ranking')
+    ranking: str = Field(description='name of the ranking')
+    rank: int | None = Field(description='rank of the hit, from 1')
+    score: float | None = Field(description='score of the hit in this ranking')
     below: int | None = Field(
-        description='ranks known, if the hit is below them; null: the ranking lacks the hit'
+        description='how many ranks are known, if the hit is below them; null if the ranking '
+        'lacks the hit'
     )
 
 
 class Part(BaseModel):
     """A part of a passage, of which the first 20,000 characters are shown."""
 
-    text: str = Field(description='a word, or what is between words')
-    match: bool = Field(description='whether the query has this word')
+    text: str = Field(description='a word of the query, or the text between such words')
+    match: bool = Field(description='whether it is a word of the query')
 
 
 class CandidateResponse(BaseModel):
     """A hit."""
 
-    docid: str = Field(description='of the passage')
+    docid: str = Field(description='docid of the passage')
     doc: Any = Field(
         description='as in Pyserini: text, or an object where several fields are stored'
     )
-    score: float = Field(description='of the last step')
-    rank: int = Field(description='from 1')
+    score: float = Field(description='score in the last ranking')
+    rank: int = Field(description='rank, from 1')
     display: list[Part] | None = Field(
         None, description='with display=true: the passage, cleaned up for reading'
     )
@@ -61,14 +62,14 @@ class CandidateResponse(BaseModel):
         None, description='with provenance=true: its rank in each ranking'
     )
     grade: int | None = Field(
-        None, description='with provenance=true, where the query is a judged topic'
+        None, description='with provenance=true: its grade, if the query is a judged topic'
     )
 
 
 class Judged(BaseModel):
     """The judged topic whose text the query is."""
 
-    qid: str = Field(description='of the topic')
+    qid: str = Field(description='qid of the topic')
     relevant: dict[str, int] = Field(description='the grade of each relevant passage')
     measures: dict[str, Any] = Field(
         description='nDCG@10, MRR@10 and R@100; of a comparison, those of each side'
@@ -80,7 +81,7 @@ class SearchResponse(OfIndex):
 
     query: dict[str, str] = Field(description='the question, as `text`')
     candidates: list[CandidateResponse] = Field(description='the hits, best first')
-    system: list[str] = Field(description='the rankings that were asked')
+    system: list[str] = Field(description='the rankings that were asked for')
     fusion: str | None = Field(description='how they were fused; null for one ranking')
     rerank: list[str] = Field(description='the rerankers, in order')
     steps: list[Step] = Field(description='what each step cost')
@@ -91,9 +92,11 @@ class SearchResponse(OfIndex):
         None, description='with provenance=true, if the query is a judged topic'
     )
     explanations: list[dict[str, Any]] | None = Field(
-        None, description='with explain=MODEL, as of /explain'
+        None, description='with explain=MODEL: explanations, in the form of /explain'
     )
-    qid: str | None = Field(None, description='of a query of a batch: as given, or its place')
+    qid: str | None = Field(
+        None, description='of a query of a batch: its qid, or its number from 0'
+    )
 
 
 class BatchResponse(OfIndex):
@@ -108,12 +111,15 @@ class CompareResponse(OfIndex):
     query: dict[str, str] = Field(description='the question, as `text`')
     a: SearchResponse = Field(description='the left side')
     b: SearchResponse = Field(description='the right side')
-    overlap: float = Field(description='share of common hits')
+    overlap: float = Field(description='share of hits that both sides have')
     rbo: float = Field(description='rank-biased overlap, p=0.9')
     moves: list[dict[str, str | int | None]] = Field(
-        description='ranks on both sides; null: absent, or below `depths`'
+        description='ranks of each hit on both sides; null if a side lacks it, or has it below '
+        '`depths`'
     )
-    depths: dict[str, int | None] = Field(description='ranks known of each side; null: all')
+    depths: dict[str, int | None] = Field(
+        description='how many ranks of each side are known; null if all are'
+    )
     judged: Judged | None = Field(description='if the query is a judged topic')
 
 
@@ -131,28 +137,30 @@ class ExplainResponse(OfIndex):
     model_config = ConfigDict(extra='allow')
 
     model: str = Field(description="the reranker's name")
-    system: str = Field(description='epic, cedr, duobert or monobert')
+    system: str = Field(
+        description='epic, cedr, duobert or monobert; own for another reranker, with scores alone'
+    )
     query: str = Field(description='the question')
     passages: list[dict[str, Any]] | None = Field(
-        None, description='of EPIC and CEDR, one entry a passage'
+        None, description='of EPIC and CEDR: an explanation of each passage'
     )
-    docids: list[str] | None = Field(None, description='of monoBERT and duoBERT')
+    docids: list[str] | None = Field(None, description='of monoBERT and duoBERT: the passages')
 
 
 class IndexInfo(BaseModel):
     """What may be asked of an index."""
 
-    name: str = Field(description='of the index')
+    name: str = Field(description='name of the index')
     index_type: str = Field(description='tf (Lucene), dense, faiss or impact')
-    passages: int = Field(description='how many')
-    encoder: str | None = Field(description='of a dense index')
+    passages: int = Field(description='how many passages it holds')
+    encoder: str | None = Field(description='the encoder of a dense index')
     base_index: str | None = Field(description='the index that gives texts and sparse rankings')
     systems: list[str] = Field(description='the rankings that may be asked for')
-    default: list[str] = Field(description='those of a search that names none, fused')
+    default: list[str] = Field(description='the rankings that are fused if a search names none')
     fusions: list[str] = Field(description='ways to fuse rankings')
     rerankers: list[dict[str, str]] = Field(description='the name and the system of each')
-    topics: int = Field(description='how many')
-    judged_topics: int = Field(description='how many of them')
+    topics: int = Field(description='how many topics it has')
+    judged_topics: int = Field(description='how many topics have judgments')
     limits: dict[str, int] = Field(description='the greatest values that are accepted')
 
 
@@ -169,7 +177,7 @@ class IndexResponse(Answered, IndexInfo):
 class DocumentResponse(OfIndex):
     """A document."""
 
-    docid: str = Field(description='of the document')
+    docid: str = Field(description='docid of the document')
     doc: Any = Field(
         description='as in Pyserini: text, or an object where several fields are stored'
     )
@@ -187,6 +195,6 @@ class TopicsResponse(OfIndex):
 class QrelsResponse(OfIndex):
     """The judgments of a topic: docid -> grade."""
 
-    qid: str = Field(description='of the topic')
-    text: str | None = Field(description='its question, if known')
+    qid: str = Field(description='qid of the topic')
+    text: str | None = Field(description='the question, if known')
     grades: dict[str, int] = Field(description='the grade of each judged passage')

@@ -4,226 +4,214 @@ with additions.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyserini_repbert.data.passages import mended
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
+from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.serve.documents import display_parts, document
 from pyserini_repbert.serve.indexes import ServedIndex
-from pyserini_repbert.serve.searching import Answer, PartRanking
+from pyserini_repbert.serve.searching import Answer, RankedPart
+from pyserini_repbert.serve.service import Service
 
 API = 'v1'
 MEASURES = ('nDCG@10', 'MRR@10', 'R@100')
 _SCORE_DIGITS = 6  # as Pyserini's server has them
-_IDENTIFIERS = frozenset({'id', '_id', 'docid'})
-_CUT = frozenset({'body', 'content', 'contents', 'text'})
-SHOWN_CHARACTERS = (
-    20_000  # of a passage that is mended and marked; a pattern's call holds all threads up
-)
-
-_WORD = re.compile(r'\w+')
-_STOPWORDS = frozenset(
-    'a an and are as at be but by did do does for had has have how if in into is it its no not of '
-    'on or such that the '
-    'their then there these they this to was were what when where which who why will with'.split()
-)
+# The limits that clients are told.
+_LIMITS = {'query_characters', 'hits', 'rerank_depth', 'inferences', 'batch_queries'}
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What an answer shows of each hit."""
+class AnswerOptions:
+    """What an answer shows of each document.
 
-    parse: bool = True  # as in `document`, and so is `most`
-    most: int | None = None
-    # also the hit's rank and score in every ranking, and its grade if the query is judged
+    Attributes
+    ----------
+    parse, max_length : as in `document`
+    provenance : also the hit's rank and score in every ranking, and its grade if the query is a
+        judged topic
+    display : also the passage, cleaned up for reading, in parts, the query's words marked
+    """
+
+    parse: bool = True
+    max_length: int | None = None
     provenance: bool = False
-    display: bool = (
-        False  # also the passage, cleaned up for reading, in parts, the query's words marked
-    )
+    display: bool = False
 
     def __post_init__(self) -> None:
-        if self.most is not None and not self.parse:
+        if self.max_length is not None and not self.parse:
             raise InputError("'max_doc_length' requires parse=true")
 
-    def documents(
-        self, index: ServedIndex, docids: Sequence[str], query: str
-    ) -> list[dict[str, Any]]:
-        """For each docid the field `doc`, None where the index lacks it, and `display`, its
-        text.
-        """
-        if self.parse and not index.keeps_raws:
-            shown = [{'doc': text and text[: self.most]} for text in index.texts(docids)]
-        else:
-            shown = [{'doc': document(raw, self.parse, self.most)} for raw in index.raws(docids)]
-        if not self.display:
-            return shown
+
+def document_fields(
+    index: ServedIndex, docids: Sequence[str], options: AnswerOptions, query: str = ''
+) -> list[dict[str, Any]]:
+    """For each docid the field `doc`, None where the index lacks it, and `display`, if the options
+    have it.
+
+    Parameters
+    ----------
+    index : what holds the documents
+    docids : of the documents
+    options : how they are shown
+    query : whose words `display` marks
+    """
+    fields: list[dict[str, Any]]
+    if options.parse and not index.keeps_raws:
         texts = index.texts(docids)
-        return [
-            one | {'display': shown_parts(query, text)}
-            for one, text in zip(shown, texts, strict=True)
-        ]
+        fields = [{'doc': text and text[: options.max_length]} for text in texts]
+    else:
+        raws = index.raws(docids)
+        fields = [{'doc': document(raw, options.parse, options.max_length)} for raw in raws]
+    if options.display:
+        for shown, text in zip(fields, index.texts(docids), strict=True):
+            shown['display'] = display_parts(query, text)
+    return fields
 
 
-def stored(index: ServedIndex, docid: str, shown: Shown, query: str = '') -> dict[str, Any]:
-    """A document in the fields of `Shown.documents`.
+def document_answer(
+    index: ServedIndex, docid: str, options: AnswerOptions, query: str = ''
+) -> dict[str, Any]:
+    """A document in the fields of `document_fields`.
 
     Raises MissingResourceError for a docid that the index lacks.
     """
-    (fields,) = shown.documents(index, [docid], query)
+    (fields,) = document_fields(index, [docid], options, query)
     if fields['doc'] is None:
         raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
     return fields
 
 
-def searched(index: ServedIndex, answer: Answer, shown: Shown, **more: Any) -> dict[str, Any]:
-    """The answer to a search; with a qid, that to a query of a batch."""
-    ask = answer.ask
-    ranking = answer.ranking
-    documents = shown.documents(index, ranking.docids, ask.query)
-    candidates = [
-        {'docid': docid, 'score': round(float(score), _SCORE_DIGITS), 'rank': rank, **fields}
-        for rank, (docid, score, fields) in enumerate(
-            zip(ranking.docids, ranking.scores, documents, strict=True), 1
-        )
-    ]
-    if shown.provenance:
-        judged = _judged(index, answer)
+def search_answer(
+    index: ServedIndex, answer: Answer, options: AnswerOptions, **extra: Any
+) -> dict[str, Any]:
+    """The answer to a search, with `extra` fields: a batch's query has a `qid`."""
+    search = answer.search
+    hits = answer.hits
+    documents = document_fields(index, hits.docids, options, search.query)
+    candidates: list[dict[str, Any]] = []
+    for hit, fields in zip(hits, documents, strict=True):
+        score = _rounded(hit.score)
+        rank = len(candidates) + 1
+        candidates.append({'docid': hit.docid, 'score': score, 'rank': rank, **fields})
+    if options.provenance:
+        judged = _judged_topic(index, answer)
         grades = index.qrels[judged['qid']] if judged else {}
-        ranks = [(part, _ranks(part.ranking)) for part in answer.parts]
-        for hit in candidates:
-            hit['provenance'] = [_place(part, of_part.get(hit['docid'])) for part, of_part in ranks]
-            hit['grade'] = grades.get(hit['docid'])
-        more |= {'rankings': [part.name for part in answer.parts], 'judged': judged}
+        _add_provenance(candidates, answer.parts, grades)
+        extra |= {'rankings': [part.name for part in answer.parts], 'judged': judged}
     return {
         'api': API,
         'index': index.alias,
-        'query': {'text': ask.query},
+        'query': {'text': search.query},
         'candidates': candidates,
-        'system': list(ask.systems),
-        'fusion': ask.spec.fusion if len(ask.systems) > 1 else None,
-        'rerank': [str(stage) for stage in ask.spec.stages],
-        'steps': [dict(step) for step in answer.steps],
-        **more,
+        'system': list(search.systems),
+        'fusion': search.spec.fusion if len(search.systems) > 1 else None,
+        'rerank': [str(stage) for stage in search.spec.stages],
+        'steps': [dict(part.step) for part in answer.parts],
+        **extra,
     }
 
 
-def _place(part: PartRanking, rank: int | None) -> dict[str, Any]:
-    score = None if rank is None else round(float(part.ranking.scores[rank - 1]), _SCORE_DIGITS)
-    return {
-        'ranking': part.name,
-        'rank': rank,
-        'score': score,
-        'below': part.below if rank is None else None,
-    }
+def _add_provenance(
+    candidates: list[dict[str, Any]], parts: Sequence[RankedPart], grades: Mapping[str, int]
+) -> None:
+    """Add to each hit its rank and score in each part, and its grade."""
+    for hit in candidates:
+        hit['provenance'] = []
+    for part in parts:
+        ranks = _ranks(part.ranking)
+        for hit in candidates:
+            hit['provenance'].append(_place(part, ranks.get(hit['docid'])))
+    for hit in candidates:
+        hit['grade'] = grades.get(hit['docid'])
+
+
+def _place(part: RankedPart, rank: int | None) -> dict[str, Any]:
+    """A hit's rank and score in a ranking."""
+    if rank is None:
+        return {'ranking': part.name, 'rank': None, 'score': None, 'below': part.below}
+    score = _rounded(part.ranking.scores[rank - 1])
+    return {'ranking': part.name, 'rank': rank, 'score': score, 'below': None}
+
+
+def _rounded(score: float) -> float:
+    return round(float(score), _SCORE_DIGITS)
 
 
 def _ranks(ranking: Ranking) -> dict[str, int]:
+    """The rank of each docid, from 1."""
     return {docid: rank for rank, docid in enumerate(ranking.docids, 1)}
 
 
-def _judged(index: ServedIndex, answer: Answer) -> dict[str, Any] | None:
+def _judged_topic(index: ServedIndex, answer: Answer) -> dict[str, Any] | None:
     """The judged topic that the query is, measured on the whole ranking: no measure depends on
     the hits shown.
     """
-    qid = index.judged(answer.ask.query)
+    qid = index.judged_qid(answer.search.query)
     if qid is None:
         return None
     grades = index.qrels[qid]
-    measures = evaluate({qid: answer.whole.ranking}, {qid: grades}, parse_measures(MEASURES)).means
+    evaluation = evaluate({qid: answer.ranking}, {qid: grades}, parse_measures(MEASURES))
     relevant = {docid: grade for docid, grade in grades.items() if grade > 0}
-    return {'qid': qid, 'relevant': relevant, 'measures': measures}
+    return {'qid': qid, 'relevant': relevant, 'measures': evaluation.means}
 
 
-def compared(index: ServedIndex, answers: Mapping[str, Answer], shown: Shown) -> dict[str, Any]:
-    """The answer to a comparison: two answers, 'a' and 'b', to one question."""
-    sides = {side: searched(index, answer, shown) for side, answer in answers.items()}
-    a, b = (answer.ranking.docids for answer in answers.values())
-    ranks = {side: _ranks(answer.whole.ranking) for side, answer in answers.items()}
-    docids = dict.fromkeys((*a, *b))
-    judged = sides['a']['judged']
+def comparison_answer(
+    index: ServedIndex, left: Answer, right: Answer, options: AnswerOptions
+) -> dict[str, Any]:
+    """The answer to a comparison: two answers to one question, `a` and `b`.
+
+    Parameters
+    ----------
+    index : what both searched
+    left, right : the answers
+    options : with `provenance`
+    """
+    a = search_answer(index, left, options)
+    b = search_answer(index, right, options)
+    docids_a = left.hits.docids
+    docids_b = right.hits.docids
+    ranks_a = _ranks(left.ranking)
+    ranks_b = _ranks(right.ranking)
+    moves = []
+    for docid in dict.fromkeys((*docids_a, *docids_b)):
+        moves.append({'docid': docid, 'a': ranks_a.get(docid), 'b': ranks_b.get(docid)})
+    judged = a['judged']
+    if judged:
+        measures = {'a': judged['measures'], 'b': b['judged']['measures']}
+        judged = judged | {'measures': measures}
     return {
         'api': API,
         'index': index.alias,
-        'query': sides['a']['query'],
-        **sides,
-        'overlap': overlap(a, b, max(len(a), len(b), 1)),
-        'rbo': rank_biased_overlap(a, b),
-        'moves': [
-            {'docid': docid, 'a': ranks['a'].get(docid), 'b': ranks['b'].get(docid)}
-            for docid in docids
-        ],
-        'depths': {side: answer.whole.below for side, answer in answers.items()},
-        'judged': judged
-        and judged | {'measures': {side: one['judged']['measures'] for side, one in sides.items()}},
+        'query': a['query'],
+        'a': a,
+        'b': b,
+        'overlap': overlap(docids_a, docids_b, max(len(docids_a), len(docids_b), 1)),
+        'rbo': rank_biased_overlap(docids_a, docids_b),
+        'moves': moves,
+        'depths': {'a': left.below, 'b': right.below},
+        'judged': judged,
     }
 
 
-def document(raw: str | None, parse: bool = True, most: int | None = None) -> Any:
-    """A stored document for a client, as Pyserini 2.4's server forms it; of a parsed text, at most
-    `most` characters.
-
-    `parse` reads JSON: an object loses its identifier, and gives way to its value if one field is
-    left.
-    """
-    if raw is None or not parse:
-        return raw
-    try:
-        value = json.loads(raw)
-        json.dumps(value, allow_nan=False)
-    except (ValueError, RecursionError):
-        value = raw
-    if isinstance(value, dict):
-        fields = {key: item for key, item in value.items() if key not in _IDENTIFIERS}
-        fields = {
-            key: item if isinstance(item, (dict, list)) else str(item)
-            for key, item in fields.items()
-        }
-        value = next(iter(fields.values())) if len(fields) == 1 else fields
-    if isinstance(value, dict):
-        cut = [key for key, item in value.items() if isinstance(item, str) and key.lower() in _CUT]
-        return value | {key: value[key][:most] for key in cut}
-    return value[:most] if isinstance(value, str) else value
-
-
-def marked(query: str, text: str) -> list[tuple[str, bool]]:
-    """(part, whether it is a word of the query) of a text; the parts, joined, are the text.
-
-    Words match regardless of case and a plural ending; frequent words do not count.
-    """
-    wanted = {_stem(word) for word in _WORD.findall(query)} - _STOPWORDS
-    parts: list[tuple[str, bool]] = []
-    end = 0
-    for match in _WORD.finditer(text):
-        if _stem(match.group()) in wanted:
-            parts += [(text[end : match.start()], False), (match.group(), True)]
-            end = match.end()
-    return [part for part in (*parts, (text[end:], False)) if part[0]] or [('', False)]
-
-
-def shown_parts(query: str, text: str | None) -> list[dict[str, Any]]:
-    """A passage mended for reading, in parts, the query's words marked; at most
-    `SHOWN_CHARACTERS` of it.
-    """
-    whole = text or ''
-    parts = [
-        {'text': part, 'match': match}
-        for part, match in marked(query, mended(whole[:SHOWN_CHARACTERS]))
-    ]
-    return parts if len(whole) <= SHOWN_CHARACTERS else [*parts, {'text': ' …', 'match': False}]
-
-
-def _stem(word: str) -> str:
-    folded = word.casefold()
-    if len(folded) > 4 and folded.endswith('ies'):
-        return folded[:-3] + 'y'
-    return (
-        folded[:-1]
-        if len(folded) > 3 and folded.endswith('s') and not folded.endswith('ss')
-        else folded
-    )
+def index_answer(service: Service, index: ServedIndex) -> dict[str, Any]:
+    """What a client may ask of an index."""
+    systems = service.rerankers.systems
+    return {
+        'name': index.alias,
+        'index_type': index.index_type,
+        'passages': index.passages,
+        'encoder': index.encoder,
+        'base_index': index.settings.base_index,
+        'systems': list(index.systems),
+        'default': list(index.default),
+        'fusions': [str(method) for method in FusionMethod],
+        'rerankers': [{'name': name, 'system': system} for name, system in systems.items()],
+        'topics': len(index.topics),
+        'judged_topics': len(index.qrels),
+        'limits': service.settings.limits.model_dump(include=_LIMITS),
+    }

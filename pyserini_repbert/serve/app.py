@@ -1,48 +1,33 @@
-"""The ASGI application: routes, errors as JSON, health, metrics, the OpenAPI document, the page;
-and its server.
-"""
+"""The ASGI application of a service: its routes, errors as JSON, and the search page."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import math
-import resource
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from pyserini_repbert import __version__
-from pyserini_repbert.errors import InputError, PyseriniRepbertError, needs
+from pyserini_repbert.errors import PyseriniRepbertError, needs
 
 with needs('fastapi', __name__, 'serve'):
-    import uvicorn
     from fastapi import FastAPI
     from starlette.requests import Request
-    from starlette.responses import HTMLResponse, Response
+    from starlette.responses import Response
     from starlette.staticfiles import StaticFiles
 
-from pyserini_repbert.evaluate.tables import page
-from pyserini_repbert.serve.access import Gate, Metrics, access_log
-from pyserini_repbert.serve.deadline import make_protocol
-from pyserini_repbert.serve.refusals import add_error_handlers, json_response
-from pyserini_repbert.serve.routes import make_router
+from pyserini_repbert.serve import operations, routes
+from pyserini_repbert.serve.access import Gate
+from pyserini_repbert.serve.metrics import Metrics
+from pyserini_repbert.serve.refusals import add_error_handlers
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings
 
 logger = logging.getLogger(__name__)
 
 PAGE = Path(__file__).with_name('page')
-_LONGEST_HEAD = (
-    256 << 10
-)  # bytes of a request's line and headers; longer ones are refused before they are parsed
-_IDLE = 15  # seconds that a connection is kept between requests
-_BACKLOG = 2048
-_PROBED = ['GET', 'HEAD']  # load balancers ask by HEAD
 
 
 def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
@@ -51,18 +36,15 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     `app.state.service` is the service. `with_mcp` adds MCP tools at /mcp.
     """
     metrics = Metrics()
-    service = Service(settings, metrics.batch, metrics.step)
-    tools = None
-    if with_mcp:
-        from pyserini_repbert.serve.mcp import make_tools
-
-        # its only route is /mcp; without sessions, no client can open more than the service holds
-        tools = make_tools(service).http_app(path='/mcp', stateless_http=True)
+    service = Service(settings, metrics.count_batch, metrics.count_step)
+    mcp = _mcp_app(service) if with_mcp else None
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        opening = asyncio.create_task(_opened(service, app))
-        async with tools.router.lifespan_context(tools) if tools else contextlib.nullcontext():
+        opening = asyncio.create_task(_open(service, app))
+        async with contextlib.AsyncExitStack() as held:
+            if mcp is not None:
+                await held.enter_async_context(mcp.router.lifespan_context(mcp))
             yield
         opening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -80,114 +62,46 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service = service
+    app.state.metrics = metrics
     add_error_handlers(app)
-    app.include_router(make_router(service))
-    if tools is not None:
-        app.router.routes.extend(tools.routes)
+    app.include_router(routes.router)
+    if mcp is not None:
+        app.router.routes.extend(mcp.routes)
     app.add_middleware(Gate, settings=settings, metrics=metrics)  # type: ignore[arg-type]
-
-    @app.api_route('/healthz', methods=_PROBED, include_in_schema=False)
-    async def healthz() -> Response:
-        return json_response({'status': 'alive'})
-
-    @app.api_route('/readyz', methods=_PROBED, include_in_schema=False)
-    async def readyz() -> Response:
-        return json_response({'status': 'ready', 'indexes': list(service.served)})
-
-    @app.api_route('/metrics', methods=_PROBED, include_in_schema=False)
-    async def measured() -> Response:
-        return metrics.response(service.queues.values())
-
-    @app.api_route('/docs', methods=_PROBED, include_in_schema=False)
-    async def docs() -> Response:
-        return HTMLResponse(page('api', document=app.openapi()))
-
-    @app.api_route('/openapi.yaml', methods=_PROBED, include_in_schema=False)
-    async def openapi_yaml() -> Response:
-        text: Any = yaml.safe_dump(app.openapi(), sort_keys=False, allow_unicode=True)
-        return Response(text, headers={'content-type': 'application/yaml; charset=utf-8'})
-
-    for folder in ('js', 'style'):
-        app.mount(f'/{folder}', StaticFiles(directory=PAGE / folder))
-    files = StaticFiles(directory=PAGE, html=True)  # the page takes all names that are left
-
-    @app.api_route('/', methods=_PROBED, include_in_schema=False)
-    @app.api_route('/{name}', methods=_PROBED, include_in_schema=False)
-    async def file(request: Request) -> Response:
-        return await files.get_response(request.path_params.get('name', '.'), request.scope)
-
+    app.include_router(operations.router)
+    _add_page(app)
     return app
 
 
-async def _opened(service: Service, app: FastAPI) -> None:
+def _mcp_app(service: Service) -> Any:
+    """An application with the one route /mcp.
+
+    Without sessions, no client can open more of them than the service holds.
+    """
+    from pyserini_repbert.serve.mcp import make_tools
+
+    return make_tools(service).http_app(path='/mcp', stateless_http=True)
+
+
+def _add_page(app: FastAPI) -> None:
+    """Serve the page's files, by all names that no route has."""
+    for folder in ('js', 'style'):
+        app.mount(f'/{folder}', StaticFiles(directory=PAGE / folder))
+    files = StaticFiles(directory=PAGE, html=True)
+
+    @app.api_route('/', methods=operations.PROBED, include_in_schema=False)
+    @app.api_route('/{name}', methods=operations.PROBED, include_in_schema=False)
+    async def file(request: Request) -> Response:
+        return await files.get_response(request.path_params.get('name', '.'), request.scope)
+
+
+async def _open(service: Service, app: FastAPI) -> None:
     """Open the indexes; if that fails, ask the server that runs the application to stop."""
     try:
         await service.open()
     except Exception as error:
         service.failure = str(error) if isinstance(error, PyseriniRepbertError) else repr(error)
         logger.debug('the indexes cannot be opened', exc_info=True)
-        getattr(app.state, 'stop', lambda: None)()
-
-
-def listening(host: str, port: int) -> list[socket.socket]:
-    """A listening socket, opened before anything is loaded.
-
-    Raises InputError for an address that cannot be had.
-    """
-    family = socket.AF_INET6 if ':' in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only on sockets with this protocol; without it, answers one by one
-    # take 40 ms more
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(_BACKLOG)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        reason = getattr(error, 'strerror', None) or error
-        text = f'cannot listen at {host} port {port} ({reason}): choose another'
-        raise InputError(text, parameters=('host', 'port')) from error
-    return [listener]
-
-
-def raise_file_limit() -> None:
-    """Raise the limit of open files to the highest allowed: each connection takes one, and 1024
-    are soon used up.
-    """
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def run(
-    app: Any, settings: ServeSettings, sockets: list[socket.socket], log_file: str | None = None
-) -> None:
-    """Serve until SIGTERM or Ctrl-C, then finish the requests in hand, within
-    `limits.stop_seconds`.
-
-    It stops by itself if the indexes cannot be opened: `app.state.service.failure` says why.
-    Requests are logged to `log_file`, or to stderr, as JSON lines.
-    """
-    raise_file_limit()
-    access_log.addHandler(
-        logging.FileHandler(log_file, encoding='utf-8') if log_file else logging.StreamHandler()
-    )
-    access_log.setLevel(logging.INFO)
-    access_log.propagate = False
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            http=make_protocol(settings.limits.request_seconds),
-            ws='none',
-            access_log=False,
-            server_header=False,
-            log_config=None,
-            log_level=logging.WARNING,
-            timeout_keep_alive=_IDLE,
-            timeout_graceful_shutdown=math.ceil(settings.limits.stop_seconds),
-            h11_max_incomplete_event_size=_LONGEST_HEAD,
-            backlog=_BACKLOG,
-        )
-    )
-    app.state.stop = lambda: setattr(server, 'should_exit', True)
-    server.run(sockets=sockets)
+        stop = getattr(app.state, 'stop', None)
+        if stop is not None:
+            stop()

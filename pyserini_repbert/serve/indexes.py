@@ -22,14 +22,14 @@ from pyserini_repbert.errors import (
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
-from pyserini_repbert.names.rankers import names_class, takes_index
+from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.pipeline.adapted import with_adapted
+from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker
+from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
-from pyserini_repbert.serve.together import Queue, Together
 
 logger = logging.getLogger(__name__)
 
@@ -39,63 +39,83 @@ HYBRID = 'hybrid'
 ADAPTED = 'adapted'
 
 
-def type_of(alias: str, settings: IndexSettings) -> str:
-    """The type of the index that lies at the settings' place, by Pyserini's name, or 'dense', a
-    bundle of ours.
+def index_type_of(alias: str, settings: IndexSettings) -> str:
+    """The type of an index by its files, in Pyserini's words: 'tf' (Lucene), 'dense' (a bundle of
+    ours), 'faiss' or 'impact'.
+
+    Raises UnknownNameError if there is none, MismatchError if the settings name another type, and
+    InputError if they name a Ray cluster for an index that it cannot search.
     """
-    place = settings.place
-    folder = Path(place)
-    if catalog.find('indexes', place):
-        kind = 'dense'
-    elif not folder.is_dir():
+    location = settings.location
+    if not catalog.find('indexes', location) and not Path(location).is_dir():
+        near = catalog.did_you_mean(location, catalog.entries('indexes'))
         raise UnknownNameError(
-            f"index '{alias}': '{place}' is neither a folder nor an index of the catalog"
-            f'{catalog.did_you_mean(place, catalog.entries("indexes"))}'
+            f"index '{alias}': '{location}' is neither a folder nor an index of the catalog{near}"
         )
-    elif is_lucene_index(folder):
-        kind = 'impact' if built_variant(folder) == EPIC_IMPACT else 'tf'
-    else:
-        kind = 'dense' if (folder / 'manifest.json').is_file() else 'faiss'
-    wanted = settings.index_type or kind
-    if wanted != kind and {wanted, kind} != {'faiss', 'dense'}:
+    index_type = _type_at(location)
+    expected = settings.index_type or index_type
+    if expected != index_type and {expected, index_type} != {'faiss', 'dense'}:
         raise MismatchError(
-            f"index '{alias}' is said to be of type '{wanted}', {place} is of type '{kind}'"
+            f"index '{alias}' is said to be of type '{expected}', {location} is of type "
+            f"'{index_type}'"
         )
-    if settings.ray and kind != 'dense':
-        raise InputError(f"index '{alias}' is of type '{kind}': Ray searches dense bundles only")
-    return kind
+    if settings.ray and index_type != 'dense':
+        raise InputError(
+            f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
+        )
+    return index_type
 
 
-def sparse_specs(place: str, wanted: Sequence[str] | None) -> dict[str, PipelineSpec]:
-    """The sparse systems by name: those wanted, or the catalog's techniques that fit the Lucene
-    index at a place.
+def _type_at(location: str) -> str:
+    """The type of a catalog's index, or of a folder."""
+    folder = Path(location)
+    if catalog.find('indexes', location):
+        return 'dense'
+    if is_lucene_index(folder):
+        return 'impact' if built_variant(folder) == EPIC_IMPACT else 'tf'
+    return 'dense' if (folder / 'manifest.json').is_file() else 'faiss'
+
+
+def sparse_specs(location: str, wanted: Sequence[str] | None) -> dict[str, PipelineSpec]:
+    """The sparse systems of a Lucene index, by name: those wanted; None: the catalog's techniques
+    that fit it.
     """
     if wanted is None:
-        variant = built_variant(Path(place)) or 'bm25'
-        wanted = [
-            name
-            for name, entry in catalog.entries('sparse').items()
-            if entry.values['variant'] == variant
-        ]
-    return {
-        spec.partition('@')[0]: PipelineSpec(
-            sparse=(spec,), index=place if takes_index(spec) else None
-        )
-        for spec in wanted
-    }
+        variant = built_variant(Path(location)) or 'bm25'
+        entries = catalog.entries('sparse')
+        wanted = [name for name, entry in entries.items() if entry.values['variant'] == variant]
+    specs = {}
+    for spec in wanted:
+        name = spec.partition('@')[0]
+        # A technique without an index of its own searches this one.
+        if catalog.find('sparse', spec):
+            spec = f'{spec}@{location}'
+        specs[name] = PipelineSpec(sparse=(spec,))
+    return specs
 
 
 class ServedIndex:
     """An index that answers queries, each system by a ranker, which waits in a queue.
 
+    Parameters
+    ----------
+    alias : how clients call it
+    settings : where it is, and what is offered beside it
+    service : the settings of the service
+    queues : 'dense', 'java' and 'rerank'
+    base : the Lucene index that gives passages and sparse systems; None: the index has its own
+
     Attributes
     ----------
+    index_type : 'tf' (Lucene), 'dense', 'faiss' or 'impact'
+    specs : the sparse systems by name, each opened when it is first searched
     systems : the names that `ranker` takes
     default : the systems of a search that names none: one ranking of the vectors, one of Lucene
     passages : how many it holds
     encoder : name of the encoder of its dense vectors; None without any
     keeps_raws : whether documents are stored as they were given, not only their texts
-    topics, qrels : its topics by qid, its judgments; empty if none are known
+    topics : by qid; empty if none are known
+    qrels : the judgments; empty if none are known
     """
 
     def __init__(
@@ -103,76 +123,130 @@ class ServedIndex:
         alias: str,
         settings: IndexSettings,
         service: ServeSettings,
-        queues: dict[str, Queue],
+        queues: dict[str, JobQueue],
         base: Self | None,
     ) -> None:
         self.alias = alias
         self.settings = settings
         self._service = service
         self._queues = queues
+        self._base = base
         self._held = contextlib.ExitStack()
-        self._rankers: dict[str, Together] = {}
         self._machine = Machine(devices=(service.device,), threads=service.threads)
-        self.index_type = type_of(alias, settings)
+        self._rankers: dict[str, BatchedRanker] = {}
         self.encoder: str | None = None
-        self.specs: dict[str, PipelineSpec] = {}
-        if self.index_type == 'impact':
-            self.specs = {'epic': PipelineSpec(sparse=(settings.place,))}
-        elif base and self.index_type != 'tf':
-            self.specs = sparse_specs(base.settings.place, settings.sparse)
-        elif (
-            self.index_type == 'tf'
-            or settings.sparse is not None
-            or catalog.find('indexes', settings.place)
-        ):
-            self.specs = sparse_specs(settings.place, settings.sparse)
-        dense = (
-            queues['dense'].call(self._open_dense)
-            if self.index_type in ('dense', 'faiss')
-            else None
-        )
-        if dense is not None and base is None and not getattr(dense.index, 'has_texts', False):
-            raise InputError(
-                f"index '{alias}' stores no passages: name the Lucene index that does as its "
-                f'base_index'
-            )
-        self.systems = (*self._rankers, *self.specs)
-        one_of_each = (*tuple(self._rankers)[:1], *tuple(self.specs)[:1])
-        if (
-            settings.adapted
-        ):  # what `adapt` wrote is one system; a reranker in it works in the queue of rerankers
-            spec = PipelineSpec(
-                adapted=settings.adapted, index=settings.place, encoder=settings.encoder
-            )
-            queue = queues['rerank' if with_adapted(spec).stages else 'java']
-            pipeline = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
-            self._rankers[ADAPTED] = Together(pipeline, queue, ADAPTED)
-            self.systems += (ADAPTED,)
+        self.index_type = index_type_of(alias, settings)
+        self.specs = self._specs()
+        has_vectors = self.index_type in ('dense', 'faiss')
+        if has_vectors:
+            queues['dense'].call(self._open_vectors)
+        # One ranking of the vectors and one of Lucene, before `adapted` is one more.
+        usual = [*list(self._rankers)[:1], *list(self.specs)[:1]]
+        if settings.adapted:
+            self._open_adapted()
+        self.systems = self._list_systems()
+        # The user's own classes answer only where they are named.
         searchers = [name for name in self.systems if not names_class(name)]
         if not searchers:
             raise InputError(f"index '{alias}' has nothing to search")
-        for name in self.specs if settings.sparse else ():
-            self.ranker(
-                name
-            )  # one that cannot be opened fails at the start, not at the first query
-        self.default = tuple(name for name in one_of_each if self._opens(name)) or tuple(
-            searchers[:1]
-        )
-        store: Any = self.ranker(searchers[0]).ranker
-        self._store: Ranker = base._store if base else store
+        self._open_named_systems()
+        opened = [name for name in usual if self._opens(name)]
+        self.default = tuple(opened or searchers[:1])
+
+        first: Any = self.ranker(searchers[0]).ranker
+        self.passages = len(first) if has_vectors else first.size
+        self._store: Ranker = base._store if base else first
         self.keeps_raws = isinstance(self._store, LuceneSparseSearcher)
-        self.passages = len(store) if dense is not None else store.size
-        entry = catalog.find('indexes', settings.place)
-        known = '' if entry is None else str(entry.values['collection'])
-        topics = settings.topics or (catalog.find('topics', known) and known)
-        qrels = settings.qrels or (catalog.find('qrels', known) and known)
-        self.topics: dict[str, Query] = (
-            {query.qid: query for query in load_topics(topics)} if topics else {}
+        self._load_judgments()
+
+    def _list_systems(self) -> tuple[str, ...]:
+        """Vectors, then sparse systems, then what `adapt` wrote."""
+        vectors = [name for name in self._rankers if name != ADAPTED]
+        systems = (*vectors, *self.specs)
+        if self.settings.adapted:
+            systems += (ADAPTED,)
+        return systems
+
+    def _load_judgments(self) -> None:
+        settings = self.settings
+        self.topics: dict[str, Query] = {}
+        self.qrels: Qrels = {}
+        topics = settings.topics or _known_collection('topics', settings.location)
+        if topics:
+            self.topics = {topic.qid: topic for topic in load_topics(topics)}
+        qrels = settings.qrels or _known_collection('qrels', settings.location)
+        if qrels:
+            self.qrels = load_qrels(qrels)
+        judged = [topic for topic in self.topics.values() if topic.qid in self.qrels]
+        self._judged_qids = {_folded(topic.text): topic.qid for topic in judged}
+
+    def _specs(self) -> dict[str, PipelineSpec]:
+        """The sparse systems by name: of the index itself, or of its base."""
+        settings = self.settings
+        if self.index_type == 'impact':
+            return {'epic': PipelineSpec(sparse=(settings.location,))}
+        if self.index_type == 'tf':
+            return sparse_specs(settings.location, settings.sparse)
+        if self._base:
+            return sparse_specs(self._base.settings.location, settings.sparse)
+        if settings.sparse is not None or catalog.find('indexes', settings.location):
+            return sparse_specs(settings.location, settings.sparse)
+        return {}
+
+    def _open_vectors(self) -> None:
+        """Open exact search of the vectors, and approximate search if it is offered."""
+        settings = self.settings
+        spec = PipelineSpec(
+            index=settings.location, encoder=settings.encoder, precision=self._service.precision
         )
-        self.qrels: Qrels = load_qrels(qrels) if qrels else {}
-        self._by_text = {
-            _folded(query.text): qid for qid, query in self.topics.items() if qid in self.qrels
-        }
+        machine = self._machine.model_copy(update={'threads': 1})
+        if settings.ray:
+            from pyserini_repbert.pipeline.ray_workers import connected
+
+            on_gpu = self._service.device not in ('cpu', 'auto')
+            workers = self._held.enter_context(connected(settings.ray, gpu=on_gpu))
+            machine = machine.model_copy(update={'ray': workers})
+        dense: Any = open_searcher(spec, machine)
+        self._rankers[DENSE] = BatchedRanker(dense, self._queues['dense'], DENSE)
+        if settings.ann:
+            ann = open_searcher(spec.model_copy(update={'ann': True}), machine)
+            ann = ann.with_settings(query_encoder=dense.query_encoder)
+            self._rankers[ANN] = BatchedRanker(ann, self._queues['dense'], ANN)
+        encoder = getattr(dense.query_encoder, 'name', settings.encoder)
+        self.encoder = Path(str(encoder)).name
+        if self._base is None and not getattr(dense.index, 'has_texts', False):
+            raise InputError(
+                f"index '{self.alias}' stores no passages: name the Lucene index that does as its "
+                f'base_index'
+            )
+        # The first search is slow.
+        dense.search('warm', 1)
+
+    def _open_adapted(self) -> None:
+        """Open what `adapt` wrote, as one system; with a reranker, it works in the queue of
+        rerankers.
+        """
+        settings = self.settings
+        spec = PipelineSpec(
+            adapted=settings.adapted, index=settings.location, encoder=settings.encoder
+        )
+        has_reranker = bool(apply_adaptation(spec).stages)
+        queue = self._queues['rerank' if has_reranker else 'java']
+        pipeline = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
+        self._rankers[ADAPTED] = BatchedRanker(pipeline, queue, ADAPTED)
+
+    def _open_sparse(self, system: str) -> None:
+        if system not in self._rankers:
+            searcher = open_searcher(self.specs[system], self._machine)
+            self._rankers[system] = BatchedRanker(searcher, self._queues['java'], system)
+
+    def _open_named_systems(self) -> None:
+        """Open the sparse systems that the settings name: one that cannot be opened fails at the
+        start, not at the first query.
+        """
+        if self.settings.sparse:
+            for name in self.specs:
+                self.ranker(name)
 
     def _opens(self, name: str) -> bool:
         """Whether a system can be opened; vectors are searched without Java, too."""
@@ -185,71 +259,51 @@ class ServedIndex:
             return False
         return True
 
-    def _open_dense(self) -> Any:
-        settings = self.settings
-        spec = PipelineSpec(
-            index=settings.place, encoder=settings.encoder, precision=self._service.precision
-        )
-        machine = self._machine.model_copy(update={'threads': 1})
-        if settings.ray:
-            from pyserini_repbert.pipeline.ray_workers import connected
-
-            workers = self._held.enter_context(
-                connected(settings.ray, gpu=self._service.device not in ('cpu', 'auto'))
-            )
-            machine = machine.model_copy(update={'ray': workers})
-        dense: Any = open_searcher(spec, machine)
-        self._rankers[DENSE] = Together(dense, self._queues['dense'], DENSE)
-        if settings.ann:
-            ann = open_searcher(spec.model_copy(update={'ann': True}), machine)
-            ann = ann.with_settings(query_encoder=dense.query_encoder)
-            self._rankers[ANN] = Together(ann, self._queues['dense'], ANN)
-        self.encoder = Path(str(getattr(dense.query_encoder, 'name', settings.encoder))).name
-        dense.search('warm', 1)
-        return dense
-
     def close(self) -> None:
         """Release the workers of a Ray cluster."""
         self._held.close()
 
-    def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The systems of a request: the default for none, dense and BM25 for 'hybrid'."""
-        names = names or self.default
-        wanted = [
-            part for name in names for part in ((DENSE, 'bm25') if name == HYBRID else (name,))
-        ]
-        for name in wanted:
+    def resolve_systems(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The systems of a request: the default for none, dense and BM25 for 'hybrid'.
+
+        Raises UnknownNameError for a system that is not here, InputError for one given twice.
+        """
+        systems: list[str] = []
+        for name in names or self.default:
+            systems += [DENSE, 'bm25'] if name == HYBRID else [name]
+        for name in systems:
             if name not in self.systems:
+                near = catalog.did_you_mean(name, self.systems)
                 raise UnknownNameError(
-                    f"index '{self.alias}' has no system "
-                    f"'{name[:60]}'{catalog.did_you_mean(name, self.systems)}: "
+                    f"index '{self.alias}' has no system '{name[:60]}'{near}: "
                     f'it has {", ".join(self.systems)}'
                 )
-        if twice := next((name for name in wanted if wanted.count(name) > 1), None):
-            raise InputError(f"system '{twice}' was given twice")
-        return tuple(wanted)
+        for name in systems:
+            if systems.count(name) > 1:
+                raise InputError(f"system '{name}' was given twice")
+        return tuple(systems)
 
-    def ranker(self, system: str, k1: float | None = None, b: float | None = None) -> Together:
+    def encodes_queries(self, system: str) -> bool:
+        """Whether a model reads the queries of a system."""
+        return system in (DENSE, ANN, ADAPTED) or self.index_type == 'impact'
+
+    def ranker(self, system: str, k1: float | None = None, b: float | None = None) -> BatchedRanker:
         """The ranker of a system, opened if it is not yet; k1 and b are BM25's, None: the
         index's.
         """
         if system not in self._rankers:
             self._queues['java'].call(lambda: self._open_sparse(system))
         ranker = self._rankers[system]
-        weights = {name: value for name, value in (('k1', k1), ('b', b)) if value is not None}
+        weights = {}
+        if k1 is not None:
+            weights['k1'] = k1
+        if b is not None:
+            weights['b'] = b
         if not weights:
             return ranker
         searcher: Any = ranker.ranker
-        return Together(
-            searcher.with_settings(settings=replace(searcher.settings, **weights)),
-            ranker.queue,
-            system,
-        )
-
-    def _open_sparse(self, system: str) -> None:
-        if system not in self._rankers:
-            ranker = open_searcher(self.specs[system], self._machine)
-            self._rankers[system] = Together(ranker, self._queues['java'], system)
+        weighted = searcher.with_settings(settings=replace(searcher.settings, **weights))
+        return BatchedRanker(weighted, ranker.queue, system)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts, one for each docid, None where the index lacks it."""
@@ -259,12 +313,14 @@ class ServedIndex:
         """Documents as they are stored, one for each docid, None where the index lacks it."""
         if isinstance(self._store, LuceneSparseSearcher):
             return self._store.raws(docids)
-        return [
-            None
-            if text is None
-            else json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)  # as in Lucene
-            for docid, text in zip(docids, self.texts(docids), strict=True)
-        ]
+        raws: list[str | None] = []
+        for docid, text in zip(docids, self.texts(docids), strict=True):
+            raw = None
+            if text is not None:
+                # As Lucene stores a document.
+                raw = json.dumps({'id': docid, 'contents': text}, ensure_ascii=False)
+            raws.append(raw)
+        return raws
 
     def grades(self, qid: str) -> dict[str, int]:
         """The judgments of a topic: docid -> grade.
@@ -277,11 +333,20 @@ class ServedIndex:
             )
         return self.qrels[qid]
 
-    def judged(self, query: str) -> str | None:
+    def judged_qid(self, query: str) -> str | None:
         """The qid of the judged topic with the same text, apart from case, spaces and a final
         '?'; None without one.
         """
-        return self._by_text.get(_folded(query))
+        return self._judged_qids.get(_folded(query))
+
+
+def _known_collection(kind: str, location: str) -> str | None:
+    """The collection of a catalog's index, if the catalog has its 'topics' or 'qrels'."""
+    entry = catalog.find('indexes', location)
+    if entry is None:
+        return None
+    collection = str(entry.values['collection'])
+    return collection if catalog.find(kind, collection) else None
 
 
 def _folded(text: str) -> str:

@@ -24,10 +24,9 @@ from pyserini_repbert.errors import InputError, PyseriniRepbertError
 
 logger = logging.getLogger(__name__)
 
-_JSON = re.compile(
-    r'application/([^;]*\+)?json *(;.*)?', re.IGNORECASE
-)  # the types of bodies that FastAPI reads
-_CUT = 300  # characters of a refused value that its error repeats
+# The types of bodies that FastAPI reads.
+_JSON = re.compile(r'application/([^;]*\+)?json *(;.*)?', re.IGNORECASE)
+_VALUE_CHARACTERS = 300  # of a refused value that its error repeats
 _ERRORS = {
     400: 'a parameter is missing, malformed or outside its limits, or the body is not JSON',
     401: 'no key, or one that is not accepted',
@@ -89,77 +88,91 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 
 def add_error_handlers(app: FastAPI) -> None:
     """Answer each error with one JSON object."""
+    app.exception_handler(PyseriniRepbertError)(_answer_refused)
+    app.exception_handler(HTTPException)(_answer_http_error)
+    app.exception_handler(RequestValidationError)(_answer_malformed)
 
-    @app.exception_handler(PyseriniRepbertError)
-    async def refused(request: Request, error: PyseriniRepbertError) -> Response:
-        status = _STATUS.get(type(error), 500)
-        headers = (
-            {'Retry-After': '1'} if isinstance(error, (OverloadedError, NotReadyError)) else None
+
+async def _answer_refused(request: Request, error: PyseriniRepbertError) -> Response:
+    """The answer to an error of the package, whose reason a client learns if it is the client's."""
+    status = _STATUS.get(type(error), 500)
+    headers = {}
+    if isinstance(error, (OverloadedError, NotReadyError)):
+        headers['Retry-After'] = '1'
+    message = ' '.join(str(error).split())
+    if status == 500:
+        request_id = request.state.request_id
+        logger.error('request %s: %s', request_id, message)
+        message = f'the service failed: its log says why (request {request_id})'
+    return json_response({'error': message}, status, headers)
+
+
+async def _answer_http_error(request: Request, error: HTTPException) -> Response:
+    """The answer to an error of the framework: an unknown address or method, a body too long."""
+    message = str(error.detail)
+    if error.status_code == 404 and message == 'Not Found':
+        message = (
+            'there is nothing at this address: expected /v1/{index}/search, say; /docs '
+            'has all of them'
         )
-        message = ' '.join(str(error).split())
-        if status == 500:
-            logger.error('request %s: %s', request.state.request_id, message)
-            message = f'the service failed: its log says why (request {request.state.request_id})'
-        return json_response({'error': message}, status, headers)
+    if error.status_code == 405:
+        message = f'{request.method} is not for this address: /docs says what is'
+    return json_response({'error': message}, error.status_code, dict(error.headers or {}))
 
-    @app.exception_handler(HTTPException)
-    async def of_http(request: Request, error: HTTPException) -> Response:
-        message = str(error.detail)
-        if error.status_code == 404 and message == 'Not Found':
-            message = (
-                'there is nothing at this address: expected /v1/{index}/search, say; /docs '
-                'has all of them'
-            )
-        if error.status_code == 405:
-            message = f'{request.method} is not for this address: /docs says what is'
-        return json_response({'error': message}, error.status_code, dict(error.headers or {}))
 
-    @app.exception_handler(RequestValidationError)
-    async def malformed(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        where = [str(part) for part in first['loc']]
-        if first['type'] == 'json_invalid':
-            problem = first.get('ctx', {}).get('error', '')
-            return json_response(
-                {'error': f'the body is not JSON ({problem}, at character {where[-1]})'}, 400
-            )
-        name = f"parameter '{'.'.join(where[1:])}'" if len(where) > 1 else 'the body'
-        if name == 'the body' and 'json' not in request.headers.get('content-type', ''):
-            return json_response(
-                {'error': 'the body has to be JSON: send Content-Type: application/json'}, 422
-            )
-        status = 422 if where[0] == 'body' else 400
-        return json_response({'error': describe_problem(name, first)}, status)
+async def _answer_malformed(request: Request, error: RequestValidationError) -> Response:
+    """The answer to a body that is no JSON, or to the first wrong value of a body or an address."""
+    first = error.errors()[0]
+    source, *path = [str(part) for part in first['loc']]
+    if first['type'] == 'json_invalid':
+        problem = first.get('ctx', {}).get('error', '')
+        character = path[-1] if path else source
+        message = f'the body is not JSON ({problem}, at character {character})'
+        return json_response({'error': message}, 400)
+    if not path and 'json' not in request.headers.get('content-type', ''):
+        message = 'the body has to be JSON: send Content-Type: application/json'
+        return json_response({'error': message}, 422)
+    name = f"parameter '{'.'.join(path)}'" if path else 'the body'
+    status = 422 if source == 'body' else 400
+    return json_response({'error': describe_problem(name, first)}, status)
 
 
 def describe_problem(name: str, problem: Mapping[str, Any]) -> str:
     """One line about a problem that pydantic found with the parameter that is called so."""
     given = 'nothing'
     if problem['type'] not in ('missing', 'missing_argument'):
-        given = json.dumps(problem.get('input'), default=str)[:_CUT]
+        given = json.dumps(problem.get('input'), default=str)[:_VALUE_CHARACTERS]
     return f'{name}: {problem["msg"]} ({given} was given)'
 
 
-async def check_request(request: Request) -> None:
-    """Raises InputError for an unknown or repeated parameter, or a key that a body has twice:
-    FastAPI ignores them.
+async def check_parameters(request: Request) -> None:
+    """Refuse what FastAPI ignores.
+
+    Raises InputError for an unknown or repeated parameter, or a key that a body has twice.
     """
-    fields: dict[str, FieldInfo] = {}
-    for parameter in request.scope['route'].dependant.query_params:  # one may be a model of several
-        fields |= getattr(
-            parameter.field_info.annotation, 'model_fields', {parameter.alias: parameter.field_info}
-        )
+    fields = _query_fields(request)
     for name in request.query_params:
         if name not in fields:
             near = did_you_mean(name, list(fields))
             known = ', '.join(fields) or 'none'
             raise InputError(f"parameter '{name[:60]}' is unknown{near}: expected {known}")
-        if len(request.query_params.getlist(name)) > 1 and get_origin(
-            fields[name].annotation
-        ) not in (list, tuple):
+        is_list = get_origin(fields[name].annotation) in (list, tuple)
+        if not is_list and len(request.query_params.getlist(name)) > 1:
             raise InputError(f"parameter '{name}' was given more than once: give it once")
     if request.method == 'POST' and _JSON.fullmatch(request.headers.get('content-type', '')):
+        body = await request.body() or '{}'
         try:
-            parse_json(await request.body() or '{}')  # JSON, or FastAPI would have refused it
+            # It is JSON, or FastAPI would have refused it.
+            parse_json(body)
         except ValueError as error:
             raise InputError(f'the body: {error}') from error
+
+
+def _query_fields(request: Request) -> dict[str, FieldInfo]:
+    """The parameters that an address takes, by name."""
+    fields: dict[str, FieldInfo] = {}
+    for parameter in request.scope['route'].dependant.query_params:
+        # A parameter may be a model of several.
+        own = {parameter.alias: parameter.field_info}
+        fields |= getattr(parameter.field_info.annotation, 'model_fields', own)
+    return fields

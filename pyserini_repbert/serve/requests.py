@@ -1,5 +1,5 @@
-"""What a client may ask: the forms of requests, shared by HTTP and MCP, and the checks of what
-they name.
+"""What a client may ask: the forms of requests, which HTTP and MCP share; and `Search`, what a
+request comes down to, with its checks.
 """
 
 from __future__ import annotations
@@ -7,13 +7,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.methods import combiner
+from pyserini_repbert.explain.explaining import SAMPLES
+from pyserini_repbert.fusion.fusing import combiner
+from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import check_question
 from pyserini_repbert.serve.indexes import ServedIndex
@@ -23,8 +25,10 @@ from pyserini_repbert.serve.settings import Limits
 _HITS = 10  # of an answer, unless the request says how many
 
 
-def _field(name: str, least: float | None = None, most: float | None = None) -> Any:
-    """A field of `PipelineSpec`, with its help, and what a client may give."""
+def _spec_field(name: str, least: float | None = None, most: float | None = None) -> Any:
+    """A field of `PipelineSpec`, with its help, between the least and the most that a client may
+    give.
+    """
     return Field(ge=least, le=most, description=PipelineSpec.model_fields[name].description)
 
 
@@ -34,76 +38,95 @@ _SYSTEMS = (
 )
 _STAGES = 'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; repeatable'
 Systems = Annotated[list[str], Field(max_length=8, description=_SYSTEMS)]
-Weights = Annotated[list[Annotated[FiniteFloat, Field(ge=0, le=1e6)]], _field('weights')]
+Weights = Annotated[list[Annotated[FiniteFloat, Field(ge=0, le=1e6)]], _spec_field('weights')]
 Stages = Annotated[list[str], Field(max_length=4, description=_STAGES)]
-Fusion = Annotated[
-    Literal['interleave', 'rrf', 'interpolation'],
-    Field(description='how several rankings become one'),
-]
+Fusion = Annotated[FusionName, Field(description='how several rankings become one')]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
-Parsed = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
-Mended = Annotated[
+Parse = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
+Display = Annotated[
     bool,
     Field(description='also the passage, cleaned up for reading, with words of the query marked'),
 ]
 
 
-def _split(values: list[str]) -> list[str]:
-    return [part.strip() for value in values for part in value.split(',') if part.strip()]
+def _split_at_commas(values: list[str]) -> list[str]:
+    parts: list[str] = []
+    for value in values:
+        parts += value.split(',')
+    return _without_blanks(parts)
 
 
 def _split_stages(values: list[str]) -> list[str]:
-    # the settings of a stage have commas, too: only one before another stage's NAME@ parts stages
-    parts = [part for value in values for part in re.split(r',(?=[^,]*@)', value)]
+    # The settings of a stage have commas, too: only a comma before another NAME@ parts stages.
+    parts: list[str] = []
+    for value in values:
+        parts += re.split(r',(?=[^,]*@)', value)
+    return _without_blanks(parts)
+
+
+def _without_blanks(parts: list[str]) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-# of a list in an address, given in several parameters or with commas
-WITH_COMMAS = BeforeValidator(_split)
+# Lists in an address are given in several parameters or with commas.
+WITH_COMMAS = BeforeValidator(_split_at_commas)
 _STAGES_WITH_COMMAS = BeforeValidator(_split_stages)
 
 
-class Sent(BaseModel):
-    """A part of a body; unknown fields are refused."""
+class StrictModel(BaseModel):
+    """A part of a request; unknown fields are refused."""
 
     model_config = ConfigDict(extra='forbid')
 
 
-class Question(Sent):
+class QueryRequest(StrictModel):
     """A question, and how many hits its answer has."""
 
     query: str = Field(description='the question')
     hits: Hits = None
 
 
-class PipelineRequest(Sent):
+class PipelineRequest(StrictModel):
     """Systems, their fusion, and rerankers."""
 
     system: Systems = []
     fusion: Fusion = 'interleave'
-    alpha: Annotated[FiniteFloat | None, _field('alpha', 0, 1)] = None
+    alpha: Annotated[FiniteFloat | None, _spec_field('alpha', 0, 1)] = None
     weights: Weights = []
-    normalize: Annotated[Literal['none', 'minmax', 'zscore'], _field('normalize')] = 'none'
-    rrf_k: Annotated[FiniteFloat | None, _field('rrf_k', 0, 1e6)] = None
+    normalize: Annotated[NormalizationName | None, _spec_field('normalize')] = None
+    rrf_k: Annotated[FiniteFloat | None, _spec_field('rrf_k', 0, 1e6)] = None
     rerank: Stages = []
-    k1: Annotated[FiniteFloat | None, _field('k1', 0, 1e6)] = None
-    b: Annotated[FiniteFloat | None, _field('b', 0, 1)] = None
+    k1: Annotated[FiniteFloat | None, _spec_field('k1', 0, 1e6)] = None
+    b: Annotated[FiniteFloat | None, _spec_field('b', 0, 1)] = None
 
-    def ask(self, query: str, hits: int | None, deep: bool, limits: Limits) -> Ask:
-        """A question that is answered so. Raises InputError for a stage that is none."""
+    def search(self, query: str, hits: int | None, provenance: bool, limits: Limits) -> Search:
+        """The search that answers a query with this pipeline.
+
+        Parameters
+        ----------
+        query : a question
+        hits : of the answer; None: the default, or less where the limits are lower
+        provenance : as in `Search`
+        limits : of the service
+
+        Raises
+        ------
+        InputError : a stage is not of the form NAME@K
+        """
         names = PipelineRequest.model_fields.keys() & PipelineSpec.model_fields.keys()
-        spec = PipelineSpec.of(
-            {name: getattr(self, name) for name in names} | {'stages': self.rerank}
-        )
-        return Ask(query, hits or min(_HITS, limits.hits), self.system, spec, deep)
+        settings = {name: getattr(self, name) for name in names}
+        spec = PipelineSpec.of(settings | {'stages': self.rerank})
+        return Search(query, hits or min(_HITS, limits.hits), self.system, spec, provenance)
 
 
-class BatchQuery(Sent):
+class BatchQuery(StrictModel):
     """A query of a batch."""
 
     text: str = Field(description='the question')
-    qid: str | None = Field(None, description='names the answer; by default its place, from 0')
+    qid: str | None = Field(
+        None, description='name of the answer; default: the number of the query, from 0'
+    )
 
 
 class BatchRequest(PipelineRequest):
@@ -111,58 +134,124 @@ class BatchRequest(PipelineRequest):
 
     queries: list[BatchQuery] = Field(min_length=1, description='the questions')
     hits: Hits = None
-    parse: Parsed = True
+    parse: Parse = True
     provenance: Provenance = False
-    display: Mended = False
+    display: Display = False
 
 
-class SearchRequest(PipelineRequest, Question):
+class SearchRequest(PipelineRequest, QueryRequest):
     """The parameters of a search; lists are given in several parameters or with commas."""
 
     system: Annotated[Systems, WITH_COMMAS] = []
     weights: Annotated[Weights, WITH_COMMAS] = []
     rerank: Annotated[Stages, _STAGES_WITH_COMMAS] = []
-    parse: Parsed = True
-    max_doc_length: int | None = Field(None, ge=1, description='characters of each document')
+    parse: Parse = True
+    max_doc_length: int | None = Field(
+        None, ge=1, description='the most characters of each document'
+    )
     provenance: Provenance = False
-    display: Mended = False
+    display: Display = False
     explain: Annotated[list[str], WITH_COMMAS, Field(max_length=4)] = Field(
-        [], description='rerankers that explain'
+        [], description='rerankers that explain the best hits'
     )
     explain_hits: int = Field(1, ge=1, le=10, description='how many of the best hits are explained')
 
 
-class CompareRequest(Question):
+class CompareRequest(QueryRequest):
     """Two ways to answer one question."""
 
     a: PipelineRequest = Field(PipelineRequest(), description='the left side')
     b: PipelineRequest = Field(PipelineRequest(), description='the right side')
-    display: Mended = False
+    display: Display = False
+
+
+class ExplainRequest(StrictModel):
+    """Hits to explain, and how."""
+
+    query: str = Field(description='a question')
+    model: str = Field(description="a reranker's name, or a system: epic, cedr, duobert, monobert")
+    docid: list[str] = Field(min_length=1, description='a hit to explain; repeatable')
+    top: int = Field(10, ge=0, le=100, description='EPIC: how many expansion terms')
+    layer: Annotated[tuple[int, ...], WITH_COMMAS] = Field(
+        (), description='CEDR: layers, as 0,6; default: the last'
+    )
+    samples: int = Field(
+        SAMPLES,
+        ge=1,
+        le=1000,
+        description="duoBERT: competitors of each passage in method 'sample'",
+    )
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="duoBERT: seed of method 'sample'")
+
+
+class DocumentRequest(StrictModel):
+    """How a document is shown."""
+
+    parse: Parse = True
+    max_doc_length: int | None = Field(
+        None, ge=1, description='the most characters of the document'
+    )
+    display: Display = False
+    query: str = Field('', description='with display: the query whose words are marked')
+
+
+class TopicsRequest(StrictModel):
+    """Which questions are listed."""
+
+    like: str = Field('', max_length=200, description='only questions that contain this text')
+    limit: int = Field(20, ge=1, le=1000, description='the most questions to list')
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What a client asks of an index; `checked` refuses what it may not ask for."""
+class Search:
+    """A query and the pipeline that answers it; `resolve_search` refuses what a client may not
+    ask for.
+
+    Attributes
+    ----------
+    query : a question
+    hits : of the answer
+    systems : fused in this order; empty: the index's default
+    spec : the fusion with its settings, the stages, and BM25's k1 and b
+    provenance : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
+    """
 
     query: str
     hits: int
-    systems: Sequence[str]  # fused in this order; empty: the index's default
-    spec: PipelineSpec  # the fusion with its settings, the stages, and BM25's k1 and b
-    deep: bool  # whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
+    systems: Sequence[str]
+    spec: PipelineSpec
+    provenance: bool
 
 
-def checked(ask: Ask, index: ServedIndex, rerankers: Rerankers, limits: Limits) -> Ask:
-    """The ask with the names of its systems in place of a default or 'hybrid'."""
-    check_query(ask.query, limits)
-    if ask.hits > limits.hits:
-        raise InputError(f'{ask.hits} hits were asked for, expected at most {limits.hits}')
-    systems = index.chosen(ask.systems)
-    spec = ask.spec
-    if (spec.k1 is not None or spec.b is not None) and systems != ('bm25',):
+def resolve_search(
+    search: Search, index: ServedIndex, rerankers: Rerankers, limits: Limits
+) -> Search:
+    """The search with the names of its systems in place of a default or 'hybrid'.
+
+    Parameters
+    ----------
+    search : what a client asks for
+    index : what it searches
+    rerankers : those of the service
+    limits : the most that a client may ask for
+
+    Raises
+    ------
+    InputError : the query, a setting or a number is not accepted
+    UnknownNameError : there is no such system or reranker
+    """
+    check_query(search.query, limits)
+    if search.hits > limits.hits:
+        raise InputError(f'{search.hits} hits were asked for, expected at most {limits.hits}')
+    systems = index.resolve_systems(search.systems)
+    spec = search.spec
+    has_weights = spec.k1 is not None or spec.b is not None
+    if has_weights and systems != ('bm25',):
         raise InputError("'k1' and 'b' are for system 'bm25' alone")
-    combiner(len(systems), **spec.formula)  # refuses settings of another method
+    # Settings of another method are refused here.
+    combiner(len(systems), **spec.formula)
     rerankers.check(spec.stages)
-    return replace(ask, systems=systems)
+    return replace(search, systems=systems)
 
 
 def check_query(query: str, limits: Limits) -> None:

@@ -4,168 +4,156 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
 from pyserini_repbert.names.rankers import names_class, ranker_class, system_of
-from pyserini_repbert.pipeline.opening import SYSTEMS, open_reranker
+from pyserini_repbert.names.rerankers import PLAIN_CROSS_ENCODER, open_reranker
 from pyserini_repbert.pipeline.spec import StageSpec
-from pyserini_repbert.ranking import Candidate, Ranking
-from pyserini_repbert.rerank.aggregation import checked_method, sampled_pairs
-from pyserini_repbert.rerank.base import Progress, Reranker
-from pyserini_repbert.rerank.duobert import DuoBertReranker, Matrix, Wanted, sample_seed
-from pyserini_repbert.serve.settings import ServeSettings
-from pyserini_repbert.serve.together import Queue, Together
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
+from pyserini_repbert.serve.settings import Limits, ServeSettings
+from pyserini_repbert.systems.registry import System, rerankers, systems
 from pyserini_repbert.trace import Trace
 
-_DUO_OPTIONS = ('method', 'samples', 'seed')  # that clients may set; none that names a file
-_MATRICES = 64  # pair matrices kept for each duoBERT
-
-
-class RememberingDuoBert(DuoBertReranker):
-    """An opened duoBERT with its last pair matrices: another aggregation of the same candidates
-    takes no inference.
-
-    If an aggregation needs a pair that a matrix lacks, all its pairs are compared anew. Copies
-    share the matrices.
-    """
-
-    def __init__(self, reranker: DuoBertReranker) -> None:
-        vars(self).update(vars(reranker))
-        self.matrices: dict[tuple[str, tuple[str | None, ...]], Matrix] = {}  # by query and texts
-
-    def pair_differences(
-        self,
-        queries: Sequence[str],
-        lists: Sequence[Ranking],
-        wanted: Sequence[Wanted] | None = None,
-        on_progress: Progress = int,
-    ) -> list[Matrix]:
-        """The logit differences of at least the wanted pairs, float64 (n, n) a query, NaN where
-        not compared.
-        """
-        matrices = []
-        for number, (query, candidates) in enumerate(zip(queries, lists, strict=True)):
-            pairs = sampled_pairs(len(candidates), self.samples, sample_seed(self.seed, query))
-            pairs = wanted[number] if wanted else pairs
-            matrix = self.matrices.pop((query, candidates.texts), None)
-            if matrix is None or np.isnan(matrix[pairs]).any():
-                (matrix,) = super().pair_differences([query], [candidates], [pairs], on_progress)
-            self.matrices[query, candidates.texts] = matrix
-            if len(self.matrices) > _MATRICES:
-                del self.matrices[next(iter(self.matrices))]
-            matrices.append(matrix)
-        return matrices
+OWN = 'own'
+"""What stands for the system of a class of the operator's."""
 
 
 class Rerankers:
     """The rerankers of a service, which are opened and rerank in a queue.
 
-    `systems`: name -> 'monobert', 'duobert', 'epic', 'cedr', or 'own' for a class of the
-    operator's.
+    Attributes
+    ----------
+    queue : where they work
+    systems : name -> 'monobert', 'duobert', 'epic', 'cedr', or 'own' for a class of the operator's
     """
 
-    def __init__(self, settings: ServeSettings, queue: Queue) -> None:
+    def __init__(self, settings: ServeSettings, queue: JobQueue) -> None:
         self._settings = settings
         self.queue = queue
-        self._places: dict[str, str] = {}
-        shipped = [
-            name
-            for name, entry in catalog.entries('rerankers').items()
-            if 'resource' in entry.values
-        ]
-        for place in shipped if settings.rerankers is None else settings.rerankers:
-            name = (
-                place
-                if catalog.find('rerankers', place) or names_class(place)
-                else Path(place).name
-            )
-            if self._places.setdefault(name, place) != place:
-                raise InputError(
-                    f"rerankers {self._places[name]} and {place} have one name, '{name}': rename "
-                    f'a folder'
-                )
-        self.systems = {name: _system(place) for name, place in self._places.items()}
-        self._opened: dict[str, Any] = {}
+        self._locations = _locations_by_name(settings)
+        self.systems = {name: _system_at(location) for name, location in self._locations.items()}
+        self._opened: dict[str, Reranker] = {}
 
     def check(self, stages: Sequence[StageSpec]) -> None:
-        """Refuse stages that a client may not ask for, before anything is computed."""
+        """Refuse stages that a client may not ask for, before anything is computed.
+
+        Raises UnknownNameError for a reranker that is not here, else InputError.
+        """
         limits = self._settings.limits
-        total = 0
-        for spec in stages:
-            if spec.name not in self.systems:
-                known = ', '.join(self.systems) or 'none'
-                near = catalog.did_you_mean(spec.name, self.systems)
-                raise UnknownNameError(
-                    f"there is no reranker '{spec.name[:80]}' here{near}: there are {known}"
-                )
-            is_duo = self.systems[spec.name] == 'duobert'
-            options = dict(spec.options)
-            if others := [key for key in options if not (is_duo and key in _DUO_OPTIONS)]:
-                only = f"only duoBERT's {', '.join(_DUO_OPTIONS)}"
-                raise InputError(
-                    f"reranker '{spec.name}': option '{others[0]}' is not open to clients, {only}"
-                )
-            if spec.k > limits.rerank_depth:
-                raise InputError(
-                    f"stage '{spec.label}': at most {limits.rerank_depth} candidates are reranked "
-                    f'here'
-                )
-            competitors = min(spec.k - 1, options.get('samples') or spec.k) if is_duo else 1
-            total += spec.k * competitors
-        if total > limits.inferences:
+        inferences = 0
+        for stage in stages:
+            self._check_stage(stage, limits)
+            inferences += self._system(stage.name).count_inputs(stage.k, dict(stage.options))
+        if inferences > limits.inferences:
             raise InputError(
-                f'the stages take up to {total:,} model inputs, at most {limits.inferences:,} are '
-                f'allowed here: '
-                'rerank fewer candidates, or sample the pairs (NAME@K:sample=M)'
+                f'the stages take up to {inferences:,} model inputs, at most '
+                f'{limits.inferences:,} are allowed here: rerank fewer candidates, or sample the '
+                'pairs (NAME@K:sample=M)'
             )
 
-    def opened(self, name: str) -> Any:
-        """The reranker, opened if it is not yet. Only in the queue."""
+    def _check_stage(self, stage: StageSpec, limits: Limits) -> None:
+        if stage.name not in self.systems:
+            known = ', '.join(self.systems) or 'none'
+            near = catalog.did_you_mean(stage.name, self.systems)
+            raise UnknownNameError(
+                f"there is no reranker '{stage.name[:80]}' here{near}: there are {known}"
+            )
+        for option, _ in stage.options:
+            if option not in self._system(stage.name).client_options:
+                raise InputError(
+                    f"reranker '{stage.name}': option '{option}' is not open to clients, only "
+                    f'{_open_options()}'
+                )
+        if stage.k > limits.rerank_depth:
+            raise InputError(
+                f"stage '{stage.label}': at most {limits.rerank_depth} candidates are reranked here"
+            )
+
+    def _system(self, name: str) -> System:
+        """The system of a reranker; for a class of the operator's, one without options."""
+        return systems().get(self.systems[name], System(OWN, OWN))
+
+    def resolve_name(self, model: str) -> str:
+        """A reranker's name as it is; of a system, the name of its first reranker."""
+        if model in self.systems:
+            return model
+        for name, system in self.systems.items():
+            if system == model:
+                return name
+        return model
+
+    def open(self, name: str) -> Reranker:
+        """The reranker, opened if it is not yet. Call it in the queue only."""
         if name not in self._opened:
             settings = self._settings
-            reranker: Reranker = open_reranker(
-                self._places[name], settings.device, precision=settings.precision
-            )
-            if isinstance(reranker, DuoBertReranker):
-                reranker = RememberingDuoBert(reranker)
-            reranker.rerank(
-                'warm', [Candidate('0', text='up'), Candidate('1', text='now')]
-            )  # the first call is slow
+            location = self._locations[name]
+            opened = open_reranker(location, settings.device, precision=settings.precision)
+            reranker = opened.remembering()
+            # The first call is slow.
+            reranker.rerank('warm', [Candidate('0', text='up'), Candidate('1', text='now')])
             self._opened[name] = reranker
         return self._opened[name]
 
-    def stage(self, spec: StageSpec, trace: Trace) -> Together:
+    def stage(self, spec: StageSpec, trace: Trace) -> BatchedRanker:
         """A stage that `check` let pass."""
-        reranker = self._opened.get(spec.name) or self.queue.call(
-            lambda: self.opened(spec.name), trace
-        )
-        changes = dict(spec.options)
-        if isinstance(reranker, DuoBertReranker):
-            changes['method'] = checked_method(changes.get('method', 'sum'), changes.get('samples'))
-        return Together(reranker.with_settings(reads=spec.k, **changes), self.queue, str(spec))
+        reranker: Reranker | None = self._opened.get(spec.name)
+        if reranker is None:
+            reranker = self.queue.call(lambda: self.open(spec.name), trace)
+        chosen = reranker.with_options(**dict(spec.options)).with_settings(reads=spec.k)
+        return BatchedRanker(chosen, self.queue, str(spec))
 
 
-def _system(place: str) -> str:
-    entry = catalog.find('rerankers', place)
+def _locations_by_name(settings: ServeSettings) -> dict[str, str]:
+    """The rerankers of the settings, else those that the package ships: a catalog name, a class or
+    a checkpoint folder, by the name that clients give.
+    """
+    locations = settings.rerankers
+    if locations is None:
+        entries = catalog.entries('rerankers')
+        locations = [name for name, entry in entries.items() if 'resource' in entry.values]
+    by_name: dict[str, str] = {}
+    for location in locations:
+        is_name = catalog.find('rerankers', location) or names_class(location)
+        name = location if is_name else Path(location).name
+        earlier = by_name.setdefault(name, location)
+        if earlier != location:
+            raise InputError(
+                f"rerankers {earlier} and {location} have one name, '{name}': rename a folder"
+            )
+    return by_name
+
+
+def _system_at(location: str) -> str:
+    """The system of a catalog's reranker or of a checkpoint folder; 'own' for a class."""
+    entry = catalog.find('rerankers', location)
     if entry is not None:
         return str(entry.values['ranking']['system'])
-    if names_class(place):
-        ranker_class(
-            place, searches=False
-        )  # a wrong name fails at the start, not at the first query
-        return 'own'
-    if not Path(place).is_dir():
-        near = catalog.did_you_mean(place, catalog.entries('rerankers'))
+    if names_class(location):
+        # A wrong name fails at the start, not at the first query.
+        ranker_class(location, searches=False)
+        return OWN
+    if not Path(location).is_dir():
+        near = catalog.did_you_mean(location, catalog.entries('rerankers'))
         raise UnknownNameError(
-            f"reranker '{place}' is neither one of the catalog nor a folder{near}"
+            f"reranker '{location}' is neither one of the catalog nor a folder{near}"
         )
-    system = system_of(place) or 'monobert'
-    if system not in SYSTEMS:
+    system = system_of(location) or PLAIN_CROSS_ENCODER
+    if system not in rerankers():
         raise MismatchError(
-            f"'{place}' is for the system '{system}', a reranker was expected: {', '.join(SYSTEMS)}"
+            f"'{location}' is for the system '{system}', a reranker was expected: "
+            f'{", ".join(rerankers())}'
         )
     return system
+
+
+def _open_options() -> str:
+    """The options that clients may set, as an error shows them."""
+    names = [
+        f"{system.title}'s {', '.join(system.client_options)}"
+        for system in systems().values()
+        if system.client_options
+    ]
+    return '; '.join(names)

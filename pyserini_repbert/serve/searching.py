@@ -1,17 +1,17 @@
-"""Searches: the pipeline that answers a request, and what each of its steps took."""
+"""One search: its pipeline, the rankings on the way to its hits, and the cost of each step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
 from pyserini_repbert.fusion.fused import fused_depth
-from pyserini_repbert.pipeline.opening import joined
-from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.serve.indexes import ADAPTED, ANN, DENSE, ServedIndex
-from pyserini_repbert.serve.requests import Ask
+from pyserini_repbert.pipeline.opening import join_rankers
+from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.requests import Search
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.trace import Notes, StageCost, Trace
 
@@ -27,121 +27,214 @@ class Step(BaseModel):
     inferences: int = Field(description='model inputs')
     candidates: int = Field(description='hits of the ranking, or those that a reranker took')
     tokens: int | None = Field(default=None, description='tokens that a reranker read')
-    truncated: int | None = Field(default=None, description='passages that a reranker cut')
-    precision: str | None = Field(default=None, description='what a reranker computed in')
+    truncated: int | None = Field(
+        default=None, description='passages that a reranker cut, as they are too long'
+    )
+    precision: str | None = Field(
+        default=None, description='number format of a reranker, as float32 or int8'
+    )
 
 
 class GoneError(Exception):
     """Ends work whose answer nobody waits for any more."""
 
 
+@dataclass(frozen=True)
+class StageProgress:
+    """How far a reranking stage of a request is.
+
+    Attributes
+    ----------
+    stage : its name
+    done : model inputs so far
+    total : model inputs in all; None if not known
+    """
+
+    stage: str
+    done: int
+    total: int | None
+
+
 class RequestTrace(Trace):
-    """How far a request is; ends its work once nobody waits for it."""
+    """How far a request is; ends its work once nobody waits for it.
+
+    Attributes
+    ----------
+    gone : whether nobody waits for the answer any more
+    progress : of the stage that reranks; None before the first one
+    """
 
     def __init__(self) -> None:
-        self.gone = False  # whether nobody waits for the answer any more
-        self.now: tuple[str, int, int | None] | None = (
-            None  # the stage that reranks, inputs done, and in all if known
-        )
+        self.gone = False
+        self.progress: StageProgress | None = None
 
     def begins(self, step: str, total: int, unit: str) -> None:
         if unit == 'inputs':
-            self.now = step, 0, total or None
+            self.progress = StageProgress(step, done=0, total=total or None)
 
     def advance(self, n: int) -> None:
         """Raises GoneError once nobody waits for the answer."""
         if self.gone:
             raise GoneError
-        if self.now is not None:
-            stage, inputs, total = self.now
-            self.now = stage, inputs + n, total
+        progress = self.progress
+        if progress is not None:
+            self.progress = StageProgress(progress.stage, progress.done + n, progress.total)
 
 
 @dataclass(frozen=True)
-class PartRanking:
-    """A ranking on the way to an answer."""
+class RankedPart:
+    """A ranking on the way to an answer: of a system, of the fusion, or of a reranker.
 
-    name: str  # a system, a fusion method or a stage
+    Attributes
+    ----------
+    ranking : its hits, without texts
+    below : how many ranks are known, if further hits may follow; None if these are all
+    step : its cost
+    """
+
     ranking: Ranking
-    below: int | None = (
-        None  # its length, if there may be further hits below; None if these are all
-    )
+    below: int | None
+    step: Step
+
+    @property
+    def name(self) -> str:
+        return self.step.step
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a `checked` ask."""
+    """The answer to a search.
 
-    ask: Ask
-    whole: PartRanking  # the final ranking, as deep as it was made
-    parts: tuple[
-        PartRanking, ...
-    ]  # of each system, of their fusion if there are several, and of each stage
-    steps: tuple[Step, ...]
+    Attributes
+    ----------
+    search : the search, with the names of its systems
+    ranking : the final ranking, as deep as it was made
+    below : how many of its ranks are known, if further hits may follow; None if these are all
+    parts : of each system, of their fusion if there are several, and of each reranker
+    """
+
+    search: Search
+    ranking: Ranking
+    below: int | None
+    parts: tuple[RankedPart, ...]
 
     @property
-    def ranking(self) -> Ranking:
-        """The hits."""
-        return self.whole.ranking[: self.ask.hits]
+    def hits(self) -> Ranking:
+        """As many hits as the search asks for."""
+        return self.ranking[: self.search.hits]
 
 
-def answer(
-    ask: Ask,
+def answer_search(
+    search: Search,
     index: ServedIndex,
     rerankers: Rerankers,
     trace: Trace,
     on_step: Callable[[Step], object],
 ) -> Answer:
-    """The answer to a `checked` ask.
+    """The answer to a search.
 
-    Raises OverloadedError where too many jobs wait, and what `trace` raises.
+    Parameters
+    ----------
+    search : as `resolve_search` returns it
+    index : what it searches
+    rerankers : those that its stages name
+    trace : learns how far the reranking is
+    on_step : called with the cost of each step
+
+    Raises
+    ------
+    OverloadedError : too many jobs wait
+    Exception : what `trace` raises
     """
-    spec = ask.spec
-    systems = [index.ranker(name, spec.k1, spec.b) for name in ask.systems]
+    spec = search.spec
+    systems = [index.ranker(name, spec.k1, spec.b) for name in search.systems]
     stages = [rerankers.stage(stage, trace) for stage in spec.stages]
-    depth = max(
-        ask.hits, *(stage.k for stage in spec.stages[:1]), PROVENANCE_DEPTH if ask.deep else 0
-    )
+    depth = _search_depth(search)
     notes = Notes(trace)
-    ranking = joined(spec, systems, stages, index).rank(
-        [Query(_QID, ask.query)], None, depth, notes
-    )[_QID]
+    topic = Query(_QID, search.query)
+    run = join_rankers(spec, systems, stages, index).rank([topic], None, depth, notes)
 
-    searched = notes.parts[0]
-    reranked = notes.parts.get(1)
-    systems_notes = searched.leaves()
-    searched_depth = depth if len(systems) == 1 else fused_depth(spec.fusion, depth) or depth
-    parts = []
-    steps = []
-    for part_notes in systems_notes:
-        parts.append(_part(part_notes.name, part_notes.run[_QID], searched_depth, index.passages))
-        name = part_notes.name
-        hits = len(part_notes.run[_QID])
-        encodes = name in (DENSE, ANN, ADAPTED) or index.index_type == 'impact'
-        steps.append(Step(step=name, ms=_ms(part_notes), inferences=int(encodes), candidates=hits))
-    if len(systems) > 1:
-        parts.append(_part(spec.fusion, searched.run[_QID], depth, index.passages))
-        ms = _ms(searched) - max(map(_ms, systems_notes))
-        steps.append(
-            Step(step=spec.fusion, ms=ms, inferences=0, candidates=len(searched.run[_QID]))
-        )
+    parts = _first_stage_parts(search, index, depth, notes.parts['search'])
     below = parts[-1].below
-    stage_notes = reranked.leaves() if reranked else []
-    for stage, part_notes in zip(
-        stages, stage_notes, strict=False
-    ):  # nothing is reranked where nothing was found
-        parts.append(PartRanking(stage.name, part_notes.run[_QID][: stage.reads]))
-        cost = part_notes.cost or StageCost(stage.name, 1, 0, 0.0, None, 0, None)
-        counts = {name: getattr(cost, name) for name in Step.model_fields.keys() - {'step', 'ms'}}
-        steps.append(Step(step=stage.name, ms=_ms(part_notes), **counts))
-    for step in steps:
-        on_step(step)
-    return Answer(ask, PartRanking('', ranking, below), tuple(parts), tuple(steps))
+    # Nothing is reranked where nothing was found.
+    if 'rerank' in notes.parts:
+        parts += _reranker_parts(stages, notes.parts['rerank'])
+    for part in parts:
+        on_step(part.step)
+    return Answer(search, run[_QID], below, tuple(parts))
 
 
-def _part(name: str, ranking: Ranking, depth: int, passages: int) -> PartRanking:
-    return PartRanking(name, ranking, len(ranking) if depth <= len(ranking) < passages else None)
+def _search_depth(search: Search) -> int:
+    """How many hits the first stage gives."""
+    depth = search.hits
+    if search.spec.stages:
+        depth = max(depth, search.spec.stages[0].k)
+    if search.provenance:
+        depth = max(depth, PROVENANCE_DEPTH)
+    return depth
 
 
-def _ms(notes: Notes) -> float:
+def _first_stage_parts(
+    search: Search, index: ServedIndex, depth: int, notes: Notes
+) -> list[RankedPart]:
+    """The ranking of each system, and that of their fusion if there are several."""
+    systems = notes.leaves()
+    fusion = search.spec.fusion
+    searched_depth = depth
+    if len(systems) > 1:
+        searched_depth = fused_depth(fusion, depth) or depth
+    parts = []
+    for system in systems:
+        ranking = system.run[_QID]
+        step = Step(
+            step=system.name,
+            ms=_milliseconds(system),
+            inferences=int(index.encodes_queries(system.name)),
+            candidates=len(ranking),
+        )
+        parts.append(RankedPart(ranking, _ranks_known(ranking, searched_depth, index), step))
+    if len(systems) > 1:
+        ranking = notes.run[_QID]
+        slowest = max(part.step.ms for part in parts)
+        ms = _milliseconds(notes) - slowest
+        step = Step(step=fusion, ms=ms, inferences=0, candidates=len(ranking))
+        parts.append(RankedPart(ranking, _ranks_known(ranking, depth, index), step))
+    return parts
+
+
+def _reranker_parts(stages: Sequence[Ranker], notes: Notes) -> list[RankedPart]:
+    """What each reranker read, in its new order."""
+    notes_of_stages = notes.leaves()
+    parts = []
+    for stage, stage_notes in zip(stages, notes_of_stages, strict=True):
+        cost = stage_notes.cost or StageCost(
+            stage.name,
+            queries=1,
+            inferences=0,
+            seconds=0.0,
+            tokens=None,
+            candidates=0,
+            truncated=None,
+        )
+        step = Step(
+            step=stage.name,
+            ms=_milliseconds(stage_notes),
+            inferences=cost.inferences,
+            candidates=cost.candidates,
+            tokens=cost.tokens,
+            truncated=cost.truncated,
+            precision=cost.precision,
+        )
+        read = stage_notes.run[_QID][: stage.reads]
+        parts.append(RankedPart(read, below=None, step=step))
+    return parts
+
+
+def _ranks_known(ranking: Ranking, depth: int, index: ServedIndex) -> int | None:
+    """How many ranks are known of a ranking, if it may go on below; None if it is whole."""
+    hits = len(ranking)
+    return hits if depth <= hits < index.passages else None
+
+
+def _milliseconds(notes: Notes) -> float:
     return round(1000 * notes.seconds, 3)

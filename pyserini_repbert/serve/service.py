@@ -1,5 +1,10 @@
 """A service: its indexes, rerankers and queues, and its operations, which HTTP routes and MCP
 tools call.
+
+The way of a search: a route or a tool makes a `Search` of the request and calls `Service.run`. In a
+thread of its own, `Service.search` checks it (`requests.resolve_search`), opens a pipeline of
+`BatchedRanker`s (`searching.answer_search`), and runs it. The rankers wait in the queues. The route
+then makes JSON of the `Answer` (`answers.search_answer`).
 """
 
 from __future__ import annotations
@@ -9,7 +14,6 @@ import ctypes
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, TypeVar
 
 from pyserini_repbert import catalog
@@ -18,17 +22,24 @@ from pyserini_repbert.explain.explaining import explanation
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.queues import JobQueue
 from pyserini_repbert.serve.refusals import NotReadyError, TooLateError
-from pyserini_repbert.serve.requests import Ask, check_query, checked
+from pyserini_repbert.serve.requests import Search, check_query, resolve_search
 from pyserini_repbert.serve.rerankers import Rerankers
-from pyserini_repbert.serve.searching import Answer, GoneError, RequestTrace, Step, answer
+from pyserini_repbert.serve.searching import (
+    Answer,
+    GoneError,
+    RequestTrace,
+    Step,
+    answer_search,
+)
 from pyserini_repbert.serve.settings import ServeSettings
-from pyserini_repbert.serve.together import Queue
 from pyserini_repbert.trace import Trace
 
-_TRIMMED_EVERY = 2.0  # seconds; it takes some 20 ms, 0.1 ms if there is nothing to return
+# Seconds between two returns of memory; one takes some 20 ms, 0.1 ms if there is nothing to return.
+_MEMORY_RETURNED_EVERY = 2.0
 _WINDOW = 0.003  # seconds that dense queries wait for each other while several come
-_TOGETHER = 64  # the most queries that are searched together
+_MAX_BATCH = 64  # the most queries that are searched together
 _Result = TypeVar('_Result')
 
 
@@ -36,44 +47,52 @@ class Service:
     """Answers requests; `open` it first.
 
     Its operations wait for their results: `run` calls them in a thread.
+
+    Parameters
+    ----------
+    settings : what it serves, and its limits
+    on_batch : called with a queue's name and the size of each batch
+    on_step : called with each step of each answer
+
+    Attributes
+    ----------
+    queues : by name
+    rerankers : those that clients may name
+    indexes : by alias; empty until all are open
+    traces : by the ids of the requests that wait for an answer
+    failure : why the indexes could not be opened
     """
 
     def __init__(
         self,
         settings: ServeSettings,
-        on_batch: Callable[[str, int], object] = lambda queue, size: (
-            None
-        ),  # called with the size of each batch
-        on_step: Callable[[Step], object] = lambda step: (
-            None
-        ),  # called with each step of each answer
+        on_batch: Callable[[str, int], object] | None = None,
+        on_step: Callable[[Step], object] = lambda step: None,
     ) -> None:
         self.settings = settings
         self._on_step = on_step
         limits = settings.limits
-        waiting = settings.limits.waiting
+        waiting = limits.waiting
         queues = (
-            Queue('dense', waiting, _TOGETHER, _WINDOW, on_batch, limits.search_seconds),
-            Queue('java', waiting, _TOGETHER, 0.0, on_batch, limits.search_seconds),
-            Queue('rerank', waiting, 1, 0.0, on_batch, limits.rerank_seconds),
+            JobQueue('dense', waiting, _MAX_BATCH, _WINDOW, on_batch, limits.search_seconds),
+            JobQueue('java', waiting, _MAX_BATCH, 0.0, on_batch, limits.search_seconds),
+            JobQueue('rerank', waiting, 1, 0.0, on_batch, limits.rerank_seconds),
         )
         self.queues = {queue.name: queue for queue in queues}
-        # more threads than can wait in the queues and be worked for: a full queue refuses, not the
-        # threads
-        self._threads = ThreadPoolExecutor((waiting + _TOGETHER) * (len(queues) + 1), 'request')
+        # There are more threads than can wait in the queues and be worked for: a full queue
+        # refuses, not the threads.
+        self._threads = ThreadPoolExecutor((waiting + _MAX_BATCH) * (len(queues) + 1), 'request')
         self.rerankers = Rerankers(settings, self.queues['rerank'])
         self.indexes: dict[str, ServedIndex] = {}
-        self.traces: dict[
-            str, RequestTrace
-        ] = {}  # by the ids of the requests that wait for an answer
-        self.failure: str | None = None  # why the indexes could not be opened
-        self._trimming: asyncio.Task[None] | None = None
+        self.traces: dict[str, RequestTrace] = {}
+        self.failure: str | None = None
+        self._returning_memory: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Start the queues and open the indexes."""
         for queue in self.queues.values():
             queue.start()
-        self._trimming = asyncio.create_task(_trimmed())
+        self._returning_memory = asyncio.create_task(_return_memory())
         self.indexes = await asyncio.to_thread(self._open_indexes)
 
     def _open_indexes(self) -> dict[str, ServedIndex]:
@@ -81,31 +100,39 @@ class Service:
         the settings.
         """
         settings = self.settings.indexes
-        on_ray = [f"'{alias}'" for alias, index_settings in settings.items() if index_settings.ray]
-        if len(on_ray) > 1:  # workers occupy their machines, and each holds one index
+        on_ray = [f"'{alias}'" for alias, index in settings.items() if index.ray]
+        if len(on_ray) > 1:
+            # Workers occupy their machines, and each holds one index.
             raise InputError(
                 f'indexes {" and ".join(on_ray)} name a Ray cluster: a service searches one on Ray'
             )
-        indexes: dict[str, ServedIndex] = {}
-        for alias, index_settings in sorted(
-            settings.items(), key=lambda item: item[1].base_index is not None
-        ):
-            name = index_settings.base_index
-            base = indexes.get(name or '')
-            if name and (base is None or base.index_type != 'tf'):
-                near = '' if name in settings else catalog.did_you_mean(name, settings)
-                raise InputError(
-                    f"index '{alias}': its base_index '{name}' has to be a Lucene index here{near}"
-                )
-            indexes[alias] = ServedIndex(alias, index_settings, self.settings, self.queues, base)
+        opened: dict[str, ServedIndex] = {}
+        for alias in sorted(settings, key=lambda alias: settings[alias].base_index is not None):
+            base = self._base_of(alias, opened)
+            opened[alias] = ServedIndex(alias, settings[alias], self.settings, self.queues, base)
         gc.collect()
-        gc.freeze()  # to go through all that is open takes 80 ms, in which no request is answered
-        return {alias: indexes[alias] for alias in settings}
+        # To go through all that is open takes 80 ms, in which no request is answered.
+        gc.freeze()
+        return {alias: opened[alias] for alias in settings}
+
+    def _base_of(self, alias: str, opened: Mapping[str, ServedIndex]) -> ServedIndex | None:
+        """The Lucene index that another one names as its base_index; None if it names none."""
+        settings = self.settings.indexes
+        name = settings[alias].base_index
+        if not name:
+            return None
+        base = opened.get(name)
+        if base is None or base.index_type != 'tf':
+            near = '' if name in settings else catalog.did_you_mean(name, settings)
+            raise InputError(
+                f"index '{alias}': its base_index '{name}' has to be a Lucene index here{near}"
+            )
+        return base
 
     async def close(self) -> None:
         """Finish the waiting jobs, then stop the queues and close the indexes."""
-        if self._trimming is not None:
-            self._trimming.cancel()
+        if self._returning_memory is not None:
+            self._returning_memory.cancel()
         for queue in self.queues.values():
             await asyncio.to_thread(queue.stop)
         self._threads.shutdown()
@@ -122,11 +149,18 @@ class Service:
         """The result of `work(trace)`, which calls operations, in a thread; it ends early if its
         caller is cancelled.
 
-        Raises TooLateError where the limits give no more time.
+        Parameters
+        ----------
+        work : takes the trace
+        reranks : whether it has the time limit of reranking, or that of searches
+        trace : None: a new one
+
+        Raises
+        ------
+        TooLateError : the limits give no more time
         """
-        seconds = (
-            self.settings.limits.rerank_seconds if reranks else self.settings.limits.search_seconds
-        )
+        limits = self.settings.limits
+        seconds = limits.rerank_seconds if reranks else limits.search_seconds
         trace = trace or RequestTrace()
         try:
             async with asyncio.timeout(seconds):
@@ -160,39 +194,42 @@ class Service:
             )
         return served[alias]
 
-    def search(self, alias: str, asks: Sequence[Ask], trace: Trace) -> list[Answer]:
-        """The answers to questions, which are searched together."""
+    def search(self, alias: str, search: Search, trace: Trace) -> Answer:
+        """The answer to a search."""
+        (answer,) = self.search_batch(alias, [search], trace)
+        return answer
+
+    def search_batch(self, alias: str, searches: Sequence[Search], trace: Trace) -> list[Answer]:
+        """The answers to searches, which are checked first and then made together."""
         index = self.index(alias)
-        asks = [checked(ask, index, self.rerankers, self.settings.limits) for ask in asks]
-        one = partial(
-            answer, index=index, rerankers=self.rerankers, trace=trace, on_step=self._on_step
-        )
-        if len(asks) == 1:
-            return [one(asks[0])]
-        with ThreadPoolExecutor(len(asks)) as threads:
-            return list(threads.map(one, asks))
+        limits = self.settings.limits
+        resolved = [resolve_search(search, index, self.rerankers, limits) for search in searches]
+
+        def answer(search: Search) -> Answer:
+            return answer_search(search, index, self.rerankers, trace, self._on_step)
+
+        if len(resolved) == 1:
+            return [answer(resolved[0])]
+        with ThreadPoolExecutor(len(resolved)) as threads:
+            return list(threads.map(answer, resolved))
 
     def rerank(
-        self, alias: str, query: str, docids: Sequence[str], spec: StageSpec, trace: Trace
+        self, alias: str, query: str, docids: Sequence[str], stage: StageSpec, trace: Trace
     ) -> Ranking:
-        """Documents of an index in a reranker's order."""
-        hits = self._hits(alias, query, docids, spec)
-        return self.rerankers.stage(spec, trace).rank(
-            [Query('0', query)], {'0': hits}, None, trace
-        )['0']
+        """Documents of an index in a reranker's order.
 
-    def _hits(self, alias: str, query: str, docids: Sequence[str], spec: StageSpec) -> Ranking:
-        """The documents with their texts, if a client may have them reranked so."""
-        index = self.index(alias)
-        check_query(query, self.settings.limits)
-        self.rerankers.check([spec])
-        if len(set(docids)) < len(docids):
-            raise InputError('a docid was given twice: give each once')
-        texts = index.texts(docids)
-        if None in texts:
-            absent = docids[texts.index(None)]
-            raise MissingResourceError(f"index '{index.alias}' has no document '{absent[:200]}'")
-        return Ranking(docids, [0.0] * len(docids), texts)
+        Parameters
+        ----------
+        alias : of the index
+        query : a question
+        docids : of the documents
+        stage : the reranker, with its options
+        trace : learns how far the reranking is
+        """
+        hits = self._check_hits(alias, query, docids, stage)
+        reranker = self.rerankers.stage(stage, trace)
+        run = reranker.rank([Query('0', query)], {'0': hits}, None, trace)
+        return run['0']
 
     def explain(
         self,
@@ -203,25 +240,49 @@ class Service:
         options: Mapping[str, Any],
         trace: Trace,
     ) -> Any:
-        """Explain passages by a reranker, or by the first one of a system; the form is
-        `explain.explanation`'s.
+        """Why a reranker scores documents as it does, in the form of `explain.explanation`.
+
+        Parameters
+        ----------
+        alias : of the index
+        model : a reranker, or a system, whose first reranker is meant
+        query : a question
+        docids : of the documents
+        options : of `explain.explanation`
+        trace : learns how far it is
         """
-        first_of = {system: name for name, system in reversed(self.rerankers.systems.items())}
-        name = model if model in self.rerankers.systems else first_of.get(model, model)
-        hits = self._hits(alias, query, docids, StageSpec(name, len(docids)))
-        return self.rerankers.queue.call(
-            lambda: explanation(self.rerankers.opened(name), query, hits, **options, trace=trace),
-            trace,
-        )
+        name = self.rerankers.resolve_name(model)
+        hits = self._check_hits(alias, query, docids, StageSpec(name, len(docids)))
+
+        def explain() -> Any:
+            return explanation(self.rerankers.open(name), query, hits, **options, trace=trace)
+
+        return self.rerankers.queue.call(explain, trace)
+
+    def _check_hits(
+        self, alias: str, query: str, docids: Sequence[str], stage: StageSpec
+    ) -> Ranking:
+        """The documents with their texts, if a client may have them reranked so."""
+        index = self.index(alias)
+        check_query(query, self.settings.limits)
+        self.rerankers.check([stage])
+        if len(set(docids)) < len(docids):
+            raise InputError('a docid was given twice: give each once')
+        texts = index.texts(docids)
+        for docid, text in zip(docids, texts, strict=True):
+            if text is None:
+                raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
+        return Ranking(docids, [0.0] * len(docids), texts)
 
 
-async def _trimmed() -> None:
+async def _return_memory() -> None:
     """Return freed memory to the system now and then.
 
     Models read inputs of many shapes, and glibc keeps what each has freed: more than the models
     themselves take.
     """
-    trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)  # other C libraries have none
+    # C libraries other than glibc have no such function.
+    trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)
     while trim is not None:
-        await asyncio.sleep(_TRIMMED_EVERY)
+        await asyncio.sleep(_MEMORY_RETURNED_EVERY)
         await asyncio.to_thread(trim, 0)

@@ -46,33 +46,43 @@ def _host(text: str) -> str:
     return text.lower()
 
 
-def _place(text: str, info: ValidationInfo) -> str:
-    """A path, relative to the folder of the settings file where there is one; a name as it is."""
-    beside = info.context and text and info.context / text
-    return str(beside) if beside and beside.exists() else text
+def _resolve(text: str, info: ValidationInfo) -> str:
+    """A path beside the settings file, if there is something; else the text, which may be a name.
+
+    `info.context` is the folder of the settings file; None without one.
+    """
+    if info.context and text:
+        path: Path = info.context / text
+        if path.exists():
+            return str(path)
+    return text
 
 
 def _folder(text: str, info: ValidationInfo) -> str:
     if info.context and not (info.context / text).is_dir():
         raise ValueError(f'points to a folder that is not there: {text}')
-    return _place(text, info)
+    return _resolve(text, info)
 
 
 def _named(kind: str) -> AfterValidator:
     """A name of the catalog, or a path."""
-    return AfterValidator(
-        lambda text, info: text if catalog.find(kind, text) else _place(text, info)
-    )
+
+    def resolve_unknown(text: str, info: ValidationInfo) -> str:
+        return text if catalog.find(kind, text) else _resolve(text, info)
+
+    return AfterValidator(resolve_unknown)
 
 
 def _sparse(text: str, info: ValidationInfo) -> str:
+    if catalog.find('sparse', text):
+        return text
     technique, at, index = text.rpartition('@')
-    return text if catalog.find('sparse', text) else f'{technique}{at}{_place(index, info)}'
+    return f'{technique}{at}{_resolve(index, info)}'
 
 
 _Count = Annotated[int, Field(ge=1)]
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-_File = Annotated[str, AfterValidator(_place)]
+_File = Annotated[str, AfterValidator(_resolve)]
 
 
 class _Settings(BaseModel):
@@ -84,53 +94,74 @@ class _Settings(BaseModel):
         try:
             return cls(**values)
         except ValidationError as error:
-            raise InputError(_problem(error)[1]) from error
+            raise InputError(_problem(error)) from error
 
 
 class Limits(_Settings):
     """The most that a request may ask for and take, and how much may wait.
 
     Each query of a batch counts on its own.
+
+    Attributes
+    ----------
+    query_characters : of a question
+    hits : of an answer
+    rerank_depth : candidates of a reranking stage, and passages of an explanation
+    inferences : model inputs of a search, in all its stages, or of an explanation
+    batch_queries : queries of a batch
+    body_bytes : of a request
+    waiting : jobs that wait in one queue; further requests are answered with 429
+    search_seconds : until a search without reranking is given up
+    rerank_seconds : until a search with reranking, or an explanation, is given up
+    request_seconds : that a client has to send a request, header and body
+    stop_seconds : that a stopping service has to finish its requests
     """
 
     query_characters: _Count = 2000
     hits: _Count = 1000
-    rerank_depth: _Count = 200  # candidates of a reranking stage, and passages of an explanation
-    inferences: _Count = 5000  # model inputs of a search, in all its stages, or of an explanation
+    rerank_depth: _Count = 200
+    inferences: _Count = 5000
     batch_queries: _Count = 100
     body_bytes: _Count = 1 << 20
-    waiting: _Count = 256  # jobs that wait in one queue; further requests are answered with 429
-    search_seconds: _Seconds = 10.0  # until a search without reranking is given up
-    rerank_seconds: _Seconds = 120.0  # until a search with reranking, or an explanation is given up
-    request_seconds: _Seconds = 10.0  # that a client has to send a request, header and body
-    stop_seconds: _Seconds = 30.0  # that a stopping service has to finish its requests
+    waiting: _Count = 256
+    search_seconds: _Seconds = 10.0
+    rerank_seconds: _Seconds = 120.0
+    request_seconds: _Seconds = 10.0
+    stop_seconds: _Seconds = 30.0
 
 
 class IndexSettings(_Settings):
     """An index of the service: a folder (`path`), or a name of the catalog; a text alone is a path.
 
     The descriptions are the help of the flags that `serve` makes from the fields.
+
+    Attributes
+    ----------
+    path : the index folder
+    name : of an index of the catalog, in place of a path
+    index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout) or 'impact'
+        (EPIC's); None: recognised by the files in the folder
+    encoder : of the queries of a dense index
+    base_index : the alias of the Lucene index that has the passages, which sparse systems search
+    ann : whether approximate search is offered, too
+    ray : the Ray cluster that searches the vectors, HOST:PORT or 'auto'; None: this machine
+    sparse : sparse systems beside the vectors, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None:
+        those that fit the Lucene index
+    adapted : a folder of `adapt`, whose search is a system named 'adapted'
+    topics, qrels : files or catalog names; None: those of the catalog's collection
     """
 
     path: Annotated[str, AfterValidator(_folder)] | None = None
     name: str | None = None
-    # Lucene, a bundle of ours, Pyserini's layout, EPIC's impacts; None: recognised by the files in
-    # the folder
     index_type: Literal['tf', 'dense', 'faiss', 'impact'] | None = None
     encoder: Annotated[str, _named('encoders')] | None = Field(
         default=None, description='the encoder of --index; default: the one that the index names'
     )
-    base_index: str | None = (
-        None  # the alias of the Lucene index of its passages, which sparse systems search
-    )
+    base_index: str | None = None
     ann: bool = Field(default=False, description='also offer the approximate index of --index')
-    ray: str | None = (
-        None  # the Ray cluster that searches its vectors, HOST:PORT or 'auto'; None: this machine
-    )
-    # sparse systems beside it, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None: those that fit its
-    # Lucene index
+    ray: str | None = None
     sparse: list[Annotated[str, AfterValidator(_sparse)]] | None = None
-    adapted: _File | None = None  # a folder of `adapt`, whose search is a system named 'adapted'
+    adapted: _File | None = None
     topics: _File | None = Field(
         default=None, description='topics of --index, if there is one only'
     )
@@ -139,25 +170,32 @@ class IndexSettings(_Settings):
     )
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The folder or the catalog name."""
         return self.name or str(self.path)
 
     @model_validator(mode='before')
     @classmethod
-    def _of_path(cls, value: Any) -> Any:
+    def _from_path(cls, value: Any) -> Any:
         return {'path': value} if isinstance(value, str) else value
 
     @model_validator(mode='after')
-    def _one_place(self) -> Self:
+    def _has_one_location(self) -> Self:
         if (self.path is None) == (self.name is None):
             raise ValueError('give its path, or the name of an index of the catalog')
         return self
 
 
 class FileSettings(_Settings):
-    """The contents of a settings file: indexes by alias; accepted keys, empty where none is
-    needed.
+    """The contents of a settings file.
+
+    Attributes
+    ----------
+    indexes : by alias
+    api_keys : accepted keys; empty where none is needed
+    rerankers : those that clients may name; None: those in the package
+    allowed_hosts : None: any host is taken, as an application within another server needs it
+    limits : of each request
     """
 
     indexes: dict[Annotated[str, AfterValidator(_alias)], IndexSettings] = Field(
@@ -169,7 +207,6 @@ class FileSettings(_Settings):
         description='rerankers: catalog names, folders, MODULE:CLASS; default: those in the '
         'package',
     )
-    # None: any host is taken, as an application within another server needs it
     allowed_hosts: list[Annotated[str, AfterValidator(_host)]] | None = Field(
         default=None,
         description='hosts that clients may ask for, besides those of this machine; *: any; '
@@ -179,7 +216,14 @@ class FileSettings(_Settings):
 
 
 class ServeSettings(FileSettings):
-    """The settings of a service; device and precision are of all models."""
+    """The settings of a service.
+
+    Attributes
+    ----------
+    device, precision : of all models
+    threads : queries that Lucene answers at a time
+    log_queries : whether the log has the text of searches
+    """
 
     device: str = 'cpu'
     precision: str = 'float32'
@@ -188,35 +232,44 @@ class ServeSettings(FileSettings):
 
 
 def read_settings(path: StrPath) -> FileSettings:
-    """Read a settings file; its paths are relative to its folder."""
+    """Read a settings file; its paths are relative to its folder.
+
+    Raises InputError, with file and line, for the first wrong value.
+    """
     file = read_yaml(path, 'settings file')
     try:
         return FileSettings.model_validate(file.value or {}, context=Path(file.path).parent)
     except ValidationError as error:
-        place, problem = _problem(error)
-        raise file.error(problem, *place) from error
+        raise file.error(_problem(error), *_location(error)) from error
 
 
 def read_keys(path: StrPath) -> list[str]:
     """The keys of a file, one a line; blank lines and those that begin with # do not count."""
     text = existing_file(path, 'keys file').read_text(encoding='utf-8-sig', errors='replace')
-    keys = [
-        line.strip()
-        for line in text.splitlines()
-        if line.strip() and not line.lstrip().startswith('#')
-    ]
+    lines = [line.strip() for line in text.splitlines()]
+    keys = [line for line in lines if line and not line.startswith('#')]
     if not keys:
         raise InputError(f'keys file {path} has no keys: write one a line')
     return keys
 
 
-def _problem(error: ValidationError) -> tuple[list[str | int], str]:
-    """Where the first wrong value is, and what is wrong with it."""
+def _location(error: ValidationError) -> list[str | int]:
+    """The keys and numbers that lead to the first wrong value."""
     first = error.errors(include_url=False)[0]
-    place = [part for part in first['loc'] if part != '[key]']
-    if first['type'] == 'extra_forbidden':
-        kind = Limits if place[0] == 'limits' else IndexSettings if len(place) > 1 else FileSettings
-        problem = 'is unknown' + catalog.did_you_mean(str(place[-1]), kind.model_fields)
-    else:
-        problem = first['msg'].removeprefix('Value error, ')
-    return place, f"'{'.'.join(map(str, place))}': {problem}"
+    return [part for part in first['loc'] if part != '[key]']
+
+
+def _problem(error: ValidationError) -> str:
+    """What is wrong with the first wrong value."""
+    first = error.errors(include_url=False)[0]
+    location = _location(error)
+    name = '.'.join(map(str, location))
+    if first['type'] != 'extra_forbidden':
+        return f"'{name}': {first['msg'].removeprefix('Value error, ')}"
+    settings: type[_Settings] = FileSettings
+    if location[0] == 'limits':
+        settings = Limits
+    elif len(location) > 1:
+        settings = IndexSettings
+    near = catalog.did_you_mean(str(location[-1]), settings.model_fields)
+    return f"'{name}': is unknown{near}"

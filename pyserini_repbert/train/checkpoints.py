@@ -22,24 +22,13 @@ from pyserini_repbert.errors import DamagedFileError, InputError, needs
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.folder import ADAPTER, ADAPTER_CONFIG, HOLDS_HEADS, WEIGHTS
 from pyserini_repbert.models.checkpoints.weights import PREFIX, with_unit_layer
-from pyserini_repbert.train.recipe import Adapter, Recipe, System
-from pyserini_repbert.train.tasks.base import Task
-from pyserini_repbert.train.tasks.cedr import CedrTask
-from pyserini_repbert.train.tasks.cross_encoders import DuoBertTask, MonoBertTask
-from pyserini_repbert.train.tasks.epic import EpicTask
-from pyserini_repbert.train.tasks.pretraining import PreTrainingTask
-from pyserini_repbert.train.tasks.repbert import RepBertTask
+from pyserini_repbert.systems.registry import load, systems
+from pyserini_repbert.tasks.recipe import PRE_TRAINING, Adapter, Recipe
+from pyserini_repbert.tasks.task import Task
+from pyserini_repbert.train.pretraining import PreTrainingTask
 
 logger = logging.getLogger(__name__)
 
-_TASKS: dict[System, type[Task]] = {
-    System.REPBERT: RepBertTask,
-    System.MONOBERT: MonoBertTask,
-    System.DUOBERT: DuoBertTask,
-    System.EPIC: EpicTask,
-    System.CEDR: CedrTask,
-    System.MLM: PreTrainingTask,
-}
 _TYPES = 'token_type_embeddings.weight'
 _LORA = 'lora_'
 _NOT_KEPT = ('_name_or_path', 'architectures', 'transformers_version', 'ranking', HOLDS_HEADS)
@@ -52,11 +41,19 @@ def open_base(name: str) -> Checkpoint:
     return open_checkpoint(name, catalog.checkpoint_kind(name) or 'bases')
 
 
+def task_class(system: str) -> type[Task]:
+    """The task that trains a system, or BERT itself by pre-training."""
+    if system == PRE_TRAINING:
+        return PreTrainingTask
+    task: type[Task] = load(str(systems()[system].task))
+    return task
+
+
 def new_task(recipe: Recipe, base: Checkpoint, sources: Sequence[Any]) -> Task:
     """A recipe's task: a model with the base's weights, and new ones, drawn by the seed, where
     the base has none.
     """
-    kind = _TASKS[recipe.system]
+    kind = task_class(recipe.system)
     torch.manual_seed(recipe.training.seed)
     config = kind.body_config(base.config, recipe)
     if (dropout := recipe.training.dropout) is not None:
@@ -77,7 +74,7 @@ def with_settings_of(base: Checkpoint, recipe: Recipe) -> Recipe:
     settings = base.config.get('ranking') or {}
     if settings.get('system') != recipe.system:
         return recipe
-    known = {key: settings[key] for key in _TASKS[recipe.system].known if key in settings}
+    known = {key: settings[key] for key in task_class(recipe.system).known if key in settings}
     return replace(recipe, ranking=known | recipe.ranking)
 
 
@@ -88,25 +85,38 @@ def start_from(module: nn.Module, tensors: Mapping[str, Tensor], name: str) -> N
     Token types that the base lacks become zeros, as in `DuoBert.with_three_segments`.
     """
     new = []
-    wrong = []
+    misfits = []
     for key, weights in module.state_dict().items():
         value = tensors.get(key)
         if value is not None and value.shape == weights.shape:
             weights.copy_(value)
-        elif value is not None and key.endswith(_TYPES) and len(value) < len(weights):
+        elif value is not None and _is_more_types(key, weights, than=value):
             weights.zero_()
             weights[: len(value)] = value
-        elif key.startswith('bert.') and not (value is None and key.startswith('bert.pooler.')):
-            wrong.append(key)
-        else:
+        elif _may_be_new(key, value):
             new.append(key)
-    if wrong:
-        more = f' and {len(wrong) - 2} more' if len(wrong) > 2 else ''
+        else:
+            misfits.append(key)
+    if misfits:
+        more = f' and {len(misfits) - 2} more' if len(misfits) > 2 else ''
         raise DamagedFileError(
-            f"base '{name}' does not fit: {', '.join(wrong[:2])}{more} missing or of another shape"
+            f"base '{name}' does not fit: {', '.join(misfits[:2])}{more} missing or of another "
+            f'shape'
         )
     if new:
         logger.info("not in base '%s', and new: %s", name, ', '.join(new))
+
+
+def _is_more_types(key: str, weights: Tensor, *, than: Tensor) -> bool:
+    """Whether these are embeddings of token types, more than another checkpoint has."""
+    return key.endswith(_TYPES) and len(than) < len(weights)
+
+
+def _may_be_new(key: str, value: Tensor | None) -> bool:
+    """Whether weights that do not fit may stay new: of a head, or of a pooler that is missing."""
+    if key.startswith('bert.pooler.'):
+        return value is None
+    return not key.startswith('bert.')
 
 
 def add_adapter(task: Task, adapter: Adapter) -> None:
@@ -126,15 +136,28 @@ def add_adapter(task: Task, adapter: Adapter) -> None:
             )
         inject_adapter_in_model(lora_config(adapter), task.ranker)
     for name, parameter in task.ranker.named_parameters():
-        parameter.requires_grad_(
-            _LORA in name or not name.startswith('bert.') or name.startswith(task.trained_in_body)
-        )
+        parameter.requires_grad_(_is_trained(name, task))
+
+
+def _is_trained(name: str, task: Task) -> bool:
+    """Whether a weight is trained beside an adapter: low-rank updates, heads, and what else is
+    trained of the body.
+    """
+    in_body = name.startswith('bert.')
+    return _LORA in name or not in_body or name.startswith(task.trained_in_body)
 
 
 @torch.no_grad()
 def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint) -> None:
     """Copy a trained adapter, its heads and its other weights; token types that it lacks stay as
     they are.
+
+    Parameters
+    ----------
+    task : gets the weights
+    adapter : the recipe's
+    start : the checkpoint of the trained adapter
+    base : the recipe's, which must be that of `start`
     """
     file = start.folder / ADAPTER
     if not file.is_file() or start.base is None:
@@ -142,28 +165,39 @@ def go_on_from(task: Task, adapter: Adapter, start: Checkpoint, base: Checkpoint
             f"adapter.start '{start.name}' is no adapter checkpoint: {ADAPTER} was expected in it"
         )
     settings = read_object(start.folder / ADAPTER_CONFIG)
-    given = (settings.get('r'), settings.get('lora_alpha'), start.base.weights_sha256)
-    if given != (adapter.rank, adapter.alpha, base.weights_sha256):
+    rank = settings.get('r')
+    alpha = settings.get('lora_alpha')
+    expected = (adapter.rank, adapter.alpha, base.weights_sha256)
+    if (rank, alpha, start.base.weights_sha256) != expected:
         raise InputError(
-            f"adapter.start '{start.name}' has rank {given[0]}, alpha {given[1]} and base "
+            f"adapter.start '{start.name}' has rank {rank}, alpha {alpha} and base "
             f'{start.base.name}: '
             f'expected rank {adapter.rank}, alpha {adapter.alpha} and base {base.name}'
         )
     weights = task.ranker.state_dict()
     for name, value in load_file(file).items():
-        key = (
-            name.removeprefix(PREFIX)
-            .replace('.lora_A.', '.lora_A.default.')
-            .replace('.lora_B.', '.lora_B.default.')
-        )
-        place = weights.get(key)
-        if place is not None and key.endswith(_TYPES) and len(value) < len(place):
-            place = place[: len(value)]
-        if place is None or place.shape != value.shape:
+        key = _name_in_training(name)
+        target = weights.get(key)
+        if target is not None and _is_more_types(key, target, than=value):
+            target = target[: len(value)]
+        if target is None or target.shape != value.shape:
             raise InputError(
                 f"adapter.start '{start.name}' does not fit: {key} is not part of this model"
             )
-        place.copy_(value)
+        target.copy_(value)
+
+
+def _name_in_training(name: str) -> str:
+    """The name in training of a weight that an adapter's file calls by PEFT's name."""
+    inner = name.removeprefix(PREFIX)
+    for matrix in ('lora_A', 'lora_B'):
+        inner = inner.replace(f'.{matrix}.', f'.{matrix}.default.')
+    return inner
+
+
+def _name_in_file(name: str) -> str:
+    """PEFT's name of a weight that has this name in training."""
+    return PREFIX + name.replace('.default.', '.').replace('.base_layer.', '.')
 
 
 def lora_config(adapter: Adapter) -> Any:
@@ -183,56 +217,47 @@ def write_checkpoint(folder: Path, task: Task, base: Checkpoint) -> None:
     """Write the task's model as it is now into an existing folder, in the form that
     `open_checkpoint` reads.
     """
+    _write_config(folder / 'config.json', task, base)
+    in_training = {}
+    for name, value in task.ranker.state_dict().items():
+        in_training[name] = value.detach().float().cpu()
+    tensors = {}
+    for name, value in task.finished(in_training).items():
+        tensors[name] = value.contiguous().clone()
     adapter = task.recipe.adapter
-    config = {
-        key: value
-        for key, value in task.body_config(base.config, task.recipe).items()
-        if key not in _NOT_KEPT
-    }
-    if ranking := task.ranking():
-        config['ranking'] = ranking
-    if adapter is not None:
-        config[HOLDS_HEADS] = True
-    (folder / 'config.json').write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
-    tensors = {
-        name: value.detach().float().cpu() for name, value in task.ranker.state_dict().items()
-    }
-    tensors = {name: value.contiguous().clone() for name, value in task.finished(tensors).items()}
     if adapter is None:
-        saved = tensors
         file = folder / WEIGHTS
         base.copy_tokenizer(folder)
     else:
-        saved = {}
         file = folder / ADAPTER
-        for (
-            name,
-            value,
-        ) in (
-            tensors.items()
-        ):  # low-rank updates, heads, and what was trained of the body's own weights
-            if (
-                _LORA in name
-                or not name.startswith('bert.')
-                or name.startswith(task.trained_in_body)
-            ):
-                saved[PREFIX + name.replace('.default.', '.').replace('.base_layer.', '.')] = (
-                    value  # PEFT's names
-                )
+        tensors = {
+            _name_in_file(name): value for name, value in tensors.items() if _is_trained(name, task)
+        }
         settings = lora_config(adapter)
         settings.base_model_name_or_path = base_reference(base)
         settings.inference_mode = True
         settings.save_pretrained(folder)
-    save_file(saved, file, metadata={'format': 'pt'})
-    shutil.copymode(folder / 'config.json', file)  # safetensors makes files for their owner only
+    save_file(tensors, file, metadata={'format': 'pt'})
+    # safetensors makes files for their owner only.
+    shutil.copymode(folder / 'config.json', file)
+
+
+def _write_config(path: Path, task: Task, base: Checkpoint) -> None:
+    """Write the config.json of a checkpoint."""
+    values = task.body_config(base.config, task.recipe)
+    config = {key: value for key, value in values.items() if key not in _NOT_KEPT}
+    ranking = task.ranking()
+    if ranking:
+        config['ranking'] = ranking
+    if task.recipe.adapter is not None:
+        config[HOLDS_HEADS] = True
+    path.write_text(json.dumps(config, indent=2) + '\n', encoding='utf-8')
 
 
 def base_reference(base: Checkpoint) -> str:
     """The base's name in an adapter's settings: its catalog name, else the absolute path of its
     folder.
     """
-    return (
-        base.name
-        if catalog.checkpoint_kind(base.name) is not None
-        else str(Path(base.name).resolve())
-    )
+    if catalog.checkpoint_kind(base.name) is not None:
+        return base.name
+    return str(Path(base.name).resolve())

@@ -13,8 +13,8 @@ from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, model_of
 from pyserini_repbert.names.corpora import collection_file
 from pyserini_repbert.names.indexes import NamedIndex, locate
+from pyserini_repbert.tasks.recipe import Recipe, RecipeInput
 from pyserini_repbert.train.checkpoints import open_base
-from pyserini_repbert.train.recipe import Recipe
 
 INPUTS = 'inputs.json'  # in the folder of the states: 'ROLE NAME' -> digest
 _CHECKPOINTS = ('adapter', 'teacher')
@@ -28,13 +28,16 @@ def input_digests(recipe: Recipe, base: Checkpoint) -> Digests:
     such as a data set of ir_datasets.
     """
     digests: Digests = {f'base {recipe.base}': _checkpoint_digest(base)}
-    for role, name in recipe.inputs():
-        if role in _CHECKPOINTS:
-            digests[f'{role} {name}'] = _checkpoint_digest(open_base(name))
-        else:
-            path = _located(role, name)
-            digests[f'{role} {name}'] = None if path is None else _path_digest(path)
+    for source in recipe.inputs():
+        digests[f'{source.role} {source.name}'] = _input_digest(source)
     return digests
+
+
+def _input_digest(source: RecipeInput) -> str | None:
+    if source.role in _CHECKPOINTS:
+        return _checkpoint_digest(open_base(source.name))
+    path = _locate(source)
+    return None if path is None else _path_digest(path)
 
 
 def write_digests(work: Path, digests: Digests) -> None:
@@ -61,7 +64,7 @@ def check_digests(work: Path, digests: Digests) -> None:
 
 def _checkpoint_digest(checkpoint: Checkpoint) -> str:
     """Of the weights, the tokenizer and the settings, also of the bases beneath an adapter."""
-    parts = []
+    parts: list[str] = []
     below: Checkpoint | None = checkpoint
     while below is not None:
         model = model_of(below, '')
@@ -70,14 +73,17 @@ def _checkpoint_digest(checkpoint: Checkpoint) -> str:
     return hashlib.sha256(' '.join(parts).encode()).hexdigest()
 
 
-def _located(role: str, name: str) -> Path | None:
+def _locate(source: RecipeInput) -> Path | None:
     """The file or folder that a name means; None if it is none of this machine."""
+    role = source.role
+    name = source.name
     if Path(name).exists():
         return Path(name)
     if role in ('topics', 'qrels'):
         return catalog.file(role, name)
-    if role == 'corpus' and (entry := catalog.find('collections', name)):
-        return collection_file(entry)
+    if role == 'corpus':
+        entry = catalog.find('collections', name)
+        return collection_file(entry) if entry else None
     if role == 'index' and catalog.find('indexes', name):
         location = locate(name)
         return location.folder if isinstance(location, NamedIndex) else Path(location)

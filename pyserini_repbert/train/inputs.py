@@ -9,6 +9,7 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import MonoBertReranker
-from pyserini_repbert.train.recipe import Source, Validation
+from pyserini_repbert.tasks.recipe import Source, Validation
 
 
 def open_passages(source: Source) -> PassageTexts:
@@ -49,16 +50,21 @@ def source_topics(source: Source | Validation, sample: int = 0, seed: int = 0) -
         return []
     topics = load_topics(source.topics)
     if source.qids is not None:
-        chosen = {
-            qid
-            for _, line in numbered_lines(source.qids, 'list of qids')
-            for qid in line.split()[:1]
-        }
+        chosen = _read_qids(source.qids)
         topics = [query for query in topics if query.qid in chosen]
     if sample and sample < len(topics):
-        drawn = set(random.Random(f'{seed} sample').sample(range(len(topics)), sample))
-        topics = [query for number, query in enumerate(topics) if number in drawn]
+        draw = random.Random(f'{seed} sample')
+        positions = sorted(draw.sample(range(len(topics)), sample))
+        topics = [topics[position] for position in positions]
     return topics
+
+
+def _read_qids(path: str) -> set[str]:
+    """The first word of each line that has one."""
+    qids = set()
+    for _, line in numbered_lines(path, 'list of qids'):
+        qids.update(line.split()[:1])
+    return qids
 
 
 class DiskTexts:
@@ -74,24 +80,29 @@ class DiskTexts:
             docids = Path(folder, 'docids')
             texts = Path(folder, 'texts')
             with (
-                open(docids, 'w', encoding='utf-8', newline='\n') as names,
-                open(texts, 'wb') as stream,
+                open(docids, 'w', encoding='utf-8', newline='\n') as docid_stream,
+                open(texts, 'wb') as text_stream,
             ):
                 for passage in corpus:
-                    names.write(f'{passage.docid}\n')
-                    ends.append(ends[-1] + stream.write(passage.text.encode()))
+                    docid_stream.write(f'{passage.docid}\n')
+                    length = text_stream.write(passage.text.encode())
+                    ends.append(ends[-1] + length)
             self._rows = Docids([DocidColumn(docids, len(ends) - 1)]).rows
-            self._rows([])  # sorts the docids now, before processes are forked
+            # Sorts the docids now, before processes are forked.
+            self._rows([])
             self._texts = mapped_bytes(texts)
         self._ends = ends
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The texts in the order asked for; None for a docid that the corpus lacks."""
-        rows = self._rows(docids).tolist()
-        return [
-            None if row < 0 else self._texts[self._ends[row] : self._ends[row + 1]].decode()
-            for row in rows
-        ]
+        texts: list[str | None] = []
+        for row in self._rows(docids).tolist():
+            if row < 0:
+                texts.append(None)
+            else:
+                text = self._texts[self._ends[row] : self._ends[row + 1]]
+                texts.append(text.decode())
+        return texts
 
 
 class Guard:
@@ -119,21 +130,38 @@ class Guard:
         return normalised not in self._validation
 
 
+class CandidateScorer(Protocol):
+    """Something that scores the candidates of a query: a file of scores, or a teacher."""
+
+    def scores(
+        self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
+    ) -> list[float]:
+        """The candidates' scores.
+
+        Parameters
+        ----------
+        qid, query : the query's identifier and text
+        docids, texts : the candidates' identifiers and texts
+        """
+
+
 class ScoreFile:
     """Scores from a run file in TREC's format; `where` names the source in errors."""
 
     def __init__(self, path: str, where: str) -> None:
         self.path = path
         self.where = where
-        run = read_run(path)
-        self._scores = {
-            qid: dict(zip(hits.docids, hits.scores, strict=True)) for qid, hits in run.items()
-        }
+        self._scores = {}
+        for qid, hits in read_run(path).items():
+            self._scores[qid] = dict(zip(hits.docids, hits.scores, strict=True))
 
     def scores(
         self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
     ) -> list[float]:
-        """The file's scores. Raises InputError for a candidate that the file lacks."""
+        """The file's scores of `qid` and `docids`; `query` and `texts` are not read.
+
+        Raises InputError for a candidate that the file lacks.
+        """
         known = self._scores.get(qid, {})
         for docid in docids:
             if docid not in known:
@@ -156,11 +184,12 @@ class BiEncoderTeacher:
     def scores(
         self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
     ) -> list[float]:
-        """Cosines; that of a zero vector is 0."""
+        """Cosines of `query` and `texts`, whatever `qid` and `docids`; of a zero vector 0."""
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
         if new:
-            self._vectors |= zip(new, _unit(self._passages.embed(new)), strict=True)
-        vector = _unit(self._queries.encode_batch([query]))[0]
+            vectors = _unit(self._passages.embed(new))
+            self._vectors.update(zip(new, vectors, strict=True))
+        (vector,) = _unit(self._queries.encode_batch([query]))
         return [float(self._vectors[text] @ vector) for text in texts]
 
 
@@ -173,10 +202,15 @@ class CrossEncoderTeacher:
     def scores(
         self, qid: str, query: str, docids: Sequence[str], texts: Sequence[str]
     ) -> list[float]:
-        """log p - log(1 - p), with p the probability of relevance."""
+        """log p - log(1 - p), with p the probability that `texts` (of `docids`) are relevant to
+        `query`.
+        """
         ranking = Ranking(docids, [0.0] * len(docids), texts)
-        log_p = np.asarray(self._reranker.score_lists([query], [ranking])[0], dtype=np.float64)
-        return list(map(float, log_p - np.log(-np.expm1(np.minimum(log_p, -1e-300)))))
+        (scores,) = self._reranker.score_lists([query], [ranking])
+        log_p = np.asarray(scores, dtype=np.float64)
+        # A probability that is rounded to 1 has finite odds too.
+        log_not_p = np.log(-np.expm1(np.minimum(log_p, -1e-300)))
+        return [float(odds) for odds in log_p - log_not_p]
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

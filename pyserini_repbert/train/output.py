@@ -7,26 +7,20 @@ OUT appears when it is whole; only then is OUT.training removed.
 from __future__ import annotations
 
 import contextlib
-import csv
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from pyserini_repbert.checksums import verify_checksums
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.files import (
-    atomic_file,
-    atomic_folder,
-    locked,
-    remove_leftovers,
-    set_aside,
-)
+from pyserini_repbert.files import atomic_file, atomic_folder, locked, remove_leftovers, set_aside
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
+from pyserini_repbert.tasks.recipe import Recipe
 from pyserini_repbert.train.digests import INPUTS, Digests, check_digests, write_digests
-from pyserini_repbert.train.recipe import Recipe
+from pyserini_repbert.train.result import Trained, read_log
 from pyserini_repbert.train.states import (
     discard,
     has_saved_state,
@@ -37,222 +31,228 @@ from pyserini_repbert.train.states import (
 RECIPE = 'recipe.yaml'
 LOG = 'log.csv'
 EVENTS = 'tensorboard'  # a folder
-METRIC = 'eval_measure'  # column of the log: the validation measure
-# hits that the best model should rerank, and METRIC then
-CUTOFF = 'eval_cutoff'
-AT_CUTOFF = 'eval_at_cutoff'
 REPLACES = 'replaces-output'  # in the state: an earlier output may be replaced when all is done
-
-
-class Trained(NamedTuple):
-    """The result of a training."""
-
-    folder: Path
-    steps: int  # fewer than asked for if training stopped early
-    loss: float  # mean over the steps
-    best: float | None  # validation measure of the best model, which is the result
-    cutoff: int | None = None  # how many hits of the validation topics the model should best rerank
-    at_cutoff: float | None = None  # the measure then
-    before: float | None = None  # validation measure of the base
-
-    @classmethod
-    def of(cls, folder: Path, rows: Sequence[Mapping[str, Any]]) -> Trained:
-        """From the lines of a training's log; its last line with a loss is of the last step."""
-        rows = [{name: value for name, value in row.items() if value != ''} for row in rows]
-        total = 0.0
-        steps = 0
-        for row in rows:
-            if 'loss' in row:
-                total += float(row['loss']) * (int(row['step']) - steps)
-                steps = int(row['step'])
-        measured = {int(row['step']): float(row[METRIC]) for row in rows if METRIC in row}
-        base = measured.pop(0, None)
-        best = max(measured.values(), default=None)
-        tuned = [(int(row[CUTOFF]), float(row[AT_CUTOFF])) for row in rows if CUTOFF in row]
-        cutoff, at_cutoff = tuned[-1] if tuned else (None, None)
-        return cls(folder, steps, total / max(steps, 1), best, cutoff, at_cutoff, base)
-
-    @property
-    def validated(self) -> str:
-        """The validation measure in words."""
-        before = '' if self.before is None else f' ({self.before:.4f} before training)'
-        return f'{self.best:.4f}{before}'
-
-
-def read_log(path: Path) -> list[dict[str, str]]:
-    """The lines of a training's CSV log, column -> text; empty if there is no log yet."""
-    text = path.read_text(encoding='utf-8') if path.is_file() else ''
-    return list(csv.DictReader(text.splitlines()))
-
-
-def work_folder(target: Path) -> Path:
-    """The folder of the state for an output."""
-    return target.with_name(f'{target.name}.training')
 
 
 def is_first() -> bool:
     """Whether this is the first of several processes, or the only one: the one that writes."""
-    return not int(os.environ.get('RANK', '0'))
+    return int(os.environ.get('RANK', '0')) == 0
 
 
-def check_apart(recipe: Recipe, base: Checkpoint, target: Path) -> None:
-    """Raise InputError where the output would replace something that the training reads."""
-    names = [recipe.base, *(name for _, name in recipe.inputs())]
-    while base.base is not None:
-        base = base.base
-        names.append(str(base.folder))
-    output = target.resolve()
-    for name in names:
-        path = Path(name).resolve()
-        if path.exists() and output in (path, *path.parents):
-            raise InputError(
-                f'output {target} holds what the training reads ({name}): give another output'
-            )
+@dataclass(frozen=True)
+class TrainingState:
+    """The folder in which a training keeps its state, and the checkpoint to resume from, if any."""
+
+    folder: Path
+    checkpoint: Path | None
 
 
-def earlier_result(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> Trained | None:
-    """What `resume` finds if the output is whole; the state that a killed process left beside it
-    is removed.
+@dataclass(frozen=True)
+class TrainingOutput:
+    """Where a training writes.
+
+    Attributes
+    ----------
+    recipe : of the training
+    target : the folder of the finished checkpoint
+    resume : whether to go on with the state of a training that was stopped
+    overwrite : whether to replace an earlier training's output and state
     """
-    if not _is_trained(recipe, target, resume, overwrite):
-        return None
-    if is_first():
-        with _locked(target):
-            discard(work_folder(target))
-    return Trained.of(target, read_log(target / LOG))
 
+    recipe: Recipe
+    target: Path
+    resume: bool
+    overwrite: bool
 
-def _is_trained(recipe: Recipe, target: Path, resume: bool, overwrite: bool) -> bool:
-    """Whether `resume` finds the whole output of this recipe; an error says what is in the way
-    of it or of resuming.
-    """
-    work = work_folder(target)
-    if overwrite and target.exists() and not (target / RECIPE).is_file():
-        raise InputError(
-            f'output {target} is no trained checkpoint, so it is not overwritten: give another '
-            f'output'
-        )
-    if target.exists() and not overwrite and not (resume and (work / REPLACES).is_file()):
-        if resume and _recipe_in(target) == recipe.text:
-            verify_checksums(target)
+    @property
+    def work(self) -> Path:
+        """The folder of the state."""
+        return self.target.with_name(f'{self.target.name}.training')
+
+    def earlier_result(self) -> Trained | None:
+        """What `resume` finds if the output is whole; the state that a killed process left beside
+        it is removed.
+
+        Raises an error that says what is in the way of the output, or of resuming.
+        """
+        if not self._is_finished():
+            self._check_state()
+            return None
+        if is_first():
+            with self._locked():
+                discard(self.work)
+        return Trained.from_log(self.target, read_log(self.target / LOG))
+
+    def check_apart(self, base: Checkpoint) -> None:
+        """Raise InputError where the output would replace something that the training reads."""
+        names = [self.recipe.base]
+        names += [source.name for source in self.recipe.inputs()]
+        while base.base is not None:
+            base = base.base
+            names.append(str(base.folder))
+        output = self.target.resolve()
+        for name in names:
+            path = Path(name).resolve()
+            if path.exists() and output in (path, *path.parents):
+                raise InputError(
+                    f'output {self.target} holds what the training reads ({name}): give another '
+                    f'output'
+                )
+
+    def check_inputs(self, digests: Digests) -> None:
+        """Raise MismatchError where the training to resume began with other inputs.
+
+        The first of several processes answers for the inputs, as for the state.
+        """
+        if not self.resume or self.overwrite or not is_first():
+            return
+        if _read_recipe(self.work) is not None:
+            check_digests(self.work, digests)
+
+    @contextmanager
+    def prepare_state(self, digests: Digests) -> Iterator[TrainingState]:
+        """Prepare the state's folder, and lock it; `digests` are those of the inputs.
+
+        Of several processes, the first one prepares it. An error before the first checkpoint leaves
+        nothing behind.
+        """
+        if not is_first():
+            can_resume = self.resume and self.work.is_dir()
+            yield TrainingState(self.work, newest_state(self.work) if can_resume else None)
+            return
+        self.work.parent.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            # Another process may have been at work meanwhile.
+            if not self._is_finished():
+                self._check_state()
+            self._make_folder()
+            checkpoint = newest_state(self.work)
+            remove_unusable_states(self.work)
+            try:
+                self._write_beginning(digests)
+                yield TrainingState(self.work, checkpoint)
+            except Exception:
+                if self.work.is_dir() and not has_saved_state(self.work):
+                    discard(self.work)
+                raise
+
+    @contextmanager
+    def finish(self) -> Iterator[Path]:
+        """Yields a temporary folder that becomes the output, with log and recipe, at the end; then
+        the state is removed.
+        """
+        earlier = None
+        with atomic_folder(self.target) as folder:
+            yield folder
+            for name in (LOG, RECIPE):
+                shutil.copyfile(self.work / name, folder / name)
+            if (self.work / EVENTS).is_dir():
+                shutil.copytree(self.work / EVENTS, folder / EVENTS)
+            if self._replaces_output() and self.target.exists():
+                earlier = set_aside(self.target)
+        if earlier is not None:
+            shutil.rmtree(earlier, ignore_errors=True)
+        discard(self.work)
+
+    def _is_finished(self) -> bool:
+        """Whether `resume` finds the whole output of this recipe.
+
+        Raises InputError for an output that is in the way.
+        """
+        if not self.target.exists():
+            return False
+        if self.overwrite:
+            if not (self.target / RECIPE).is_file():
+                raise InputError(
+                    f'output {self.target} is no trained checkpoint, so it is not overwritten: '
+                    f'give another output'
+                )
+            return False
+        if self.resume and self._replaces_output():
+            return False
+        if self.resume and _read_recipe(self.target) == self.recipe.text:
+            verify_checksums(self.target)
             return True
         if is_first():
             raise InputError(
-                f'{target} is there already: give another output, or overwrite it',
+                f'{self.target} is there already: give another output, or overwrite it',
                 parameters=('output', 'overwrite'),
             )
-    if (
-        overwrite or not is_first()
-    ):  # the first process answers for the state, which it may have begun to write
         return False
-    if not work.exists():
-        if resume:
+
+    def _check_state(self) -> None:
+        """Raise an error for a state that is in the way, or that cannot be resumed.
+
+        The first process answers for the state, which it may have begun to write.
+        """
+        if self.overwrite or not is_first():
+            return
+        work = self.work
+        if not work.exists():
+            if self.resume:
+                raise InputError(
+                    f'{work} is not there: there is nothing to resume', parameters=('resume',)
+                )
+            return
+        begun_with = _read_recipe(work)
+        if begun_with is None:
+            _check_not_begun(work)
+        elif not self.resume:
             raise InputError(
-                f'{work} is not there: there is nothing to resume', parameters=('resume',)
+                f'{work} holds a training that was stopped: resume it, or overwrite it',
+                parameters=('resume', 'overwrite'),
             )
-        return False
-    before = _recipe_in(work)
-    if before is None:
-        begun = {path.name for path in work.iterdir() if not path.name.startswith('.')}
-        if begun - {REPLACES, INPUTS}:
-            raise InputError(
-                f'{work} is in the way: it holds no {RECIPE}, so it is no training that was stopped'
+        elif begun_with != self.recipe.text:
+            raise MismatchError(
+                f'{work} holds a training of another recipe or other settings: give the same, or '
+                f'begin anew',
+                parameters=('overwrite',),
             )
-        return False  # stopped before it began
-    if not resume:
-        raise InputError(
-            f'{work} holds a training that was stopped: resume it, or overwrite it',
-            parameters=('resume', 'overwrite'),
-        )
-    if before != recipe.text:
-        raise MismatchError(
-            f'{work} holds a training of another recipe or other settings: give the same, or '
-            f'begin anew',
-            parameters=('overwrite',),
-        )
-    if not (work / INPUTS).is_file():
-        raise MismatchError(
-            f'{work} holds no {INPUTS}, as a training of an earlier version: begin anew',
-            parameters=('overwrite',),
-        )
-    return False
+        elif not (work / INPUTS).is_file():
+            raise MismatchError(
+                f'{work} holds no {INPUTS}, as a training of an earlier version: begin anew',
+                parameters=('overwrite',),
+            )
 
-
-def check_inputs(target: Path, digests: Digests) -> None:
-    """Raise MismatchError where the training that was stopped began with other inputs."""
-    work = work_folder(target)
-    if _recipe_in(work) is not None:
-        check_digests(work, digests)
-
-
-@contextmanager
-def state_folder(
-    recipe: Recipe, target: Path, digests: Digests, resume: bool, overwrite: bool
-) -> Iterator[tuple[Path, Path | None]]:
-    """Prepare the state's folder, and lock it; yields it with the checkpoint to resume from, if
-    any. `digests` are those of the inputs.
-
-    Of several processes, the first one prepares it. An error before the first checkpoint leaves
-    nothing behind.
-    """
-    work = work_folder(target)
-    if not is_first():
-        yield work, newest_state(work) if resume and work.is_dir() else None
-        return
-    work.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(target):
-        _is_trained(
-            recipe, target, resume, overwrite
-        )  # another process may have been at work meanwhile
-        remove_leftovers(work.parent, work.name)
-        if overwrite:
-            discard(work)
-        if target.exists() and not (work / REPLACES).is_file():
-            with atomic_folder(
-                work
-            ) as folder:  # never there without the note that the output may go
+    def _make_folder(self) -> None:
+        """Make the folder of the state, with a note if an earlier output may go."""
+        remove_leftovers(self.work.parent, self.work.name)
+        if self.overwrite:
+            discard(self.work)
+        if self.target.exists() and not self._replaces_output():
+            # The folder is never there without the note.
+            with atomic_folder(self.work) as folder:
                 (folder / REPLACES).touch()
-        work.mkdir(exist_ok=True)
-        newest = newest_state(work)
-        remove_unusable_states(work)
-        try:
-            if _recipe_in(work) is None:
-                # before the recipe, which says that a training has begun
-                write_digests(work, digests)
-                with atomic_file(work / RECIPE) as stream:
-                    stream.write(recipe.text)
-            yield work, newest
-        except Exception:
-            if work.is_dir() and not has_saved_state(work):
-                discard(work)
-            raise
+        self.work.mkdir(exist_ok=True)
+
+    def _write_beginning(self, digests: Digests) -> None:
+        """Write what the training began with: the recipe last, which says that it has begun."""
+        if _read_recipe(self.work) is None:
+            write_digests(self.work, digests)
+            with atomic_file(self.work / RECIPE) as stream:
+                stream.write(self.recipe.text)
+
+    def _replaces_output(self) -> bool:
+        return (self.work / REPLACES).is_file()
+
+    def _locked(self) -> AbstractContextManager[None]:
+        lock = self.target.with_name(f'.{self.work.name}.lock')
+        return locked(lock, f'output {self.target}')
 
 
-def _locked(target: Path) -> AbstractContextManager[None]:
-    return locked(target.with_name(f'.{work_folder(target).name}.lock'), f'output {target}')
-
-
-@contextmanager
-def finished_output(target: Path) -> Iterator[Path]:
-    """Yields a temporary folder that becomes the output, with log and recipe, at the end; then
-    the state is removed.
+def _check_not_begun(work: Path) -> None:
+    """Raise InputError for a folder without a recipe that holds more than a training writes
+    before its recipe.
     """
-    work = work_folder(target)
-    earlier = None
-    with atomic_folder(target) as folder:
-        yield folder
-        for name in (LOG, RECIPE):
-            shutil.copyfile(work / name, folder / name)
-        if (work / EVENTS).is_dir():
-            shutil.copytree(work / EVENTS, folder / EVENTS)
-        if (work / REPLACES).is_file() and target.exists():
-            earlier = set_aside(target)
-    if earlier is not None:
-        shutil.rmtree(earlier, ignore_errors=True)
-    discard(work)
+    names = {path.name for path in work.iterdir() if not path.name.startswith('.')}
+    if names - {REPLACES, INPUTS}:
+        raise InputError(
+            f'{work} is in the way: it holds no {RECIPE}, so it is no training that was stopped'
+        )
 
 
-def _recipe_in(folder: Path) -> str | None:
+def _read_recipe(folder: Path) -> str | None:
+    """The text of the recipe in a folder; None if there is none."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return (folder / RECIPE).read_text(encoding='utf-8')
     return None

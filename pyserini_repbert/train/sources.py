@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from torch.utils.data import IterableDataset, get_worker_info
 
@@ -18,30 +19,33 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.names.topics import IR_DATASETS, dataset, load_qrels
-from pyserini_repbert.train.inputs import Guard, ScoreFile, open_passages, source_topics
-from pyserini_repbert.train.recipe import Source, Teacher
-
-
-class Instance(NamedTuple):
-    """A query with passages, by their ids: a pair, or a group of candidates that are scored
-    together.
-    """
-
-    source: int  # position in the recipe
-    qid: str
-    docids: tuple[
-        str, ...
-    ]  # in a pair, a relevant passage and a non-relevant one, or the relevant one alone
-    judged: bool = True  # whether the first passage is a relevant one; else none is known to be
+from pyserini_repbert.tasks.instances import Instance
+from pyserini_repbert.tasks.recipe import Source, Teacher
+from pyserini_repbert.train.inputs import (
+    CandidateScorer,
+    Guard,
+    ScoreFile,
+    open_passages,
+    source_topics,
+)
 
 
 class TrainingSource:
-    """The source at position `number` of a recipe, opened: its queries, judgments and texts, and
-    its instances.
+    """A source of a recipe, opened: its queries, judgments and texts, and its instances.
 
-    `group` counts candidates, the relevant one included; 0 for pairs. `scorer` is the teacher's
-    checkpoint, used if the source has no file of scores. `space` is the corpus or index that the
-    docids are of, '' for triples of texts: equal docids in one space are one passage.
+    Parameters
+    ----------
+    source : of the recipe
+    number : its position there
+    guard : says which queries may be trained on
+    group : how many candidates a group has, the relevant one included; 0 for pairs
+    teacher : the recipe's
+    scorer : the teacher's checkpoint, used if the source has no file of scores
+
+    Attributes
+    ----------
+    space : the corpus or index that the docids are of, '' for triples of texts; equal docids in
+        one space are one passage
     """
 
     def __init__(
@@ -51,22 +55,22 @@ class TrainingSource:
         guard: Guard,
         group: int = 0,
         teacher: Teacher | None = None,
-        scorer: Any = None,
+        scorer: CandidateScorer | None = None,
     ) -> None:
         self.source = source
         self.number = number
         self.guard = guard
         self.group = group
-        self.where = f'data.{number}'  # in errors
-        self.teacher: Any = teacher  # a recipe with groups that has a teacher also has a scorer
+        # Names the source in errors.
+        self.where = f'data.{number}'
+        self.teacher = teacher
         self.scorer = ScoreFile(source.scores, self.where) if source.scores else scorer
         self.of_texts = source.topics is None
         self.space = '' if self.of_texts else str(source.corpus or source.index)
-        self.queries = {
-            query.qid: query.text
-            for query in source_topics(source)
-            if guard.admits(query.text, f"{self.where}: topic '{query.qid}'")
-        }
+        self.queries: dict[str, str] = {}
+        for query in source_topics(source):
+            if guard.admits(query.text, f"{self.where}: topic '{query.qid}'"):
+                self.queries[query.qid] = query.text
         qrels = load_qrels(source.qrels) if source.qrels else {}
         self.judged: Qrels = {qid: grades for qid, grades in qrels.items() if qid in self.queries}
         self.passages = None if self.of_texts else open_passages(source)
@@ -83,7 +87,8 @@ class TrainingSource:
     def texts(self, docids: Sequence[str]) -> list[str]:
         """Passages' texts. Raises InputError for a docid that the corpus lacks."""
         if self.passages is None:
-            return list(docids)  # triples of texts are their own ids
+            # Triples of texts are their own ids.
+            return list(docids)
         texts = []
         for docid, text in zip(docids, self.passages.texts(docids), strict=True):
             if text is None:
@@ -101,21 +106,43 @@ class TrainingSource:
         if self.source.triples is not None:
             yield from self._from_triples(self.source.triples)
         elif self.source.run is not None:
-            for qid, ranked in iter_run(self.source.run, self.source.depth):
+            for qid, ranking in iter_run(self.source.run, self.source.depth):
                 if qid in self.queries:
-                    yield from self._of_query(
-                        qid, ranked.docids, random.Random(f'{seed} {epoch} {qid}')
-                    )
+                    draw = random.Random(f'{seed} {epoch} {qid}')
+                    yield from self._of_query(qid, ranking.docids, draw)
         else:
             qids = [qid for qid in self.queries if qid in self.judged]
             random.Random(f'{seed} {epoch}').shuffle(qids)
             for qid in qids:
-                yield from self._of_query(qid, None, random.Random(f'{seed} {epoch} {qid}'))
+                draw = random.Random(f'{seed} {epoch} {qid}')
+                yield from self._of_query(qid, None, draw)
 
     def taught(self, qid: str, docids: Sequence[str]) -> list[float]:
         """The teacher's scores of a query's candidates, as logits."""
+        # A recipe with groups that has a teacher also has a scorer.
+        assert self.teacher is not None
+        assert self.scorer is not None
         scores = self.scorer.scores(qid, self.query(qid), docids, self.texts(docids))
         return [score * self.teacher.scale for score in scores]
+
+    def _of_query(
+        self, qid: str, hits: Sequence[str] | None, draw: random.Random
+    ) -> Iterator[Instance]:
+        """The instances of a query; `hits` are those of the source's run, None without one."""
+        relevant = self.relevant(qid)
+        known = set(relevant)
+        if self.group:
+            others = [docid for docid in hits or () if docid not in known]
+            yield from self._groups(qid, relevant, others, draw)
+        elif self.source.judged_only:
+            judged = [docid for docid in self.judged.get(qid, {}) if docid not in known]
+            if hits is not None:
+                retrieved = set(hits)
+                relevant = [docid for docid in relevant if docid in retrieved]
+            yield from self._pairs(qid, relevant, judged, draw)
+        else:
+            others = [docid for docid in hits or () if docid not in known]
+            yield from self._pairs(qid, relevant, others, draw)
 
     def _groups(
         self, qid: str, relevant: Sequence[str], others: Sequence[str], draw: random.Random
@@ -123,31 +150,31 @@ class TrainingSource:
         """A group for each relevant passage; one group, without a relevant passage, if the
         source has no qrels.
         """
-        for first in [(docid,) for docid in relevant] if self.source.qrels else [()]:
-            drawn = draw.sample(others, min(len(others), self.group - len(first)))
-            if first and self.teacher is not None and self.teacher.drop_above:
-                best, *scores = self.taught(qid, [*first, *drawn])
-                part = self.teacher.drop_above
-                most = best * (
-                    part if best >= 0 else 2 - part
-                )  # as far below the positive, if scores are negative
-                drawn = [docid for docid, score in zip(drawn, scores, strict=True) if score <= most]
-            if len(first) + len(drawn) > 1:
-                yield Instance(self.number, qid, (*first, *drawn), bool(first))
-
-    def _of_query(
-        self, qid: str, hits: Sequence[str] | None, draw: random.Random
-    ) -> Iterator[Instance]:
-        relevant = self.relevant(qid)
-        known = set(relevant)
-        negatives = [docid for docid in hits or () if docid not in known]
-        if self.group:
-            yield from self._groups(qid, relevant, negatives, draw)
+        if not self.source.qrels:
+            drawn = draw.sample(others, min(len(others), self.group))
+            if len(drawn) > 1:
+                yield Instance(self.number, qid, tuple(drawn), judged=False)
             return
-        if self.source.judged_only:
-            negatives = [docid for docid in self.judged.get(qid, {}) if docid not in known]
-            retrieved = known if hits is None else set(hits)
-            relevant = [docid for docid in relevant if docid in retrieved]
+        for positive in relevant:
+            drawn = draw.sample(others, min(len(others), self.group - 1))
+            if self.teacher is not None and self.teacher.drop_above:
+                drawn = self._drop_above(self.teacher.drop_above, qid, positive, drawn)
+            if drawn:
+                yield Instance(self.number, qid, (positive, *drawn))
+
+    def _drop_above(
+        self, share: float, qid: str, positive: str, others: Sequence[str]
+    ) -> list[str]:
+        """The other passages that the teacher scores below this share of the relevant one."""
+        best, *scores = self.taught(qid, [positive, *others])
+        # As far below a relevant passage whose score is negative.
+        most = best * share if best >= 0 else best * (2 - share)
+        return [docid for docid, score in zip(others, scores, strict=True) if score <= most]
+
+    def _pairs(
+        self, qid: str, relevant: Sequence[str], negatives: Sequence[str], draw: random.Random
+    ) -> Iterator[Instance]:
+        """Pairs of each relevant passage and others; with `negatives` 0, the relevant one alone."""
         for positive in relevant:
             if not self.source.negatives:
                 yield Instance(self.number, qid, (positive,))
@@ -155,26 +182,43 @@ class TrainingSource:
                 yield Instance(self.number, qid, (positive, negative))
 
     def _from_triples(self, name: str) -> Iterator[Instance]:
+        for triple in self._triples(name):
+            if self._admits(triple):
+                yield Instance(self.number, triple.query, (triple.positive, triple.negative))
+
+    def _admits(self, triple: _Triple) -> bool:
+        """Whether its query may be trained on."""
+        if self.of_texts:
+            return self.guard.admits(triple.query, triple.where)
+        return triple.query in self.queries
+
+    def _triples(self, name: str) -> Iterator[_Triple]:
+        """The triples of a file, or of a data set of ir_datasets."""
         if name.startswith(IR_DATASETS):
-            lines = (
-                (name, 0, [pair.query_id, pair.doc_id_a, pair.doc_id_b])
-                for pair in dataset(name).docpairs_iter()
-            )
-        else:
-            lines = (
-                (name, number, line.split('\t' if self.of_texts or '\t' in line else None))
-                for number, line in numbered_lines(name, 'triples file')
-                if line.strip()
-            )
-        for path, number, columns in lines:
+            for pair in dataset(name).docpairs_iter():
+                yield _Triple(pair.query_id, pair.doc_id_a, pair.doc_id_b, where=f'{name}:0')
+            return
+        for number, line in numbered_lines(name, 'triples file'):
+            if not line.strip():
+                continue
+            columns = line.split('\t' if self.of_texts or '\t' in line else None)
             if len(columns) != 3:
                 form = 'query<TAB>relevant<TAB>other' if self.of_texts else 'qid pid pid'
                 raise InputError.at(
-                    path, number, f"expected '{form}', found {len(columns)} columns"
+                    name, number, f"expected '{form}', found {len(columns)} columns"
                 )
-            qid, positive, negative = columns
-            if self.guard.admits(qid, f'{path}:{number}') if self.of_texts else qid in self.queries:
-                yield Instance(self.number, qid, (positive, negative))
+            query, positive, negative = columns
+            yield _Triple(query, positive, negative, where=f'{name}:{number}')
+
+
+@dataclass(frozen=True, slots=True)
+class _Triple:
+    """A query, a relevant passage and another one, by texts or ids; `where` names it in errors."""
+
+    query: str
+    positive: str
+    negative: str
+    where: str
 
 
 class InstanceStream(IterableDataset[Instance]):
@@ -211,27 +255,32 @@ class InstanceStream(IterableDataset[Instance]):
 
     def _endless(self) -> Iterator[Instance]:
         for epoch in itertools.count():
-            nothing = True
+            is_empty = True
             for instance in self._shuffled(epoch):
-                nothing = False
+                is_empty = False
                 yield instance
-            if nothing:
+            if is_empty:
                 where = ', '.join(source.where for source in self.sources)
                 reason = 'no topic has both a relevant passage and the negatives asked for'
                 raise InputError(f'{where}: no training instances: {reason}')
 
     def _shuffled(self, epoch: int) -> Iterator[Instance]:
         draw = random.Random(f'{self.seed} {epoch}')
-        waiting: list[Instance] = []
-        turns = itertools.zip_longest(
-            *(source.instances(self.seed, epoch) for source in self.sources)
-        )
-        for instance in filter(None, itertools.chain.from_iterable(turns)):
-            if len(waiting) < self.shuffle:
-                waiting.append(instance)
+        buffer: list[Instance] = []
+        for instance in self._in_turns(epoch):
+            if len(buffer) < self.shuffle:
+                buffer.append(instance)
                 continue
-            at = draw.randrange(len(waiting))
-            waiting[at], instance = instance, waiting[at]
-            yield instance
-        draw.shuffle(waiting)
-        yield from waiting
+            index = draw.randrange(len(buffer))
+            yield buffer[index]
+            buffer[index] = instance
+        draw.shuffle(buffer)
+        yield from buffer
+
+    def _in_turns(self, epoch: int) -> Iterator[Instance]:
+        """An instance of each source, then the next of each, until all are exhausted."""
+        streams = [source.instances(self.seed, epoch) for source in self.sources]
+        for turn in itertools.zip_longest(*streams):
+            for instance in turn:
+                if instance is not None:
+                    yield instance

@@ -28,7 +28,7 @@ class States:
     """The states in a training's folder, by their steps."""
 
     whole: dict[int, Path] = field(default_factory=dict)
-    # why each of the others cannot be used
+    # Why each of the others cannot be used.
     unusable: dict[Path, str] = field(default_factory=dict)
 
     @property
@@ -46,7 +46,7 @@ def check_states(work: Path) -> States:
             verify_checksums(folder, (*summed_names(folder), _TRAINER_STATE), remembered=False)
             best[step] = _best_step(folder)
         except DamagedFileError as error:
-            # without what to do: the state before it will do
+            # What to do is left out: the state before it will do.
             states.unusable[folder] = str(error).rpartition(': ')[0]
         except (OSError, ValueError):
             states.unusable[folder] = f'{folder} was not saved to its end'
@@ -116,17 +116,17 @@ def seal_state(folder: Path) -> None:
 
 def _folders(work: Path) -> dict[int, Path]:
     """The folders of states by step, the newest first."""
-    found = {}
+    folders = {}
     for path in work.iterdir():
         match = _NAME.fullmatch(path.name)
         if match is not None:
-            found[int(match[1])] = path
-    return dict(sorted(found.items(), reverse=True))
+            folders[int(match[1])] = path
+    return dict(sorted(folders.items(), reverse=True))
 
 
 def _best_step(folder: Path) -> int | None:
     state = json.loads((folder / _TRAINER_STATE).read_text(encoding='utf-8'))
-    # the Trainer writes 0 or null while there is no best model
+    # The Trainer writes 0 or null while there is no best model.
     return state['best_global_step'] or None
 
 

@@ -21,10 +21,11 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from pyserini_repbert.errors import DamagedFileError, InputError, PyseriniRepbertError
 from pyserini_repbert.files import atomic_file
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
-from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF, EVENTS, LOG, METRIC, is_first
+from pyserini_repbert.tasks.task import Batch, Task, parameter_groups
+from pyserini_repbert.train.output import EVENTS, LOG, is_first
+from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF, METRIC
 from pyserini_repbert.train.sources import InstanceStream
 from pyserini_repbert.train.states import seal_state
-from pyserini_repbert.train.tasks.base import Batch, Task, parameter_groups
 from pyserini_repbert.train.validation import Validator
 
 logger = logging.getLogger(__name__)
@@ -34,8 +35,16 @@ _COLUMNS = ('step', 'loss', 'grad_norm', 'learning_rate', METRIC, CUTOFF, AT_CUT
 
 
 class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
-    """The Trainer for a task, with its checkpoints and logs in `folder`; the other parameters
-    are those of `train`.
+    """The Trainer for a task.
+
+    Parameters
+    ----------
+    task : what is trained
+    stream : its instances
+    validator : measures the model during training; None without a validation
+    base : the checkpoint that the model started from
+    folder : of checkpoints and logs
+    device, quiet, tensorboard : as in `train`
     """
 
     def __init__(
@@ -56,13 +65,10 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         self.control: Any
         recipe = task.recipe
         args = training_arguments(task, folder, device, quiet)
-        self.per_step = (
-            args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
-        )
-        self.csv = CsvLog(
-            folder / LOG, self.per_step * task.inputs_per_instance * max(1, recipe.training.group)
-        )
         stream.chunk = args.per_device_train_batch_size * args.world_size
+        self.per_step = stream.chunk * args.gradient_accumulation_steps
+        pairs_per_instance = task.inputs_per_instance * max(1, recipe.training.group)
+        self.csv = CsvLog(folder / LOG, self.per_step * pairs_per_instance)
         callbacks: list[transformers.TrainerCallback] = [self.csv]
         if tensorboard and is_first():
             from torch.utils.tensorboard import SummaryWriter
@@ -70,6 +76,7 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
             callbacks.append(TensorBoardCallback(SummaryWriter(str(folder / EVENTS))))
         if recipe.validation is not None and recipe.validation.patience:
             callbacks.append(transformers.EarlyStoppingCallback(recipe.validation.patience))
+        optimizer = torch.optim.AdamW(parameter_groups(task, recipe.training), fused=True)
         super().__init__(
             model=task,
             args=args,
@@ -77,10 +84,7 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
             train_dataset=stream,
             eval_dataset=[] if validator else None,
             callbacks=callbacks,
-            optimizers=(
-                torch.optim.AdamW(parameter_groups(task, recipe.training), fused=True),
-                None,
-            ),
+            optimizers=(optimizer, None),
         )
         self.remove_callback(transformers.PrinterCallback)
         if quiet:
@@ -100,7 +104,8 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
             self.stream.position = state.global_step * self.per_step
             self.train(resume_from_checkpoint=str(checkpoint))
             return
-        self.state = state  # of the last step: the Trainer would do one more
+        # The state is of the last step, and the Trainer would do one more.
+        self.state = state
         self.csv.on_train_begin(self.args, state, self.control)
         self._load_from_checkpoint(state.best_model_checkpoint or str(checkpoint))
         self.accelerator.wait_for_everyone()
@@ -116,7 +121,9 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         except PyseriniRepbertError as error:
             if not str(error).startswith('Caught '):
                 raise
-            raise type(error)(str(error).rstrip().splitlines()[-1].partition(': ')[2]) from error
+            last_line = str(error).rstrip().splitlines()[-1]
+            _, _, message = last_line.partition(': ')
+            raise type(error)(message) from error
         if self.restored is not None:
             self._load_rng_state(str(self.restored))
             self.restored = None
@@ -127,9 +134,8 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         super()._save_checkpoint(*args, **kwargs)
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
-            seal_state(
-                Path(self.args.output_dir) / f'{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}'
-            )
+            name = f'{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}'
+            seal_state(Path(self.args.output_dir) / name)
 
     def compute_loss(self, model: nn.Module, inputs: Batch, *args: Any, **kwargs: Any) -> Any:
         return model(inputs)
@@ -141,27 +147,22 @@ class RankingTrainer(transformers.Trainer):  # type: ignore[misc]
         4 where the weight is frozen: the batch goes forward and gradients go back through it.
         Padding counts.
         """
-        parts = [inputs, *inputs.get('groups', ())]
-        tokens = sum(
-            ids.numel()
-            for part in parts
-            for name, ids in part.items()
-            if name.endswith('input_ids')
-        )
-        weights = self.model.named_parameters()
-        used = [weight for name, weight in weights if weight.ndim == 2 and 'embeddings' not in name]
-        return float(
-            tokens * sum(weight.numel() * (6.0 if weight.requires_grad else 4.0) for weight in used)
-        )
+        n_tokens = 0
+        for part in (inputs, *inputs.get('groups', ())):
+            n_tokens += sum(ids.numel() for name, ids in part.items() if name.endswith('input_ids'))
+        per_token = 0.0
+        for name, weight in self.model.named_parameters():
+            if weight.ndim == 2 and 'embeddings' not in name:
+                per_token += weight.numel() * (6.0 if weight.requires_grad else 4.0)
+        return n_tokens * per_token
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Rank and measure the validation topics; for the best trained model so far, also how
         many hits to rerank.
         """
         assert self.validator is not None
-        metrics = {
-            METRIC: self.validator.measure(self.accelerator.unwrap_model(self.model), self.base)
-        }
+        task = self.accelerator.unwrap_model(self.model)
+        metrics = {METRIC: self.validator.measure(task, self.base)}
         before = self.state.best_metric
         if self.state.global_step and (before is None or metrics[METRIC] > before):
             metrics |= self.validator.cutoff()
@@ -177,8 +178,12 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
     training is.
 
     A line is written before each checkpoint, so that a resumed training logs the same losses as one
-    never stopped. `pairs` are the query-passage pairs of a step, on all devices. Validating and
-    saving do not count as training.
+    never stopped. Validating and saving do not count as training.
+
+    Parameters
+    ----------
+    path : the CSV file
+    pairs : how many query-passage pairs a step has, on all devices
     """
 
     def __init__(self, path: Path, pairs: int) -> None:
@@ -207,8 +212,8 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Log before each checkpoint, and so the last step in any case."""
         now = time.perf_counter()
-        self.steps = self.steps + 1
-        self.seconds = self.seconds + now - self.since
+        self.steps += 1
+        self.seconds += now - self.since
         self.since = now
         control.should_log = control.should_log or control.should_save
 
@@ -236,15 +241,14 @@ class CsvLog(transformers.TrainerCallback):  # type: ignore[misc]
     on_save = on_evaluate
 
     def _write(self, state: Any) -> None:
-        if is_first():
-            with atomic_file(self.path) as stream:
-                writer = csv.DictWriter(
-                    stream, _COLUMNS, extrasaction='ignore', lineterminator='\n'
-                )
-                writer.writeheader()
-                writer.writerows(
-                    entry for entry in state.log_history if len(entry.keys() & _COLUMNS) > 1
-                )
+        if not is_first():
+            return
+        # An entry with nothing but its step has no line.
+        rows = [entry for entry in state.log_history if len(entry.keys() & _COLUMNS) > 1]
+        with atomic_file(self.path) as stream:
+            writer = csv.DictWriter(stream, _COLUMNS, extrasaction='ignore', lineterminator='\n')
+            writer.writeheader()
+            writer.writerows(rows)
 
 
 def training_arguments(
@@ -253,11 +257,20 @@ def training_arguments(
     """The Trainer's arguments for a task.
 
     With a validation, a checkpoint is written whenever it runs.
+
+    Parameters
+    ----------
+    task : what is trained
+    folder : of checkpoints
+    device, quiet : as in `train`
     """
     settings = task.recipe.training
     validation = task.recipe.validation
     on_gpu = device != 'cpu' and torch.cuda.is_available()
     every = settings.save_every if validation is None else validation.every
+    workers = settings.workers
+    if workers is None:
+        workers = GPU_WORKERS if on_gpu else 0
     return transformers.TrainingArguments(
         output_dir=str(folder),
         max_steps=settings.steps,
@@ -280,11 +293,9 @@ def training_arguments(
             'split_batches': False,
             'non_blocking': on_gpu,
         },
-        dataloader_num_workers=GPU_WORKERS * on_gpu
-        if settings.workers is None
-        else settings.workers,
+        dataloader_num_workers=workers,
         dataloader_pin_memory=on_gpu,
-        ddp_find_unused_parameters=task.recipe.system in ('epic', 'cedr'),
+        ddp_find_unused_parameters=task.leaves_weights_unused,
         report_to='none',
         use_cpu=device == 'cpu',
         disable_tqdm=quiet,

@@ -11,20 +11,21 @@ from pathlib import Path
 import torch
 
 from pyserini_repbert.data.runs import iter_run, reciprocal_scores
-from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.studies.depths import rerank_at_depths
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_qrels
-from pyserini_repbert.pipeline.opening import open_reranker
 from pyserini_repbert.ranking import NO_HITS, Query, Ranking, Run, by_score
+from pyserini_repbert.systems.encoders import document_encoder, query_encoder
+from pyserini_repbert.systems.registry import systems
+from pyserini_repbert.tasks.recipe import Validation
+from pyserini_repbert.tasks.task import Task
 from pyserini_repbert.train.checkpoints import write_checkpoint
-from pyserini_repbert.train.output import AT_CUTOFF, CUTOFF
-from pyserini_repbert.train.recipe import System, Validation
-from pyserini_repbert.train.tasks.base import Task
+from pyserini_repbert.train.result import AT_CUTOFF, CUTOFF
 
 
 class Validator:
@@ -32,7 +33,7 @@ class Validator:
     measures the rankings.
     """
 
-    def __init__(self, settings: Validation, system: System, topics: Sequence[Query]) -> None:
+    def __init__(self, settings: Validation, system: str, topics: Sequence[Query]) -> None:
         self.settings = settings
         self.system = system
         self.measures = parse_measures([settings.measure])
@@ -66,11 +67,14 @@ class Validator:
             raise InputError(
                 f'validation: {run} has hits for none of the topics: check run and topics'
             )
-        wanted = list(dict.fromkeys(docid for ranking in hits.values() for docid in ranking.docids))
+        distinct: dict[str, None] = {}
+        for ranking in hits.values():
+            distinct.update(dict.fromkeys(ranking.docids))
+        docids = list(distinct)
         passages = open_texts(
-            settings.corpus, settings.index, wanted, settings.corpus_format, settings.fields
+            settings.corpus, settings.index, docids, settings.corpus_format, settings.fields
         )
-        for docid, text in zip(wanted, passages.texts(wanted), strict=True):
+        for docid, text in zip(docids, passages.texts(docids), strict=True):
             if text is None:
                 raise InputError(
                     f"validation: passage '{docid}' of {run} is not in the corpus: check both"
@@ -86,10 +90,9 @@ class Validator:
         device = str(next(task.ranker.parameters()).device)
         with tempfile.TemporaryDirectory(prefix='validation.') as folder, torch.random.fork_rng():
             write_checkpoint(Path(folder), task, base)
-            self.ranked = self._ranked(folder, device)
-        return evaluate(by_rank(self.ranked), self.qrels, self.measures).means[
-            self.settings.measure
-        ]
+            self.ranked = self._rank(folder, device)
+        evaluation = evaluate(by_rank(self.ranked), self.qrels, self.measures)
+        return evaluation.means[self.settings.measure]
 
     def cutoff(self) -> dict[str, float]:
         """How many hits the model that was measured last should rerank (EPIC section 3); empty
@@ -97,26 +100,29 @@ class Validator:
         """
         if self.settings.run is None or not self.ranked:
             return {}
+        measure = self.settings.measure
         depths = range(max(map(len, self.candidates.values())) + 1)
         values = rerank_at_depths(self.candidates, self.ranked, self.qrels, self.measures, depths)
-        best = max(
-            depths, key=lambda depth: values[depth][self.settings.measure]
-        )  # the smallest of equal ones
-        return {CUTOFF: best, AT_CUTOFF: values[best][self.settings.measure]}
+        # The smallest of equal ones.
+        best = max(depths, key=lambda depth: values[depth][measure])
+        return {CUTOFF: best, AT_CUTOFF: values[best][measure]}
 
-    def _ranked(self, model: str, device: str) -> Run:
-        if self.system is not System.REPBERT:
-            return open_reranker(model, device).rank(
-                self.topics, self.candidates, self.settings.depth
-            )
-        queries = RepBertQueryEncoder(model, device).encode_batch(
-            [query.text for query in self.topics]
-        )
-        passages = RepBertDocumentEncoder(model, device).embed(list(self.texts.values()))
-        rows = {docid: row for row, docid in enumerate(self.texts)}
+    def _rank(self, model: str, device: str) -> Run:
+        """The topics' candidates, as the model of this folder ranks them."""
+        if systems()[self.system].reranker is None:
+            return self._rank_by_vectors(model, device)
+        reranker = open_reranker(model, device)
+        return reranker.rank(self.topics, self.candidates, self.settings.depth)
+
+    def _rank_by_vectors(self, model: str, device: str) -> Run:
+        topic_texts = [query.text for query in self.topics]
+        queries = query_encoder(model, device).encode_batch(topic_texts)
+        passages = document_encoder(model, device).embed(list(self.texts.values()))
+        row_of = {docid: row for row, docid in enumerate(self.texts)}
         run: Run = {}
         for query, vector in zip(self.topics, queries, strict=True):
             docids = self.candidates.get(query.qid, NO_HITS).docids
-            scores = passages[[rows[docid] for docid in docids]] @ vector
-            run[query.qid] = by_score(docids, scores.tolist())[: self.settings.depth]
+            rows = [row_of[docid] for docid in docids]
+            ranking = by_score(docids, (passages[rows] @ vector).tolist())
+            run[query.qid] = ranking[: self.settings.depth]
         return run

@@ -42,6 +42,15 @@ search --index demo --topics topics.tsv --output b.txt => b.txt exists: choose a
 search --index demo --topics topics.tsv --output o.txt --rerank monobert-demo@2 --cost b.txt => b.txt exists
 rerank {RERANK} --output o.txt --pairs b.txt => b.txt exists
 fusion --runs a.txt b.txt --output o.txt --provenance topics.tsv => topics.tsv exists
+fusion tune --runs a.txt b.txt --qrels qrels.txt --output topics.tsv => topics.tsv exists
+evaluate tradeoff scores.npz --qrels qrels.txt --csv topics.tsv => topics.tsv exists
+evaluate join-folds --folds folds.json --runs a.txt b.txt --output topics.tsv => topics.tsv exists
+evaluate split-folds --folds folds.json --topics topics.tsv --output index => index exists already: overwrite it
+evaluate split-folds --folds folds.json --topics topics.tsv --output index --overwrite => index is no folder of folds
+adapt --index demo --topics topics.tsv --qrels qrels.txt --output index => index exists already: overwrite it
+adapt --index demo --topics topics.tsv --qrels qrels.txt --output index --overwrite => index is no adapted search
+index lucene --corpus a.txt --output index => index exists already: overwrite it
+index lucene --corpus a.txt --output index --overwrite => index is no Lucene index
 """  # noqa: E501
 
 

@@ -8,13 +8,18 @@ import json
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
+from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.evaluate import main as evaluate
 from pyserini_repbert.data.runs import read_run, strictly_decreasing, write_run
 from pyserini_repbert.data.topics import read_topics
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import write_provenance
 from pyserini_repbert.ranking import Query, Ranking
-from pyserini_repbert.rerank.saved_scores import SavedScores, read_saved_scores, write_saved_scores
+from pyserini_repbert.systems.duobert.saved_scores import (
+    SavedScores,
+    read_saved_scores,
+    write_saved_scores,
+)
 
 NAMES = st.text(
     st.sampled_from('ab1_é\u00a0\u2028\x1c\ufeff\0 \t\r\n\ud800'), max_size=3
@@ -124,3 +129,22 @@ def test_topics_of_folds(tmp_path):
     evaluate(['split-folds', *given, '--output', str(tmp_path / 'out')])
     found = [read_topics(tmp_path / 'out' / f'fold-{number}' / 'test.tsv') for number in (1, 2, 3)]
     assert found == [[Query(qid, f'text of {qid} "ü"')] for qid in '123']
+
+
+def test_folds_are_replaced_if_asked_for(tmp_path, capsys):
+    (tmp_path / 'topics.tsv').write_text('1\tcat\n2\tdog\n3\tsun\n', encoding='utf-8')
+    (tmp_path / 'folds.json').write_text('[["1"], ["2"], ["3"]]', encoding='utf-8')
+    output = tmp_path / 'out'
+    given = ['--folds', str(tmp_path / 'folds.json'), '--topics', str(tmp_path / 'topics.tsv')]
+    given = ['split-folds', *given, '--output', str(output)]
+    assert run(evaluate, given) == 0
+    (output / 'fold-4').mkdir()
+    assert run(evaluate, given) == 2
+    advice = 'exists already: overwrite it, or give another output (--overwrite)'
+    assert capsys.readouterr().err == f'error: {output} {advice}\n'
+    assert run(evaluate, [*given, '--overwrite']) == 0
+    assert sorted(path.name for path in output.iterdir()) == ['fold-1', 'fold-2', 'fold-3']
+    (output / 'fold-1' / 'test.tsv').unlink()
+    assert run(evaluate, [*given, '--overwrite']) == 2
+    line = f'error: {output} is no folder of folds that was made here: give another output\n'
+    assert capsys.readouterr().err == line

@@ -29,8 +29,8 @@ def imports() -> None:
         'peft',
         'pyserini_repbert.train.trainer',
         'pyserini_repbert.train.validation',
-        'pyserini_repbert.train.tasks.repbert',
-        'pyserini_repbert.train.tasks.cross_encoders',
+        'pyserini_repbert.systems.repbert.training',
+        'pyserini_repbert.tasks.cross_encoder',
         'pyserini_repbert.rerank',
     ):
         importlib.import_module(name)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.collection import Collection, compacting, staging
-from pyserini_repbert.encode.encoders import document_encoder
+from pyserini_repbert.systems.encoders import document_encoder
 
 DOCIDS = ['a', 'b', 'c#1', 'd/e', 'ü', '00']
 WORDS = ['cat', 'dog', 'ran', 'the', 'mat', 'red', 'moon.', 'sea.\n\n', 'zebra']

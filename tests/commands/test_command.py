@@ -6,6 +6,9 @@ import pytest
 
 from pyserini_repbert.commands.command import parser, run
 from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.index.manifest import MANIFEST, PART, SETTINGS
+from pyserini_repbert.pipeline.part_file import SUFFIX
+from pyserini_repbert.train.output import RECIPE
 
 
 @pytest.mark.parametrize(
@@ -87,16 +90,26 @@ def test_a_question_without_text_is_refused(capsys):
 
 
 @pytest.mark.parametrize(
-    ('left', 'line'),
+    ('left', 'goes_on'),
     [
-        (None, 'error: interrupted\n'),
-        ('o.part', 'error: interrupted: to go on, say it again with --resume\n'),
-        ('o.training', 'error: interrupted: to go on, say it again with --resume\n'),
-        ('o', 'error: interrupted: to go on, say it again with --resume\n'),
+        ([], False),
+        # work of our own that is not finished
+        ([f'o{SUFFIX}'], True),
+        ([f'o.training/{RECIPE}'], True),
+        ([f'o/{SETTINGS}', 'o/shard-00000/docids'], True),
+        ([f'o/{PART}1-of-2/{SETTINGS}', f'o/{PART}0-of-2/{SETTINGS}'], True),
+        ([f'o/{SETTINGS}', f'o/{MANIFEST}', f'o/{PART}0-of-1/{MANIFEST}'], True),
+        # finished work, and folders of others
+        ([f'o/{SETTINGS}', f'o/{MANIFEST}'], False),
+        ([f'o/{PART}0-of-2/{SETTINGS}', f'o/{PART}0-of-2/{MANIFEST}'], False),
+        (['o/notes.txt'], False),
+        (['o/part-00000.parquet'], False),
+        (['o.training/notes.txt'], False),
+        (['o.part/notes.txt'], False),
     ],
 )
 def test_an_interrupted_command_names_resume_where_it_left_work(
-    left, line, tmp_path, monkeypatch, capsys
+    left, goes_on, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
 
@@ -105,12 +118,46 @@ def test_an_interrupted_command_names_resume_where_it_left_work(
         flags.add_argument('--output')
         flags.add_argument('--resume', action='store_true')
         flags.parse_args(arguments)
-        if left:
-            (tmp_path / left).mkdir()
+        for name in left:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).touch()
         raise KeyboardInterrupt
 
     assert run(main, ['--output', 'o']) == 130
-    assert capsys.readouterr().err == line
+    advice = ': to go on, say it again with --resume' if goes_on else ''
+    assert capsys.readouterr().err == f'error: interrupted{advice}\n'
+
+
+def test_an_interrupted_encoding_names_resume_once_a_shard_is_whole(
+    tiny_checkpoint, tmp_path, monkeypatch, capsys
+):
+    from pyserini_repbert.commands.encode import main
+    from pyserini_repbert.index.shard_writer import ShardWriter
+
+    corpus = tmp_path / 'corpus.tsv'
+    corpus.write_text('a\tcat\nb\tdog\nc\tmoon\n', encoding='utf-8')
+    output = tmp_path / 'o'
+    arguments = ['--corpus', str(corpus), '--encoder', str(tiny_checkpoint())]
+    arguments += ['--output', str(output), '--shard-size', '1', '--quiet']
+    append = ShardWriter.append
+    left = []
+
+    def interrupted_append(*given):
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        append(*given)
+
+    monkeypatch.setattr(ShardWriter, 'append', interrupted_append)
+    assert run(main, arguments) == 130
+    assert capsys.readouterr().err.endswith('error: interrupted\n')
+    assert not output.exists()
+    left.append('a shard')
+    assert run(main, arguments) == 130
+    advice = 'error: interrupted: to go on, say it again with --resume\n'
+    assert capsys.readouterr().err.endswith(advice)
+    monkeypatch.setattr(ShardWriter, 'append', append)
+    assert run(main, [*arguments, '--resume']) == 0
 
 
 @pytest.mark.parametrize(

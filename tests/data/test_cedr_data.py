@@ -1,3 +1,5 @@
+"""CEDR's data files: queries and documents in one."""
+
 import pytest
 
 from pyserini_repbert.data.passages import CorpusTexts, Passage
@@ -12,34 +14,59 @@ DOCUMENTS = (
 )
 
 
-def test_topics_of_a_data_file(tmp_path):
-    (tmp_path / 'f').write_text(QUERIES + DOCUMENTS)
-    assert read_topics(tmp_path / 'f')[0] == Query('301', 'International Organized Crime')
-    assert [query.qid for query in read_topics(tmp_path / 'f')] == ['301', '302', '303']
-    assert read_topics(tmp_path / 'f')[2].text == 'Hubble\tTelescope'
-    (tmp_path / 'd').write_text(DOCUMENTS)
+@pytest.fixture
+def written(tmp_path):
+    """written(content): the path of a data file."""
+
+    def write(content):
+        path = tmp_path / 'data.tsv'
+        path.write_text(content, encoding='utf-8')
+        return path
+
+    return write
+
+
+def test_topics_are_the_queries(written):
+    assert read_topics(written(QUERIES + DOCUMENTS)) == [
+        Query('301', 'International Organized Crime'),
+        Query('302', ''),
+        Query('303', 'Hubble\tTelescope'),
+    ]
+
+
+def test_documents_alone_are_no_topics(written):
     with pytest.raises(InputError, match='has no topics'):
-        read_topics(tmp_path / 'd')
-    (tmp_path / 'bad').write_text('query\t1\ta\n2\tb\n')
-    with pytest.raises(InputError, match='bad:2: expected'):
-        read_topics(tmp_path / 'bad')
-    (tmp_path / 'plain').write_text('query\tthe text of a topic called query\n')
-    assert read_topics(tmp_path / 'plain') == [Query('query', 'the text of a topic called query')]
+        read_topics(written(DOCUMENTS))
 
 
-def test_corpus_of_a_data_file(tmp_path):
-    (tmp_path / 'f.tsv').write_text(QUERIES + DOCUMENTS)
-    corpus = open_corpus(tmp_path / 'f.tsv')
-    assert list(corpus) == [
+def test_topics_refuse_a_line_of_another_form(written):
+    with pytest.raises(InputError, match='data.tsv:2: expected'):
+        read_topics(written('query\t1\ta\n2\tb\n'))
+
+
+def test_a_topic_may_be_called_query(written):
+    content = 'query\tthe text of a topic called query\n'
+    assert read_topics(written(content)) == [Query('query', 'the text of a topic called query')]
+
+
+def test_a_corpus_is_the_documents(written):
+    assert list(open_corpus(written(QUERIES + DOCUMENTS))) == [
         Passage('FT934-7698', 'curbing population growth'),
         Passage('LA032990-0138', 'curb construction — citywide'),
     ]
-    assert CorpusTexts(corpus, ['FT934-7698']).texts(['FT934-7698', 'x']) == [
-        'curbing population growth',
-        None,
-    ]
-    (tmp_path / 'g.tsv').write_text(DOCUMENTS + 'no type\n')
-    with pytest.raises(InputError, match=r'g.tsv:3: expected'):
-        list(open_corpus(tmp_path / 'g.tsv'))
-    skipping = open_corpus(tmp_path / 'g.tsv', 'cedr', on_error='skip')
-    assert len(list(skipping)) == 2 and skipping.skipped == 1
+
+
+def test_texts_by_docid(written):
+    texts = CorpusTexts(open_corpus(written(QUERIES + DOCUMENTS)), ['FT934-7698'])
+    assert texts.texts(['FT934-7698', 'x']) == ['curbing population growth', None]
+
+
+def test_a_corpus_refuses_a_line_of_another_form(written):
+    with pytest.raises(InputError, match=r'data\.tsv:3: expected'):
+        list(open_corpus(written(DOCUMENTS + 'no type\n')))
+
+
+def test_a_line_of_another_form_can_be_skipped(written):
+    corpus = open_corpus(written(DOCUMENTS + 'no type\n'), 'cedr', on_error='skip')
+    assert [passage.docid for passage in corpus] == ['FT934-7698', 'LA032990-0138']
+    assert corpus.skipped == 1

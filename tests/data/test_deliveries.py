@@ -1,6 +1,5 @@
-"""Collections as NIST and CMU deliver them, and the topics that belong to them."""
+"""Collections as NIST and CMU deliver them."""
 
-import bz2
 import gzip
 import io
 import subprocess
@@ -12,8 +11,7 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from pyserini_repbert.data.passages import corpus_of_files
-from pyserini_repbert.data.topics import read_topics
+from pyserini_repbert.data.corpus_files import corpus_of_files
 from pyserini_repbert.errors import InputError
 
 FT = """<DOC>
@@ -48,9 +46,9 @@ def test_packed_files_beside_java(tmp_path):
     (tmp_path / 'ft911_1.z').write_bytes(compressed(FT.encode('latin-1')))
     code = (
         'import sys; from pathlib import Path; from pyserini_repbert.lucene.jvm import java_class; '
-        'from pyserini_repbert.data.passages import corpus_of_files; '
-        'java_class("java.util.ArrayList"); '
-        'print([own.docid for own in corpus_of_files(Path(sys.argv[1]), on_error="skip")])'
+        'from pyserini_repbert.data.corpus_files import corpus_of_files; '
+        'java_class("java.util.ArrayList"); print([passage.docid for passage in '
+        'corpus_of_files(Path(sys.argv[1]), on_error="skip")])'
     )
     done = subprocess.run(
         [sys.executable, '-c', code, str(tmp_path)], capture_output=True, text=True
@@ -63,7 +61,7 @@ def test_trec_disks_as_delivered(tmp_path):
         'ft/ft911/ft911_1.z': compressed(FT.encode('latin-1')),
         'fbis/fb396001': FBIS.encode(),
         'fr94/01/fr940104.0z': gzip.compress(FBIS.replace('FBIS3-1', 'FR940104-0-00001').encode()),
-        'latimes/la010189.bz2': bz2.compress(FBIS.replace('FBIS3-1', 'LA010189-0001').encode()),
+        'latimes/la010189': FBIS.replace('FBIS3-1', 'LA010189-0001').encode(),
         'cr/hfiles/cr93h_1': FBIS.replace('FBIS3-1', 'CR93H-1').encode(),
         'ft/readmeft': b'<DOC> is how each document begins',
         'dtds/ftdtd': b'<!ELEMENT DOC>',
@@ -73,8 +71,8 @@ def test_trec_disks_as_delivered(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
     corpus = corpus_of_files(tmp_path, on_error='skip')
-    found = {passage.docid: passage.text for passage in corpus}
-    assert found == {
+    texts = {passage.docid: passage.text for passage in corpus}
+    assert texts == {
         'FBIS3-1': 'the second',
         'FR940104-0-00001': 'the second',
         'LA010189-0001': 'the second',
@@ -88,6 +86,15 @@ def test_a_damaged_file_of_a_disk_is_named(tmp_path):
     (tmp_path / 'ft911_2.gz').write_bytes(gzip.compress(FBIS.encode())[:-9])
     with pytest.raises(InputError, match=r'ft911_2\.gz cannot be unpacked'):
         list(corpus_of_files(tmp_path / 'ft911_2.gz', 'trec-disks'))
+
+
+def test_a_file_of_a_disk_in_another_packing_is_refused(tmp_path):
+    (tmp_path / 'la010189.bz2').write_bytes(b'BZh9')
+    with pytest.raises(InputError, match=r'la010189\.bz2 is packed with bzip2: unpack it'):
+        list(corpus_of_files(tmp_path))
+
+
+def test_a_folder_without_web_pages_is_refused(tmp_path):
     with pytest.raises(InputError, match='holds no WARC files'):
         corpus_of_files(tmp_path, 'clueweb')
 
@@ -127,53 +134,3 @@ def test_clueweb_as_delivered(tmp_path, version):
     assert next(corpus) == ('clueweb09-en0000-00-00000', 'T&A caf\xe9 x')
     with pytest.raises(InputError, match=r'01\.warc\.gz'):
         list(corpus)
-
-
-def test_topics_of_the_web_tracks(tmp_path):
-    path = tmp_path / 'topics.web.txt'
-    year = (
-        '<webtrack2012>\n  <topic number="{}" type="faceted">\n    <query>{}</query>\n    '
-        '<description/>\n'
-    )
-    subtopic = (
-        '    <subtopic number="1" type="inf">\n      A subtopic\n    </subtopic>\n  '
-        '</topic>\n</webtrack2012>\n'
-    )
-    path.write_text(
-        year.format(151, '403b') + subtopic + year.format(201, 'a &amp; b') + subtopic,
-        encoding='utf-8',
-    )
-    assert [(query.qid, query.text) for query in read_topics(path)] == [
-        ('151', '403b'),
-        ('201', 'a & b'),
-    ]
-    path.write_text(
-        '<webtrack2012>\n<topic number="1"><description>x</description></topic>\n', encoding='utf-8'
-    )
-    with pytest.raises(InputError, match=r"web\.txt:2: topic '1' has no <query>"):
-        read_topics(path)
-    path.write_text(
-        '<topic number="1"><query>x</query></topic>\n<topik number="2"><query>y</query></topik>\n'
-    )
-    with pytest.raises(
-        InputError, match=r"web\.txt:1: topic '1' has no <query> … </query>, or several"
-    ):
-        read_topics(path)
-
-
-def test_topics_of_trec_car(tmp_path):
-    path = tmp_path / 'topics.car.txt'
-    path.write_text(
-        'enwiki:Aftertaste\nenwiki:Aftertaste/Aftertaste%20processing\n', encoding='utf-8'
-    )
-    found = [(query.qid, query.text) for query in read_topics(path)]
-    assert found[0] == ('enwiki:Aftertaste', 'Aftertaste')
-    assert found[1] == (
-        'enwiki:Aftertaste/Aftertaste%20processing',
-        'Aftertaste/Aftertaste processing',
-    )
-    path.write_text('enwiki:Aftertaste\nother\n', encoding='utf-8')
-    with pytest.raises(
-        InputError, match=r"car\.txt:2: expected a heading that begins with 'enwiki:'"
-    ):
-        read_topics(path)

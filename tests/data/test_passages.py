@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyserini_repbert.data.corpus import corpus_of
-from pyserini_repbert.data.passages import CorpusTexts, Passage
+from pyserini_repbert.data.passages import CorpusTexts, Passage, corpus_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -32,17 +31,17 @@ def test_jsonl(tmp_path, name):
         {'_id': 'b', 'title': 'T', 'text': 'two'},
         {'docid': 'c', 'text': 'x'},
     )
-    found = corpus(tmp_path, lines(*records) + '\n', name)
+    passages = corpus(tmp_path, lines(*records) + '\n', name)
     expected = [Passage('1', 'é one'), Passage('b', 'T two'), Passage('c', 'x')]
-    assert list(found) == expected
-    assert list(found) == expected
+    assert list(passages) == expected
+    assert list(passages) == expected
 
 
 def test_jsonl_fields(tmp_path):
     content = lines({'id': 'a', 'contents': 'no', 'url': 'u', 'body': 'b'}, {'id': 'b', 'url': 'u'})
-    found = corpus(tmp_path, content, fields=['body', 'url'], on_error='skip')
-    assert list(found) == [Passage('a', 'b u')]
-    assert found.skipped == 1
+    passages = corpus(tmp_path, content, fields=['body', 'url'], on_error='skip')
+    assert list(passages) == [Passage('a', 'b u')]
+    assert passages.skipped == 1
 
 
 def test_tsv(tmp_path):
@@ -121,15 +120,15 @@ def test_bad_line_is_refused_or_skipped(tmp_path, caplog, line, message):
     )
     with pytest.raises(InputError, match=rf'corpus\.jsonl:3: .*{message}'):
         list(corpus(tmp_path, content))
-    found = corpus(tmp_path, content, on_error='skip')
-    assert [passage.docid for passage in found] == ['first', 'last']
-    assert found.skipped == 1
+    passages = corpus(tmp_path, content, on_error='skip')
+    assert [passage.docid for passage in passages] == ['first', 'last']
+    assert passages.skipped == 1
     assert 'corpus.jsonl:3: skipped' in caplog.text
 
 
 def test_empty_text_can_be_kept(tmp_path):
-    found = corpus(tmp_path, lines({'id': 'a', 'contents': ''}), keep_empty=True)
-    assert list(found) == [Passage('a', '')]
+    passages = corpus(tmp_path, lines({'id': 'a', 'contents': ''}), keep_empty=True)
+    assert list(passages) == [Passage('a', '')]
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,9 @@ def test_queries_one_at_a_time(tmp_path, monkeypatch, content, size):
 def test_scattered_queries_cannot_come_one_at_a_time(tmp_path):
     with pytest.raises(ScatteredQueryError, match="query 'q' in two places"):
         list(iter_run(written(tmp_path, 'q a 1\nr b 1\nq c 2\n')))
+
+
+def test_a_document_twice_is_refused_one_query_at_a_time_too(tmp_path):
     with pytest.raises(InputError, match="document 'a' occurs twice for query 'q'"):
         list(iter_run(written(tmp_path, 'p a 1\nq a 1\nq a 2\n')))
 
@@ -116,12 +119,10 @@ def test_unicode_names(tmp_path):
 
 
 def test_queries_across_blocks(tmp_path, monkeypatch):
-    content = ''.join(
-        f'{qid}\t{"d" * (rank % 5 + 1)}{rank}\t{rank}\n'
-        for qid in ('1', '12')
-        for rank in range(1, 60)
-    )
-    path = written(tmp_path, content)
+    lines = []
+    for qid in ('1', '12'):
+        lines += [f'{qid}\t{"d" * (rank % 5 + 1)}{rank}\t{rank}\n' for rank in range(1, 60)]
+    path = written(tmp_path, ''.join(lines))
     whole = read_run(path)
     monkeypatch.setattr(run_blocks.line_blocks, '__defaults__', (50,))
     assert read_run(path) == whole

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from pyserini_repbert.data.passages import mended
+from pyserini_repbert.data.spelling import mended
 
 WRITTEN = [
     ("`` Time flies , '' he said .", '"Time flies," he said.'),

@@ -15,8 +15,8 @@ def topics(tmp_path, content):
 
 
 def test_tsv_keeps_the_order(tmp_path):
-    found = topics(tmp_path, '10\twhat is é?\n\n2\t tab\tinside \n3\t\n')
-    assert found == [Query('10', 'what is é?'), Query('2', 'tab\tinside'), Query('3', '')]
+    queries = topics(tmp_path, '10\twhat is é?\n\n2\t tab\tinside \n3\t\n')
+    assert queries == [Query('10', 'what is é?'), Query('2', 'tab\tinside'), Query('3', '')]
 
 
 def test_gz(tmp_path):
@@ -91,24 +91,28 @@ def test_malformed_topics(tmp_path, content, message):
         topics(tmp_path, content)
 
 
-def test_formats_by_pyserinis_names(tmp_path):
+@pytest.mark.parametrize(
+    ('topics_format', 'text'),
+    [('default', 'y'), ('kilt', 'who met  Ada  first'), ('raw_jsonl', 'x')],
+)
+def test_formats_by_pyserinis_names(tmp_path, topics_format, text):
     path = tmp_path / 'topics.jsonl'
-    path.write_text(
-        '{"id": "1", "input": "who met [START_ENT] Ada [END_ENT] first", "query": "x", "text": '
-        '"y"}\n'
-    )
-    assert read_topics(path) == [Query('1', 'y')]
-    assert load_topics(str(path), 'kilt') == [Query('1', 'who met  Ada  first')]
-    assert load_topics(str(path), 'raw_jsonl') == [Query('1', 'x')]
+    question = 'who met [START_ENT] Ada [END_ENT] first'
+    path.write_text(f'{{"id": "1", "input": "{question}", "query": "x", "text": "y"}}\n')
+    assert load_topics(str(path), topics_format) == [Query('1', text)]
+
+
+def test_a_format_whose_field_is_missing(tmp_path):
+    path = tmp_path / 'topics.jsonl'
     path.write_text('{"query_id": 7, "text": "y"}\n')
-    with pytest.raises(
-        InputError,
-        match=r"topics.jsonl:1: expected a JSON object with 'id' and 'input', .*no 'input'",
-    ):
+    message = r"topics.jsonl:1: expected a JSON object with 'id' and 'input', .*no 'input'"
+    with pytest.raises(InputError, match=message):
         read_topics(path, 'kilt')
-    with pytest.raises(
-        InputError, match="there is no topics file 'nowhere', which format 'kilt' is of"
-    ):
+
+
+def test_a_format_is_of_a_file():
+    message = "there is no topics file 'nowhere', which format 'kilt' is of"
+    with pytest.raises(InputError, match=message):
         load_topics('nowhere', 'kilt')
 
 
@@ -137,7 +141,56 @@ def test_malformed_qrels(tmp_path, content, message):
 
 
 def test_the_last_of_several_grades_counts_with_a_warning(tmp_path, caplog):
-    found = qrels(tmp_path, '1 0 d 1\n1 0 e 2\n1 0 d 1\n1 0 d 0\n1 0 e 3\n')
-    assert found == {'1': {'d': 0, 'e': 3}}
+    judgments = qrels(tmp_path, '1 0 d 1\n1 0 e 2\n1 0 d 1\n1 0 d 0\n1 0 e 3\n')
+    assert judgments == {'1': {'d': 0, 'e': 3}}
     (record,) = caplog.records
     assert ':4: ' in record.getMessage() and '(2 such lines)' in record.getMessage()
+
+
+WEB_YEAR = """<webtrack2012>
+  <topic number="{number}" type="faceted">
+    <query>{query}</query>
+    <description/>
+    <subtopic number="1" type="inf">
+      A subtopic
+    </subtopic>
+  </topic>
+</webtrack2012>
+"""
+
+
+def test_topics_of_two_years_of_the_web_tracks(tmp_path):
+    content = WEB_YEAR.format(number=151, query='403b')
+    content += WEB_YEAR.format(number=201, query='a &amp; b')
+    assert topics(tmp_path, content) == [Query('151', '403b'), Query('201', 'a & b')]
+
+
+def test_a_web_topic_without_a_query_is_refused(tmp_path):
+    content = '<webtrack2012>\n<topic number="1"><description>x</description></topic>\n'
+    with pytest.raises(InputError, match=r"topics:2: topic '1' has no <query>"):
+        topics(tmp_path, content)
+
+
+def test_a_web_topic_with_two_queries_is_refused(tmp_path):
+    """The second topic's tag is misspelt."""
+    content = (
+        '<topic number="1"><query>x</query></topic>\n<topik number="2"><query>y</query></topik>\n'
+    )
+    message = r"topics:1: topic '1' has no <query> … </query>, or several"
+    with pytest.raises(InputError, match=message):
+        topics(tmp_path, content)
+
+
+def test_topics_of_trec_car(tmp_path):
+    page = 'enwiki:Aftertaste'
+    section = 'enwiki:Aftertaste/Aftertaste%20processing'
+    assert topics(tmp_path, f'{page}\n{section}\n') == [
+        Query(page, 'Aftertaste'),
+        Query(section, 'Aftertaste/Aftertaste processing'),
+    ]
+
+
+def test_another_line_among_headings_of_trec_car_is_refused(tmp_path):
+    message = r"topics:2: expected a heading that begins with 'enwiki:'"
+    with pytest.raises(InputError, match=message):
+        topics(tmp_path, 'enwiki:Aftertaste\nother\n')

@@ -110,15 +110,16 @@ def test_small_and_large_scores_change_as_little_as_needed(scores, large):
         assert strictly_decreasing(values) == pytest.approx(expected, abs=1e-9)
 
 
+def ties(scores):
+    """Whether each score but the first equals the one before."""
+    return [before == after for before, after in itertools.pairwise(scores)]
+
+
 @given(st.lists(st.integers(-2000, 2000), max_size=20), st.sampled_from([0.01, 0.1, 10.0]))
 def test_ties_are_restored_from_what_was_written(numbers, scale):
     scores = sorted((number * scale for number in [*numbers, *numbers[:9]]), reverse=True)
     restored = ties_restored(strictly_decreasing(scores))
-    equal = [
-        [after == before for before, after in itertools.pairwise(values)]
-        for values in (scores, restored)
-    ]
-    assert equal[0] == equal[1]
+    assert ties(restored) == ties(scores)
     assert restored == sorted(restored, reverse=True)
 
 

@@ -76,6 +76,11 @@ def environment(cache: Path, programs: Path | None = None) -> dict[str, str]:
     }
 
 
+def _is_whole(shown: Block) -> bool:
+    """Whether an output shows all lines, without an ellipsis."""
+    return '…' not in shown.content.split('\n')
+
+
 class Page:
     """A page of the documentation.
 
@@ -115,9 +120,7 @@ class Page:
             for place, block in enumerate(found):
                 where = f'{self.name}:{block.line}'
                 if block.title:
-                    target = self.scratch / block.title
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_text(block.content + '\n', encoding='utf-8')
+                    self._write_file(block)
                 elif 'not run' in block.tags:
                     counts.not_run.append(f'{where}: {block.tags["not run"]}')
                 elif runs(block):
@@ -127,21 +130,32 @@ class Page:
                         failures.append(Failure(where, problem))
                         break  # what comes below may rest on it
                     shown = output_of(found, place)
-                    if shown is not None:
-                        counts.compared += 1
-                        if not agrees(shown.content, printed, 'numbers vary' in shown.tags):
-                            new[shown] = printed
-                            what = f'shows\n{shown.content}\nbut this was printed:\n{printed}'
-                            failures.append(Failure(f'{self.name}:{shown.line}', what))
-                        elif rewrite == 'all' and '…' not in shown.content.split('\n'):
-                            new[shown] = printed
+                    if shown is None:
+                        continue
+                    counts.compared += 1
+                    if not agrees(shown.content, printed, 'numbers vary' in shown.tags):
+                        new[shown] = printed
+                        what = f'shows\n{shown.content}\nbut this was printed:\n{printed}'
+                        failures.append(Failure(f'{self.name}:{shown.line}', what))
+                    elif rewrite == 'all' and _is_whole(shown):
+                        new[shown] = printed
         finally:
             counts.seconds[self.name] = time.monotonic() - started
-            if self._interpreter is not None:
-                self._interpreter.communicate()  # the end of its input ends it
+            self._end_interpreter()
         if rewrite and new:
             self._rewrite(new)
         return failures
+
+    def _write_file(self, block: Block) -> None:
+        """Write a block with a title to the file that the title names."""
+        target = self.scratch / block.title
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(block.content + '\n', encoding='utf-8')
+
+    def _end_interpreter(self) -> None:
+        if self._interpreter is not None:
+            # The end of its input ends it.
+            self._interpreter.communicate()
 
     def _run_block(self, block: Block, where: str) -> tuple[str, str]:
         """What it printed, and what is wrong with that, or ''."""

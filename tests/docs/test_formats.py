@@ -11,7 +11,13 @@ from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import ShardRecord as CollectionShard
 from pyserini_repbert.index.records import EpicSettings, Manifest, Settings, ShardRecord
 from pyserini_repbert.record import Input, Model, Record
-from pyserini_repbert.train.recipe import Adapter, Recipe, Source, Training, Validation
+from pyserini_repbert.tasks.recipe import (
+    Adapter,
+    Recipe,
+    Source,
+    Training,
+    Validation,
+)
 
 _RECIPE = (Recipe, Source, Validation, Adapter, Training)
 _COLLECTION = (

@@ -3,8 +3,8 @@ import torch
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.repbert import RepBert
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.systems.repbert.network import RepBert
 
 
 def test_a_vector_does_not_depend_on_its_batch(tiny_checkpoint, corpus_file):

@@ -12,17 +12,17 @@ from folders import tree
 
 from pyserini_repbert.commands import command, encode as encode_command, index as index_command
 from pyserini_repbert.encode import corpus as corpus_module, sharding
-from pyserini_repbert.encode.encoders import RepBertDocumentEncoder
 from pyserini_repbert.index.shard_writer import ShardWriter
 from pyserini_repbert.models import tokenizer as tokenizer_module
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.systems.repbert.encoder import RepBertDocumentEncoder
 
 
 @pytest.fixture
 def groups_of_eight(monkeypatch):
-    monkeypatch.setattr(corpus_module, 'WINDOW', 8)
-    monkeypatch.setattr(corpus_module, '_window', lambda settings: 8)
+    monkeypatch.setattr('pyserini_repbert.encode.dense.WINDOW', 8)
+    monkeypatch.setattr('pyserini_repbert.systems.epic.encoding._window_size', lambda settings: 8)
 
 
 @pytest.mark.usefixtures('groups_of_eight')
@@ -67,8 +67,8 @@ def test_workers_change_no_byte(
         'shard-00001',
     ]
     monkeypatch.undo()
-    monkeypatch.setattr(corpus_module, 'WINDOW', 8)
-    monkeypatch.setattr(corpus_module, '_window', lambda settings: 8)
+    monkeypatch.setattr('pyserini_repbert.encode.dense.WINDOW', 8)
+    monkeypatch.setattr('pyserini_repbert.systems.epic.encoding._window_size', lambda settings: 8)
     assert run('stopped', '--workers', '2', '--resume') == 0
     for output in ('workers', 'stopped'):
         files = tree(tmp_path / output)

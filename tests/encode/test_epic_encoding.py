@@ -6,17 +6,19 @@ from folders import tree
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 TEXTS = ['the cat sat on the mat', 'a big blue fish', 'moon', 'old tree , new leaf . red root ?']
 
 
 def test_query_has_its_terms_only_and_sums_repeated_ones(tiny_epic):
     encoder = EpicEncoder(tiny_epic())
-    ((ids, weights, _),) = encoder.query_weights(['the cat sat on the mat'])
+    (query,) = encoder.query_weights(['the cat sat on the mat'])
+    ids = query.ids
+    weights = query.weights
     vector = encoder.encode_query('the cat sat on the mat')
     assert vector.terms.tolist() == sorted(set(ids))
     assert vector.as_dict()[ids[0]] == pytest.approx(weights[0] + weights[4])
@@ -44,7 +46,7 @@ def test_a_vector_depends_neither_on_its_batch_nor_on_pieces_of_the_vocabulary(
     np.testing.assert_allclose(
         encoder.encode_dense(texts, [299, 0, 7]), alone[:, [299, 0, 7]], atol=1e-5
     )
-    monkeypatch.setattr('pyserini_repbert.models.epic._CHUNK_VALUES', 1)
+    monkeypatch.setattr('pyserini_repbert.systems.epic.network._CHUNK_VALUES', 1)
     np.testing.assert_allclose(encoder.encode_dense(texts), alone, atol=1e-5)
     assert (alone.min() < 0) is np.bool_(variant != 'official')
 

@@ -148,3 +148,32 @@ def test_resuming_notices_a_damaged_shard(tmp_path):
     path.write_bytes(whole[:-1] + b'\x00')
     with pytest.raises(DamagedFileError, match='shard-00001/vectors.npy is damaged'):
         build(tmp_path / 'index', resume=True)
+
+
+def test_an_interrupt_while_the_settings_are_written_leaves_nothing(tmp_path, monkeypatch):
+    """Between the making of a hidden file and its removal, which an interrupt may prevent."""
+    from pyserini_repbert.encode import output
+
+    def interrupted(path, record):
+        (path.parent / f'.{path.name}.0123abcd').touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(output, 'write_json', interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        build(tmp_path / 'index')
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize('ends', ['refused', 'finished'])
+def test_what_a_killed_run_left_hidden_goes_with_the_next(ends, tmp_path):
+    folder = tmp_path / 'index'
+    folder.mkdir()
+    (folder / '.encoding.json.0123abcd').write_text('{"enc')
+    (folder / '.encoding.lock').write_text('1 elsewhere\n')
+    if ends == 'refused':
+        with pytest.raises(InputError, match='no more'):
+            build(folder, encode=failing_after(0))
+        assert list(folder.iterdir()) == []
+    else:
+        build(folder)
+        assert not list(folder.glob('.*'))

@@ -11,7 +11,8 @@ import pytest
 from folders import change_model, tree
 
 from pyserini_repbert.commands import command, encode, index
-from pyserini_repbert.data.passages import Passage, corpus_of_files
+from pyserini_repbert.data.corpus_files import corpus_of_files
+from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.parts import EncodingPart, finish_parts, part_folder
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError

@@ -8,7 +8,7 @@ from pyserini_repbert.evaluate import (
     recall_at_depths,
     rerank_at_depths,
 )
-from pyserini_repbert.evaluate.studies.depths import rerank_top, unscored
+from pyserini_repbert.evaluate.studies.depths import count_unscored, rerank_top
 from pyserini_repbert.ranking import Ranking
 
 
@@ -49,29 +49,44 @@ def test_fused_ties_keep_the_order_of_the_fused_run():
         assert table == {'A': {'A': 1.0, 'B': 1.0}, 'B': {'A': 1.0, 'B': 0.0}}
 
 
-def test_fusion_table_with_the_constants_of_a_formula():
-    """y is rank 1 and 4 (rrf), x rank 2 and 2: 1/2 + 1/5 > 1/3 + 1/3 for 1, 1/61 + 1/64 < 1/62 +
-    1/62 for 60.
+def test_fusion_table_with_the_constant_of_reciprocal_ranks():
+    """y is rank 1 and 4, x rank 2 and 2: 1/2 + 1/5 > 1/3 + 1/3 for 1, 1/61 + 1/64 < 1/62 + 1/62 for
+    60.
     """
     runs = {'A': {'1': ranked('y x')}, 'B': {'1': ranked('p x q y')}}
     measures = parse_measures(['MRR@10'])
     qrels = {'1': {'y': 1}}
-    assert fusion_table(runs, qrels, measures, 'rrf', rrf_k=1)['MRR@10']['A']['B'] == 1.0
-    assert fusion_table(runs, qrels, measures, 'rrf')['MRR@10']['A']['B'] == 0.5
+    with_1 = fusion_table(runs, qrels, measures, 'rrf', rrf_k=1)
+    assert with_1['MRR@10']['A']['B'] == 1.0
+    with_60 = fusion_table(runs, qrels, measures, 'rrf')
+    assert with_60['MRR@10']['A']['B'] == 0.5
+
+
+def test_fusion_table_with_the_weight_of_interpolation():
+    """x has 0.2 * 4, y 0.2 * 1 + 0.8 * 2; with a half each, x has 2 and y 1.5."""
     runs = {'A': {'1': Ranking(['x', 'y'], [4.0, 1.0])}, 'B': {'1': Ranking(['y'], [2.0])}}
-    assert (
-        fusion_table(runs, qrels, measures, 'interpolation', alpha=0.2)['MRR@10']['A']['B'] == 1.0
-    )
-    assert fusion_table(runs, qrels, measures, 'interpolation')['MRR@10']['A']['B'] == 0.5
+    measures = parse_measures(['MRR@10'])
+    qrels = {'1': {'y': 1}}
+    uneven = fusion_table(runs, qrels, measures, 'interpolation', alpha=0.2)
+    assert uneven['MRR@10']['A']['B'] == 1.0
+    even = fusion_table(runs, qrels, measures, 'interpolation')
+    assert even['MRR@10']['A']['B'] == 0.5
 
 
 def test_consistency():
     """Top 1: a in {s c} no, a in {t a} yes; top 2: 0 of 2, 1 of 2; top 3: 0 of 3, 1 of 3; query
     9: none.
     """
-    found = consistency_factors(A, B, [1, 2, 3])
-    assert found == pytest.approx({1: 1 / 3, 2: 1 / 6, 3: 1 / 9})
-    assert consistency_factors(A, B, [10])[10] == pytest.approx((1 / 4 + 1 / 3 + 0) / 3)
+    factors = consistency_factors(A, B, [1, 2, 3])
+    assert factors == pytest.approx({1: 1 / 3, 2: 1 / 6, 3: 1 / 9})
+
+
+def test_consistency_of_lists_shorter_than_the_depth():
+    factors = consistency_factors(A, B, [10])
+    assert factors[10] == pytest.approx((1 / 4 + 1 / 3 + 0) / 3)
+
+
+def test_a_run_is_consistent_with_itself():
     assert consistency_factors(A, A, [1, 10]) == {1: 1.0, 10: 1.0}
 
 
@@ -99,24 +114,29 @@ def test_rerank_top(n, expected):
 def test_rerank_top_without_a_score():
     assert rerank_top(ranked('a b c d'), ranked('c x b'), 3).docids == ('c', 'b', 'a', 'd')
     assert rerank_top(ranked('a b c'), ranked(''), 3).docids == ('a', 'b', 'c')
-    assert unscored({'1': ranked('a b c d')}, {'1': ranked('c x b')}, QRELS, 3) == 1
-    assert unscored({'1': ranked('a b c d')}, {}, QRELS, 1000) == 4
+
+
+def test_hits_without_a_score_are_counted():
+    first = {'1': ranked('a b c d')}
+    assert count_unscored(first, {'1': ranked('c x b')}, QRELS, 3) == 1
+    assert count_unscored(first, {}, QRELS, 1000) == 4
 
 
 def test_rerank_at_depths():
     reranked = {'1': ranked('s r b a'), '2': ranked('c b a')}
-    found = rerank_at_depths(A, reranked, QRELS, parse_measures(['MRR@10']), [0, 1, 2, 4])
-    assert {depth: values['MRR@10'] for depth, values in found.items()} == {
-        0: 0.25,
-        1: 0.25,
-        2: 0.5,
-        4: 0.5,
-    }
+    measures = parse_measures(['MRR@10'])
+    means = rerank_at_depths(A, reranked, QRELS, measures, [0, 1, 2, 4])
+    by_depth = {depth: by_measure['MRR@10'] for depth, by_measure in means.items()}
+    assert by_depth == {0: 0.25, 1: 0.25, 2: 0.5, 4: 0.5}
+
+
+def test_depths_below_0_are_refused():
     with pytest.raises(InputError, match='at least 0'):
-        rerank_at_depths(A, reranked, QRELS, [], [-1])
+        rerank_at_depths(A, {}, QRELS, [], [-1])
 
 
 def test_depth_zero_keeps_the_scores_of_the_first_stage():
+    """trec_eval orders ties by descending docid."""
     tied = {'2': Ranking(['a', 't'], [1.0, 1.0])}
-    nDCG = parse_measures(['AP'])  # trec_eval orders ties by descending docid
-    assert rerank_at_depths(tied, tied, {'2': {'t': 1}}, nDCG, [0])[0]['AP'] == 1.0
+    means = rerank_at_depths(tied, tied, {'2': {'t': 1}}, parse_measures(['AP']), [0])
+    assert means[0]['AP'] == 1.0

@@ -17,68 +17,100 @@ def hits(*docids):
     return Ranking(list(docids), [1.0 / rank for rank in range(1, len(docids) + 1)])
 
 
+# The run of each fold; topic 4 has no hits.
+RUNS = [
+    {'2': hits('a'), '1': hits('b', 'c')},
+    {'3': hits('d3')},
+    {'5': hits('d5')},
+    {'6': hits('d6')},
+    {'7': hits('d7')},
+]
+
+
 def test_three_folds_train_the_one_before_validates():
     splits = split_folds(FOLDS)
     assert splits[0] == Split(['3', '4', '5', '6'], ['7'], ['1', '2'])
     assert splits[2] == Split(['1', '2', '6', '7'], ['3'], ['4', '5'])
-    assert [qid for split in splits for qid in split.test] == list('1234567')
+    assert [split.test for split in splits] == FOLDS
     for split in splits:
         assert sorted(split.train + split.validation + split.test) == list('1234567')
 
 
 def test_runs_are_joined():
-    runs = [{'2': hits('a'), '1': hits('b', 'c')}] + [{qid: hits(f'd{qid}')} for qid in '3567']
-    joined = join_runs(runs, FOLDS)
+    joined = join_runs(RUNS, FOLDS)
     assert list(joined) == ['1', '2', '3', '5', '6', '7']
     assert joined['1'] == hits('b', 'c')
+
+
+def test_runs_in_another_order_than_the_folds_are_refused():
+    first, second, *others = RUNS
     with pytest.raises(MismatchError, match="run 1 has topic '3', which is in fold 2"):
-        join_runs([runs[1], runs[0], *runs[2:]], FOLDS)
+        join_runs([second, first, *others], FOLDS)
 
 
-def test_fold_files(tmp_path):
+def test_a_file_for_each_fold(tmp_path):
     (tmp_path / 'a.run').write_text('1 Q0 d 1 2 t\n1 Q0 e 2 1 t\n2 Q0 d 1 1 t\n')
     (tmp_path / 'b').write_text('query\t3\ttext\n\n')
     (tmp_path / 'c.pairs').write_text('4\td\n5\td\n')
     paths = [tmp_path / name for name in ('a.run', 'b', 'c.pairs')]
-    assert read_folds(paths) == FOLDS[:3]
-    (tmp_path / 'folds.json').write_text(json.dumps([[1, 2], ['3'], ['4', '5']]))
-    assert read_folds([tmp_path / 'folds.json']) == FOLDS[:3]
-    (tmp_path / 'folds.json').write_text('{"f1": [1]}')
+    assert read_folds(paths) == [['1', '2'], ['3'], ['4', '5']]
+
+
+def test_one_file_of_all_folds(tmp_path):
+    path = tmp_path / 'folds.json'
+    path.write_text('[[1, 2], ["3"], ["4", "5"]]')
+    assert read_folds([path]) == [['1', '2'], ['3'], ['4', '5']]
+    path.write_text('{"f1": [1]}')
     with pytest.raises(InputError, match='is no JSON list of lists of qids'):
-        read_folds([tmp_path / 'folds.json'])
+        read_folds([path])
 
 
-def test_commands(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working folder, with folds, topics and a run that lacks topic 5."""
     monkeypatch.chdir(tmp_path)
+    topics = [f'query\t{qid}\ttext of {qid}\n' for qid in '7654321']
+    hits_of_topics = [f'{qid} Q0 d{qid} 1 {qid} t\n' for qid in '123467']
     (tmp_path / 'folds.json').write_text(json.dumps(FOLDS))
-    (tmp_path / 'queries.tsv').write_text(
-        ''.join(f'query\t{qid}\ttext of {qid}\n' for qid in '7654321')
-    )
-    (tmp_path / 'bm25.run').write_text(''.join(f'{qid} Q0 d{qid} 1 {qid} t\n' for qid in '123467'))
-    split = (
-        'split-folds --folds folds.json --topics queries.tsv --run bm25.run --output out'.split()
-    )
-    assert run(main, split) == 0
+    (tmp_path / 'queries.tsv').write_text(''.join(topics))
+    (tmp_path / 'bm25.run').write_text(''.join(hits_of_topics))
+    return tmp_path
+
+
+SPLIT = 'split-folds --folds folds.json --topics queries.tsv --run bm25.run --output out'.split()
+
+
+def join(output, order):
+    """Join the test runs of the folds, in this order; the exit status."""
+    runs = [f'out/fold-{number}/test.run' for number in order]
+    words = ['--folds', 'folds.json', '--topics', 'queries.tsv', '--output', output]
+    return run(main, ['join-folds', *words, '--runs', *runs])
+
+
+def test_the_command_splits_topics_and_a_run(folder, capsys):
+    assert run(main, SPLIT) == 0
     assert 'fold 1: 4 train, 1 validation, 2 test' in capsys.readouterr().out
     assert [query.qid for query in read_topics('out/fold-2/train.tsv')] == ['4', '5', '6', '7']
-    assert (tmp_path / 'out/fold-2/validation.tsv').read_text() == '1\ttext of 1\n2\ttext of 2\n'
+    assert (folder / 'out/fold-2/validation.tsv').read_text() == '1\ttext of 1\n2\ttext of 2\n'
     assert list(read_run('out/fold-3/test.run')) == ['4']
-    assert run(main, split) == 2
+
+
+def test_folds_that_are_there_are_not_replaced(folder, capsys):
+    assert run(main, SPLIT) == 0
+    assert run(main, SPLIT) == 2
     assert 'out exists' in capsys.readouterr().err
 
-    runs = ' '.join(f'out/fold-{number}/test.run' for number in range(1, 6))
-    assert (
-        run(
-            main,
-            f'join-folds --folds folds.json --topics queries.tsv --runs {runs} --output '
-            f'all.run'.split(),
-        )
-        == 0
-    )
+
+def test_the_command_joins_what_was_split(folder, capsys):
+    assert run(main, SPLIT) == 0
+    assert join('all.run', order=[1, 2, 3, 4, 5]) == 0
     assert 'all.run: 6 topics of 5 folds; 1 topics have no hits' in capsys.readouterr().out
     assert read_run('all.run') == read_run('bm25.run')
-    assert (tmp_path / 'all.run').read_text().splitlines()[0] == '1 Q0 d1 1 1.000000 all'
-    runs = ' '.join(f'out/fold-{number}/test.run' for number in (2, 1, 3, 4, 5))
-    assert run(main, f'join-folds --folds folds.json --runs {runs} --output no.run'.split()) == 2
+    assert (folder / 'all.run').read_text().splitlines()[0] == '1 Q0 d1 1 1.000000 all'
+
+
+def test_the_command_refuses_runs_in_another_order(folder, capsys):
+    assert run(main, SPLIT) == 0
+    assert join('no.run', order=[2, 1, 3, 4, 5]) == 2
     assert "run 1 has topic '3', which is in fold 2" in capsys.readouterr().err
-    assert not (tmp_path / 'no.run').exists()
+    assert not (folder / 'no.run').exists()

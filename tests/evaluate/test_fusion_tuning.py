@@ -3,12 +3,10 @@ from collections import Counter
 import pytest
 
 from pyserini_repbert.commands.command import run
-from pyserini_repbert.commands.evaluate import main as evaluate_main
 from pyserini_repbert.commands.fusion import main
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.evaluate.measures import judged_only, parse_measures
+from pyserini_repbert.evaluate.measures import parse_measures
 from pyserini_repbert.evaluate.studies.fusion import FusionSetting, settings, tune_fusion
-from pyserini_repbert.fusion import fuse
 from pyserini_repbert.ranking import Ranking
 
 (MRR,) = parse_measures(['MRR@10'])
@@ -17,7 +15,7 @@ QRELS = {qid: {'good': 1} for qid in TOPICS}
 
 
 def ranking(*docids):
-    return Ranking(docids, [1.0 / place for place in range(1, len(docids) + 1)])
+    return Ranking(docids, [1.0 / rank for rank in range(1, len(docids) + 1)])
 
 
 @pytest.fixture
@@ -32,18 +30,29 @@ def runs():
 
 
 def test_the_order_that_is_right_is_chosen_in_every_fold(runs):
-    found = tune_fusion(runs, QRELS, MRR, folds=5, methods=['interleave'])
-    assert {fold.setting for fold in found.folds} == {
-        FusionSetting('interleave', ('right', 'wrong'))
-    }
-    assert found.held_out == 1.0 and found.whole.order == ('right', 'wrong')
-    assert sorted(qid for fold in found.folds for qid in fold.topics) == TOPICS
-    assert all(len(fold.topics) == 2 and fold.training == 1.0 for fold in found.folds)
-    means = {name: (one.baseline, one.difference) for name, one in found.against.items()}
-    assert means['wrong'] == (0.0, 1.0) and means['right'] == (1.0, 0.0)
-    assert means['interleave wrong+right (untuned)'] == (0.5, 0.5)  # a good b c: second place
-    assert list(found.run) == TOPICS
-    assert found.run['3'] == fuse([runs['right'], runs['wrong']])['3']
+    tuned = tune_fusion(runs, QRELS, MRR, folds=5, methods=['interleave'])
+    right = FusionSetting('interleave', ('right', 'wrong'))
+    assert tuned.whole == right
+    assert tuned.held_out == 1.0
+    qids = []
+    for fold in tuned.folds:
+        assert (fold.setting, fold.training, len(fold.topics)) == (right, 1.0, 2)
+        qids += fold.topics
+    assert sorted(qids) == TOPICS
+
+
+def test_held_out_values_are_compared_with_runs_alone_and_untuned_fusion(runs):
+    """Untuned, 'wrong' leads: a, good, b, c."""
+    tuned = tune_fusion(runs, QRELS, MRR, folds=5, methods=['interleave'])
+    baselines = {name: comparison.baseline for name, comparison in tuned.against.items()}
+    assert baselines == {'right': 1.0, 'interleave wrong+right (untuned)': 0.5, 'wrong': 0.0}
+    assert tuned.against['wrong'].difference == 1.0
+
+
+def test_the_run_is_fused_by_the_chosen_settings(runs):
+    tuned = tune_fusion(runs, QRELS, MRR, folds=5, methods=['interleave'])
+    assert list(tuned.run) == TOPICS
+    assert tuned.run['3'].docids == ('good', 'a', 'b', 'c')
 
 
 def test_held_out_topics_do_not_choose(runs):
@@ -51,39 +60,48 @@ def test_held_out_topics_do_not_choose(runs):
     choose.
     """
     odd = '7'
-    runs['right'][odd], runs['wrong'][odd] = ranking('a', 'b'), ranking('good', 'c')
-    found = tune_fusion(runs, QRELS, MRR, folds=10, methods=['interleave'])
-    (fold,) = [fold for fold in found.folds if fold.topics == (odd,)]
+    runs['right'][odd] = ranking('a', 'b')
+    runs['wrong'][odd] = ranking('good', 'c')
+    tuned = tune_fusion(runs, QRELS, MRR, folds=10, methods=['interleave'])
+    (fold,) = [fold for fold in tuned.folds if fold.topics == (odd,)]
     assert fold.setting.order == ('right', 'wrong')
     assert (fold.training, fold.held_out) == (1.0, 0.5)
-    assert found.held_out == pytest.approx((9 + 0.5) / 10)
+    assert tuned.held_out == pytest.approx((9 + 0.5) / 10)
 
 
 def test_interpolation_learns_the_weight(runs):
     """'wrong' has greater scores: only a small weight for it leaves the relevant document first."""
     runs['wrong'] = {qid: Ranking(('a',), [10.0]) for qid in TOPICS}
     runs['right'] = {qid: Ranking(('good', 'a'), [1.0, 0.5]) for qid in TOPICS}
-    found = tune_fusion(runs, QRELS, MRR, folds=2, methods=['interpolation'])
+    tuned = tune_fusion(runs, QRELS, MRR, folds=2, methods=['interpolation'])
     # as they are, .05 * 10 + .95 * .5 = .975 > .95; between 0 and 1, .05 * 1 < .95 * 1
-    assert (
-        str(found.whole) == 'interpolation wrong+right alpha=0.05 minmax' and found.held_out == 1.0
-    )
+    assert str(tuned.whole) == 'interpolation wrong+right alpha=0.05 minmax'
+    assert tuned.held_out == 1.0
 
 
-def test_what_is_tried():
+def test_two_runs_are_tried_in_both_orders():
     names = [str(setting) for setting in settings(['a', 'b'], ['interleave', 'rrf'])]
     assert names[:4] == ['interleave a+b', 'interleave b+a', 'rrf a+b k=1', 'rrf a+b k=5']
-    # Three pairs in two orders and three runs in six; 19 weights for a pair, of scores as they are
-    # and normalised, and
-    # 10 sums of three sixths; 7 constants for each of the four sets.
-    assert Counter(one.method for one in settings(list('abc'))) == {
+
+
+def test_all_subsets_of_three_runs_are_tried():
+    """Three pairs in two orders and three runs in six; 19 weights for a pair, of scores as they are
+    and normalised, and 10 sums of three sixths; 7 constants for each of the four sets.
+    """
+    counts = Counter(setting.method for setting in settings(['a', 'b', 'c']))
+    assert counts == {
         'interleave': 3 * 2 + 6,
         'interpolation': 3 * 2 * 19 + 10,
         'rrf': 4 * 7,
     }
-    of_five = [setting.order for setting in settings(list('abcde'), ['interleave'])]
-    assert of_five[:2] == [('a', 'b'), ('b', 'a')] and len(of_five) == 10 * 2 + 5
-    assert [order[0] for order in of_five[20:]] == list('abcde')
+
+
+def test_of_five_runs_pairs_and_all_are_tried():
+    names = ['a', 'b', 'c', 'd', 'e']
+    orders = [setting.order for setting in settings(names, ['interleave'])]
+    n_of_pairs = 10 * 2
+    assert orders[:2] == [('a', 'b'), ('b', 'a')]
+    assert [order[0] for order in orders[n_of_pairs:]] == names
 
 
 def test_a_pair_of_three_runs_is_chosen_and_shown_untuned(runs):
@@ -93,26 +111,25 @@ def test_a_pair_of_three_runs_is_chosen_and_shown_untuned(runs):
     runs['wrong'] = {qid: Ranking(('a', 'good'), [5.0, 4.9]) for qid in TOPICS}
     runs['right'] = {qid: Ranking(('b', 'good'), [5.0, 4.9]) for qid in TOPICS}
     runs['noise'] = {qid: Ranking(('a', 'b', 'x', 'y'), [9.0, 8.0, 7.0, 6.0]) for qid in TOPICS}
-    found = tune_fusion(runs, QRELS, MRR, folds=2)
-    assert str(found.whole) == 'rrf wrong+right k=1' and found.held_out == 1.0
-    rivals = list(found.against)
-    assert {
-        'rrf wrong+right k=60 (untuned)',
-        'interpolation wrong+right alpha=0.5 (untuned)',
-    } == set(rivals[:2])
-    assert len(rivals) == 3 + 4 * 2 + 3 and found.against[rivals[0]].difference == 0
+    tuned = tune_fusion(runs, QRELS, MRR, folds=2)
+    assert str(tuned.whole) == 'rrf wrong+right k=1'
+    assert tuned.held_out == 1.0
+    rivals = list(tuned.against)
+    assert len(rivals) == 3 + 4 * 2 + 3
+    best = {'rrf wrong+right k=60 (untuned)', 'interpolation wrong+right alpha=0.5 (untuned)'}
+    assert set(rivals[:2]) == best
+    assert tuned.against[rivals[0]].difference == 0
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / 'wrong.txt').write_text(
-        ''.join(f'{qid} Q0 a 1 2 t\n{qid} Q0 b 2 1 t\n' for qid in TOPICS)
-    )
-    (tmp_path / 'right.txt').write_text(
-        ''.join(f'{qid} Q0 good 1 2 t\n{qid} Q0 a 2 1 t\n' for qid in TOPICS)
-    )
-    (tmp_path / 'qrels.txt').write_text(''.join(f'{qid} 0 good 1\n{qid} 0 b 0\n' for qid in TOPICS))
+    wrong = [f'{qid} Q0 a 1 2 t\n{qid} Q0 b 2 1 t\n' for qid in TOPICS]
+    right = [f'{qid} Q0 good 1 2 t\n{qid} Q0 a 2 1 t\n' for qid in TOPICS]
+    judged = [f'{qid} 0 good 1\n{qid} 0 b 0\n' for qid in TOPICS]
+    (tmp_path / 'wrong.txt').write_text(''.join(wrong))
+    (tmp_path / 'right.txt').write_text(''.join(right))
+    (tmp_path / 'qrels.txt').write_text(''.join(judged))
     return tmp_path
 
 
@@ -133,18 +150,3 @@ def test_pyserinis_spellings(files):
     theirs = '--runs wrong.txt right.txt --method rrf --rrf.k 3 --runtag x --output theirs.txt'
     assert run(main, ours.split()) == run(main, theirs.split()) == 0
     assert (files / 'ours.txt').read_bytes() == (files / 'theirs.txt').read_bytes()
-
-
-def test_judged_documents_only(files, capsys):
-    found = judged_only(
-        {'1': ranking('x', 'b', 'y', 'good'), 'other': ranking('good')},
-        QRELS | {'1': {'b': 0, 'good': 1}},
-    )
-    assert found['1'].docids == ('b', 'good') and found['other'].docids == ()
-    command = '--qrels qrels.txt wrong.txt --measures P@1 Judged@1'.split()
-    assert run(evaluate_main, command) == 0
-    assert run(evaluate_main, [*command, '--judged-only']) == 0
-    plain, condensed = (
-        line for line in capsys.readouterr().out.splitlines() if line.startswith('| wrong')
-    )
-    assert plain.split()[-2:] == ['0.0000', '|'] and condensed.split()[-2:] == ['1.0000', '|']

@@ -4,6 +4,7 @@ import pytest
 
 from pyserini_repbert.errors import InputError, UnknownNameError
 from pyserini_repbert.evaluate import evaluate, parse_measures
+from pyserini_repbert.evaluate.measures import judged_only
 from pyserini_repbert.ranking import Ranking
 
 QRELS = {'1': {'a': 3, 'b': 0, 'c': 1}, '2': {'d': 1}, '3': {'e': 2}, '4': {'f': 0}}
@@ -130,40 +131,33 @@ def test_any_qid_is_a_qid(qid):
 @pytest.mark.parametrize(
     'name',
     [
-        *(
-            'P@0',
-            'P@00',
-            'nDCG@0',
-            'R@0',
-            'AP@0',
-            'Success@0',
-            'RR@0',
-            'Judged@0',
-            'ERR@0',
-            'P@True',
-            'P@2147483648',
-        ),
-        *(
-            'AP(rel=128)',
-            'Bpref(rel=100000000)',
-            'P(rel=True)@1',
-            'IPrec@0.101',
-            'IPrec@1.5',
-            'IPrec@1e999',
-        ),
-        *(
-            'SetF(beta=1e-5)',
-            'SetF(beta=1e999)',
-            'Compat(p=1.5)',
-            'Compat(p=1e999)',
-            'Compat(p=1e300)',
-        ),
-        *(
-            'nDCG(gains={1:99999999999999999999})@5',
-            'nDCG(gains={1:1.5})@5',
-            'nDCG(gains={"a":1,2:2})@5',
-        ),
-        *('nDCG(gains={1:None})@5', 'nDCG(gains={1:True})'),
+        'P@0',
+        'P@00',
+        'nDCG@0',
+        'R@0',
+        'AP@0',
+        'Success@0',
+        'RR@0',
+        'Judged@0',
+        'ERR@0',
+        'P@True',
+        'P@2147483648',
+        'AP(rel=128)',
+        'Bpref(rel=100000000)',
+        'P(rel=True)@1',
+        'IPrec@0.101',
+        'IPrec@1.5',
+        'IPrec@1e999',
+        'SetF(beta=1e-5)',
+        'SetF(beta=1e999)',
+        'Compat(p=1.5)',
+        'Compat(p=1e999)',
+        'Compat(p=1e300)',
+        'nDCG(gains={1:99999999999999999999})@5',
+        'nDCG(gains={1:1.5})@5',
+        'nDCG(gains={"a":1,2:2})@5',
+        'nDCG(gains={1:None})@5',
+        'nDCG(gains={1:True})',
     ],
 )
 def test_parameters_that_no_measure_takes(name):
@@ -174,18 +168,22 @@ def test_parameters_that_no_measure_takes(name):
 def test_the_ends_of_what_parameters_may_be():
     qrels = {'1': {'a': 3, 'b': 0}}
     run = {'1': Ranking(['b', 'a'], [2.0, 1.0])}
-    found = evaluate(
-        run,
-        qrels,
-        parse_measures(['P@2147483647', 'P@2', 'IPrec@0.25', 'IPrec@1.0', 'SetF(beta=0.0)']),
-    )
-    assert found.means == {
-        'P@2147483647': 1 / (2**31 - 1),
-        'P@2': 0.5,
-        'IPrec@0.25': 0.5,
-        'IPrec@1.0': 0.5,
-        'SetF(beta=0.0)': 0.5,
-    }
-    gains = evaluate(run, qrels, parse_measures(['nDCG(gains={0:1,3:127})@2'])).means
+    names = ['P@2147483647', 'P@2', 'IPrec@0.25', 'IPrec@1.0', 'SetF(beta=0.0)']
+    means = evaluate(run, qrels, parse_measures(names)).means
+    assert list(means.values()) == [1 / (2**31 - 1), 0.5, 0.5, 0.5, 0.5]
+
+
+def test_gains_by_grade():
+    """The run has b, of gain 1, above a, of gain 127."""
+    run = {'1': Ranking(['b', 'a'], [2.0, 1.0])}
+    measures = parse_measures(['nDCG(gains={0:1,3:127})@2'])
+    means = evaluate(run, {'1': {'a': 3, 'b': 0}}, measures).means
     ideal = 127 + 1 / math.log2(3)
-    assert list(gains.values()) == [pytest.approx((1 + 127 / math.log2(3)) / ideal)]
+    assert list(means.values()) == [pytest.approx((1 + 127 / math.log2(3)) / ideal)]
+
+
+def test_a_condensed_list_has_judged_hits_only():
+    run = {'1': Ranking(['x', 'b', 'y', 'a'], [4.0, 3.0, 2.0, 1.0]), 'other': Ranking(['a'], [1.0])}
+    condensed = judged_only(run, {'1': {'b': 0, 'a': 1}})
+    assert condensed['1'].docids == ('b', 'a')
+    assert condensed['other'].docids == ()

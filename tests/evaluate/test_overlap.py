@@ -1,6 +1,4 @@
-"""Overlap and rank-biased overlap, against values worked out by hand from the paper's equation
-32.
-"""
+"""Overlap and rank-biased overlap, against values worked out by hand by the paper's eq. 32."""
 
 import pytest
 

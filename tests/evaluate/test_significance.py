@@ -22,21 +22,23 @@ def test_differences_without_variance():
     assert paired_t_test([0.0, 1.0], [1.0, 2.0]) == (-math.inf, 0.0)
 
 
+def evaluated(lists):
+    """The reciprocal ranks of a, which is relevant for four topics, in a run of these lists."""
+    qrels = {'0': {'a': 1}, '1': {'a': 1}, '2': {'a': 1}, '3': {'a': 1}}
+    run = {}
+    for qid, docids in lists.items():
+        run[qid] = Ranking(docids, [1.0 / rank for rank in range(1, len(docids) + 1)])
+    return evaluate(run, qrels, parse_measures(['MRR@10']))
+
+
 def test_compare():
-    qrels = {str(i): {'a': 1} for i in range(4)}
-    first = {'0': ['a'], '1': ['x', 'a'], '2': ['x', 'a']}
-    second = {'0': ['x', 'a'], '1': ['a'], '2': ['a'], '3': ['x', 'a']}
-    measures = parse_measures(['MRR@10'])
-    runs = [
-        {qid: Ranking(docids, [2.0, 1.0][: len(docids)]) for qid, docids in lists.items()}
-        for lists in (first, second)
-    ]
-    (found,) = compare(*(evaluate(run, qrels, measures) for run in runs))
-    assert (found.measure, found.baseline, found.mean, found.difference) == (
-        'MRR@10',
-        0.5,
-        0.75,
-        0.25,
-    )
-    assert (found.wins, found.ties, found.losses) == (3, 0, 1)
-    assert found.t == pytest.approx(1.0)
+    """1, 1/2, 1/2, 0 against 1/2, 1, 1, 1/2: differences -1/2, 1/2, 1/2, 1/2, of which the mean is
+    1/4, with the standard error 1/4.
+    """
+    baseline = evaluated({'0': ['a'], '1': ['x', 'a'], '2': ['x', 'a']})
+    other = evaluated({'0': ['x', 'a'], '1': ['a'], '2': ['a'], '3': ['x', 'a']})
+    (comparison,) = compare(baseline, other)
+    assert comparison.measure == 'MRR@10'
+    assert (comparison.baseline, comparison.mean, comparison.difference) == (0.5, 0.75, 0.25)
+    assert (comparison.wins, comparison.ties, comparison.losses) == (3, 0, 1)
+    assert comparison.t == pytest.approx(1.0)

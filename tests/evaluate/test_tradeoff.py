@@ -15,7 +15,11 @@ from pyserini_repbert.evaluate.studies.tradeoff import (
     settings,
     trade_off,
 )
-from pyserini_repbert.rerank.saved_scores import SavedScores, replay, write_saved_scores
+from pyserini_repbert.systems.duobert.saved_scores import (
+    SavedScores,
+    replay,
+    write_saved_scores,
+)
 
 NAN = float('nan')
 
@@ -47,18 +51,18 @@ def one_query(qid='q1'):
         (Setting(4, 2), 'adbc'),
         (Setting(4, 3), 'adbc'),
         (Setting(4, 2, 'max'), 'adbc'),
-        (Setting(4, 4), None),
-        (Setting(3, 3), None),
         (Setting(4, 1), 'dabc'),
     ],
 )
 def test_one_query_replayed(setting, expected):
-    kept = one_query()
-    if expected is None:
-        with pytest.raises(InputError, match='not all pairs of'):
-            replay(kept, setting.k0, setting.k1, setting.method)
-    else:
-        assert ''.join(replay(kept, setting.k0, setting.k1, setting.method).docids) == expected
+    ranking = replay(one_query(), setting.k0, setting.k1, setting.method)
+    assert ''.join(ranking.docids) == expected
+
+
+@pytest.mark.parametrize('setting', [Setting(4, 4), Setting(3, 3)])
+def test_pairs_that_were_not_compared_cannot_be_replayed(setting):
+    with pytest.raises(InputError, match='not all pairs of'):
+        replay(one_query(), setting.k0, setting.k1, setting.method)
 
 
 def test_inferences_are_counted_as_in_the_paper():
@@ -71,39 +75,54 @@ def test_inferences_are_counted_as_in_the_paper():
 
 
 def test_settings_are_combined():
-    found = settings([10, 4], [0, 1, 5, 20], ['sum', 'sample'], [2, 4, 9])
-    assert found == [Setting(4), Setting(10), Setting(10, 5), Setting(10, 5, 'sample', 2)]
+    chosen = settings([10, 4], [0, 1, 5, 20], ['sum', 'sample'], [2, 4, 9])
+    assert chosen == [Setting(4), Setting(10), Setting(10, 5), Setting(10, 5, 'sample', 2)]
 
 
-def test_quality_and_cost_of_settings():
-    kept = [one_query('q1'), one_query('q2')]
+@pytest.fixture
+def trade_off_of_two():
+    """Two queries: q1 seeks a, q2 seeks d; q3 has no scores. An inference of monoBERT takes half a
+    second, one of duoBERT a quarter.
+    """
     qrels = {'q1': {'a': 1}, 'q2': {'d': 1}, 'q3': {'x': 1}}
     chosen = [Setting(4), Setting(3), Setting(4, 2), Setting(4, 4)]
-    points, missing = trade_off(kept, qrels, chosen, parse_measures(['MRR@10']), rates=[0.5, 0.25])
-    assert missing == [Setting(4, 4)]
-    values = [point.values['MRR@10'] for point in points]
+    measures = parse_measures(['MRR@10'])
+    saved = [one_query('q1'), one_query('q2')]
+    return trade_off(saved, qrels, chosen, measures, rates=[0.5, 0.25])
+
+
+def test_quality_of_settings(trade_off_of_two):
+    values = [point.values['MRR@10'] for point in trade_off_of_two.points]
     np.testing.assert_allclose(values, [(0.5 + 1) / 3, (1 + 0.25) / 3, (1 + 0.5) / 3])
+
+
+def test_cost_of_settings(trade_off_of_two):
+    points = trade_off_of_two.points
     assert [point.inferences for point in points] == [4, 3, 6]
     assert [point.seconds for point in points] == [2.0, 1.5, 2.5]
-    assert [point.setting for point in pareto_front(points, 'MRR@10')] == [Setting(3), Setting(4)]
+
+
+def test_settings_without_their_pairs_are_missing(trade_off_of_two):
+    assert trade_off_of_two.missing == [Setting(4, 4)]
+
+
+def test_the_best_within_a_budget(trade_off_of_two):
+    points = trade_off_of_two.points
     assert best_within(points, 'MRR@10', 3.9).setting == Setting(3)
     with pytest.raises(InputError, match='the cheapest setting takes 3'):
         best_within(points, 'MRR@10', 2)
 
 
-def test_the_front_leaves_out_what_is_no_better():
-    def point(cost, value):
-        return Point(Setting(int(cost)), cost, None, {'m': value})
+def test_the_front_of_settings(trade_off_of_two):
+    front = pareto_front(trade_off_of_two.points, 'MRR@10')
+    assert [point.setting for point in front] == [Setting(3), Setting(4)]
 
-    points = [
-        point(5, 0.3),
-        point(1, 0.1),
-        point(2, 0.1),
-        point(3, 0.3),
-        point(3, 0.2),
-        point(9, 0.4),
-    ]
-    assert [p.inferences for p in pareto_front(points, 'm')] == [1, 3, 9]
+
+def test_the_front_leaves_out_what_is_no_better():
+    points = []
+    for cost, value in ((5, 0.3), (1, 0.1), (2, 0.1), (3, 0.3), (3, 0.2), (9, 0.4)):
+        points.append(Point(Setting(cost), cost, None, {'m': value}))
+    assert [point.inferences for point in pareto_front(points, 'm')] == [1, 3, 9]
 
 
 def test_sampling_is_averaged_over_trials():
@@ -111,56 +130,82 @@ def test_sampling_is_averaged_over_trials():
     n = 8
     differences = rng.normal(size=(n, n)) * 3
     np.fill_diagonal(differences, NAN)
-    kept = SavedScores(
-        'q', 't', tuple('abcdefgh'), -np.arange(n, dtype=float), np.arange(n), differences
-    )
-    chosen = [Setting(n, n, 'sample', 2)]
-    replays = [replay(kept, n, n, 'sample', 2, seed).docids.index('d') for seed in range(10)]
-    assert len(set(replays)) > 1
-    points, _ = trade_off([kept], {'q': {'d': 1}}, chosen, parse_measures(['MRR@10']))
-    assert points[0].values['MRR@10'] == pytest.approx(
-        np.mean([1 / (1 + place) for place in replays])
-    )
+    scores = -np.arange(n, dtype=float)
+    saved = SavedScores('q', 't', tuple('abcdefgh'), scores, np.arange(n), differences)
+    reciprocal_ranks = []
+    for seed in range(10):
+        docids = replay(saved, n, n, 'sample', 2, seed).docids
+        reciprocal_ranks.append(1 / (docids.index('d') + 1))
+    assert len(set(reciprocal_ranks)) > 1
+    measures = parse_measures(['MRR@10'])
+    points, _ = trade_off([saved], {'q': {'d': 1}}, [Setting(n, n, 'sample', 2)], measures)
+    assert points[0].values['MRR@10'] == pytest.approx(np.mean(reciprocal_ranks))
 
 
-def test_the_command(tmp_path, capsys, figures):
-    scores = tmp_path / 'kept.npz'
+COSTS = [{'seconds': 4.0, 'inferences': 8}, {'seconds': 1.0, 'inferences': 4}]
+
+
+def test_seconds_an_inference():
+    assert seconds_an_inference({'costs': COSTS}) == [0.5, 0.25]
+
+
+@pytest.fixture
+def command(tmp_path):
+    """run(FLAGS): the command on two queries that seek a and d, to k0=4; k0=9 is too deep."""
+    scores = tmp_path / 'saved.npz'
     qrels = tmp_path / 'qrels.txt'
-    costs = [{'seconds': 4.0, 'inferences': 8}, {'seconds': 1.0, 'inferences': 4}]
-    assert seconds_an_inference({'costs': costs}) == [0.5, 0.25]
-    write_saved_scores(scores, [one_query('q1'), one_query('q2')], {'costs': costs})
+    write_saved_scores(scores, [one_query('q1'), one_query('q2')], {'costs': COSTS})
     qrels.write_text('q1 0 a 1\nq2 0 d 1\n')
-    table = tmp_path / 'points.csv'
-    plot = tmp_path / 'points.png'
-    given = [
-        str(scores),
-        '--qrels',
-        str(qrels),
-        *'--k0 3 4 9 --k1 0 2 4 --methods sum --quiet'.split(),
-    ]
-    files = ['--csv', str(table), '--plot', str(plot)]
-    main(['tradeoff', *given, *files, '--budget', '5', '--measures', 'MRR@10', 'R@1'])
+    given = ['tradeoff', str(scores), '--qrels', str(qrels), '--methods', 'sum', '--quiet']
+
+    def run(*flags, k0=(3, 4, 9)):
+        main([*given, '--k1', '0', '2', '4', '--k0', *map(str, k0), *flags])
+
+    return run
+
+
+def test_the_command_prints_settings_and_the_best_within_a_budget(command, capsys):
+    command('--budget', '5', '--measures', 'MRR@10', 'R@1')
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].split('|')[1].strip() == 'k0=3'
     assert '1 settings left out, whose pairs were not compared: --replay-k0 4' in lines
-    assert lines[-3] == 'best MRR@10 within 5 inferences a query: 0.7500 with k0=4'
-    assert lines[-2] == 'run it with: --reranker MONO@4'
-    assert lines[-1] == 'predicted: 4.0 inferences, 2.000 s a query'
+    assert lines[-3:] == [
+        'best MRR@10 within 5 inferences a query: 0.7500 with k0=4',
+        'run it with: --reranker MONO@4',
+        'predicted: 4.0 inferences, 2.000 s a query',
+    ]
+
+
+def test_the_command_writes_a_table(command, tmp_path):
+    table = tmp_path / 'points.csv'
+    command('--csv', str(table))
     rows = list(csv.DictReader(table.open()))
-    assert [row['k0'] + row['k1'] for row in rows] == ['30', '32', '40', '42']
+    assert [(row['k0'], row['k1']) for row in rows] == [
+        ('3', '0'),
+        ('3', '2'),
+        ('4', '0'),
+        ('4', '2'),
+    ]
     assert [row['nominal_inferences'] for row in rows] == ['3', '5', '4', '6']
     assert [row['front_MRR@10'] for row in rows] == ['1', '0', '1', '0']
     assert rows[1]['inferences'] == '5.00'
-    assert plot.read_bytes().startswith(b'\x89PNG')
+
+
+def test_the_command_draws_a_panel_for_each_measure(command, tmp_path, figures):
+    """k0=3 and k0=4 alone give 0.625 and 0.75; so do they with the pair of k1=2."""
+    command('--plot', str(tmp_path / 'points.png'), '--measures', 'MRR@10', 'R@1')
     reciprocal, recall = figures[0].axes
-    assert [axis.get_ylabel() for axis in (reciprocal, recall)] == ['MRR@10', 'R@1']
+    assert (reciprocal.get_ylabel(), recall.get_ylabel()) == ('MRR@10', 'R@1')
     shown = {points.get_label(): points.get_offsets().tolist() for points in reciprocal.collections}
-    values = {
-        row['k0'] + row['k1']: [float(row['inferences']), float(row['MRR@10'])] for row in rows
-    }
-    assert shown['monoBERT'] == [values['30'], values['40']] == shown['Pareto front']
-    assert shown['sum'] == [values['32'], values['42']] == [[5, 0.625], [6, 0.75]]
-    with pytest.raises(InputError, match="'much'"):
-        main(['tradeoff', *given, '--budget', 'much'])
+    assert shown['monoBERT'] == shown['Pareto front'] == [[3, 0.625], [4, 0.75]]
+    assert shown['sum'] == [[5, 0.625], [6, 0.75]]
+
+
+def test_the_command_refuses_settings_beyond_the_scores(command):
     with pytest.raises(InputError, match='has scores to k0=4, and pairs of 4 candidates'):
-        main(['tradeoff', str(scores), '--qrels', str(qrels), '--k0', '100'])
+        command(k0=[100])
+
+
+def test_the_command_refuses_a_budget_that_is_no_number(command):
+    with pytest.raises(InputError, match="'much'"):
+        command('--budget', 'much')

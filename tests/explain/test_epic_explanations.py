@@ -3,13 +3,13 @@
 import pytest
 
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import MismatchError, MissingResourceError
 from pyserini_repbert.explain import explain_indexed, explain_text
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import EpicReranker
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 QUERY = 'the old fish in the sea'
 PASSAGE = 'big blue fish ate the small bird , fish'

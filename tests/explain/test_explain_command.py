@@ -10,12 +10,12 @@ import pytest
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.explain import main
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_indexed, similarity_maps
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker, DuoBertReranker, MonoBertReranker
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 QUERY = 'cat sat'
 PASSAGES = ['the cat sat on the mat', 'a dog ran .', 'big blue fish']
@@ -47,6 +47,33 @@ def test_monoberts_probabilities(explain, cross_encoder_folder, figures, tmp_pat
     explain(0, *flags, '--output', tmp_path / 'a.png', tmp_path / 'a.html')
     assert [bar.get_width() for bar in figures[0].axes[0].patches] == explained['probabilities']
     assert f'{explained["scores"][0]:.4f}' in (tmp_path / 'a.html').read_text()
+
+
+OWN = """
+import numpy as np
+
+from pyserini_repbert.rerank import Reranker
+
+
+class ShortestFirst(Reranker):
+    def score_lists(self, queries, lists, on_progress=int):
+        return [np.array([-float(len(hit.text)) for hit in hits]) for hits in lists]
+"""
+
+
+def test_an_own_reranker_shows_its_scores_alone(explain, figures, tmp_path, monkeypatch):
+    (tmp_path / 'by_length.py').write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    flags = ('--model', 'by_length:ShortestFirst', '--passage', 'abc', 'a')
+    assert explain(0, *flags).splitlines() == [
+        '| passage |   score |',
+        '| ------- | ------: |',
+        '| 2       | -1.0000 |',
+        '| 1       | -3.0000 |',
+    ]
+    explain(0, *flags, '--output', tmp_path / 'a.png', tmp_path / 'a.html')
+    assert [bar.get_width() for bar in figures[0].axes[0].patches] == [-3.0, -1.0]
+    assert '<td>2</td><td>-1.0000</td>' in (tmp_path / 'a.html').read_text()
 
 
 def test_duoberts_matrix(explain, cross_encoder_folder, figures, tmp_path):

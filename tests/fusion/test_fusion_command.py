@@ -43,14 +43,28 @@ def test_msmarco_output_depth_and_hits(runs):
     assert (runs / 'o').read_text() == '1\tc\t1\n2\tx\t1\n3\tz\t1\n'
 
 
-def test_no_truncation(runs):
-    many = ''.join(f'1\t{name}{rank}\t{rank}\n' for name in 'a' for rank in range(1500))
-    (runs / 'many').write_text(many)
+@pytest.fixture
+def many(runs):
+    """A run of 1500 documents, none of which is in the others."""
+    lines = [f'1\ta{rank}\t{rank}\n' for rank in range(1500)]
+    (runs / 'many').write_text(''.join(lines))
+
+
+def test_no_truncation(many):
     assert fusion('--runs many bm25.tsv --hits 0 --output o') == 0
-    assert len(read_run('o')['1'].docids) == 1502
-    assert fusion('--runs many bm25.tsv --output o') == 2
-    assert fusion('--runs many bm25.tsv --output o --overwrite') == 0
-    assert len(read_run('o')['1'].docids) == 1000
+    assert len(read_run('o')['1']) == 1502
+
+
+def test_a_thousand_hits_by_default(many):
+    assert fusion('--runs many bm25.tsv --output o') == 0
+    assert len(read_run('o')['1']) == 1000
+
+
+def test_an_output_is_overwritten_when_asked_for(runs):
+    (runs / 'o').write_text('')
+    assert fusion('--runs dense.run bm25.tsv --output o') == 2
+    assert fusion('--runs dense.run bm25.tsv --output o --overwrite') == 0
+    assert list(read_run('o')) == ['1', '3', '2']
 
 
 def test_rrf_and_tag(runs):
@@ -59,7 +73,8 @@ def test_rrf_and_tag(runs):
 
 
 def test_interpolation(runs):
-    assert fusion('--runs dense.run dense.run --method interpolation --alpha 0.1 --output o') == 0
+    settings = '--method interpolation --alpha 0.1 --normalize none'
+    assert fusion(f'--runs dense.run dense.run {settings} --output o') == 0
     assert read_run('o')['1'] == Ranking(['a', 'b', 'c'], [3.0, 2.0, 1.0])
 
 
@@ -92,8 +107,8 @@ def test_provenance_jsonl_quotes_names(runs):
     (runs / 'a"b.tsv').write_text('1\té"\\\t1\n')
     assert fusion('--runs a"b.tsv --output o --provenance p.jsonl') == 0
     assert (runs / 'p.jsonl').read_text(encoding='utf-8').startswith('{"qid": "1", "docid": "é')
-    found = json.loads((runs / 'p.jsonl').read_text())
-    assert found == {'qid': '1', 'docid': 'é"\\', 'rank': 1, 'ranks': {'a"b': 1}}
+    hit = json.loads((runs / 'p.jsonl').read_text())
+    assert hit == {'qid': '1', 'docid': 'é"\\', 'rank': 1, 'ranks': {'a"b': 1}}
 
 
 @pytest.mark.parametrize(
@@ -145,12 +160,14 @@ def test_files_in_step_are_fused_while_reading(runs, monkeypatch):
     ],
 )
 def test_files_out_of_step(runs, lines):
+    """The command stops reading query by query, and fuses whole runs."""
     (runs / 'other').write_text(lines)
     assert fusion('--runs dense.run other --output o --tag t') == 0
-    assert read_run('o') == {
-        qid: Ranking(ranking.docids, [round(score, 6) for score in ranking.scores])
-        for qid, ranking in fuse([read_run('dense.run'), read_run('other')]).items()
-    }
+    expected = fuse([read_run('dense.run'), read_run('other')])
+    fused = read_run('o')
+    assert list(fused) == list(expected)
+    for qid, ranking in expected.items():
+        assert fused[qid].docids == ranking.docids
 
 
 def test_equal_names_are_told_apart():

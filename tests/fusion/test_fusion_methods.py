@@ -1,6 +1,7 @@
 import gc
 import itertools
 import math
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -8,7 +9,14 @@ from hypothesis import given, settings, strategies as st
 from pyserini_repbert.data.runs import strictly_decreasing
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import FusionMethod, fuse
-from pyserini_repbert.fusion.methods import Normalization, pyserini_hybrid, scaled
+from pyserini_repbert.fusion.fusing import pyserini_hybrid, scaled
+from pyserini_repbert.fusion.methods import (
+    FusionName,
+    Normalization,
+    NormalizationName,
+    methods_text,
+    settings_of,
+)
 from pyserini_repbert.ranking import Ranking
 
 A = {
@@ -20,14 +28,21 @@ B = {'q3': Ranking(['y'], [2.0]), 'q1': Ranking(['c', 'd'], [4.0, 3.0])}
 
 
 def test_interleave():
-    fused = fuse([A, B])
-    assert list(fused) == ['q1', 'q2', 'q4', 'q3']
-    assert fused['q1'] == Ranking(['a', 'c', 'b', 'd'], [1, 1 / 2, 1 / 3, 1 / 4])
-    assert fused['q2'] == Ranking(['x'], [1.0])
-    assert fused['q3'] == Ranking(['y'], [1.0])
-    assert fused['q4'] == Ranking([], [])
-    assert list(fuse([B, A])) == ['q3', 'q1', 'q2', 'q4']
+    assert fuse([A, B]) == {
+        'q1': Ranking(['a', 'c', 'b', 'd'], [1, 1 / 2, 1 / 3, 1 / 4]),
+        'q2': Ranking(['x'], [1.0]),
+        'q3': Ranking(['y'], [1.0]),
+        'q4': Ranking([], []),
+    }
+
+
+def test_the_first_run_leads():
     assert fuse([B, A], k=3)['q1'].docids == ('c', 'a', 'd')
+
+
+def test_queries_keep_the_order_of_the_runs():
+    assert list(fuse([A, B])) == ['q1', 'q2', 'q4', 'q3']
+    assert list(fuse([B, A])) == ['q3', 'q1', 'q2', 'q4']
 
 
 def test_rrf():
@@ -45,12 +60,12 @@ def test_rrf_without_a_constant():
 
 def test_rrf_ties_do_not_depend_on_the_order_of_the_runs():
     """1/61 + 1/62 + 1/67 in any order; summed naively from left to right, the last bits differ."""
-    lists = ['p q a b c d r', 'r p e f g h q', 'q r i j k l p']
-    assert (
-        len({(1 / 61 + 1 / 62) + 1 / 67, (1 / 62 + 1 / 67) + 1 / 61, (1 / 67 + 1 / 61) + 1 / 62})
-        > 1
-    )
-    runs = [{'1': Ranking(docids.split(), [float(-i) for i in range(7)])} for docids in lists]
+    sums = {(1 / 61 + 1 / 62) + 1 / 67, (1 / 62 + 1 / 67) + 1 / 61, (1 / 67 + 1 / 61) + 1 / 62}
+    assert len(sums) > 1
+    scores = [6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0]
+    runs = []
+    for docids in ('p q a b c d r', 'r p e f g h q', 'q r i j k l p'):
+        runs.append({'1': Ranking(docids.split(), scores)})
     fused = fuse(runs, 'rrf')['1']
     assert fused.docids[:3] == ('p', 'q', 'r')
     assert len(set(fused.scores[:3])) == 1
@@ -74,7 +89,7 @@ def test_interpolation_of_normalised_scores():
 def test_interpolation_of_any_number_of_runs():
     """a 9, b 5, c 1 + 2 * 4 + 0.5 * 1, d 2 * 3."""
     third = {'q1': Ranking(['c'], [1.0])}
-    fused = fuse([A, B, third], 'interpolation', alpha=[1, 2, 0.5])['q1']
+    fused = fuse([A, B, third], 'interpolation', alpha=[1, 2, 0.5], normalize='none')['q1']
     assert fused == Ranking(['c', 'a', 'd', 'b'], [9.5, 9.0, 6.0, 5.0])
     assert fuse([A, B], 'interpolation', alpha=[0.25, 0.75]) == fuse(
         [A, B], 'interpolation', alpha=0.25
@@ -86,7 +101,7 @@ def test_equal_sums_go_by_docid_also_where_the_list_is_cut(k):
     """b, d, e 3 each, after z 4 and before the pair a, c 2 each, and y 1 alone."""
     first = {'q': Ranking(['z', 'd', 'c', 'y'], [8.0, 6.0, 4.0, 2.0])}
     second = {'q': Ranking(['e', 'b', 'a'], [6.0, 6.0, 4.0])}
-    fused = fuse([first, second], 'interpolation', k=k)['q']
+    fused = fuse([first, second], 'interpolation', k=k, normalize='none')['q']
     assert (
         fused
         == Ranking(['z', 'b', 'd', 'e', 'a', 'c', 'y'], [4.0, 3.0, 3.0, 3.0, 2.0, 2.0, 1.0])[:k]
@@ -95,9 +110,8 @@ def test_equal_sums_go_by_docid_also_where_the_list_is_cut(k):
 
 def test_scores_keep_their_sign_at_zero():
     """0 times -3 is -0.0, and stays so where the other run lacks the document."""
-    fused = fuse([{'q': Ranking(['b'], [-3.0])}, {'q': Ranking([], [])}], 'interpolation', alpha=0)[
-        'q'
-    ]
+    runs = [{'q': Ranking(['b'], [-3.0])}, {'q': Ranking([], [])}]
+    fused = fuse(runs, 'interpolation', alpha=0, normalize='none')['q']
     assert repr(fused.scores) == '(-0.0,)'
 
 
@@ -115,7 +129,7 @@ def test_the_collector_of_garbage_is_as_before():
 
 
 def test_interpolation():
-    fused = fuse([A, B], 'interpolation', alpha=0.25)['q1']
+    fused = fuse([A, B], 'interpolation', alpha=0.25, normalize='none')['q1']
     assert fused.docids == ('c', 'a', 'd', 'b')
     assert fused.scores == pytest.approx([0.25 * 1 + 0.75 * 4, 0.25 * 9, 0.75 * 3, 0.25 * 5])
 
@@ -130,10 +144,15 @@ def test_k(method, k):
 
 @pytest.mark.parametrize('method', list(FusionMethod))
 def test_candidates_of_searchers_fuse_as_rankings_do(method):
-    lists = [{qid: list(ranking) for qid, ranking in run.items()} for run in (A, B)]
-    assert fuse(lists, method) == fuse([A, B], method)
-    twice = {qid: [*hits, *hits[:1]] for qid, hits in lists[0].items()}
-    assert fuse([twice, lists[1]], method) == fuse([A, B], method)
+    a = {qid: list(ranking) for qid, ranking in A.items()}
+    b = {qid: list(ranking) for qid, ranking in B.items()}
+    assert fuse([a, b], method) == fuse([A, B], method)
+
+
+@pytest.mark.parametrize('method', list(FusionMethod))
+def test_a_candidate_that_comes_twice_counts_once(method):
+    twice = {qid: [*ranking, *ranking[:1]] for qid, ranking in A.items()}
+    assert fuse([twice, B], method) == fuse([A, B], method)
 
 
 @pytest.mark.parametrize(
@@ -158,39 +177,48 @@ ranked = st.lists(
 run_of = st.dictionaries(st.sampled_from(['1', '2', '3']), ranked.filter(bool), min_size=1)
 
 
+def run_of_pairs(pairs_of):
+    """A run of (docid, score) pairs by qid."""
+    run = {}
+    for qid, pairs in pairs_of.items():
+        ordered = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+        run[qid] = Ranking([docid for docid, _ in ordered], [score / 4 for _, score in ordered])
+    return run
+
+
+def trec_rows(run):
+    """The rows of a run as Pyserini's `TrecRun` takes them."""
+    rows = []
+    for qid, ranking in run.items():
+        for rank, hit in enumerate(ranking, 1):
+            rows.append((qid, 'Q0', hit.docid, rank, hit.score, 'tag'))
+    return rows
+
+
+def assert_equals_theirs(run, theirs):
+    """Compare a run with a `TrecRun`, whose queries are sorted."""
+    keys = []
+    scores = []
+    for qid in sorted(run):
+        keys += [(qid, docid) for docid in run[qid].docids]
+        scores += run[qid].scores
+    table = theirs.run_data
+    assert keys == list(zip(table['topic'], table['docid'], strict=True))
+    assert scores == pytest.approx(list(table['score']), abs=1e-12)
+
+
 @given(run_of, run_of)
 @settings(max_examples=15, deadline=None)
 def test_same_as_pyserini(first, second):
     fusion = pytest.importorskip('pyserini.fusion')
     from pyserini.trectools import TrecRun
 
-    runs = []
-    theirs = []
-    for lists in (first, second):
-        run = {}
-        for qid, pairs in lists.items():
-            pairs = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
-            run[qid] = Ranking([docid for docid, _ in pairs], [score / 4 for _, score in pairs])
-        runs.append(run)
-        rows = [
-            (qid, 'Q0', hit.docid, rank, hit.score, 'tag')
-            for qid, ranking in run.items()
-            for rank, hit in enumerate(ranking, 1)
-        ]
-        theirs.append(TrecRun.from_list(rows))
-    for method, expected in (
-        ('rrf', fusion.reciprocal_rank_fusion(theirs, rrf_k=60, k=5)),
-        ('interpolation', fusion.interpolation(theirs, alpha=0.25, k=5)),
-    ):
-        fused = fuse(runs, method, k=5, alpha=0.25)
-        ours = [
-            (qid, docid, score)
-            for qid in sorted(fused)
-            for docid, score in zip(fused[qid].docids, fused[qid].scores, strict=True)
-        ]
-        table = expected.run_data
-        assert [row[:2] for row in ours] == list(zip(table['topic'], table['docid'], strict=True))
-        assert [row[2] for row in ours] == pytest.approx(list(table['score']), abs=1e-12)
+    runs = [run_of_pairs(first), run_of_pairs(second)]
+    theirs = [TrecRun.from_list(trec_rows(run)) for run in runs]
+    by_rank = fusion.reciprocal_rank_fusion(theirs, rrf_k=60, k=5)
+    assert_equals_theirs(fuse(runs, 'rrf', k=5), by_rank)
+    by_score = fusion.interpolation(theirs, alpha=0.25, k=5)
+    assert_equals_theirs(fuse(runs, 'interpolation', k=5, alpha=0.25, normalize='none'), by_score)
 
 
 @pytest.mark.parametrize(
@@ -271,3 +299,26 @@ def test_pyserinis_hybrid_normalises_scores_of_any_size(greatest):
     fused = pyserini_hybrid([run, run], None, normalization=True)['q']
     assert fused.docids == ('a', 'b', 'c')
     assert fused.scores == pytest.approx([0.55, 0.0, -0.55])
+
+
+def test_every_setting_belongs_to_a_method():
+    assert settings_of('interleave') == ()
+    assert settings_of('rrf') == ('rrf_k',)
+    assert settings_of('interpolation') == ('alpha', 'weights', 'normalize')
+
+
+def test_an_unknown_method_has_no_settings():
+    with pytest.raises(InputError, match="fusion method 'max' is unknown: expected one of"):
+        settings_of('max')
+
+
+def test_names_for_annotations_are_those_of_the_classes():
+    assert get_args(FusionName) == tuple(FusionMethod)
+    assert get_args(NormalizationName) == tuple(Normalization)
+
+
+def test_the_help_text_names_every_method():
+    assert methods_text() == (
+        'interleave: alternate; rrf: add reciprocal ranks; interpolation: add scores, which '
+        'usually ranks better'
+    )

@@ -37,27 +37,26 @@ def test_by_hand(lists, k, expected):
 
 
 def test_a_thousand_are_kept_by_default():
-    a, b = ([f'{name}{i}' for i in range(1000)] for name in 'ab')
-    assert interleave([a, b]) == [
-        docid for pair in zip(a[:500], b[:500], strict=True) for docid in pair
-    ]
+    a = [f'a{rank}' for rank in range(1000)]
+    b = [f'b{rank}' for rank in range(1000)]
+    fused = interleave([a, b])
+    assert fused[0::2] == a[:500]
+    assert fused[1::2] == b[:500]
     assert len(interleave([a, b], k=None)) == 2000
 
 
 @given(rankings)
-def test_positions_are_ordered_by_highest_place(lists):
-    """Each document's place is its least (rank, number of the ranking): the plain definition of
-    eq. (6).
-    """
-    places = {}
-    for number, own in enumerate(lists):
-        for rank, docid in enumerate(own):
-            places[docid] = min(places.get(docid, (99, 99)), (rank, number))
-    assert interleave(lists, None) == sorted(places, key=places.__getitem__)
+def test_documents_are_ordered_by_their_highest_rank(lists):
+    """The plain definition of eq. (6): the least (rank, number of the ranking) counts."""
+    positions = {}
+    for number, docids in enumerate(lists):
+        for rank, docid in enumerate(docids):
+            positions[docid] = min(positions.get(docid, (99, 99)), (rank, number))
+    assert interleave(lists, None) == sorted(positions, key=positions.__getitem__)
 
 
 def test_provenance():
-    found = provenance([['a', 'c', 'd'], ['b', 'a', 'c']], ['a', 'b', 'c', 'x'])
-    assert found == [(1, 2), (None, 1), (2, 3), (None, None)]
+    ranks = provenance([['a', 'c', 'd'], ['b', 'a', 'c']], ['a', 'b', 'c', 'x'])
+    assert ranks == [(1, 2), (None, 1), (2, 3), (None, None)]
     assert provenance([['a', 'b', 'a']], ['a', 'b']) == [(1,), (2,)]
     assert provenance([[], []], []) == []

@@ -81,14 +81,16 @@ def test_reading_gives_what_was_written(tmp_path, weights, vocabulary, prune):
         bundle.score(rows, query), expected @ query.weights, atol=30 * ATOL[weights]
     )
     for row in (0, 1, 13, 29):
-        found = bundle.vector(row)
+        vector = bundle.vector(row)
         if prune:
-            np.testing.assert_array_equal(found.terms, vectors[row].terms)
-            np.testing.assert_allclose(found.weights, vectors[row].weights, atol=ATOL[weights])
+            np.testing.assert_array_equal(vector.terms, vectors[row].terms)
+            np.testing.assert_allclose(vector.weights, vectors[row].weights, atol=ATOL[weights])
         else:
-            assert len(found) == vocabulary
-    together = [vector for _, some in bundle.vectors(4) for vector in some]
-    assert [len(vector) for vector in together] == [len(bundle.vector(row)) for row in range(30)]
+            assert len(vector) == vocabulary
+    lengths = []
+    for _, block in bundle.vectors(4):
+        lengths += [len(vector) for vector in block]
+    assert lengths == [len(bundle.vector(row)) for row in range(30)]
 
 
 def test_empty_query_and_terms_outside_every_vector_score_zero(tmp_path):
@@ -107,6 +109,10 @@ def test_a_term_beyond_the_vocabulary_is_refused(tmp_path):
     bundle = build(tmp_path / 'index', [TermVector.summed([1], [1.0])], settings(300))
     with pytest.raises(MismatchError, match=r"vocabulary of 300.*'tiny'"):
         bundle.score(np.asarray([0]), TermVector.summed([300], [1.0]))
+
+
+def test_a_negative_term_is_refused(tmp_path):
+    bundle = build(tmp_path / 'index', [TermVector.summed([1], [1.0])], settings(300))
     with pytest.raises(MismatchError, match='term -1 was asked for'):
         bundle.weights_of(np.asarray([0]), np.asarray([5, -1]))
 
@@ -118,17 +124,28 @@ def test_texts_are_stored_when_asked_for(tmp_path):
     assert build(tmp_path / 'other', random_vectors(2, 300), settings(300)).texts(['d0']) == [None]
 
 
-def test_a_damaged_shard_is_named(tmp_path):
+@pytest.fixture
+def weights_file(tmp_path):
+    """A file of the second shard of the bundle in `index`."""
     build(tmp_path / 'index', random_vectors(9, 300), settings(300))
-    damaged = tmp_path / 'index' / 'shard-00001' / 'weights.npy'
-    whole = damaged.read_bytes()
-    damaged.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    return tmp_path / 'index' / 'shard-00001' / 'weights.npy'
+
+
+def test_a_damaged_shard_is_named(weights_file, tmp_path):
+    whole = weights_file.read_bytes()
+    weights_file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(DamagedFileError, match=r'shard-00001/weights.npy is damaged'):
         EpicBundle(tmp_path / 'index')
-    damaged.write_bytes(whole[:-2])
+
+
+def test_a_file_that_was_cut_is_refused_without_its_checksum(weights_file, tmp_path):
+    weights_file.write_bytes(weights_file.read_bytes()[:-2])
     with pytest.raises(DamagedFileError, match='build the index again'):
         EpicBundle(tmp_path / 'index', verify=False)
-    damaged.unlink()
+
+
+def test_a_missing_file_is_named(weights_file, tmp_path):
+    weights_file.unlink()
     with pytest.raises(DamagedFileError, match='missing'):
         EpicBundle(tmp_path / 'index')
 

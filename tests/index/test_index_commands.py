@@ -1,57 +1,79 @@
 """`index epic` and `index lucene`, and `index check` on every kind of index."""
 
 import os
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.index import main
 from pyserini_repbert.index.epic import EpicBundle
 
 
+@dataclass(frozen=True)
+class Checked:
+    """What `index check` said."""
+
+    status: int
+    text: str  # of stdout and stderr
+
+    @property
+    def is_one_line(self):
+        return self.text.count('\n') == 1
+
+
 @pytest.fixture
-def dense(tiny_checkpoint, corpus_file, tmp_path):
-    index = tmp_path / 'index'
-    arguments = [
-        '--corpus',
-        corpus_file(6),
-        '--encoder',
-        tiny_checkpoint(),
-        '--output',
-        index,
-        '--quiet',
-    ]
-    encode([*map(str, arguments), '--store-text', '--fp32', '--shard-size', '4'])
-    return index
+def check(capsys):
+    """check(folder): what `index check` says of an index."""
+
+    def checked(folder):
+        capsys.readouterr()
+        status = run(main, ['check', '--index', str(folder)])
+        shown = capsys.readouterr()
+        return Checked(status, shown.out + shown.err)
+
+    return checked
 
 
-def check(folder, capsys):
-    capsys.readouterr()
-    status = command.run(main, ['check', '--index', str(folder)])
-    found = capsys.readouterr()
-    return status, found.out + found.err
+@pytest.fixture
+def encode_flags(tiny_checkpoint, corpus_file, tmp_path):
+    """The flags of the command that makes `dense`."""
+    source = ['--corpus', corpus_file(6), '--encoder', tiny_checkpoint()]
+    settings = ['--quiet', '--store-text', '--fp32', '--shard-size', '4']
+    return [*map(str, source), '--output', str(tmp_path / 'index'), *settings]
 
 
-def test_a_flipped_bit_is_found_whatever_the_files_times(dense, capsys):
+@pytest.fixture
+def dense(encode_flags, tmp_path):
+    encode(encode_flags)
+    return tmp_path / 'index'
+
+
+def flip_bit(path, position, bit=0):
+    raw = bytearray(path.read_bytes())
+    raw[position] ^= 1 << bit
+    path.write_bytes(raw)
+
+
+def test_a_whole_index(dense, check):
+    encoder = dense.parent / 'tiny'
+    line = f"{dense}: whole, 6 passages x 16 float32, encoder '{encoder}'\n"
+    assert check(dense) == Checked(0, line)
+
+
+def test_a_flipped_bit_is_found_whatever_the_files_times(dense, check):
     """A check believed the checksum that a search had remembered, and said 'whole'."""
-    assert check(dense, capsys) == (
-        0,
-        f"{dense}: whole, 6 passages x 16 float32, encoder '{dense.parent / 'tiny'}'\n",
-    )
     path = dense / 'shard-00001' / 'vectors.npy'
+    check(dense)
     status = path.stat()
-    raw = path.read_bytes()
-    path.write_bytes(raw[:-2] + bytes([raw[-2] ^ 1]) + raw[-1:])
+    flip_bit(path, -2)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    code, text = check(dense, capsys)
-    assert (
-        code == 2
-        and text.startswith(f'error: {path} is damaged: its sha256 is')
-        and text.count('\n') == 1
-    )
+    checked = check(dense)
+    assert checked.status == 2
+    assert checked.text.startswith(f'error: {path} is damaged: its sha256 is')
+    assert checked.is_one_line
 
 
 @pytest.mark.parametrize(
@@ -73,13 +95,28 @@ def test_a_flipped_bit_is_found_whatever_the_files_times(dense, capsys):
         ),
     ],
 )
-def test_altered_records(dense, capsys, name, old, new, expected):
+def test_altered_records(dense, check, name, old, new, expected):
     path = dense / name
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
-    code, shown = check(dense, capsys)
-    assert code == 2 and expected in shown and str(path) in shown
+    checked = check(dense)
+    assert checked.status == 2
+    assert expected in checked.text
+    assert str(path) in checked.text
+
+
+def as_of_version_1(manifest):
+    """The text of a manifest as an earlier release wrote it: without a checksum of itself."""
+    body, _, _ = manifest.partition(',\n "sha256"')
+    return body.replace('"format_version": 3', '"format_version": 1') + '\n}\n'
+
+
+def test_manifests_of_earlier_releases_are_read_with_a_warning(dense, check, caplog):
+    path = dense / 'manifest.json'
+    path.write_text(as_of_version_1(path.read_text()))
+    assert check(dense).status == 0
+    assert 'has no checksum of itself' in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -111,185 +148,209 @@ def test_altered_records(dense, capsys, name, old, new, expected):
         ('"format_version": 1', '"format_version": 2', 'its checksum does not fit'),
     ],
 )
-def test_manifests_of_earlier_releases_are_read_and_their_values_checked(
-    dense, capsys, caplog, old, new, expected
-):
+def test_values_of_manifests_of_earlier_releases_are_checked(dense, check, old, new, expected):
     path = dense / 'manifest.json'
-    body = path.read_text().partition(',\n "sha256"')[0] + '\n}\n'
-    text = body.replace('"format_version": 3', '"format_version": 1')
-    path.write_text(text)
-    assert check(dense, capsys)[0] == 0
-    assert 'has no checksum of itself' in caplog.text
+    text = as_of_version_1(path.read_text())
     assert old in text
     path.write_text(text.replace(old, new))
-    code, shown = check(dense, capsys)
-    assert code == 2 and expected in shown and shown.startswith(f'error: {path}')
+    checked = check(dense)
+    assert checked.status == 2
+    assert checked.text.startswith(f'error: {path}')
+    assert expected in checked.text
 
 
-def test_resuming_gives_an_earlier_manifest_its_checksum(dense, tmp_path):
+def test_resuming_gives_an_earlier_manifest_its_checksum(dense, encode_flags):
     path = dense / 'manifest.json'
     whole = path.read_text()
-    path.write_text(
-        whole.partition(',\n "sha256"')[0].replace('"format_version": 3', '"format_version": 1')
-        + '\n}\n'
-    )
-    arguments = [
-        '--corpus',
-        tmp_path / 'corpus.jsonl',
-        '--encoder',
-        tmp_path / 'tiny',
-        '--output',
-        dense,
-        '--resume',
-    ]
-    encode([*map(str, arguments), '--quiet', '--store-text', '--fp32', '--shard-size', '4'])
+    path.write_text(as_of_version_1(whole))
+    encode([*encode_flags, '--resume'])
     assert path.read_text() == whole
 
 
-def test_exported_faiss_folders_have_checksums(dense, tmp_path, capsys):
+@pytest.fixture
+def exported(dense, tmp_path):
     folder = tmp_path / 'faiss'
-    assert not main(['export', '--index', str(dense), '--to-faiss', str(folder), '--quiet'])
-    assert check(folder, capsys) == (0, f'{folder}: whole, 6 passages x 16\n')
-    (folder / 'docid').write_text((folder / 'docid').read_text().replace('d5', 'd9'))
-    assert check(folder, capsys)[0] == 2
-    (folder / 'sha256sums').unlink()
-    code, shown = check(folder, capsys)
-    assert (
-        code == 2 and 'has no file sha256sums to compare it with: another program wrote it' in shown
-    )
+    assert run(main, ['export', '--index', str(dense), '--to-faiss', str(folder), '--quiet']) == 0
+    return folder
+
+
+def test_exported_faiss_folders_have_checksums(exported, check):
+    assert check(exported) == Checked(0, f'{exported}: whole, 6 passages x 16\n')
+
+
+def test_an_altered_faiss_folder_is_found(exported, check):
+    path = exported / 'docid'
+    path.write_text(path.read_text().replace('d5', 'd9'))
+    assert check(exported).status == 2
+
+
+def test_a_faiss_folder_of_another_program_cannot_be_checked(exported, check):
+    (exported / 'sha256sums').unlink()
+    checked = check(exported)
+    assert checked.status == 2
+    assert 'has no file sha256sums to compare it with: another program wrote it' in checked.text
 
 
 @pytest.mark.jvm
 @pytest.mark.parametrize('variant', ['bm25', 'doc2query'])
-def test_lucene_indexes_have_checksums(variant, corpus_file, tmp_path, capsys):
+def test_lucene_indexes_have_checksums(variant, corpus_file, tmp_path, check):
+    """A bit is flipped in one file after the other."""
     folder = tmp_path / 'lucene'
-    predictions = tmp_path / 'predictions.txt'
-    predictions.write_text('a query\n' * 6)
-    more = ['--predictions', str(predictions)] if variant == 'doc2query' else []
-    given = [
-        'lucene',
-        '--corpus',
-        str(corpus_file(6)),
-        '--variant',
-        variant,
-        '--output',
-        str(folder),
-        '--quiet',
-    ]
-    assert command.run(main, [*given, *more]) == 0
-    code, shown = check(folder, capsys)
-    files = sorted(
-        path for path in folder.iterdir() if path.name not in ('sha256sums', 'write.lock')
-    )
-    assert (code, shown) == (0, f'{folder}: whole, {len(files)} files\n')
+    flags = ['--corpus', str(corpus_file(6)), '--variant', variant, '--output', str(folder)]
+    if variant == 'doc2query':
+        (tmp_path / 'predictions.txt').write_text('a query\n' * 6)
+        flags += ['--predictions', str(tmp_path / 'predictions.txt')]
+    assert run(main, ['lucene', *flags, '--quiet']) == 0
+    names = {path.name for path in folder.iterdir()} - {'sha256sums', 'write.lock'}
+    assert check(folder) == Checked(0, f'{folder}: whole, {len(names)} files\n')
     rng = np.random.default_rng(0)
-    for path in [*files, folder / 'sha256sums']:
+    for name in [*sorted(names), 'sha256sums']:
+        path = folder / name
         raw = path.read_bytes()
-        place = int(rng.integers(len(raw)))
-        path.write_bytes(
-            raw[:place] + bytes([raw[place] ^ 1 << int(rng.integers(8))]) + raw[place + 1 :]
-        )
-        code, shown = check(folder, capsys)
-        assert code == 2 and str(folder) in shown and shown.count('\n') == 1
+        flip_bit(path, int(rng.integers(len(raw))), int(rng.integers(8)))
+        checked = check(folder)
+        assert checked.status == 2
+        assert str(folder) in checked.text
+        assert checked.is_one_line
         path.write_bytes(raw)
 
 
-def test_a_corpus_becomes_a_bundle_that_checks_out(tiny_epic, corpus_file, tmp_path, capsys):
+@pytest.fixture
+def epic_flags(tiny_epic, corpus_file):
+    return ['epic', '--corpus', str(corpus_file(20)), '--encoder', str(tiny_epic())]
+
+
+def test_a_corpus_becomes_a_pruned_bundle(epic_flags, tmp_path, capsys):
     output = str(tmp_path / 'index')
-    arguments = [
-        'epic',
-        '--corpus',
-        str(corpus_file(20)),
-        '--encoder',
-        str(tiny_epic()),
-        '--output',
-        output,
-    ]
-    assert command.run(main, [*arguments, '--prune', '10', '--weights', 'uint8', '--fp32']) == 0
+    flags = ['--output', output, '--prune', '10', '--weights', 'uint8', '--fp32']
+    assert run(main, [*epic_flags, *flags]) == 0
     assert '20 passages x 10 terms' in capsys.readouterr().out
-    assert command.run(main, [*arguments, '--prune', '10']) == 2
-    assert (
-        'not empty: resume it, or overwrite it (--resume, --overwrite)' in capsys.readouterr().err
-    )
-    assert (
-        command.run(main, [*arguments, '--prune', '0', '--overwrite', '--store-text', '--fp32'])
-        == 0
-    )
+    assert len(EpicBundle(output).vector(3)) == 10
+
+
+def test_a_bundle_is_not_overwritten_unasked(epic_flags, tmp_path, capsys):
+    flags = ['--output', str(tmp_path / 'index'), '--prune', '10']
+    assert run(main, [*epic_flags, *flags]) == 0
+    assert run(main, [*epic_flags, *flags]) == 2
+    advice = 'not empty: resume it, or overwrite it (--resume, --overwrite)'
+    assert advice in capsys.readouterr().err
+
+
+def test_a_bundle_of_all_terms_replaces_another(epic_flags, tmp_path, capsys, check):
+    output = str(tmp_path / 'index')
+    assert run(main, [*epic_flags, '--output', output, '--prune', '10']) == 0
+    capsys.readouterr()
+    flags = ['--output', output, '--prune', '0', '--overwrite', '--store-text', '--fp32']
+    assert run(main, [*epic_flags, *flags]) == 0
     assert '20 passages x all terms' in capsys.readouterr().out
-    assert command.run(main, ['check', '--index', output]) == 0
-    assert 'whole, 20 passages x 40 float16' in capsys.readouterr().out
+    assert 'whole, 20 passages x 40 float16' in check(output).text
     bundle = EpicBundle(output)
-    assert bundle.has_texts and len(bundle.vector(3)) == 40
-    np.testing.assert_array_equal(bundle.rows(['d3']), [3])
+    assert bundle.has_texts
+    assert len(bundle.vector(3)) == 40
+    assert bundle.rows(['d3']).tolist() == [3]
 
 
-def test_a_bundle_becomes_a_smaller_one(tiny_epic, corpus_file, tmp_path, capsys):
-    arguments = [
-        'epic',
-        '--corpus',
-        str(corpus_file(20)),
-        '--encoder',
-        str(tiny_epic()),
-        '--shard-size',
-        '6',
-    ]
-    assert (
-        command.run(
-            main, [*arguments, '--output', str(tmp_path / 'large'), '--prune', '20', '--store-text']
-        )
-        == 0
-    )
-    prune = ['epic-prune', '--index', str(tmp_path / 'large'), '--output']
-    assert command.run(main, [*prune, str(tmp_path / 'whole'), '--shard-size', '100']) == 0
-    assert (
-        command.run(main, [*prune, str(tmp_path / 'small'), '--prune', '5', '--weights', 'uint8'])
-        == 0
-    )
-    assert '20 passages in 4 shards' in capsys.readouterr().out
-    large, whole, small = (EpicBundle(tmp_path / name) for name in ('large', 'whole', 'small'))
-    assert len(whole.shards) == 1 and len(small.vector(7)) == 5
+@pytest.fixture
+def large(epic_flags, tmp_path):
+    """A bundle of 20 passages, 20 weights each."""
+    folder = tmp_path / 'large'
+    flags = ['--output', str(folder), '--shard-size', '6', '--prune', '20', '--store-text']
+    assert run(main, [*epic_flags, *flags]) == 0
+    return EpicBundle(folder)
+
+
+def prune(large, output, *flags):
+    given = ['epic-prune', '--index', str(large.folder), '--output', str(output), *flags]
+    return run(main, given)
+
+
+def test_a_bundle_can_be_cut_into_other_shards(large, tmp_path):
+    assert prune(large, tmp_path / 'whole', '--shard-size', '100') == 0
+    whole = EpicBundle(tmp_path / 'whole')
+    assert len(whole.shards) == 1
     assert whole.texts(['d7']) == large.texts(['d7']) != [None]
     for row in range(20):
         assert whole.vector(row).as_dict() == large.vector(row).as_dict()
-    assert command.run(main, [*prune, str(tmp_path / 'more'), '--prune', '0']) == 2
+
+
+def test_a_bundle_becomes_a_smaller_one(large, tmp_path, capsys):
+    assert prune(large, tmp_path / 'small', '--prune', '5', '--weights', 'uint8') == 0
+    assert '20 passages in 4 shards' in capsys.readouterr().out
+    assert len(EpicBundle(tmp_path / 'small').vector(7)) == 5
+
+
+def test_a_bundle_cannot_get_back_what_was_pruned(large, tmp_path, capsys):
+    assert prune(large, tmp_path / 'more', '--prune', '0') == 2
     assert 'keeps 20 weights' in capsys.readouterr().err
 
 
-@pytest.mark.jvm
-def test_a_corpus_becomes_an_index(tmp_path, capsys):
+@pytest.fixture
+def expanded(tmp_path, capsys):
+    """A Lucene index of two passages, expanded by the first two predicted queries.
+
+    It asks for `capsys`, so that a test can read what the command printed.
+    """
     (tmp_path / 'c.tsv').write_text('1\tcats sleep\n2\tdogs bark\n')
     (tmp_path / 'p.txt').write_text('pets\npets / guards\n')
-    out = str(tmp_path / 'index')
-    arguments = ['--corpus', str(tmp_path / 'c.tsv'), '--output', out]
-    expanding = ['--variant', 'doc2query', '--predictions', str(tmp_path / 'p.txt'), '--topk', '2']
-    assert run(main, ['lucene', *arguments, *expanding]) == 0
-    assert capsys.readouterr().out == f'{out}: 2 passages (doc2query)\n'
-    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-
-    assert [hit.docid for hit in LuceneSparseSearcher(out).search('guard')] == ['2']
-    # an index is a corpus too: the passages as they were
-    again = str(tmp_path / 'again')
-    assert run(main, ['lucene', '--corpus', out, '--output', again]) == 0
-    assert LuceneSparseSearcher(again).search('guard') == []
-    assert LuceneSparseSearcher(again).texts(['2']) == ['dogs bark']
+    folder = str(tmp_path / 'index')
+    flags = ['--variant', 'doc2query', '--predictions', str(tmp_path / 'p.txt'), '--topk', '2']
+    corpus = str(tmp_path / 'c.tsv')
+    assert run(main, ['lucene', '--corpus', corpus, '--output', folder, *flags]) == 0
+    return folder
 
 
 @pytest.mark.jvm
-def test_a_folder_of_notes_becomes_an_index(tmp_path, capsys):
-    """What was skipped is counted, and where vectors are expected, the index says what it is."""
+def test_a_corpus_becomes_an_index(expanded, capsys):
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+
+    assert capsys.readouterr().out == f'{expanded}: 2 passages (doc2query)\n'
+    assert [hit.docid for hit in LuceneSparseSearcher(expanded).search('guard')] == ['2']
+
+
+@pytest.mark.jvm
+def test_an_index_is_a_corpus_of_the_passages_as_they_were(expanded, tmp_path):
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+
+    again = str(tmp_path / 'again')
+    assert run(main, ['lucene', '--corpus', expanded, '--output', again]) == 0
+    searcher = LuceneSparseSearcher(again)
+    assert searcher.search('guard') == []
+    assert searcher.texts(['2']) == ['dogs bark']
+
+
+@pytest.fixture
+def notes(tmp_path, capsys):
+    """A Lucene index of a folder with one note, and another that is not UTF-8.
+
+    It asks for `capsys`, so that a test can read what the command printed.
+    """
+    folder = tmp_path / 'notes'
+    folder.mkdir()
+    (folder / 'about slugs.md').write_text('Ring lettuce with copper tape.')
+    (folder / 'b.txt').write_bytes(b'caf\xe9')
+    index = str(tmp_path / 'index')
+    flags = ['--corpus', str(folder), '--output', index, '--on-error', 'skip']
+    assert run(main, ['lucene', *flags]) == 0
+    return index
+
+
+@pytest.mark.jvm
+def test_a_folder_of_notes_becomes_an_index(notes, capsys):
+    """What was skipped is counted."""
     from pyserini_repbert.commands.search import main as search
 
-    (tmp_path / 'notes').mkdir()
-    (tmp_path / 'notes' / 'about slugs.md').write_text('Ring lettuce with copper tape.')
-    (tmp_path / 'notes' / 'b.txt').write_bytes(b'caf\xe9')
-    out = str(tmp_path / 'index')
-    arguments = ['--corpus', str(tmp_path / 'notes'), '--output', out, '--on-error', 'skip']
-    assert run(main, ['lucene', *arguments]) == 0
-    assert capsys.readouterr().out == f'{out}: 1 passage (bm25), 1 skipped\n'
-    assert run(search, ['--sparse', f'bm25@{out}', '--query', 'copper']) == 0
+    assert capsys.readouterr().out == f'{notes}: 1 passage (bm25), 1 skipped\n'
+    assert run(search, ['--sparse', f'bm25@{notes}', '--query', 'copper']) == 0
     assert '1. about%20slugs.md' in capsys.readouterr().out
-    assert run(search, ['--index', out, '--query', 'copper']) == 2
+
+
+@pytest.mark.jvm
+def test_a_lucene_index_where_vectors_are_expected_is_named(notes, capsys):
+    from pyserini_repbert.commands.search import main as search
+
+    capsys.readouterr()
+    assert run(search, ['--index', notes, '--encoder', 'minilm', '--query', 'copper']) == 2
     assert capsys.readouterr().err == (
-        f"error: '{out}' is a Lucene index, an index of vectors was expected: name it as a sparse "
-        f'ranking, bm25@{out}\n'
+        f"error: '{notes}' is a Lucene index, an index of vectors was expected: name it as a "
+        f'sparse ranking, bm25@{notes}\n'
     )

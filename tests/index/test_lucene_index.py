@@ -1,6 +1,4 @@
-"""Lucene indexes of every variant, built and searched in one virtual machine; scores computed by
-hand.
-"""
+"""Lucene indexes of every variant, built and searched; scores computed by hand."""
 
 import json
 import math
@@ -21,12 +19,16 @@ PASSAGES = {
 @pytest.fixture
 def corpus(tmp_path):
     path = tmp_path / 'corpus.jsonl'
-    path.write_text(
-        ''.join(
-            json.dumps({'id': docid, 'contents': text}) + '\n' for docid, text in PASSAGES.items()
-        )
-    )
+    lines = [json.dumps({'id': docid, 'contents': text}) for docid, text in PASSAGES.items()]
+    path.write_text('\n'.join(lines) + '\n')
     return open_corpus(path)
+
+
+@pytest.fixture
+def plain(corpus, tmp_path):
+    """The folder of an index without additions."""
+    build_lucene_index(corpus, tmp_path / 'i')
+    return tmp_path / 'i'
 
 
 def searcher(folder, settings=None):
@@ -35,52 +37,88 @@ def searcher(folder, settings=None):
     return LuceneSparseSearcher(folder, settings)
 
 
-def found(folder, query):
-    return [candidate.docid for candidate in searcher(folder).search(query)]
+def found_docids(folder, query, settings=None):
+    return [candidate.docid for candidate in searcher(folder, settings).search(query)]
+
+
+def record_of(folder):
+    return json.loads((folder / 'pyserini_repbert.json').read_text())
 
 
 @pytest.mark.jvm
-def test_plain_index(corpus, tmp_path):
+def test_all_passages_are_indexed_and_counted(corpus, tmp_path):
     counts = []
     assert build_lucene_index(corpus, tmp_path / 'i', on_progress=counts.append) == 3
     assert sum(counts) == 3
-    index = searcher(tmp_path / 'i')
-    assert index.size == 3
-    assert index.texts(['d3', 'none', 'd1', 'd3']) == [
-        PASSAGES['d3'],
-        None,
-        PASSAGES['d1'],
-        PASSAGES['d3'],
-    ]
-    assert found(tmp_path / 'i', 'apple') == ['d1'], 'stemmed as Anserini does'
-    assert found(tmp_path / 'i', 'the') == []
-    assert json.loads((tmp_path / 'i/pyserini_repbert.json').read_text())['passages'] == 3
-    # SDM needs the positions, RM3 the document vectors; in so small a collection RM3 finds every
-    # new term too common
-    from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings
-
-    pairs = searcher(tmp_path / 'i', SparseSettings(sdm=True)).search('red pears')
-    assert [hit.docid for hit in pairs] == ['d2', 'd1']
-    feedback = searcher(tmp_path / 'i', SparseSettings(rm3=Rm3(fb_terms=5, fb_docs=1))).search(
-        'pears'
-    )
-    assert [hit.docid for hit in feedback] == ['d2']
+    assert searcher(tmp_path / 'i').size == 3
+    assert record_of(tmp_path / 'i')['passages'] == 3
 
 
 @pytest.mark.jvm
-def test_an_index_is_overwritten_when_asked_for(corpus, tmp_path):
-    build_lucene_index(corpus, tmp_path / 'i')
+def test_passages_are_stored(plain):
+    texts = searcher(plain).texts(['d3', 'none', 'd1', 'd3'])
+    assert texts == [PASSAGES['d3'], None, PASSAGES['d1'], PASSAGES['d3']]
+
+
+@pytest.mark.jvm
+def test_words_are_stemmed_and_stopwords_dropped(plain):
+    assert found_docids(plain, 'apple') == ['d1']
+    assert found_docids(plain, 'the') == []
+
+
+@pytest.mark.jvm
+def test_positions_are_stored_for_sdm(plain):
+    from pyserini_repbert.lucene.sparse_settings import SparseSettings
+
+    assert found_docids(plain, 'red pears', SparseSettings(sdm=True)) == ['d2', 'd1']
+
+
+@pytest.mark.jvm
+def test_document_vectors_are_stored_for_rm3(plain):
+    """In so small a collection RM3 finds every new term too common."""
+    from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings
+
+    feedback = SparseSettings(rm3=Rm3(fb_terms=5, fb_docs=1))
+    assert found_docids(plain, 'pears', feedback) == ['d2']
+
+
+@pytest.fixture
+def written(tmp_path):
+    """written(content): a corpus of these lines."""
+
+    def write(content):
+        (tmp_path / 'new.jsonl').write_text(content)
+        return open_corpus(tmp_path / 'new.jsonl')
+
+    return write
+
+
+NEW = '{"id": "n1", "contents": "New apples."}\n'
+
+
+@pytest.mark.jvm
+def test_an_index_is_not_overwritten_unasked(plain, written):
     with pytest.raises(InputError, match='exists already: overwrite it, or give another'):
-        build_lucene_index(corpus, tmp_path / 'i')
-    (tmp_path / 'bad.jsonl').write_text('{"id": "n1", "contents": "New apples."}\nbroken\n')
+        build_lucene_index(written(NEW), plain)
+    assert found_docids(plain, 'apple') == ['d1']
+
+
+@pytest.mark.jvm
+def test_an_index_is_overwritten_when_asked_for(plain, written):
+    build_lucene_index(written(NEW), plain, overwrite=True)
+    assert found_docids(plain, 'apple') == ['n1']
+    assert sorted(path.name for path in plain.parent.iterdir()) == [
+        'corpus.jsonl',
+        'i',
+        'new.jsonl',
+    ]
+
+
+@pytest.mark.jvm
+def test_an_index_stays_if_the_new_one_fails(plain, written):
     with pytest.raises(InputError, match='not JSON'):
-        build_lucene_index(open_corpus(tmp_path / 'bad.jsonl'), tmp_path / 'i', overwrite=True)
-    assert found(tmp_path / 'i', 'apple') == ['d1'], 'the old index, because the new one failed'
-    (tmp_path / 'new.jsonl').write_text('{"id": "n1", "contents": "New apples."}\n')
-    build_lucene_index(open_corpus(tmp_path / 'new.jsonl'), tmp_path / 'i', overwrite=True)
-    assert found(tmp_path / 'i', 'apple') == ['n1']
-    names = ['bad.jsonl', 'corpus.jsonl', 'i', 'new.jsonl']
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
+        build_lucene_index(written(NEW + 'broken\n'), plain, overwrite=True)
+    assert found_docids(plain, 'apple') == ['d1']
 
 
 def test_only_a_lucene_index_is_overwritten(corpus, tmp_path):
@@ -92,52 +130,82 @@ def test_only_a_lucene_index_is_overwritten(corpus, tmp_path):
 
 
 @pytest.mark.jvm
-def test_bm25_score_by_hand(corpus, tmp_path):
-    build_lucene_index(corpus, tmp_path / 'i')
-    (hit,) = searcher(tmp_path / 'i').search('sea')
-    # Lucene: idf = ln(1 + (N - n + 0.5) / (n + 0.5)), N = 3, n = 1; d3 is blue sky over sea 東京->東,  # noqa: E501
-    # 京 also: 7 terms
-    lengths = [5, 4, 7]  # d1: red appl grow old tree; d2: green pear red pear
+def test_bm25_score_by_hand(plain):
+    """Lucene: idf = ln(1 + (N - n + 0.5) / (n + 0.5)), N = 3, n = 1.
+
+    d1 has 5 terms (red appl grow old tree), d2 has 4 (green pear red pear), d3 has 7 (blue sky
+    over sea 東 京 also).
+    """
+    (hit,) = searcher(plain).search('sea')
     idf = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
-    tf = 1 / (1 + 0.9 * (1 - 0.4 + 0.4 * 7 / (sum(lengths) / 3)))
+    mean_length = (5 + 4 + 7) / 3
+    tf = 1 / (1 + 0.9 * (1 - 0.4 + 0.4 * 7 / mean_length))
     assert hit.score == pytest.approx(idf * tf, abs=1e-4)
 
 
-@pytest.mark.jvm
-def test_predicted_queries_are_found_but_not_shown(corpus, tmp_path):
-    (tmp_path / 'p.txt').write_text('cider / fruit\nperry / fruit\nheaven / weather\n')
-    build_lucene_index(corpus, tmp_path / 'all', 'docTTTTTquery', predictions=tmp_path / 'p.txt')
-    build_lucene_index(
-        corpus, tmp_path / 'one', 'doc2query', predictions=[tmp_path / 'p.txt'], topk=1
-    )
-    assert sorted(found(tmp_path / 'all', 'fruit')) == ['d1', 'd2']
-    assert found(tmp_path / 'one', 'fruit') == []
-    assert found(tmp_path / 'one', 'perry') == ['d2']
-    assert searcher(tmp_path / 'all').texts(['d2']) == [PASSAGES['d2']]
-    assert (
-        json.loads((tmp_path / 'all/pyserini_repbert.json').read_text())['variant']
-        == 'docTTTTTquery'
-    )
+@pytest.fixture
+def predictions(tmp_path):
+    path = tmp_path / 'p.txt'
+    path.write_text('cider / fruit\nperry / fruit\nheaven / weather\n')
+    return path
 
 
 @pytest.mark.jvm
-def test_term_weights_are_term_frequencies(corpus, tmp_path):
-    (tmp_path / 'w.tsv').write_text('red 0.9\tapples 0.2\nred 0.04\tpears 0.5\nnothing -0.1\n')
-    assert build_lucene_index(corpus, tmp_path / 'w', 'deepct', weights=tmp_path / 'w.tsv') == 2, (
-        'd3 has no terms left'
-    )
+def test_predicted_queries_are_found_but_not_shown(corpus, predictions, tmp_path):
+    folder = tmp_path / 'all'
+    build_lucene_index(corpus, folder, 'docTTTTTquery', predictions=predictions)
+    assert sorted(found_docids(folder, 'fruit')) == ['d1', 'd2']
+    assert searcher(folder).texts(['d2']) == [PASSAGES['d2']]
+    assert record_of(folder)['variant'] == 'docTTTTTquery'
+
+
+@pytest.mark.jvm
+def test_the_first_predicted_queries_can_be_chosen(corpus, predictions, tmp_path):
+    folder = tmp_path / 'one'
+    build_lucene_index(corpus, folder, 'doc2query', predictions=[predictions], topk=1)
+    assert found_docids(folder, 'fruit') == []
+    assert found_docids(folder, 'perry') == ['d2']
+
+
+@pytest.fixture
+def weights(tmp_path):
+    """DeepCT's weights of the three passages; of the third, none is positive."""
+    path = tmp_path / 'w.tsv'
+    path.write_text('red 0.9\tapples 0.2\nred 0.04\tpears 0.5\nnothing -0.1\n')
+    return path
+
+
+@pytest.mark.jvm
+def test_a_passage_without_terms_is_left_out(corpus, weights, tmp_path):
+    assert build_lucene_index(corpus, tmp_path / 'w', 'deepct', weights=weights) == 2
+
+
+@pytest.mark.jvm
+def test_term_weights_are_term_frequencies(corpus, weights, tmp_path):
+    """Lucene stores lengths above 39 in one byte, rounded down: 110 is 104, 54 is 54."""
+    build_lucene_index(corpus, tmp_path / 'w', 'deepct', weights=weights)
     index = searcher(tmp_path / 'w')
-    assert (index.settings.k1, index.settings.b) == (10.0, 0.9)
     first, second = index.search('red')
-    assert (first.docid, second.docid) == ('d1', 'd2')
     idf = math.log(1 + 0.5 / 2.5)
-    mean = ((90 + 20) + (4 + 50)) / 2
-    # lengths above 39 are stored by Lucene in one byte, rounded down: 110 -> 104, 54 -> 54
-    assert first.score == pytest.approx(idf * 90 / (90 + 10 * (0.1 + 0.9 * 104 / mean)), abs=1e-4)
-    assert second.score == pytest.approx(idf * 4 / (4 + 10 * (0.1 + 0.9 * 54 / mean)), abs=1e-4)
+    mean_length = ((90 + 20) + (4 + 50)) / 2
+    first_tf = 90 / (90 + 10 * (0.1 + 0.9 * 104 / mean_length))
+    second_tf = 4 / (4 + 10 * (0.1 + 0.9 * 54 / mean_length))
+    assert first.docid == 'd1'
+    assert first.score == pytest.approx(idf * first_tf, abs=1e-4)
+    assert second.docid == 'd2'
+    assert second.score == pytest.approx(idf * second_tf, abs=1e-4)
     assert index.texts(['d1']) == [PASSAGES['d1']]
-    build_lucene_index(corpus, tmp_path / 's', 'deepct', weights=tmp_path / 'w.tsv', sqrt=True)
-    assert searcher(tmp_path / 's').settings.k1 == 18.0
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize(('sqrt', 'k1', 'b'), [(False, 10.0, 0.9), (True, 18.0, 0.7)])
+def test_weighted_terms_are_searched_with_the_authors_constants(
+    corpus, weights, tmp_path, sqrt, k1, b
+):
+    build_lucene_index(corpus, tmp_path / 'w', 'deepct', weights=weights, sqrt=sqrt)
+    settings = searcher(tmp_path / 'w').settings
+    assert settings.k1 == k1
+    assert settings.b == b
 
 
 @pytest.mark.jvm

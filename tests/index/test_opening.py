@@ -64,17 +64,24 @@ def test_opening_reads_and_allocates_no_more_for_more_passages(tmp_path, monkeyp
     assert abs(allocated_of_more - allocated) < 20_000  # 19,500 line ends would be 156,000
 
 
-def test_docids_of_another_number_of_lines_are_found_by_the_first_docid_and_by_a_check(tmp_path):
+@pytest.fixture
+def joined_lines(tmp_path):
+    """A bundle of five passages, two of whose docids have become one line."""
     folder = write(tmp_path / 'index', 5)
     path = folder / 'shard-00000' / 'docids.txt'
-    text = path.read_text()
-    path.write_text(text.replace('d000000003\n', 'd000000003-'))
-    bundle = DenseBundle(folder, verify=False)
+    path.write_text(path.read_text().replace('d000000003\n', 'd000000003-'))
+    return folder
+
+
+def test_docids_of_another_number_of_lines_are_found_by_the_first_docid(joined_lines):
+    bundle = DenseBundle(joined_lines, verify=False)
     assert len(bundle) == 5
     expected = 'docids.txt has 4 lines, its manifest says 5: build the index again'
     with pytest.raises(DamagedFileError, match=expected):
         bundle.docids(np.arange(1))
+
+
+@pytest.mark.parametrize('opened', [DenseBundle, check_index])
+def test_docids_of_another_number_of_lines_are_found_by_a_check(joined_lines, opened):
     with pytest.raises(DamagedFileError, match='docids.txt is damaged: its sha256 is'):
-        DenseBundle(folder)
-    with pytest.raises(DamagedFileError, match='docids.txt is damaged: its sha256 is'):
-        check_index(folder)
+        opened(joined_lines)

@@ -3,12 +3,14 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from pyserini_repbert.errors import InputError, MissingDependencyError
-from pyserini_repbert.interop.hits import hits_with_text, reranked
+from pyserini_repbert.interop.hits import RankedText, hits_with_text, rerank_texts
 from pyserini_repbert.pipeline import Pipeline
 from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search import HybridSearcher, RepBertSearcher
 
 PACKAGES = {
@@ -61,39 +63,61 @@ def test_importing_the_package_imports_none_of_them():
     assert done.stdout.strip() == '[]'
 
 
-def test_texts_come_from_who_has_them(searcher, mono):
-    found = hits_with_text(searcher, 'the cat', 3)
-    assert list(found.docids) == [hit.docid for hit in searcher.search('the cat', 3)]
-    assert list(found.texts) == searcher.texts(found.docids)
+def test_a_searcher_that_stores_texts_gives_them(searcher):
+    hits = hits_with_text(searcher, 'the cat', 3)
+    assert list(hits.docids) == [hit.docid for hit in searcher.search('the cat', 3)]
+    assert list(hits.texts) == searcher.texts(hits.docids)
+
+
+def test_texts_may_come_from_another_place():
     assert hits_with_text(Bare(), 'q', 2, Texts()).texts == ('text of x', 'text of y')
-    hybrid = hits_with_text(HybridSearcher(searcher, searcher), 'the cat', 3)
-    assert list(hybrid.texts) == searcher.texts(hybrid.docids)
-    pipeline = Pipeline(
-        [searcher, (mono, 2)]
-    )  # two that are reranked, with texts, two that are not
-    ranked = hits_with_text(pipeline, 'the cat', 4)
-    assert list(ranked.texts) == searcher.texts(ranked.docids)
-    assert list(ranked.scores) == [hit.score for hit in pipeline.search('the cat', 4)]
 
 
-def test_a_hit_without_text_is_refused(bundle):
+def test_a_hybrid_gives_the_texts_of_its_parts(searcher):
+    hits = hits_with_text(HybridSearcher(searcher, searcher), 'the cat', 3)
+    assert list(hits.texts) == searcher.texts(hits.docids)
+
+
+def test_a_pipeline_gives_the_texts_of_all_its_hits(searcher, mono):
+    pipeline = Pipeline([searcher, (mono, 2)])
+    hits = hits_with_text(pipeline, 'the cat', 4)  # two that are reranked, and two that are not
+    assert list(hits.texts) == searcher.texts(hits.docids)
+    assert list(hits.scores) == [hit.score for hit in pipeline.search('the cat', 4)]
+
+
+def test_a_hit_without_text_is_refused():
     with pytest.raises(InputError, match="passage 'x' has no text"):
         hits_with_text(Bare(), 'q', 2)
+
+
+def test_an_index_without_texts_needs_another_place(bundle):
     without = RepBertSearcher(bundle(store_text=False))
     with pytest.raises(InputError, match='has no text'):
         hits_with_text(without, 'cat', 2)
     assert len(hits_with_text(without, 'cat', 2, Texts())) == 2
 
 
-def test_reranked_places(mono):
-    texts = ['the cat', 'a dog ran', 'the cat']
-    own = mono.rerank(
-        'cat', [Candidate(name, text=text) for name, text in zip('abc', texts, strict=True)]
-    )
-    expected = [('abc'.index(hit.docid), hit.score) for hit in own]
-    assert reranked(mono, 'cat', texts, ['a', 'b', 'c']) == expected
-    assert reranked(mono, 'cat', texts, ['a', None, 'a'], k=2) == expected[:2]
-    assert [place for place, _ in expected if place != 1] == [0, 2], 'equal scores keep their order'
-    assert reranked(mono, 'cat', [], []) == []
+class WordCount(Reranker):
+    """Scores a text by its number of words."""
+
+    def score_lists(self, queries, lists, on_progress=int):
+        return [np.array([len(hit.text.split()) for hit in hits], float) for hits in lists]
+
+
+THREE_TEXTS = ['the cat', 'a dog ran', 'the mat']
+
+
+@pytest.mark.parametrize('docids', [['a', 'b', 'c'], ['a', None, 'a']])
+def test_reranked_texts_have_their_positions_and_equal_scores_keep_their_order(docids):
+    ranked = [RankedText(1, 3.0), RankedText(0, 2.0), RankedText(2, 2.0)]
+    assert rerank_texts(WordCount(), 'cat', THREE_TEXTS, docids) == ranked
+    assert rerank_texts(WordCount(), 'cat', THREE_TEXTS, docids, k=2) == ranked[:2]
+
+
+def test_no_texts_are_no_hits():
+    assert rerank_texts(WordCount(), 'cat', [], []) == []
+
+
+def test_a_docid_that_comes_twice_is_refused():
     with pytest.raises(InputError, match="'a' comes twice"):
-        reranked(mono, 'cat', texts, ['a', 'b', 'a'])
+        rerank_texts(WordCount(), 'cat', THREE_TEXTS, ['a', 'b', 'a'])

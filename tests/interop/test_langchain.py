@@ -1,3 +1,5 @@
+"""LangChain's retriever and document compressor over our searchers and rerankers."""
+
 import asyncio
 
 import pytest
@@ -9,6 +11,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.interop.hits import hits_with_text
 from pyserini_repbert.interop.langchain import DocumentRetriever, RerankerCompressor
 
 
@@ -16,53 +19,76 @@ def test_documents_are_our_hits(searcher):
     retriever = DocumentRetriever(searcher=searcher, k=4)
     assert isinstance(retriever, BaseRetriever)
     hits = searcher.search('the cat', 4)
-    found = retriever.invoke('the cat')
-    assert [(item.metadata['docid'], item.metadata['score']) for item in found] == [
-        (h.docid, h.score) for h in hits
-    ]
-    assert [item.page_content for item in found] == searcher.texts([hit.docid for hit in hits])
-    assert [item.id for item in found] == [hit.docid for hit in hits]
-    assert asyncio.run(retriever.ainvoke('the cat')) == found
+    documents = retriever.invoke('the cat')
+    assert [document.id for document in documents] == [hit.docid for hit in hits]
+    texts = searcher.texts([hit.docid for hit in hits])
+    assert [document.page_content for document in documents] == texts
+    metadata = [{'docid': hit.docid, 'score': hit.score} for hit in hits]
+    assert [document.metadata for document in documents] == metadata
+
+
+def test_a_retriever_gives_ten_documents_unless_it_is_told(searcher):
     assert len(DocumentRetriever(searcher=searcher).invoke('the cat')) == 10
 
 
-@pytest.mark.parametrize('system', ['mono', 'duo'])
-def test_compressed_as_reranked(system, searcher, request):
-    from pyserini_repbert.interop.hits import hits_with_text
+def test_retrieving_asynchronously(searcher):
+    retriever = DocumentRetriever(searcher=searcher, k=4)
+    assert asyncio.run(retriever.ainvoke('the cat')) == retriever.invoke('the cat')
 
+
+@pytest.fixture
+def retriever(searcher):
+    """A retriever of five documents."""
+    return DocumentRetriever(searcher=searcher, k=5)
+
+
+@pytest.mark.parametrize('system', ['mono', 'duo'])
+def test_documents_are_compressed_as_hits_are_reranked(system, retriever, searcher, request):
     reranker = request.getfixturevalue(system)
-    retriever = DocumentRetriever(searcher=searcher, k=5)
     compressor = RerankerCompressor(reranker=reranker, k=3)
     assert isinstance(compressor, BaseDocumentCompressor)
+    hits = reranker.rerank('the cat', hits_with_text(searcher, 'the cat', 5), 3)
+    documents = compressor.compress_documents(retriever.invoke('the cat'), 'the cat')
+    assert [document.id for document in documents] == [hit.docid for hit in hits]
+    scores = [document.metadata['relevance_score'] for document in documents]
+    assert scores == [hit.score for hit in hits]
+
+
+def test_compressing_keeps_the_searchers_scores_and_what_was_given(retriever, mono):
     given = retriever.invoke('the cat')
     copies = [document.model_copy(deep=True) for document in given]
-    own = reranker.rerank('the cat', hits_with_text(searcher, 'the cat', 5), 3)
-    found = compressor.compress_documents(given, 'the cat')
-    assert [(item.metadata['docid'], item.metadata['relevance_score']) for item in found] == [
-        (hit.docid, hit.score) for hit in own
-    ]
-    first = {document.id: document.metadata['score'] for document in given}
-    assert [item.metadata['score'] for item in found] == [first[hit.docid] for hit in own], (
-        "the searcher's stays"
-    )
-    assert given == copies, 'what was given is not changed'
-    assert asyncio.run(compressor.acompress_documents(given, 'the cat')) == found
-    chain = retriever | RunnableLambda(
-        lambda documents: compressor.compress_documents(documents, 'the cat')
-    )
-    assert chain.invoke('the cat') == found
+    score_of = {document.id: document.metadata['score'] for document in given}
+    compressor = RerankerCompressor(reranker=mono, k=3)
+    for document in compressor.compress_documents(given, 'the cat'):
+        assert document.metadata['score'] == score_of[document.id]
+    assert given == copies
 
 
-def test_documents_of_others(mono):
-    compressor = RerankerCompressor(reranker=mono)
+def test_compressing_asynchronously_and_in_a_chain(retriever, mono):
+    compressor = RerankerCompressor(reranker=mono, k=3)
+    given = retriever.invoke('the cat')
+    compressed = compressor.compress_documents(given, 'the cat')
+    assert asyncio.run(compressor.acompress_documents(given, 'the cat')) == compressed
+    compress = RunnableLambda(lambda given: compressor.compress_documents(given, 'the cat'))
+    assert (retriever | compress).invoke('the cat') == compressed
+
+
+def test_documents_of_others_need_no_id(mono):
     documents = [
         Document('the cat'),
         Document('a dog ran'),
         Document('the cat', metadata={'source': 's'}),
     ]
-    found = compressor.compress_documents(documents, 'cat')
-    assert sorted(item.page_content for item in found) == ['a dog ran', 'the cat', 'the cat']
-    assert compressor.compress_documents([], 'cat') == []
+    compressed = RerankerCompressor(reranker=mono).compress_documents(documents, 'cat')
+    texts = sorted(document.page_content for document in compressed)
+    assert texts == ['a dog ran', 'the cat', 'the cat']
+
+
+def test_no_documents_stay_none(mono):
+    assert RerankerCompressor(reranker=mono).compress_documents([], 'cat') == []
+
+
+def test_two_documents_of_one_id_are_refused(mono):
     twice = [Document('the cat', id='a'), Document('a dog', id='a')]
     with pytest.raises(InputError, match='comes twice'):
-        compressor.compress_documents(twice, 'cat')
+        RerankerCompressor(reranker=mono).compress_documents(twice, 'cat')

@@ -1,3 +1,5 @@
+"""LlamaIndex's retriever and node postprocessor over our searchers and rerankers."""
+
 import asyncio
 
 import pytest
@@ -23,26 +25,50 @@ def test_nodes_are_our_hits(searcher):
     nodes = retriever.retrieve('the cat')
     assert _pairs(nodes) == [(hit.docid, hit.score) for hit in hits]
     assert [node.text for node in nodes] == searcher.texts([hit.docid for hit in hits])
-    assert _pairs(asyncio.run(retriever.aretrieve('the cat'))) == _pairs(nodes)
+
+
+def test_retrieving_asynchronously(searcher):
+    retriever = NodeRetriever(searcher, k=4)
+    nodes = asyncio.run(retriever.aretrieve('the cat'))
+    assert _pairs(nodes) == _pairs(retriever.retrieve('the cat'))
+
+
+def test_a_query_bundle_and_texts_from_elsewhere(searcher):
     assert len(NodeRetriever(searcher, texts=searcher).retrieve(QueryBundle('the cat'))) == 10
 
 
+@pytest.fixture
+def nodes(searcher):
+    """The five best hits of 'the cat'."""
+    return NodeRetriever(searcher, k=5).retrieve('the cat')
+
+
 @pytest.mark.parametrize('system', ['mono', 'duo'])
-def test_processed_as_reranked(system, searcher, request):
+def test_nodes_are_processed_as_hits_are_reranked(system, nodes, searcher, request):
     reranker = request.getfixturevalue(system)
     processor = RerankerPostprocessor(reranker=reranker, k=3)
-    assert (
-        isinstance(processor, BaseNodePostprocessor)
-        and processor.class_name() == 'RerankerPostprocessor'
-    )
-    nodes = NodeRetriever(searcher, k=5).retrieve('the cat')
+    assert isinstance(processor, BaseNodePostprocessor)
+    hits = reranker.rerank('the cat', hits_with_text(searcher, 'the cat', 5), 3)
+    processed = processor.postprocess_nodes(nodes, query_str='the cat')
+    assert _pairs(processed) == [(hit.docid, hit.score) for hit in hits]
+
+
+def test_processing_changes_nothing_that_was_given(nodes, mono):
     before = _pairs(nodes)
-    own = reranker.rerank('the cat', hits_with_text(searcher, 'the cat', 5), 3)
-    found = processor.postprocess_nodes(nodes, query_str='the cat')
-    assert _pairs(found) == [(hit.docid, hit.score) for hit in own]
-    assert _pairs(nodes) == before, 'what was given is not changed'
-    assert _pairs(processor.postprocess_nodes(nodes, QueryBundle('the cat'))) == _pairs(found)
-    assert _pairs(asyncio.run(processor.apostprocess_nodes(nodes, query_str='the cat'))) == _pairs(
-        found
-    )
+    RerankerPostprocessor(reranker=mono).postprocess_nodes(nodes, query_str='the cat')
+    assert _pairs(nodes) == before
+
+
+def test_processing_a_query_bundle_and_asynchronously(nodes, mono):
+    processor = RerankerPostprocessor(reranker=mono, k=3)
+    processed = processor.postprocess_nodes(nodes, query_str='the cat')
+    of_bundle = processor.postprocess_nodes(nodes, QueryBundle('the cat'))
+    assert _pairs(of_bundle) == _pairs(processed)
+    later = asyncio.run(processor.apostprocess_nodes(nodes, query_str='the cat'))
+    assert _pairs(later) == _pairs(processed)
+
+
+def test_a_processor_is_described_without_its_model(mono):
+    processor = RerankerPostprocessor(reranker=mono)
+    assert processor.class_name() == 'RerankerPostprocessor'
     assert 'reranker' not in processor.to_dict()

@@ -3,8 +3,8 @@ interface.
 """
 
 import json
+from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 pytest.importorskip('mteb', minversion='2')
@@ -91,8 +91,15 @@ def _offline(monkeypatch, tmp_path):
     monkeypatch.setenv('MTEB_CACHE', str(tmp_path / 'mteb'))
 
 
-def _evaluated(model, task, folder):
-    """mteb's measures, and the rankings that it wrote."""
+@dataclass(frozen=True)
+class Evaluation:
+    """mteb's measures, and the rankings that it wrote: {qid: {docid: score}}."""
+
+    measures: dict
+    rankings: dict
+
+
+def _evaluate(model, task, folder):
     result = mteb.evaluate(
         model,
         task,
@@ -102,8 +109,8 @@ def _evaluated(model, task, folder):
         show_progress_bar=False,
     )
     (file,) = folder.rglob('*predictions.json')
-    found = json.loads(file.read_text(encoding='utf-8'))
-    return result.task_results[0].scores['test'][0], found['default']['test']
+    written = json.loads(file.read_text(encoding='utf-8'))
+    return Evaluation(result.task_results[0].scores['test'][0], written['default']['test'])
 
 
 def _own_searcher(checkpoint, folder):
@@ -119,13 +126,15 @@ def test_dense(tiny_checkpoint, tmp_path):
     checkpoint = tiny_checkpoint()
     model = DenseSearch(checkpoint)
     assert isinstance(model, SearchProtocol)
-    measures, found = _evaluated(model, TinyRetrieval(), tmp_path / 'predictions')
-    own = _own_searcher(checkpoint, tmp_path / 'own').batch_search(
-        list(QUERIES.values()), list(QUERIES), 1000
-    )
-    assert found == {qid: _scores(hits) for qid, hits in own.items()}
-    first = [RELEVANT[qid].get(hits[0].docid, 0) for qid, hits in own.items()]
-    assert measures['ndcg_at_1'] == pytest.approx(np.mean(first), abs=1e-5)
+    evaluation = _evaluate(model, TinyRetrieval(), tmp_path / 'predictions')
+    searcher = _own_searcher(checkpoint, tmp_path / 'own')
+    relevant_first = 0
+    for qid, query in QUERIES.items():
+        hits = searcher.search(query, 1000)
+        assert evaluation.rankings[qid] == _scores(hits)
+        relevant_first += RELEVANT[qid].get(hits[0].docid, 0)
+    expected = relevant_first / len(QUERIES)
+    assert evaluation.measures['ndcg_at_1'] == pytest.approx(expected, abs=1e-5)
 
 
 class WholeDemo(_Task):
@@ -134,13 +143,17 @@ class WholeDemo(_Task):
     def load_data(self, *args, **kwargs):
         passages = list(open_corpus('demo'))
         topics = load_topics('demo')
-        texts = {'id': [own.docid for own in passages], 'text': [own.text for own in passages]}
-        corpus = Dataset.from_dict({**texts, 'title': [''] * len(passages)})
-        queries = Dataset.from_dict(
-            {'id': [own.qid for own in topics], 'text': [own.text for own in topics]}
-        )
+        corpus = {
+            'id': [passage.docid for passage in passages],
+            'title': [''] * len(passages),
+            'text': [passage.text for passage in passages],
+        }
+        queries = {'id': [topic.qid for topic in topics], 'text': [topic.text for topic in topics]}
         data = RetrievalSplitData(
-            corpus=corpus, queries=queries, relevant_docs=load_qrels('demo'), top_ranked=None
+            corpus=Dataset.from_dict(corpus),
+            queries=Dataset.from_dict(queries),
+            relevant_docs=load_qrels('demo'),
+            top_ranked=None,
         )
         self.dataset = {'default': {'test': data}}
         self.data_loaded = True
@@ -148,75 +161,83 @@ class WholeDemo(_Task):
 
 @pytest.mark.slow
 def test_dense_on_the_demo_has_the_figures_of_evaluate(tmp_path):
-    measures, _ = _evaluated(DenseSearch('repbert-demo'), WholeDemo(), tmp_path / 'predictions')
+    evaluation = _evaluate(DenseSearch('repbert-demo'), WholeDemo(), tmp_path / 'predictions')
     encode_corpus(open_corpus('demo'), RepBertDocumentEncoder('repbert-demo'), tmp_path / 'dense')
-    topics = load_topics('demo')
-    run = RepBertSearcher(tmp_path / 'dense').rank(topics)
-    own = evaluate(run, load_qrels('demo'), parse_measures(['nDCG@10', 'RR@10', 'R@100'])).means
+    run = RepBertSearcher(tmp_path / 'dense').rank(load_topics('demo'))
+    measures = parse_measures(['nDCG@10', 'RR@10', 'R@100'])
+    own = evaluate(run, load_qrels('demo'), measures).means
     print(own)
-    assert list(own.values()) == pytest.approx(
-        [measures[name] for name in ('ndcg_at_10', 'mrr_at_10', 'recall_at_100')], abs=1e-5
-    )
+    names = ('ndcg_at_10', 'mrr_at_10', 'recall_at_100')
+    expected = [evaluation.measures[name] for name in names]
+    assert list(own.values()) == pytest.approx(expected, abs=1e-5)
 
 
 def test_dense_among_candidates(tiny_checkpoint, tmp_path):
     checkpoint = tiny_checkpoint()
-    _, found = _evaluated(DenseSearch(checkpoint), TinyReranking(), tmp_path / 'predictions')
-    own = _own_searcher(checkpoint, tmp_path / 'own')
+    evaluation = _evaluate(DenseSearch(checkpoint), TinyReranking(), tmp_path / 'predictions')
+    searcher = _own_searcher(checkpoint, tmp_path / 'own')
     for qid, query in QUERIES.items():
-        every = _scores(own.search(query, 4))
-        assert found[qid] == {
-            docid: score for docid, score in every.items() if docid in CANDIDATES[qid]
-        }
+        candidates = [hit for hit in searcher.search(query, 4) if hit.docid in CANDIDATES[qid]]
+        assert evaluation.rankings[qid] == _scores(candidates)
+
+
+@pytest.fixture
+def lucene(tmp_path):
+    """Lucene's search of the passages."""
+    from pyserini_repbert.index.lucene import build_lucene_index
+    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+
+    build_lucene_index(list(map(Passage, DOCIDS, JOINED)), tmp_path / 'lucene')
+    return LuceneSparseSearcher(tmp_path / 'lucene')
 
 
 @pytest.mark.jvm
-def test_sparse_and_hybrid(tiny_checkpoint, tmp_path):
-    from pyserini_repbert.index.lucene import build_lucene_index
-    from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-    from pyserini_repbert.names.corpora import open_corpus
-
-    rows = ''.join(f'{docid}\t{text}\n' for docid, text in zip(DOCIDS, JOINED, strict=True))
-    (tmp_path / 'corpus.tsv').write_text(rows, encoding='utf-8')
-    build_lucene_index(open_corpus(tmp_path / 'corpus.tsv'), tmp_path / 'lucene')
-    lucene = LuceneSparseSearcher(tmp_path / 'lucene')
-    sparse = SparseSearch()
-    assert isinstance(sparse, SearchProtocol)
-    measures, found = _evaluated(sparse, TinyRetrieval(), tmp_path / 'sparse')
-    assert found == {qid: _scores(lucene.search(query, 1000)) for qid, query in QUERIES.items()}
-    assert measures['ndcg_at_10'] == pytest.approx(1.0), (
-        'each query has its words in its passage only'
-    )
-
-    checkpoint = tiny_checkpoint()
-    hybrid = HybridSearch(DenseSearch(checkpoint), sparse, sparse_first=True)
-    assert isinstance(hybrid, SearchProtocol)
-    dense = _own_searcher(checkpoint, tmp_path / 'own')
-    measures, found = _evaluated(hybrid, TinyRetrieval(), tmp_path / 'hybrid')
-    _, among = _evaluated(hybrid, TinyReranking(), tmp_path / 'among')
-    assert measures['mrr_at_10'] == pytest.approx(1.0), (
-        'interleaving begins with the sparse ranking'
-    )
+def test_sparse(lucene, tmp_path):
+    model = SparseSearch()
+    assert isinstance(model, SearchProtocol)
+    evaluation = _evaluate(model, TinyRetrieval(), tmp_path / 'predictions')
     for qid, query in QUERIES.items():
-        rankings = [
-            [hit.docid for hit in searcher.search(query, 4)] for searcher in (lucene, dense)
-        ]
-        assert list(found[qid]) == interleave(rankings)
-        kept = [[docid for docid in ranking if docid in CANDIDATES[qid]] for ranking in rankings]
-        assert list(among[qid]) == interleave(kept)
-    revisions = {model.mteb_model_meta.revision for model in (sparse, hybrid, hybrid.dense)}
-    assert len(revisions) == 3
+        assert evaluation.rankings[qid] == _scores(lucene.search(query, 1000))
+    # Each query has its words in its passage only.
+    assert evaluation.measures['ndcg_at_10'] == pytest.approx(1.0)
+
+
+@pytest.mark.jvm
+def test_hybrid(lucene, tiny_checkpoint, tmp_path):
+    checkpoint = tiny_checkpoint()
+    model = HybridSearch(DenseSearch(checkpoint), SparseSearch(), sparse_first=True)
+    assert isinstance(model, SearchProtocol)
+    dense = _own_searcher(checkpoint, tmp_path / 'own')
+    whole = _evaluate(model, TinyRetrieval(), tmp_path / 'whole')
+    among = _evaluate(model, TinyReranking(), tmp_path / 'among')
+    # Interleaving begins with the sparse ranking, whose first hit is relevant.
+    assert whole.measures['mrr_at_10'] == pytest.approx(1.0)
+    for qid, query in QUERIES.items():
+        sparse_docids = [hit.docid for hit in lucene.search(query, 4)]
+        dense_docids = [hit.docid for hit in dense.search(query, 4)]
+        assert list(whole.rankings[qid]) == interleave([sparse_docids, dense_docids])
+        sparse_among = [docid for docid in sparse_docids if docid in CANDIDATES[qid]]
+        dense_among = [docid for docid in dense_docids if docid in CANDIDATES[qid]]
+        assert list(among.rankings[qid]) == interleave([sparse_among, dense_among])
+
+
+def test_each_model_has_a_revision_of_its_own(tiny_checkpoint):
+    dense = DenseSearch(tiny_checkpoint())
+    models = [dense, SparseSearch(), HybridSearch(dense, SparseSearch())]
+    assert len({model.mteb_model_meta.revision for model in models}) == 3
 
 
 @pytest.mark.parametrize('system', ['mono', 'duo'])
 def test_reranker(system, request, tmp_path):
     reranker = request.getfixturevalue(system)
     model = RerankerCrossEncoder(reranker)
-    assert isinstance(model, CrossEncoderProtocol) and not isinstance(model, SearchProtocol)
-    _, found = _evaluated(model, TinyReranking(), tmp_path / 'predictions')
-    texts = dict(zip(DOCIDS, JOINED, strict=True))
-    lists = [
-        [Candidate(docid, text=texts[docid]) for docid in docids] for docids in CANDIDATES.values()
-    ]
-    own = rerank_many(reranker, list(QUERIES.values()), lists)
-    assert found == {qid: _scores(hits) for qid, hits in zip(QUERIES, own, strict=True)}
+    assert isinstance(model, CrossEncoderProtocol)
+    assert not isinstance(model, SearchProtocol)
+    evaluation = _evaluate(model, TinyReranking(), tmp_path / 'predictions')
+    text_of = dict(zip(DOCIDS, JOINED, strict=True))
+    lists = []
+    for docids in CANDIDATES.values():
+        lists.append([Candidate(docid, text=text_of[docid]) for docid in docids])
+    reranked = rerank_many(reranker, list(QUERIES.values()), lists)
+    for qid, hits in zip(QUERIES, reranked, strict=True):
+        assert evaluation.rankings[qid] == _scores(hits)

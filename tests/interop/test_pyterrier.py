@@ -1,11 +1,13 @@
 """PyTerrier's interface: the same scores as our own, frames in and frames out."""
 
+from dataclasses import dataclass
+
 import pytest
-from pyterrier_world import HITS, QUERIES, TOPICS, frame_of, pairs
+from pyterrier_world import HITS, QUERIES, TOPICS, frame_hits, run_hits
 
 import pyserini_repbert.interop.pyterrier as ours
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion import fuse, interleave
+from pyserini_repbert.fusion import fuse
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Ranker, Ranking, topics_of
@@ -16,14 +18,18 @@ pd = pytest.importorskip('pandas')
 
 
 def test_repbert_gives_its_own_searchers_hits(dense):
-    found = ours.RepBertRetriever(dense, num_results=5)(TOPICS.assign(user='u'))
-    assert list(found.columns) == ['qid', 'query', 'user', 'docno', 'score', 'rank']
-    assert frame_of(found) == pairs(
-        RepBertSearcher(dense).batch_search(list(QUERIES.values()), list(QUERIES), k=5)
-    )
-    assert found['qid'].tolist() == [qid for qid in QUERIES for _ in range(5)]
-    assert found['rank'].tolist() == list(range(5)) * 3
-    assert found['query'].tolist() == [query for query in QUERIES.values() for _ in range(5)]
+    frame = ours.RepBertRetriever(dense, num_results=5)(TOPICS)
+    searcher = RepBertSearcher(dense)
+    run = searcher.batch_search(list(QUERIES.values()), list(QUERIES), k=5)
+    assert frame_hits(frame) == run_hits(run)
+
+
+def test_a_result_frame_keeps_the_columns_of_the_queries(dense):
+    frame = ours.RepBertRetriever(dense, num_results=2)(TOPICS.assign(user='u'))
+    assert list(frame.columns) == ['qid', 'query', 'user', 'docno', 'score', 'rank']
+    assert frame['qid'].tolist() == ['q1', 'q1', 'q2', 'q2', 'ä3', 'ä3']
+    assert frame['query'].tolist()[::2] == list(QUERIES.values())
+    assert frame['rank'].tolist() == [0, 1] * 3
 
 
 def test_more_hits_than_passages_and_an_open_searcher(dense):
@@ -38,18 +44,23 @@ def test_a_cutoff_is_fused_and_never_loosened(dense):
     pd.testing.assert_frame_equal((retriever % 4).compile()(TOPICS), (retriever % 4)(TOPICS))
 
 
-def test_text_by_docno_from_every_place(dense, tmp_path):
+@pytest.mark.parametrize('source', ['index', 'corpus', 'retriever'])
+def test_text_by_docno(source, dense, tmp_path):
+    corpus = tmp_path / 'corpus.jsonl'
+    transformer = {
+        'index': lambda: ours.PassageText(dense),
+        'corpus': lambda: ours.PassageText(corpus=corpus),
+        'retriever': lambda: ours.PassageText(ours.RepBertRetriever(dense)),
+    }[source]()
     frame = pd.DataFrame({'docno': ['d3', 'd0', 'd3', 'nothing']}, index=[5, 5, 1, 0])
-    known = {passage.docid: passage.text for passage in open_corpus(tmp_path / 'corpus.jsonl')}
-    for source in (
-        ours.PassageText(dense),
-        ours.PassageText(corpus=tmp_path / 'corpus.jsonl'),
-        ours.PassageText(ours.RepBertRetriever(dense)),
-    ):
-        out = source(frame)
-        assert out['text'].tolist() == [known['d3'], known['d0'], known['d3'], None]
-        assert out.index.tolist() == [5, 5, 1, 0]
-    assert list(frame.columns) == ['docno']
+    out = transformer(frame)
+    text_of = {passage.docid: passage.text for passage in open_corpus(corpus)}
+    assert out['text'].tolist() == [text_of['d3'], text_of['d0'], text_of['d3'], None]
+    assert out.index.tolist() == [5, 5, 1, 0]
+    assert list(frame.columns) == ['docno'], 'what was given is not changed'
+
+
+def test_texts_come_from_one_place(dense, tmp_path):
     with pytest.raises(InputError, match='one place'):
         ours.PassageText(dense, corpus=tmp_path / 'corpus.jsonl')
 
@@ -69,40 +80,68 @@ def test_an_indexer_writes_what_our_own_encoding_writes(dense, tiny_checkpoint, 
     )
 
 
-def results(*lists, **columns):
-    rows = [
-        (qid, docno, float(-rank), rank)
-        for qid, docnos in lists
-        for rank, docno in enumerate(docnos)
-    ]
-    return pd.DataFrame(rows, columns=['qid', 'docno', 'score', 'rank']).assign(
-        query='cat', **columns
-    )
+def _results(docnos_by_qid, **columns):
+    """A result frame; docnos are letters."""
+    rows = []
+    for qid, docnos in docnos_by_qid.items():
+        for rank, docno in enumerate(docnos):
+            rows.append((qid, docno, float(-rank), rank))
+    frame = pd.DataFrame(rows, columns=['qid', 'docno', 'score', 'rank'])
+    return frame.assign(query='cat', **columns)
 
 
-def test_interleave_alternates_and_says_where_hits_come_from():
-    first = results(('1', 'abc'), ('2', 'x'), text='first', only='here').iloc[::-1]
-    second = results(('1', 'bd'), text='second')
-    third = results(('1', 'e'), ('3', 'z'), text='third')
-    parts = [pt.Transformer.from_df(frame) for frame in (first, second, third)]
+@pytest.fixture
+def three_systems():
+    """Transformers that give rankings of their own; the first one's rows are not in order."""
+    first = _results({'1': 'abc', '2': 'x'}, text='first', only='here').iloc[::-1]
+    second = _results({'1': 'bd'}, text='second')
+    third = _results({'1': 'e', '3': 'z'}, text='third')
+    return [pt.Transformer.from_df(frame) for frame in (first, second, third)]
+
+
+@pytest.fixture
+def interleaved(three_systems):
+    """Their fusion for three topics."""
     topics = pd.DataFrame({'qid': ['1', '2', '3'], 'query': 'cat'})
-    found = ours.Interleave(*parts, names=['bm25', 'repbert', '3'])(topics)
-    own = found[found['qid'] == '1'].sort_values('rank')
-    assert own['docno'].tolist() == interleave(['abc', 'bd', 'e']) == ['a', 'b', 'e', 'd', 'c']
-    assert own['score'].tolist() == [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]
-    assert own['text'].tolist() == ['first', 'first', 'third', 'second', 'first']
-    assert own['rank_bm25'].astype(object).tolist() == [0, 1, pd.NA, pd.NA, 2]
-    assert own['rank_repbert'].astype(object).tolist() == [pd.NA, 0, pd.NA, 1, pd.NA]
-    assert own['rank_3'].astype(object).tolist() == [pd.NA, pd.NA, 0, pd.NA, pd.NA]
-    assert 'only' not in found
-    assert set(found['qid']) == {'1', '2', '3'}
-    for refused in ([], ['a', 'a', 'b'], ['a']):
-        with pytest.raises(InputError, match='name of its own'):
-            ours.Interleave(*parts, names=refused)
+    return ours.Interleave(*three_systems, names=['bm25', 'repbert', '3'])(topics)
 
 
-class Stub(Ranker):
-    """A searcher with given rankings."""
+@pytest.fixture
+def interleaved_first(interleaved):
+    """The hits of the first topic, by rank."""
+    return interleaved[interleaved['qid'] == '1'].sort_values('rank')
+
+
+def test_interleave_alternates(interleaved_first):
+    assert interleaved_first['docno'].tolist() == ['a', 'b', 'e', 'd', 'c']
+    assert interleaved_first['score'].tolist() == [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]
+
+
+def test_interleave_keeps_the_columns_of_the_first_system_that_has_a_hit(interleaved_first):
+    texts = ['first', 'first', 'third', 'second', 'first']
+    assert interleaved_first['text'].tolist() == texts
+    assert 'only' not in interleaved_first
+
+
+def test_interleave_says_where_hits_come_from(interleaved_first):
+    ranks = interleaved_first.astype(object)
+    assert ranks['rank_bm25'].tolist() == [0, 1, pd.NA, pd.NA, 2]
+    assert ranks['rank_repbert'].tolist() == [pd.NA, 0, pd.NA, 1, pd.NA]
+    assert ranks['rank_3'].tolist() == [pd.NA, pd.NA, 0, pd.NA, pd.NA]
+
+
+def test_interleave_has_the_queries_of_all_systems(interleaved):
+    assert set(interleaved['qid']) == {'1', '2', '3'}
+
+
+@pytest.mark.parametrize('names', [[], ['a', 'a', 'b'], ['a']])
+def test_interleave_needs_a_name_for_each_system(names, three_systems):
+    with pytest.raises(InputError, match='name of its own'):
+        ours.Interleave(*three_systems, names=names)
+
+
+class FixedRanker(Ranker):
+    """A searcher that gives every query the same hits."""
 
     name = 'sparse'
 
@@ -110,76 +149,112 @@ class Stub(Ranker):
         self.docids = docids
 
     def _rank(self, topics, run, k, trace):
-        scores = [1 / (place + 1) for place in range(len(self.docids))]
+        scores = [1 / rank for rank in range(1, len(self.docids) + 1)]
         return {topic.qid: Ranking(self.docids, scores) for topic in topics}
 
     def texts(self, docids):
         return [f'text of {docid}' for docid in docids]
 
 
-@pytest.mark.parametrize('method', ['interleave', 'rrf', 'interpolation'])
-def test_a_hybrid_retriever_fuses_as_our_own_fusion(dense, method):
-    repbert = ours.RepBertRetriever(dense)
-    sparse = ours.Retriever(Stub([f'd{n}' for n in range(9)]))
-    hybrid = ours.HybridRetriever([sparse, repbert], method, num_results=12, provenance=True)
-    found = hybrid(TOPICS)
+SPARSE = FixedRanker([f'd{number}' for number in range(9)])
+
+
+def _hybrid(dense, **settings):
+    """The fixed ranking and RepBERT's."""
+    retrievers = [ours.Retriever(SPARSE), ours.RepBertRetriever(dense)]
+    return ours.HybridRetriever(retrievers, num_results=12, provenance=True, **settings)
+
+
+@pytest.mark.parametrize(
+    ('method', 'depth'), [('interleave', 12), ('rrf', 1000), ('interpolation', 1000)]
+)
+def test_a_hybrid_retriever_fuses_as_our_own_fusion(method, depth, dense):
+    frame = _hybrid(dense, method=method)(TOPICS)
     topics = topics_of(list(QUERIES.values()), list(QUERIES))
-    runs = [Stub([f'd{n}' for n in range(9)]).rank(topics), RepBertSearcher(dense).rank(topics)]
-    if method == 'interleave':
-        runs[1] = {qid: ranking[:12] for qid, ranking in runs[1].items()}
-    assert frame_of(found) == pairs(fuse(runs, method, 12))
-    dense = runs[1]['q1'].docids
-    for row in found[found['qid'] == 'q1'].itertuples():
-        assert pd.isna(row.rank_sparse) or row.docno == f'd{row.rank_sparse}'
-        assert pd.isna(row.rank_tiny) == (row.docno not in dense)
-        assert pd.isna(row.rank_tiny) or row.docno == dense[row.rank_tiny]
+    runs = [SPARSE.rank(topics), RepBertSearcher(dense).rank(topics, None, depth)]
+    assert frame_hits(frame) == run_hits(fuse(runs, method, 12))
+
+
+def test_a_hybrid_retriever_says_where_hits_come_from(dense):
+    frame = _hybrid(dense)(TOPICS)
+    hits = RepBertSearcher(dense).search(QUERIES['q1'], 12)
+    docids = [hit.docid for hit in hits]
+    for row in frame[frame['qid'] == 'q1'].itertuples():
+        if pd.isna(row.rank_sparse):
+            assert row.docno not in SPARSE.docids
+        else:
+            assert row.docno == SPARSE.docids[row.rank_sparse]
+        if pd.isna(row.rank_tiny):
+            assert row.docno not in docids
+        else:
+            assert row.docno == docids[row.rank_tiny]
+
+
+def test_a_cutoff_does_not_change_what_a_hybrid_fuses(dense):
+    hybrid = _hybrid(dense)
     pd.testing.assert_frame_equal((hybrid % 3).compile()(TOPICS), (hybrid % 3)(TOPICS))
-    assert ours.PassageText(sparse)(found)['text'].iloc[0].startswith('text of d')
 
 
-def test_empty_frames_and_what_inspection_sees(
-    dense, candidates, cross_encoder_folder, tiny_cedr, tiny_epic
-):
+def test_an_own_ranker_gives_texts(dense):
+    sparse = ours.Retriever(SPARSE)
+    texts = ours.PassageText(sparse)(sparse(TOPICS))['text']
+    assert texts.iloc[0] == 'text of d0'
+
+
+RANKS = ['rank_tiny', 'rank_sparse']
+TEXT_HITS = ['qid', 'query', 'docno', 'text', 'score', 'rank']
+
+
+@dataclass(frozen=True)
+class Case:
+    """A transformer, a frame that it takes, and the columns that it gives."""
+
+    transformer: object
+    frame: object
+    columns: list
+
+
+@pytest.fixture
+def cases(dense, candidates, cross_encoder_folder, tiny_cedr, tiny_epic):
     repbert = ours.RepBertRetriever(dense, num_results=3)
-    stub = ours.Retriever(Stub(['d1']))
-    hybrid = ours.HybridRetriever([repbert, stub], provenance=True)
-    ranks = ['rank_tiny', 'rank_sparse']
-    seen = [
-        (repbert, TOPICS, HITS),
-        (stub, TOPICS, HITS),
-        (hybrid, TOPICS, ['qid', 'query', 'docno', 'score', *ranks, 'rank']),
-        (
-            ours.Interleave(repbert, stub),
-            TOPICS,
-            ['qid', 'query', 'docno', 'score', *ranks, 'rank'],
-        ),
-        (
-            ours.Rerank(cross_encoder_folder('monobert')),
-            candidates,
-            ['qid', 'query', 'docno', 'text', 'score', 'rank'],
-        ),
-        (
-            ours.Rerank(cross_encoder_folder('duobert'), matrix=True),
-            candidates,
-            ['qid', 'query', 'docno', 'text', 'score', 'duobert_p', 'rank'],
-        ),
-        (
-            ours.Rerank(tiny_cedr('knrm')),
-            candidates,
-            ['qid', 'query', 'docno', 'text', 'score', 'rank'],
-        ),
-        (ours.Rerank(tiny_epic()), candidates, ['qid', 'query', 'docno', 'text', 'score', 'rank']),
-        (ours.PassageText(dense), candidates.drop(columns='text'), [*HITS, 'text']),
+    sparse = ours.Retriever(SPARSE)
+    hybrid = ours.HybridRetriever([repbert, sparse], provenance=True)
+    duobert = ours.Rerank(cross_encoder_folder('duobert'), matrix=True)
+    fused = ['qid', 'query', 'docno', 'score', *RANKS, 'rank']
+    with_pairs = ['qid', 'query', 'docno', 'text', 'score', 'duobert_p', 'rank']
+    return [
+        Case(repbert, TOPICS, HITS),
+        Case(sparse, TOPICS, HITS),
+        Case(hybrid, TOPICS, fused),
+        Case(ours.Interleave(repbert, sparse), TOPICS, fused),
+        Case(ours.Rerank(cross_encoder_folder('monobert')), candidates, TEXT_HITS),
+        Case(duobert, candidates, with_pairs),
+        Case(ours.Rerank(tiny_cedr('knrm')), candidates, TEXT_HITS),
+        Case(ours.Rerank(tiny_epic()), candidates, TEXT_HITS),
+        Case(ours.PassageText(dense), candidates.drop(columns='text'), [*HITS, 'text']),
     ]
-    for transformer, frame, columns in seen:
-        assert list(transformer(frame).columns) == columns
-        assert pt.inspect.transformer_outputs(transformer, list(frame.columns)) == columns
-        empty = transformer(frame.iloc[:0])
-        assert (len(empty), list(empty.columns)) == (0, columns)
-        assert set(pt.inspect.transformer_inputs(transformer)[0]) <= set(frame.columns)
-        assert pt.inspect.transformer_attributes(transformer)
+
+
+def test_an_empty_frame_gives_one_with_the_same_columns(cases):
+    for case in cases:
+        assert list(case.transformer(case.frame).columns) == case.columns
+        empty = case.transformer(case.frame.iloc[:0])
+        assert len(empty) == 0
+        assert list(empty.columns) == case.columns
+
+
+def test_pyterrier_can_inspect_every_transformer(cases):
+    for case in cases:
+        given = list(case.frame.columns)
+        assert pt.inspect.transformer_outputs(case.transformer, given) == case.columns
+        assert set(pt.inspect.transformer_inputs(case.transformer)[0]) <= set(given)
+        assert pt.inspect.transformer_attributes(case.transformer)
+
+
+def test_a_frame_without_the_needed_columns_is_refused(cases):
+    for case in cases:
         with pytest.raises(pt.validate.InputValidationError):
-            transformer(pd.DataFrame({'nothing': []}))
+            case.transformer(pd.DataFrame({'nothing': []}))
 
 
 def test_a_pipeline_in_an_experiment_without_java(dense, cross_encoder_folder):
@@ -196,48 +271,63 @@ def test_a_pipeline_in_an_experiment_without_java(dense, cross_encoder_folder):
     assert not pt.java.started()
 
 
-@pytest.mark.jvm
-def test_lucene_gives_its_own_searchers_hits(dense, tmp_path):
+@pytest.fixture
+def lucene(dense, tmp_path):
+    """A Lucene index of the passages of `dense`."""
     from pyserini_repbert.index.lucene import build_lucene_index
-    from pyserini_repbert.lucene import LuceneSparseSearcher
 
     build_lucene_index(open_corpus(tmp_path / 'corpus.jsonl'), tmp_path / 'lucene')
-    for spec in (str(tmp_path / 'lucene'), f'bm25+rm3@{tmp_path / "lucene"}'):
-        retriever = ours.LuceneRetriever(spec, num_results=6, threads=2)
-        own = retriever.ranker.batch_search(list(QUERIES.values()), list(QUERIES), k=6)
-        assert frame_of(retriever(TOPICS)) == {
-            qid: hits for qid, hits in pairs(own).items() if hits
-        }
-        assert frame_of((retriever % 2).compile()(TOPICS)) == frame_of((retriever % 2)(TOPICS))
-    assert retriever.name == 'bm25+rm3'
-    bm25 = ours.LuceneRetriever('bm25', tmp_path / 'lucene')
-    expected = LuceneSparseSearcher(tmp_path / 'lucene').batch_search(
-        list(QUERIES.values()), list(QUERIES), k=1000
-    )
-    assert frame_of(bm25(TOPICS)) == {qid: hits for qid, hits in pairs(expected).items() if hits}
+    return tmp_path / 'lucene'
+
+
+@pytest.mark.jvm
+def test_lucene_gives_its_own_searchers_hits(lucene):
+    from pyserini_repbert.lucene import LuceneSparseSearcher
+
+    bm25 = ours.LuceneRetriever('bm25', lucene)
+    searcher = LuceneSparseSearcher(lucene)
+    run = searcher.batch_search(list(QUERIES.values()), list(QUERIES), k=1000)
+    assert frame_hits(bm25(TOPICS)) == run_hits(run)
     assert len(bm25(TOPICS.assign(query='zebra'))) == 0
+
+
+@pytest.mark.jvm
+def test_lucene_by_folder_or_technique(lucene):
+    for spec in (str(lucene), f'bm25+rm3@{lucene}'):
+        retriever = ours.LuceneRetriever(spec, num_results=6, threads=2)
+        run = retriever.ranker.batch_search(list(QUERIES.values()), list(QUERIES), k=6)
+        assert frame_hits(retriever(TOPICS)) == run_hits(run)
+        assert frame_hits((retriever % 2).compile()(TOPICS)) == frame_hits((retriever % 2)(TOPICS))
+    assert retriever.name == 'bm25+rm3'
+
+
+@pytest.mark.jvm
+def test_lucene_beside_repbert(dense, lucene):
+    bm25 = ours.LuceneRetriever('bm25', lucene)
     assert list(ours.PassageText(bm25)(bm25(TOPICS)).columns) == [*HITS, 'text']
-    hybrid = ours.HybridRetriever(
-        [ours.RepBertRetriever(dense), bm25], num_results=4, provenance=True
-    )
+    retrievers = [ours.RepBertRetriever(dense), bm25]
+    hybrid = ours.HybridRetriever(retrievers, num_results=4, provenance=True)
     assert {'rank_tiny', 'rank_bm25'} < set(hybrid(TOPICS).columns)
 
 
-def test_rows_without_a_query_and_qids_with_two_are_refused(dense):
+@pytest.mark.parametrize('column', ['qid', 'query'])
+def test_a_row_without_a_query_is_refused(column, dense):
+    topics = TOPICS.astype(object)
+    topics.loc[1, column] = None
+    with pytest.raises(InputError, match=f"row 1 of the frame has no '{column}'"):
+        ours.RepBertRetriever(dense)(topics)
+
+
+def test_a_qid_with_two_queries_is_refused(dense):
+    with pytest.raises(InputError, match="qid '1' has two queries"):
+        ours.RepBertRetriever(dense)(pd.DataFrame({'qid': ['1', '1'], 'query': ['a', 'b']}))
+
+
+def test_a_hit_without_a_query_is_refused():
     from pyserini_repbert.interop.pyterrier.frames import ranked_rows
 
-    retriever = ours.RepBertRetriever(dense, num_results=2)
-    for column in ('qid', 'query'):
-        with pytest.raises(InputError, match=f"row 1 of the frame has no '{column}'"):
-            retriever(
-                TOPICS.astype(object).assign(
-                    **{column: [TOPICS[column][0], None, TOPICS[column][2]]}
-                )
-            )
-    with pytest.raises(InputError, match="qid '1' has two queries"):
-        retriever(pd.DataFrame({'qid': ['1', '1'], 'query': ['a', 'b']}))
-    hits = retriever(TOPICS)
-    hits['query'] = hits['query'].astype(object).where(hits.index != 3)
+    hits = _results({'1': 'abcd'}).astype(object)
+    hits.loc[3, 'query'] = None
     with pytest.raises(InputError, match="row 3 of the frame has no 'query'"):
         list(ranked_rows(hits, ['qid', 'query']))
 

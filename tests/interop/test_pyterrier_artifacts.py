@@ -22,29 +22,39 @@ TOPICS = pd.DataFrame([('1', 'red cat'), ('2', 'the old sea')], columns=['qid', 
 VASWANI = Path(os.environ.get('DATA', Path(__file__).parents[3] / 'shared/data')) / 'vaswani'
 
 
-def test_a_bundle_is_recognised_and_opened(bundle, tiny_epic, tmp_path):
+def test_a_dense_bundle_is_recognised(bundle):
     folder = bundle()
     assert bundle_metadata(str(folder), os.listdir(folder)) == {
         'type': 'dense_index',
         'format': 'pyserini_repbert',
         'package_hint': 'pyserini-repbert[pyterrier]',
     }
+
+
+def test_another_folder_is_no_bundle(tmp_path):
     assert bundle_metadata(str(tmp_path), os.listdir(tmp_path)) is None
+
+
+def test_a_dense_bundle_is_searched(bundle):
+    folder = bundle()
     before = sorted(os.listdir(folder))
     artifact = ours.DenseArtifact(str(folder))
-    found = (artifact.retriever(num_results=3) >> ours.PassageText(artifact.path))(TOPICS)
-    hits = RepBertSearcher(folder).batch_search(TOPICS['query'].tolist(), ['1', '2'], k=3)['1']
-    assert [(row.docno, row.score) for row in found[found.qid == '1'].itertuples()] == [
-        (hit.docid, hit.score) for hit in hits
-    ]
-    assert found['text'].str.len().min() > 0 and sorted(os.listdir(folder)) == before
-    index = ours.EpicIndexer(tmp_path / 'epic-index', tiny_epic()).index(
-        [{'docno': 'a', 'text': 'red cat'}]
-    )
+    retriever = artifact.retriever(num_results=3)
+    frame = (retriever >> ours.PassageText(artifact.path))(TOPICS)
+    hits = RepBertSearcher(folder).search('red cat', 3)
+    first = frame[frame['qid'] == '1']
+    assert first['docno'].tolist() == [hit.docid for hit in hits]
+    assert first['score'].tolist() == [hit.score for hit in hits]
+    assert frame['text'].str.len().min() > 0
+    assert sorted(os.listdir(folder)) == before, 'nothing is added to the folder'
+
+
+def test_an_epic_bundle_is_recognised_and_reranks(tiny_epic, tmp_path):
+    indexer = ours.EpicIndexer(tmp_path / 'epic-index', tiny_epic())
+    index = indexer.index([{'docno': 'a', 'text': 'red cat'}])
     assert bundle_metadata(str(index), os.listdir(index))['type'] == 'epic_index'
-    reranked = ours.EpicArtifact(str(index)).reranker(tmp_path / 'epic')(
-        TOPICS[:1].assign(docno='a', rank=0, score=0.0)
-    )
+    reranker = ours.EpicArtifact(str(index)).reranker(tmp_path / 'epic')
+    reranked = reranker(TOPICS[:1].assign(docno='a', rank=0, score=0.0))
     assert reranked['score'].iloc[0] > 0
 
 
@@ -52,10 +62,8 @@ def test_pyterrier_loads_bundles_by_itself(bundle):
     """Through the entry points, which only an installed package has."""
     from importlib.metadata import entry_points
 
-    if not any(
-        own.name == 'dense_index.pyserini_repbert'
-        for own in entry_points(group='pyterrier.artifact')
-    ):
+    names = [point.name for point in entry_points(group='pyterrier.artifact')]
+    if 'dense_index.pyserini_repbert' not in names:
         pytest.skip(
             '!!!! the package is not installed here with its entry points: make test-interop '
             'installs it'
@@ -82,17 +90,14 @@ def test_an_experiment_on_vaswani_has_the_regressions_figures(tmp_path):
     build_lucene_index(open_corpus(corpus), tmp_path / 'sparse')
     encode_corpus(open_corpus(corpus), RepBertDocumentEncoder('repbert-demo'), tmp_path / 'dense')
     topics = pd.DataFrame(
-        [(own.qid, own.text) for own in load_topics(VASWANI / 'query-text.trec')],
+        [(topic.qid, topic.text) for topic in load_topics(VASWANI / 'query-text.trec')],
         columns=['qid', 'query'],
     )
-    qrels = pd.DataFrame(
-        [
-            (qid, docno, label)
-            for qid, own in load_qrels(VASWANI / 'qrels').items()
-            for docno, label in own.items()
-        ],
-        columns=['qid', 'docno', 'label'],
-    )
+    judgments = []
+    for qid, grades in load_qrels(VASWANI / 'qrels').items():
+        for docno, label in grades.items():
+            judgments.append((qid, docno, label))
+    qrels = pd.DataFrame(judgments, columns=['qid', 'docno', 'label'])
     bm25 = ours.LuceneRetriever('bm25', tmp_path / 'sparse')
     dense = ours.RepBertRetriever(tmp_path / 'dense')
     systems = {'bm25': bm25, 'repbert': dense, 'both': ours.HybridRetriever([dense, bm25])}

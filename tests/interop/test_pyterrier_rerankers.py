@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from pyterrier_world import frame_of, pairs
+from pyterrier_world import frame_hits, run_hits
 
 import pyserini_repbert.interop.pyterrier as ours
 from pyserini_repbert.errors import InputError
@@ -15,16 +15,20 @@ pt = pytest.importorskip('pyterrier')
 pd = pytest.importorskip('pandas')
 
 
-def together(reranker, frame):
-    """Our own reranker's answer to all queries at once: batches of the model may decide over the
+def _rerank_together(reranker, frame):
+    """Our own reranker's hits for all queries at once: batches of the model may decide over the
     last digit.
     """
-    groups = [
-        (key, rows.sort_values('rank')) for key, rows in frame.groupby(['qid', 'query'], sort=False)
-    ]
-    lists = [list(map(Candidate, rows['docno'], rows['score'], rows['text'])) for _, rows in groups]
-    found = rerank_many(reranker, [query for (_, query), _ in groups], lists)
-    return pairs({qid: hits for ((qid, _), _), hits in zip(groups, found, strict=True)})
+    qids = []
+    queries = []
+    lists = []
+    for (qid, query), group in frame.groupby(['qid', 'query'], sort=False):
+        rows = group.sort_values('rank')
+        qids.append(qid)
+        queries.append(query)
+        lists.append(list(map(Candidate, rows['docno'], rows['score'], rows['text'])))
+    reranked = rerank_many(reranker, queries, lists)
+    return run_hits(dict(zip(qids, reranked, strict=True)))
 
 
 def test_monobert_gives_its_own_scores_and_keeps_columns(candidates, cross_encoder_folder):
@@ -32,16 +36,20 @@ def test_monobert_gives_its_own_scores_and_keeps_columns(candidates, cross_encod
     shuffled = candidates.assign(note=candidates['docno']).sample(frac=1, random_state=1)
     before = shuffled.copy()
     found = ours.Rerank(folder, token_budget=64)(shuffled)
-    assert frame_of(found) == together(MonoBertReranker(folder, token_budget=64), shuffled)
-    assert frame_of(ours.Rerank(folder)(candidates)) == together(
+    assert frame_hits(found) == _rerank_together(
+        MonoBertReranker(folder, token_budget=64), shuffled
+    )
+    assert frame_hits(ours.Rerank(folder)(candidates)) == _rerank_together(
         MonoBertReranker(folder), candidates
     )
     assert (found['note'] == found['docno']).all()
     pd.testing.assert_frame_equal(shuffled, before)
 
 
-def test_equal_scores_keep_the_order_of_the_stage_before(cross_encoder_folder):
-    frame = pd.DataFrame(
+@pytest.fixture
+def alike():
+    """A frame of three candidates with the same text, whose ranks are not those of their rows."""
+    return pd.DataFrame(
         {
             'qid': '1',
             'query': 'cat',
@@ -51,47 +59,93 @@ def test_equal_scores_keep_the_order_of_the_stage_before(cross_encoder_folder):
             'score': 0.0,
         }
     )
+
+
+def test_equal_scores_keep_the_order_of_the_stage_before(alike, cross_encoder_folder):
     monobert = ours.Rerank(cross_encoder_folder('monobert'))
-    assert monobert(frame)['docno'].tolist() == ['b', 'c', 'a']
-    assert monobert(frame.drop(columns=['rank', 'score']))['docno'].tolist() == ['a', 'b', 'c']
+    assert monobert(alike)['docno'].tolist() == ['b', 'c', 'a']
+
+
+def test_equal_scores_without_ranks_keep_the_order_of_the_rows(alike, cross_encoder_folder):
+    monobert = ours.Rerank(cross_encoder_folder('monobert'))
+    unranked = alike.drop(columns=['rank', 'score'])
+    assert monobert(unranked)['docno'].tolist() == ['a', 'b', 'c']
+
+
+def test_a_candidate_without_text_and_one_that_comes_twice_are_refused(alike, cross_encoder_folder):
+    monobert = ours.Rerank(cross_encoder_folder('monobert'))
     with pytest.raises(InputError, match="'c' has no text"):
-        monobert(frame.assign(text=['cat', 'cat', None]))
+        monobert(alike.assign(text=['cat', 'cat', None]))
     with pytest.raises(InputError, match="'a' comes twice"):
-        monobert(frame.assign(docno='a'))
+        monobert(alike.assign(docno='a'))
 
 
-@pytest.mark.parametrize('method', ['sum', 'binary', 'min', 'max', 'sample'])
-def test_duobert_by_every_aggregation(candidates, cross_encoder_folder, method):
-    settings = {'samples': 3, 'seed': 7} if method == 'sample' else {}
+METHODS = {'sum': {}, 'binary': {}, 'min': {}, 'max': {}, 'sample': {'samples': 3, 'seed': 7}}
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_duobert_by_every_aggregation(method, candidates, cross_encoder_folder):
     folder = cross_encoder_folder('duobert')
-    own = DuoBertReranker(folder, method=method, **settings)
-    found = ours.Rerank(folder, method=method, **settings)(candidates)
-    assert frame_of(found) == together(own, candidates)
-    with_matrix = ours.Rerank(folder, method=method, matrix=True, **settings)(candidates)
-    pd.testing.assert_frame_equal(with_matrix.drop(columns='duobert_p'), found)
-    for (_, query), rows in with_matrix.groupby(['qid', 'query']):
-        matrix = np.stack(rows.sort_values('rank')['duobert_p'].tolist())
+    reranked = ours.Rerank(folder, method=method, **METHODS[method])(candidates)
+    duo = DuoBertReranker(folder, method=method, **METHODS[method])
+    assert frame_hits(reranked) == _rerank_together(duo, candidates)
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_the_matrix_changes_nothing_else(method, candidates, cross_encoder_folder):
+    folder = cross_encoder_folder('duobert')
+    plain = ours.Rerank(folder, method=method, **METHODS[method])(candidates)
+    with_matrix = ours.Rerank(folder, method=method, matrix=True, **METHODS[method])(candidates)
+    pd.testing.assert_frame_equal(with_matrix.drop(columns='duobert_p'), plain)
+
+
+def _matrices(frame):
+    """The matrix of each query, float64 (n, n), with its query and its rows, by rank."""
+    for (_, query), rows in frame.groupby(['qid', 'query']):
+        ranked = rows.sort_values('rank')
+        yield query, ranked, np.stack(ranked['duobert_p'].tolist())
+
+
+def test_rows_of_the_matrix_add_up_to_the_scores(candidates, cross_encoder_folder):
+    frame = ours.Rerank(cross_encoder_folder('duobert'), matrix=True)(candidates)
+    for _, rows, matrix in _matrices(frame):
         assert matrix.shape == (7, 7)
         assert np.isnan(np.diag(matrix)).all()
-        assert (~np.isnan(matrix)).sum() == own.inferences(7)
-        if method == 'sum':
-            assert np.nansum(matrix, axis=1) == pytest.approx(rows['score'].to_numpy())
-        texts = rows['text'].tolist()
-        if method == 'max':  # p of one pair, from a model call of its own
-            ranking = Ranking(['i', 'j'], [0, 0], texts[:2])
-            difference = own.pair_differences([query], [ranking])[0][0, 1]
-            assert matrix[0, 1] == pytest.approx(1 / (1 + np.exp(-difference)), abs=1e-6)
+        assert (~np.isnan(matrix)).sum() == 7 * 6
+        assert np.nansum(matrix, axis=1) == pytest.approx(rows['score'].to_numpy())
 
 
-def test_epic_from_an_index_and_on_the_fly(candidates, tiny_epic, tmp_path):
+def test_a_sampled_matrix_has_the_sampled_pairs(candidates, cross_encoder_folder):
+    sampling = {'method': 'sample', **METHODS['sample']}
+    frame = ours.Rerank(cross_encoder_folder('duobert'), matrix=True, **sampling)(candidates)
+    for _, _, matrix in _matrices(frame):
+        assert (~np.isnan(matrix)).sum() == 7 * 3
+
+
+def test_the_matrix_has_the_probabilities_of_a_model_call(candidates, cross_encoder_folder):
+    folder = cross_encoder_folder('duobert')
+    duo = DuoBertReranker(folder)
+    frame = ours.Rerank(folder, matrix=True)(candidates)
+    for query, rows, matrix in _matrices(frame):
+        best_two = Ranking(['i', 'j'], [0, 0], rows['text'].tolist()[:2])
+        (differences,) = duo.pair_differences([query], [best_two])
+        assert matrix[0, 1] == pytest.approx(1 / (1 + np.exp(-differences[0, 1])), abs=1e-6)
+
+
+def test_epic_reads_vectors_from_an_index(candidates, tiny_epic, tmp_path):
     folder = tiny_epic()
-    documents = tmp_path / 'corpus.jsonl'
-    passages = [
-        {'docno': passage.docid, 'text': passage.text} for passage in open_corpus(documents)
-    ]
-    index = ours.EpicIndexer(tmp_path / 'epic-index', folder, prune=5).index(iter(passages))
-    found = ours.Rerank(folder, index=index)(candidates.drop(columns='text'))
-    assert frame_of(found) == together(EpicReranker(folder, index=index), candidates)
-    assert frame_of(ours.Rerank(folder)(candidates)) == together(EpicReranker(folder), candidates)
+    documents = []
+    for passage in open_corpus(tmp_path / 'corpus.jsonl'):
+        documents.append({'docno': passage.docid, 'text': passage.text})
+    index = ours.EpicIndexer(tmp_path / 'epic-index', folder, prune=5).index(documents)
+    reranked = ours.Rerank(folder, index=index)(candidates.drop(columns='text'))
+    expected = _rerank_together(EpicReranker(folder, index=index), candidates)
+    assert frame_hits(reranked) == expected
+
+
+def test_epic_without_an_index_needs_texts(candidates, tiny_epic):
+    folder = tiny_epic()
+    expected = _rerank_together(EpicReranker(folder), candidates)
+    assert frame_hits(ours.Rerank(folder)(candidates)) == expected
     with pytest.raises(pt.validate.InputValidationError):
         ours.Rerank(folder)(candidates.drop(columns='text'))

@@ -1,3 +1,5 @@
+"""The package `rerankers` over our rerankers."""
+
 import asyncio
 
 import pytest
@@ -14,11 +16,10 @@ from pyserini_repbert.ranking import Candidate
 DOCS = ['the red cat', 'a dog ran', 'the bird sat on the tree']
 
 
-def _own(reranker, query, names='012'):
-    hits = reranker.rerank(
-        query, [Candidate(name, text=text) for name, text in zip(names, DOCS, strict=True)]
-    )
-    return [(hit.docid, hit.score) for hit in hits]
+def _rerank(reranker, docids):
+    """Our own reranker's hits of the three documents."""
+    texts = zip(docids, DOCS, strict=True)
+    return reranker.rerank('the cat', [Candidate(docid, text=text) for docid, text in texts])
 
 
 @pytest.mark.parametrize('system', ['mono', 'duo'])
@@ -26,39 +27,56 @@ def test_scores_and_order_are_our_own(system, request):
     reranker = request.getfixturevalue(system)
     ranker = RerankerRanker(reranker)
     assert isinstance(ranker, BaseRanker)
-    own = _own(reranker, 'the cat')
+    hits = _rerank(reranker, '012')
     results = ranker.rank('the cat', DOCS)
-    assert [(str(result.doc_id), result.score) for result in results] == own
+    assert [str(result.doc_id) for result in results] == [hit.docid for hit in hits]
+    assert [result.score for result in results] == [hit.score for hit in hits]
+
+
+def test_results_have_ranks_scores_and_the_query(mono):
+    results = RerankerRanker(mono).rank('the cat', DOCS)
     assert [result.rank for result in results] == [1, 2, 3]
-    assert results.has_scores and results.query == 'the cat'
-    assert [result.score for result in results.top_k(2)] == [score for _, score in own[:2]]
-    assert (
-        ranker.rank('the cat', DOCS, doc_ids=['x', 'y', 'z']).get_score_by_docid('y')
-        == dict(own)['1']
-    )
+    assert results.has_scores
+    assert results.query == 'the cat'
+    assert [result.rank for result in results.top_k(2)] == [1, 2]
 
 
-def test_documents_strings_and_nothing(mono):
-    ranker = RerankerRanker(mono)
-    documents = [
-        Document(text, doc_id=name, metadata={'n': name})
-        for text, name in zip(DOCS, 'abc', strict=True)
-    ]
-    results = ranker.rank('the cat', documents)
-    assert [(result.doc_id, result.score) for result in results] == _own(mono, 'the cat', 'abc')
+def test_scores_are_found_by_docid(mono):
+    results = RerankerRanker(mono).rank('the cat', DOCS, doc_ids=['x', 'y', 'z'])
+    score_of = {hit.docid: hit.score for hit in _rerank(mono, 'xyz')}
+    assert results.get_score_by_docid('y') == score_of['y']
+
+
+def test_documents_of_the_package_keep_what_they_hold(mono):
+    documents = []
+    for text, docid in zip(DOCS, 'abc', strict=True):
+        documents.append(Document(text, doc_id=docid, metadata={'n': docid}))
+    results = RerankerRanker(mono).rank('the cat', documents)
+    assert [result.doc_id for result in results] == [hit.docid for hit in _rerank(mono, 'abc')]
     assert results[0].document in documents
-    unnamed = ranker.rank('the cat', [Document(text) for text in DOCS])
-    assert [result.score for result in unnamed] == [score for _, score in _own(mono, 'the cat')]
-    assert ranker.rank('the cat', 'a dog ran')[0].score == ranker.score('the cat', 'a dog ran')
-    assert (
-        ranker.score('the cat', DOCS[1])
-        == mono.rerank('the cat', [Candidate('1', text=DOCS[1])])[0].score
-    )
-    assert ranker.rank('the cat', []).results_count() == 0
+
+
+def test_documents_need_no_id(mono):
+    results = RerankerRanker(mono).rank('the cat', [Document(text) for text in DOCS])
+    assert [result.score for result in results] == [hit.score for hit in _rerank(mono, '012')]
+
+
+def test_one_text_is_scored_alone(mono):
+    ranker = RerankerRanker(mono)
+    (hit,) = mono.rerank('the cat', [Candidate('1', text=DOCS[1])])
+    assert ranker.score('the cat', DOCS[1]) == hit.score
+    assert ranker.rank('the cat', DOCS[1])[0].score == hit.score
+
+
+def test_no_documents_have_no_results(mono):
+    assert RerankerRanker(mono).rank('the cat', []).results_count() == 0
+
+
+def test_a_docid_that_comes_twice_is_refused(mono):
     with pytest.raises(InputError, match='comes twice'):
-        ranker.rank('the cat', DOCS, ['a', 'b', 'a'])
+        RerankerRanker(mono).rank('the cat', DOCS, ['a', 'b', 'a'])
 
 
 def test_asynchronously(mono):
     results = asyncio.run(RerankerRanker(mono).rank_async('the cat', DOCS))
-    assert [(str(result.doc_id), result.score) for result in results] == _own(mono, 'the cat')
+    assert [result.score for result in results] == [hit.score for hit in _rerank(mono, '012')]

@@ -24,10 +24,16 @@ def test_placeholder_key_lives_as_long_as_the_import(monkeypatch):
     with compat.placeholder_openai_key():
         assert os.environ['OPENAI_API_KEY']
     assert 'OPENAI_API_KEY' not in os.environ
+
+
+def test_a_key_that_is_set_stays(monkeypatch):
     monkeypatch.setenv('OPENAI_API_KEY', 'mine')
     with compat.placeholder_openai_key():
         assert os.environ['OPENAI_API_KEY'] == 'mine'
     assert os.environ['OPENAI_API_KEY'] == 'mine'
+
+
+def test_an_error_restores_the_key(monkeypatch):
     monkeypatch.setenv('OPENAI_API_KEY', '')
     with pytest.raises(KeyError), compat.placeholder_openai_key():
         raise KeyError
@@ -46,9 +52,7 @@ def test_modules_are_listed_without_importing_pyserini():
 
 @pytest.mark.jvm
 def test_registries_of_the_installed_version(tmp_path, monkeypatch):
-    """What the version really has: each table, and the names of topics and judgments with the
-    place of their files.
-    """
+    """What the version really has: each table, and where files of topics and judgments are."""
     monkeypatch.setenv('PYSERINI_CACHE', str(tmp_path))
     prebuilt = compat.prebuilt_tables()
     assert 'msmarco-v1-passage' in prebuilt['sparse']
@@ -56,9 +60,9 @@ def test_registries_of_the_installed_version(tmp_path, monkeypatch):
     search = compat.import_pyserini('pyserini.search._base')
     for kind in ('topics', 'qrels'):
         assert 'dl19-passage' in compat.named_files(search, kind)
-        place = compat.place_of(search, kind, 'dl19-passage')
-        assert place.name == f'{kind}.dl19-passage.txt'
-        assert place.is_absolute()
+        path = compat.path_of(search, kind, 'dl19-passage')
+        assert path.name == f'{kind}.dl19-passage.txt'
+        assert path.is_absolute()
 
 
 @pytest.mark.jvm
@@ -193,7 +197,7 @@ def test_a_table_is_fetched_once_and_then_there_without_a_network(network):
     assert json.loads(kept.read_text()) == TABLE
 
 
-def test_a_table_that_cannot_be_had_is_one_line_with_the_way_to_it(network, monkeypatch):
+def test_an_unavailable_table_is_one_line_with_the_way_to_it(network):
     network.answers = {}
     with pytest.raises(MissingResourceError) as caught:
         opened()
@@ -202,8 +206,11 @@ def test_a_table_that_cannot_be_had_is_one_line_with_the_way_to_it(network, monk
         'lucene/other-inverted.json' in message and f'{HOST}/prebuilt-indexes/{COMMIT}/' in message
     )
     assert '(no route to host)' in message and f'kept in {tables.tables_folder()}' in message
+
+
+def test_a_table_is_not_fetched_offline(network, monkeypatch):
+    network.answers = {}
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
-    network.asked.clear()
     with pytest.raises(MissingResourceError, match='downloads are off'):
         opened()
     assert network.asked == []

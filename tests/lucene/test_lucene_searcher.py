@@ -1,6 +1,4 @@
-"""Sparse search on a small index: order, empty answers, settings, stored text, names that are
-not indexes.
-"""
+"""Sparse search on a small index: order, empty answers, settings, stored text."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -38,17 +36,31 @@ def test_ties_come_in_order_of_docid(folder):
 
 @pytest.mark.jvm
 @pytest.mark.parametrize('sdm', [False, True])
-def test_queries_without_answers(folder, sdm):
+@pytest.mark.parametrize('query', ['the of', '?!', 'zebra'])
+def test_queries_without_hits(folder, sdm, query):
+    assert LuceneSparseSearcher(folder, SparseSettings(sdm=sdm)).search(query) == []
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize('query', ['', '  \t'])
+def test_a_query_without_text_is_refused(folder, query):
+    with pytest.raises(InputError, match='the query is empty: give a question'):
+        LuceneSparseSearcher(folder).search(query)
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize('sdm', [False, True])
+def test_topics_of_a_batch_may_have_no_hits(folder, sdm):
     searcher = LuceneSparseSearcher(folder, SparseSettings(sdm=sdm))
-    for query in ('the of', '?!', 'zebra'):
-        assert searcher.search(query) == []
-    for query in ('', '  \t'):
-        with pytest.raises(InputError, match='the query is empty: give a question'):
-            searcher.search(query)
     batch = searcher.batch_search(['', 'dogs', 'zebra', 'the'], ['4', '3', '2', '1'], threads=2)
     assert list(batch) == ['4', '3', '2', '1']
-    assert [[hit.docid for hit in hits] for hits in batch.values()] == [[], ['b2'], [], []]
-    assert searcher.batch_search([], []) == {}
+    assert [hit.docid for hit in batch.pop('3')] == ['b2']
+    assert list(batch.values()) == [[], [], []]
+
+
+@pytest.mark.jvm
+def test_an_empty_batch(folder):
+    assert LuceneSparseSearcher(folder).batch_search([], []) == {}
 
 
 @pytest.mark.jvm
@@ -59,16 +71,21 @@ def test_batches_answer_as_single_queries_do(folder, monkeypatch):
     batch = searcher.batch_search(queries, [f'q{n}' for n in range(5)], k=3, threads=2)
     for query, hits in zip(queries, batch.values(), strict=True):
         alone = searcher.search(query, k=3)
-        found = [(hit.docid, hit.score) for hit in alone]
-        assert found == [(hit.docid, hit.score) for hit in hits]
+        scored = [(hit.docid, hit.score) for hit in alone]
+        assert scored == [(hit.docid, hit.score) for hit in hits]
     assert all(batch.values())
 
 
 @pytest.mark.jvm
-def test_k_larger_than_the_index_and_stored_text(folder):
+def test_k_larger_than_the_index(folder):
     searcher = LuceneSparseSearcher(folder)
     assert searcher.size == 4
     assert len(searcher.search('cats', k=10**9)) == 3
+
+
+@pytest.mark.jvm
+def test_passages_are_stored(folder):
+    searcher = LuceneSparseSearcher(folder)
     assert searcher.texts(['m4', 'nope', 'm4']) == ['été 😀 fish', None, 'été 😀 fish']
     assert searcher.texts([]) == []
     assert dict(searcher.passages()) == TEXTS
@@ -85,22 +102,39 @@ def test_threads_share_a_searcher_and_leave_nothing_behind(folder):
     assert java_class('java.lang.Thread').activeCount() == before
 
 
+@pytest.fixture(scope='module')
+def bare(tmp_path_factory):
+    """An index without positions, vectors or text."""
+    path = tmp_path_factory.mktemp('bare') / 'index'
+    options = ['-input', '', '-collection', 'JsonCollection', '-index', str(path)]
+    indexer = java_class('io.anserini.index.SimpleIndexer')(options)
+    indexer.addRawDocument('{"id": "1", "contents": "cats sleep"}')
+    indexer.close()
+    return path
+
+
 @pytest.mark.jvm
-def test_index_without_positions_vectors_or_text(tmp_path):
-    indexer = java_class('io.anserini.index.SimpleIndexer')
-    bare = indexer(
-        ['-input', '', '-collection', 'JsonCollection', '-index', str(tmp_path / 'bare')]
-    )
-    bare.addRawDocument('{"id": "1", "contents": "cats sleep"}')
-    bare.close()
-    searcher = LuceneSparseSearcher(tmp_path / 'bare')
-    assert [hit.docid for hit in searcher.search('cats')] == ['1']
+def test_a_bare_index_is_searched(bare):
+    assert [hit.docid for hit in LuceneSparseSearcher(bare).search('cats')] == ['1']
+
+
+@pytest.mark.jvm
+def test_a_bare_index_has_no_texts(bare):
     with pytest.raises(MismatchError, match='stores no passages'):
-        searcher.texts(['1'])
+        LuceneSparseSearcher(bare).texts(['1'])
+
+
+@pytest.mark.jvm
+def test_rm3_needs_vectors_or_text(bare):
     with pytest.raises(MismatchError, match='neither document vectors nor raw JSON'):
-        LuceneSparseSearcher(tmp_path / 'bare', SparseSettings(rm3=True))
+        LuceneSparseSearcher(bare, SparseSettings(rm3=True))
+
+
+@pytest.mark.jvm
+def test_sdm_needs_positions(bare):
+    searcher = LuceneSparseSearcher(bare, SparseSettings(sdm=True))
     with pytest.raises(MismatchError, match='has no positions, which SDM needs'):
-        LuceneSparseSearcher(tmp_path / 'bare', SparseSettings(sdm=True)).search('cats sleep')
+        searcher.search('cats sleep')
 
 
 @pytest.mark.jvm
@@ -116,16 +150,25 @@ def test_an_index_of_another_lucene():
             LuceneSparseSearcher(folder)
 
 
-def test_settings_that_an_index_was_built_for(tmp_path):
+def test_an_index_without_a_record(tmp_path):
     assert sparse_settings.default_settings(tmp_path) == SparseSettings()
     assert sparse_settings.built_variant(tmp_path) is None
-    for damaged in ('[]', '{', '{"variant": 3, "k1": [], "b": 0}'):
-        (tmp_path / sparse_settings.MANIFEST).write_text(damaged)
-        assert sparse_settings.default_settings(tmp_path) == SparseSettings()
-        assert sparse_settings.built_variant(tmp_path) is None
+
+
+@pytest.mark.parametrize('damaged', ['[]', '{', '{"variant": 3, "k1": [], "b": 0}'])
+def test_a_damaged_record_says_nothing(tmp_path, damaged):
+    (tmp_path / sparse_settings.MANIFEST).write_text(damaged)
+    assert sparse_settings.default_settings(tmp_path) == SparseSettings()
+    assert sparse_settings.built_variant(tmp_path) is None
+
+
+def test_a_record_without_constants(tmp_path):
     (tmp_path / sparse_settings.MANIFEST).write_text('{"variant": "bm25"}')
     assert sparse_settings.built_variant(tmp_path) == 'bm25'
     assert sparse_settings.default_settings(tmp_path) == SparseSettings()
+
+
+def test_a_record_with_constants(tmp_path):
     (tmp_path / sparse_settings.MANIFEST).write_text('{"variant": "deepct", "k1": 10, "b": 0.9}')
     assert sparse_settings.default_settings(tmp_path) == SparseSettings(k1=10.0, b=0.9)
 

@@ -26,16 +26,16 @@ def test_pyserinis_command_gives_the_run_of_ours(tiny_checkpoint, corpus_file, t
     arguments = ['--encoder', checkpoint, '--topics', str(topics), '--hits', '20', '--output']
     main(['--index', str(tmp_path / 'dense'), *arguments, str(tmp_path / 'ours.txt')])
     environment = {name: value for name, value in os.environ.items() if name != 'OPENAI_API_KEY'}
-    theirs = ['--index', str(tmp_path / 'faiss'), *arguments, str(tmp_path / 'theirs.txt')]
+    flags = ['--index', str(tmp_path / 'faiss'), *arguments, str(tmp_path / 'theirs.txt')]
     subprocess.run(
-        [sys.executable, '-m', 'pyserini_repbert', 'pyserini.search.faiss', *theirs],
+        [sys.executable, '-m', 'pyserini_repbert', 'pyserini.search.faiss', *flags],
         check=True,
         capture_output=True,
         env=environment,
     )
     ours = read_run(tmp_path / 'ours.txt')
-    found = read_run(tmp_path / 'theirs.txt')
-    assert ours.keys() == found.keys() == {'1', '2', '3'}
+    theirs = read_run(tmp_path / 'theirs.txt')
+    assert ours.keys() == theirs.keys() == {'1', '2', '3'}
     for qid, ranked in ours.items():
-        assert ranked.docids == found[qid].docids
-        assert ranked.scores == pytest.approx(found[qid].scores, abs=1e-4)
+        assert ranked.docids == theirs[qid].docids
+        assert ranked.scores == pytest.approx(theirs[qid].scores, abs=1e-4)

@@ -10,12 +10,15 @@ import torch
 from pyserini_repbert.models import attention, bert as bert_module
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.heads import CedrKnrm
-from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
-from pyserini_repbert.models.cedr.settings import CedrSettings
-from pyserini_repbert.models.cross_encoder import MonoBert
-from pyserini_repbert.models.epic import Epic
-from pyserini_repbert.models.repbert import RepBert
+from pyserini_repbert.systems.cedr.heads import CedrKnrm
+from pyserini_repbert.systems.cedr.layout import (
+    CedrLayout,
+    Pair,
+)
+from pyserini_repbert.systems.cedr.settings import CedrSettings
+from pyserini_repbert.systems.epic.network import Epic
+from pyserini_repbert.systems.monobert.network import MonoBert
+from pyserini_repbert.systems.repbert.network import RepBert
 
 SIZES = {
     'hidden_size': 24,

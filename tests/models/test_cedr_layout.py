@@ -2,8 +2,14 @@ from dataclasses import astuple
 from types import SimpleNamespace
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
-from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
+from pyserini_repbert.systems.cedr.layout import (
+    CedrLayout,
+    Pair,
+)
+from pyserini_repbert.systems.cedr.settings import (
+    Architecture,
+    CedrSettings,
+)
 
 CLS = 101
 SEP = 102

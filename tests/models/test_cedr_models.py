@@ -4,10 +4,16 @@ import pytest
 import torch
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.layout import CedrLayout, Pair
-from pyserini_repbert.models.cedr.loading import new_ranker
-from pyserini_repbert.models.cedr.ranker import Evidence
-from pyserini_repbert.models.cedr.settings import Architecture, CedrSettings
+from pyserini_repbert.systems.cedr.layout import (
+    CedrLayout,
+    Pair,
+)
+from pyserini_repbert.systems.cedr.loading import new_ranker
+from pyserini_repbert.systems.cedr.network import Evidence
+from pyserini_repbert.systems.cedr.settings import (
+    Architecture,
+    CedrSettings,
+)
 
 CONFIG = BertConfig(
     vocab_size=300,

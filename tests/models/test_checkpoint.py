@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
-from pyserini_repbert.models.convert.pytorch import convert_repbert
+from pyserini_repbert.systems.repbert.conversion import convert_repbert
 
 
 def _change(folder, **changes):

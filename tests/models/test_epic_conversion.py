@@ -8,10 +8,13 @@ import torch
 
 from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import run
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import cache_folder
-from pyserini_repbert.models.convert.pytorch import _EPIC_HEADS, convert_epic
+from pyserini_repbert.systems.epic.conversion import (
+    _EPIC_HEADS,
+    convert_epic,
+)
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 from tools import convert_checkpoint
 
 RANKING = {'system': 'epic', 'variant': 'official'}
@@ -88,6 +91,6 @@ def test_the_tool_and_the_catalog_name(published, tmp_path, monkeypatch):
     downloads.mkdir()
     (downloads / 'epic.p').write_bytes(source.read_bytes())
     monkeypatch.setattr(
-        'pyserini_repbert.models.convert.pytorch.uncased_vocabulary', lambda: folder / 'vocab.txt'
+        'pyserini_repbert.systems.epic.conversion.uncased_vocabulary', lambda: folder / 'vocab.txt'
     )
     assert EpicEncoder('epic').name == 'epic'

@@ -1,8 +1,12 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pyserini_repbert.models.pair_inputs import PairInputs, PairLayout, TripleInputs
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
+from pyserini_repbert.systems.duobert.inputs import TripleInputs
+from pyserini_repbert.systems.monobert.inputs import (
+    PairInputs,
+    PairLayout,
+)
 
 CLS = 2
 SEP = 3

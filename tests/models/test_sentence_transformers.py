@@ -12,15 +12,18 @@ from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.search import main as search
 from pyserini_repbert.data.runs import read_run
-from pyserini_repbert.encode.encoders import document_encoder, query_encoder
-from pyserini_repbert.encode.sentence import SentenceQueryEncoder
 from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.models.sentence_transformers import folder_digest
-from pyserini_repbert.pipeline.opening import open_reranker
+from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank import MonoBertReranker
-from pyserini_repbert.rerank.sentence import SentenceCrossEncoderReranker
 from pyserini_repbert.search import RepBertSearcher
+from pyserini_repbert.systems.encoders import (
+    document_encoder,
+    query_encoder,
+)
+from pyserini_repbert.systems.sentence_transformers.encoder import SentenceQueryEncoder
+from pyserini_repbert.systems.sentence_transformers.loading import folder_digest
+from pyserini_repbert.systems.sentence_transformers.reranker import SentenceCrossEncoderReranker
 
 TEXTS = [
     'The cat sat on the mat.',

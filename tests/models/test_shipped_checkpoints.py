@@ -11,7 +11,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.checksums import CHECKSUMS, verify_checksums
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
-from pyserini_repbert.pipeline.opening import open_reranker
+from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.train.reading import read_recipe
 

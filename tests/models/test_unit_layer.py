@@ -6,7 +6,7 @@ from torch.nn.functional import normalize
 
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER, with_unit_layer
-from pyserini_repbert.models.repbert import RepBert
+from pyserini_repbert.systems.repbert.network import RepBert
 
 SIZES = {
     'vocab_size': 60,

@@ -35,9 +35,12 @@ def test_a_missing_index_says_what_building_it_takes(capsys):
         assert part in error
 
 
-def test_building_offline_names_what_is_missing(tiny_checkpoint, corpus_file):
+def test_building_offline_names_the_missing_collection(tiny_checkpoint):
     with pytest.raises(MissingResourceError, match='collection.tar.gz .987 MB. from'):
         ready_folder('msmarco', str(tiny_checkpoint()), asked_to_build=True)
+
+
+def test_building_offline_names_the_missing_encoder(corpus_file):
     with pytest.raises(MissingResourceError, match='repbert.ckpt-350000.zip'):
         ready_folder('msmarco', 'repbert', asked_to_build=True, corpus=str(corpus_file(2)))
 
@@ -108,28 +111,53 @@ def test_msmarco_is_built_from_a_collection_and_searched(
     assert shown.out.count('? the cat') == 2 and shown.err.count('building index') == 1
     searcher = RepBertSearcher.from_prebuilt_index('msmarco', checkpoint)
     assert len(searcher.search('the cat', 9)) == 4
-    found = locate('msmarco', checkpoint)
-    bundle = DenseBundle(found.folder)
+    named = locate('msmarco', checkpoint)
+    bundle = DenseBundle(named.folder)
     assert bundle.settings.dtype == 'float16' and len(bundle) == 4 and bundle.has_texts
 
 
-def test_the_collection_is_unpacked_from_its_archive(monkeypatch):
-    entry = catalog.get('collections', 'msmarco-v1-passage')
+@pytest.fixture
+def archive():
+    """The collection's archive in the downloads; it is not the real one."""
     archive = cache_folder() / 'downloads' / 'collection.tar.gz'
     archive.parent.mkdir(parents=True)
     with tarfile.open(archive, 'w:gz') as packed:
         member = tarfile.TarInfo('collection.tsv')
         member.size = len(COLLECTION)
         packed.addfile(member, io.BytesIO(COLLECTION.encode()))
-    with pytest.raises(DamagedFileError, match='has MD5'):
-        open_corpus(collection_file(entry))
+    return archive
+
+
+@pytest.fixture
+def fetched(archive, monkeypatch):
+    """The archive, as if it had the right checksum."""
     monkeypatch.setattr('pyserini_repbert.download.fetch_entry', lambda entry: archive)
-    assert [passage.docid for passage in open_corpus(collection_file(entry))] == list('0123')
-    archive.write_bytes(archive.read_bytes()[:50])
-    assert len(list(open_corpus(collection_file(entry)))) == 4
-    (cache_folder() / 'collections' / 'msmarco-v1-passage' / 'collection.tsv').unlink()
+    return archive
+
+
+MSMARCO = catalog.get('collections', 'msmarco-v1-passage')
+
+
+def test_another_archive_is_refused(archive):
+    with pytest.raises(DamagedFileError, match='has MD5'):
+        collection_file(MSMARCO)
+
+
+def test_the_collection_is_unpacked_from_its_archive(fetched):
+    passages = open_corpus(collection_file(MSMARCO))
+    assert [passage.docid for passage in passages] == ['0', '1', '2', '3']
+
+
+def test_the_collection_is_unpacked_once(fetched):
+    first = collection_file(MSMARCO)
+    fetched.write_bytes(b'')
+    assert collection_file(MSMARCO) == first
+
+
+def test_a_damaged_archive_is_refused(fetched):
+    fetched.write_bytes(fetched.read_bytes()[:50])
     with pytest.raises(DamagedFileError, match='not a whole archive'):
-        open_corpus(collection_file(entry))
+        collection_file(MSMARCO)
 
 
 @pytest.mark.slow

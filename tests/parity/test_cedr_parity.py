@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.layout import CedrLayout
-from pyserini_repbert.models.cedr.loading import load_ranker
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
+from pyserini_repbert.systems.cedr.layout import CedrLayout
+from pyserini_repbert.systems.cedr.loading import load_ranker
 
 HERE = Path(__file__).parent / 'cedr'
 MODELS = {

@@ -10,9 +10,9 @@ import pytest
 from pyserini_repbert.models.attention import PaddedBatch
 from pyserini_repbert.models.batching import run_batched
 from pyserini_repbert.models.cross_encoder import log_probabilities
-from pyserini_repbert.models.pair_inputs import TripleLayout
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import DuoBertReranker, aggregate
+from pyserini_repbert.systems.duobert.inputs import TripleLayout
 
 HERE = Path(__file__).parent / 'duobert'
 HEAD = HERE / 'weights.safetensors'

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.models.batching import run_batched
-from pyserini_repbert.models.pair_inputs import PairLayout
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import MonoBertReranker
+from pyserini_repbert.systems.monobert.inputs import PairLayout
 
 HERE = Path(__file__).parent / 'monobert'
 pytestmark = pytest.mark.parity

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pyserini_repbert.train.losses import multi_label_margin
+from pyserini_repbert.tasks.losses import multi_label_margin
 
 GOLDEN = json.loads(
     (Path(__file__).parent / 'repbert' / 'golden_loss.json').read_text(encoding='utf-8')

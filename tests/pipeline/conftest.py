@@ -9,7 +9,7 @@ import pytest
 from pyserini_repbert.data.runs import write_run
 from pyserini_repbert.pipeline import PipelineSpec, StageCost, open_pipeline, run_pipeline
 from pyserini_repbert.ranking import Query, Ranking, Run
-from pyserini_repbert.rerank.saved_scores import SavedScores
+from pyserini_repbert.systems.duobert.saved_scores import SavedScores
 from pyserini_repbert.trace import Notes, Trace
 
 

@@ -9,7 +9,7 @@ from pyserini_repbert.pipeline.part_file import finished
 from pyserini_repbert.pipeline.pipeline import cut_batches
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker
-from pyserini_repbert.rerank.saved_scores import (
+from pyserini_repbert.systems.duobert.saved_scores import (
     SavedScores,
     read_saved_scores,
     replay,

@@ -14,7 +14,7 @@ from pyserini_repbert.commands.rerank import main
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.models import tokenizer as tokenizer_module
 from pyserini_repbert.pipeline import Machine
-from pyserini_repbert.rerank.cross_encoder import MonoBertReranker
+from pyserini_repbert.systems.monobert.reranker import MonoBertReranker
 from tests.pipeline.conftest import run_stages
 
 

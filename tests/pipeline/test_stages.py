@@ -109,10 +109,10 @@ def test_depths_must_not_grow():
 def test_the_rest_gets_lower_scores():
     head = Ranking(['a', 'b'], [-7.5, -9.0])
     rest = Ranking(['c', 'd'], [30.0, 20.0])
-    assert head.above(rest) == Ranking(['a', 'b', 'c', 'd'], [-7.5, -9.0, -10.0, -11.0])
-    assert NO_HITS.above(rest) == rest
-    assert head.above(NO_HITS) == head
-    texts = head.with_texts({'a': 'one'}).above(rest).texts
+    assert head.append_below(rest) == Ranking(['a', 'b', 'c', 'd'], [-7.5, -9.0, -10.0, -11.0])
+    assert NO_HITS.append_below(rest) == rest
+    assert head.append_below(NO_HITS) == head
+    texts = head.with_texts({'a': 'one'}).append_below(rest).texts
     assert texts == ('one', None, None, None)
 
 
@@ -164,7 +164,7 @@ def test_rerankers_are_opened_by_their_checkpoints(world, tiny_checkpoint):
     )
     assert isinstance(duo, DuoBertReranker)
     assert duo.method == 'min'
-    with pytest.raises(MismatchError, match="'repbert', expected a reranker: monobert, duobert"):
+    with pytest.raises(MismatchError, match="'repbert', expected a reranker: cedr, duobert"):
         open_reranker(tiny_checkpoint('encoder'))
     with pytest.raises(InputError, match="has no option 'method'"):
         open_reranker(world.mono, options={'method': 'min'})

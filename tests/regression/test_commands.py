@@ -40,7 +40,9 @@ def parse(monkeypatch):
 def test_every_command_line_is_one_that_its_command_takes(path, parse, tmp_path):
     regression = read_regression(str(path))
     workspace = Workspace(regression, tmp_path, str(tmp_path), 'test')
-    lines = {line for one in regression.conditions for line in workspace.commands(one)}
+    lines = set()
+    for condition in regression.conditions:
+        lines.update(workspace.commands(condition))
     assert lines
     for line in sorted(lines):
         parse(workspace.run_words(line))
@@ -53,12 +55,13 @@ def test_every_command_line_is_one_that_its_command_takes(path, parse, tmp_path)
         ('rerank --run a --output b --resume', False),
         ('evaluate join-folds --folds f --runs a --output b', True),
         ('evaluate recall-depth --runs a --qrels q --csv t.csv', True),
-        ('evaluate split-folds --folds f --topics t --output folder', False),
+        ('evaluate split-folds --folds f --topics t --output folder', True),
         ('evaluate --qrels q a', False),
         ('encode --corpus c --encoder e --output b', False),
     ],
 )
 def test_a_file_that_an_earlier_try_left_is_replaced(line, replaces, tmp_path):
     workspace = Workspace(read_regression(str(FILES[0])), tmp_path, str(tmp_path), 'test')
-    words = f'python -m pyserini_repbert.{line}'.split()
-    assert workspace.run_words(' '.join(words)) == words + ['--overwrite'] * replaces
+    command = f'python -m pyserini_repbert.{line}'
+    added = ['--overwrite'] if replaces else []
+    assert workspace.run_words(command) == [*command.split(), *added]

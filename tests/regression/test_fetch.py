@@ -6,7 +6,6 @@ import io
 import json
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
 from redirected import redirected
@@ -14,6 +13,8 @@ from web_stub import Web, running
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main
+from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.regression.fetching import unpack
 
 RUN = b'1\tx\t1\n1\ty\t2\n'
 YAML = """\
@@ -47,11 +48,11 @@ conditions:
 
 
 def zipped(**members):
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, 'w') as archive:
+    archived = io.BytesIO()
+    with zipfile.ZipFile(archived, 'w') as archive:
         for name, content in members.items():
             archive.writestr(f'folder/{name}.tsv', content)
-    return made.getvalue()
+    return archived.getvalue()
 
 
 @pytest.fixture
@@ -74,70 +75,71 @@ def web(monkeypatch, tmp_path):
             yield started
 
 
+def folder_flags(folder):
+    return ['--data', str(folder / 'data'), '--work', str(folder / 'work')]
+
+
 def fetch(folder, *flags):
-    command = [
-        'fetch',
-        str(folder / 'far.yaml'),
-        '--data',
-        str(folder / 'data'),
-        '--work',
-        str(folder / 'work'),
-    ]
-    return run(main, [*command, *flags])
+    return run(main, ['fetch', str(folder / 'far.yaml'), *folder_flags(folder), *flags])
 
 
 def downloads(folder):
     return folder / 'cache' / 'downloads'
 
 
-def test_everything_is_fetched_once_and_then_runs(web, tmp_path, capsys):
+def test_what_can_be_fetched_is_listed(web, tmp_path, capsys):
+    assert fetch(tmp_path, '--dry-run') == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == 'to fetch: 3, 2.0 GB'
+    zipped_line = '  zipped: a run in an archive; 2 GB packed; https://a.example/zipped.zip; '
+    assert zipped_line + 'licence: CC0' in lines
+    assert web.asked == []
+
+
+def test_what_cannot_be_fetched_is_listed(web, tmp_path, capsys):
     assert fetch(tmp_path, '--dry-run') == 0
     printed = capsys.readouterr().out
-    assert printed.splitlines()[0] == 'to fetch: 3, 2.0 GB'
-    assert (
-        'zipped: a run in an archive; 2 GB packed; https://a.example/zipped.zip; licence: CC0'
-        in printed
-    )
-    assert (
-        'not to be fetched here: 2\n' in printed
-        and '\n  discs: two disks: by agreement: NIST' in printed
-    )
+    assert 'not to be fetched here: 2\n' in printed
+    assert '\n  discs: two disks: by agreement: NIST' in printed
     assert '\n  never: a run of somebody: not published; it was lost' in printed
     assert '3 conditions can be run then, 1 never' in printed
-    assert web.asked == []
+
+
+def test_downloads_are_unpacked(web, tmp_path, capsys):
     assert fetch(tmp_path) == 0
     assert '3 of 3 resources are here now' in capsys.readouterr().out
     assert (downloads(tmp_path) / 'plain.tsv').read_bytes() == RUN
     assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN
     with gzip.open(downloads(tmp_path) / 'qrels.txt.gz') as stream:
         assert stream.read() == b'1 0 y 1\n'
-    assert len(web.asked) == 3
+
+
+def test_everything_is_fetched_once(web, tmp_path):
+    for _ in range(2):
+        assert fetch(tmp_path) == 0
+        assert len(web.asked) == 3
+
+
+def test_what_was_fetched_can_be_run(web, tmp_path):
     assert fetch(tmp_path) == 0
-    assert len(web.asked) == 3
     report = tmp_path / 'report.json'
-    flags = [
-        '--data',
-        str(tmp_path / 'data'),
-        '--work',
-        str(tmp_path / 'work'),
-        '--report',
-        str(report),
-    ]
+    flags = [*folder_flags(tmp_path), '--report', str(report)]
     assert run(main, [str(tmp_path / 'far.yaml'), *flags]) == 0
-    statuses = [one['status'] for one in json.loads(report.read_text())['files'][0]['conditions']]
+    conditions = json.loads(report.read_text())['files'][0]['conditions']
+    statuses = [condition['status'] for condition in conditions]
     assert statuses == ['PASS', 'PASS', 'NOT RUN', 'NOT RUN']
 
 
-def test_the_cheapest_within_the_budget(web, tmp_path, capsys):
-    assert fetch(tmp_path, '--budget', '1GB') == 0
-    assert 'to fetch: 2, 21 B, within 1.0 GB' in capsys.readouterr().out
+def test_only_what_the_chosen_condition_needs_is_fetched(web, tmp_path, capsys):
+    assert fetch(tmp_path, '--condition', 'plain') == 0
+    assert 'to fetch: 2, 21 B\n' in capsys.readouterr().out
     assert [path for path, _ in web.asked] == ['a.example/plain?dl=1', 'b.example/qrels.txt']
-    assert fetch(tmp_path, '--budget', 'much') == 2
-    assert "'much' is not a size: expected a number with B, kB, MB" in capsys.readouterr().err
+
+
+def test_a_condition_that_is_not_there_is_refused(web, tmp_path, capsys):
     assert fetch(tmp_path, '--condition', 'plane') == 2
-    assert (
-        "'plane' is no condition of these files (did you mean 'plain'?)" in capsys.readouterr().err
-    )
+    message = "'plane' is no condition of these files (did you mean 'plain'?)"
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -167,9 +169,8 @@ def test_one_line_for_what_fails_and_the_others_go_on(web, tmp_path, capsys, ans
     web.add('https://a.example/zipped.zip', **answer)  # type: ignore[arg-type]
     assert fetch(tmp_path) == 1
     printed = capsys.readouterr().out
-    (line,) = [
-        line for line in printed.splitlines() if line.startswith('zipped (a run in an archive): ')
-    ]
+    start = 'zipped (a run in an archive): '
+    (line,) = [line for line in printed.splitlines() if line.startswith(start)]
     assert message in line
     assert '2 of 3 resources are here now' in printed
     assert not (downloads(tmp_path) / 'zipped.tsv').exists()
@@ -194,22 +195,25 @@ def test_what_is_left_of_a_longer_file_is_not_taken_for_the_whole(web, tmp_path)
     assert (downloads(tmp_path) / 'zipped.tsv').read_bytes() == RUN
 
 
-def test_another_file_than_published_or_than_fetched_before(web, tmp_path, capsys):
+def test_another_file_than_published_is_not_kept(web, tmp_path, capsys):
     web.add('https://a.example/plain?dl=1', RUN + b'1\tz\t3\n')
     assert fetch(tmp_path) == 1
-    assert (
-        f'expected {hashlib.md5(RUN).hexdigest()}: fetch plain.tsv (14 B)'
-        in capsys.readouterr().out
-    )
+    refusal = f'expected {hashlib.md5(RUN).hexdigest()}: fetch plain.tsv (14 B)'
+    assert refusal in capsys.readouterr().out
     assert not list(downloads(tmp_path).glob('plain*'))
-    web.add('https://a.example/plain?dl=1', RUN)
+
+
+def test_the_checksum_of_what_was_fetched_first_is_kept(web, tmp_path):
     assert fetch(tmp_path) == 0
     record = downloads(tmp_path) / 'zipped.tsv.sha256'
     assert record.read_text() == f'{hashlib.sha256(RUN).hexdigest()}  zipped.tsv\n'
+
+
+def test_another_file_than_fetched_before_is_not_kept(web, tmp_path, capsys):
+    assert fetch(tmp_path) == 0
     for name in ('zipped.tsv', 'zipped.zip'):
         (downloads(tmp_path) / name).unlink()
     web.add('https://a.example/zipped.zip', zipped(run=RUN[:-1]))
-    capsys.readouterr()
     assert fetch(tmp_path) == 1
     assert 'gave another file than when it was first fetched' in capsys.readouterr().out
     assert not (downloads(tmp_path) / 'zipped.tsv').exists()
@@ -224,49 +228,70 @@ def test_users_folder_counts_first(web, tmp_path, capsys):
     assert 'to fetch: 2, 21 B' in printed
 
 
-def test_archives_of_tar(tmp_path):
-    from pyserini_repbert.errors import DamagedFileError
-    from pyserini_repbert.regression.fetching import unpack
+@pytest.fixture
+def archive(tmp_path):
+    """A packed top1000.dev of MS MARCO: qid, docid, query and passage of three candidates."""
+    content = b'7\t10\tq\tp\n8\t10\tr\tp\n7\t11\tq\to\n'
+    path = tmp_path / 'top1000.dev.tar.gz'
+    with tarfile.open(path, 'w:gz') as packed:
+        member = tarfile.TarInfo('./top1000.dev')
+        member.size = len(content)
+        packed.addfile(member, io.BytesIO(content))
+    return path
 
-    def packed(name, content):
-        path = tmp_path / f'{name}.tar.gz'
-        with tarfile.open(path, 'w:gz') as archive:
-            member = tarfile.TarInfo(f'./{name}')
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-        return path
 
-    top = packed('top1000.dev', b'7\t10\tq\tp\n8\t10\tr\tp\n7\t11\tq\to\n')
-    unpack('candidates top1000.dev', [top], tmp_path / 'run.tsv')
+def test_candidates_become_a_run(archive, tmp_path):
+    unpack('candidates top1000.dev', [archive], tmp_path / 'run.tsv')
     assert (tmp_path / 'run.tsv').read_bytes() == b'7\t10\t1\n8\t10\t1\n7\t11\t2\n'
-    unpack('members *', [top], tmp_path / 'all')
+
+
+def test_all_members_are_put_into_a_folder(archive, tmp_path):
+    unpack('members *', [archive], tmp_path / 'all')
     assert [path.name for path in (tmp_path / 'all').iterdir()] == ['top1000.dev']
+
+
+def test_an_archive_without_the_member_is_refused(archive, tmp_path):
     with pytest.raises(DamagedFileError, match=r'holds \./top1000\.dev, expected \*\.cbor'):
-        unpack('paragraphs *.cbor', [top], tmp_path / 'car.jsonl')
-    top.write_bytes(top.read_bytes()[:60])
+        unpack('paragraphs *.cbor', [archive], tmp_path / 'car.jsonl')
+    assert not (tmp_path / 'car.jsonl').exists()
+
+
+def test_a_cut_archive_is_refused(archive, tmp_path):
+    archive.write_bytes(archive.read_bytes()[:60])
     with pytest.raises(DamagedFileError, match='not a whole archive'):
-        unpack('member *', [top], tmp_path / 'cut.tsv')
-    assert not any((tmp_path / name).exists() for name in ('car.jsonl', 'cut.tsv'))
+        unpack('member *', [archive], tmp_path / 'cut.tsv')
+    assert not (tmp_path / 'cut.tsv').exists()
 
 
-def test_quick_fetches_and_checks_what_published_runs_tell(web, tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def quick(web, tmp_path, monkeypatch):
+    """run(FLAGS): `regression quick`, where far.yaml is the only regression; its exit status."""
     (tmp_path / 'regressions').mkdir()
     (tmp_path / 'far.yaml').rename(tmp_path / 'regressions' / 'far.yaml')
     monkeypatch.chdir(tmp_path)
-    flags = ['--data', str(tmp_path / 'data'), '--work', str(tmp_path / 'work')]
-    assert run(main, ['quick', *flags, '--offline']) == 0
-    assert 'conditions: 2 NOT RUN' in capsys.readouterr().out and web.asked == []
+
+    def run_quick(*flags):
+        return run(main, ['quick', *folder_flags(tmp_path), *flags])
+
+    return run_quick
+
+
+def test_quick_downloads_nothing_offline(quick, web, capsys):
+    assert quick('--offline') == 0
+    assert 'conditions: 2 NOT RUN' in capsys.readouterr().out
+    assert web.asked == []
+
+
+def test_quick_checks_what_could_be_fetched(quick, web, capsys):
     web.add('https://a.example/zipped.zip', b'', status=404)
-    monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '')
-    monkeypatch.setenv('HF_HUB_OFFLINE', '')
-    assert run(main, ['quick', *flags, '--report', 'report.json']) == 1
+    assert quick() == 1
     printed = capsys.readouterr().out
-    assert 'zipped (a run in an archive): ' in printed and 'status 404' in printed
+    assert 'zipped (a run in an archive): ' in printed
+    assert 'status 404' in printed
     assert 'conditions: 1 PASS, 1 NOT RUN' in printed
-    names = [
-        one['name'] for one in json.loads(Path('report.json').read_text())['files'][0]['conditions']
-    ]
-    assert names == [
-        'plain',
-        'zipped',
-    ]  # neither what has to be asked for nor what was never published
+
+
+def test_quick_leaves_out_what_has_to_be_asked_for_or_was_not_published(quick, tmp_path):
+    assert quick('--report', 'report.json') == 0
+    conditions = json.loads((tmp_path / 'report.json').read_text())['files'][0]['conditions']
+    assert [condition['name'] for condition in conditions] == ['plain', 'zipped']

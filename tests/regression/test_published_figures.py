@@ -4,12 +4,14 @@ its own invention.
 
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import ir_measures
 import pytest
 import yaml
 
 from pyserini_repbert.regression.reading import read_regression
+from pyserini_repbert.regression.schema import Expected
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / 'regressions').glob('*.yaml'))
@@ -31,77 +33,93 @@ def figures(value, path=(), columns=None):
         yield '/'.join(path), float(value)
 
 
-PUBLISHED = dict(
-    figures(yaml.safe_load((Path(__file__).parent / 'published.yaml').read_text(encoding='utf-8')))
-)
-REGRESSIONS = [read_regression(path) for path in FILES]
+PUBLISHED_FILE = Path(__file__).parent / 'published.yaml'
+PUBLISHED = dict(figures(yaml.safe_load(PUBLISHED_FILE.read_text(encoding='utf-8'))))
+# The last part of a cell's path in the list -> the measure that it is of.
+MEASURES = {
+    'mrr10': 'RR@10',
+    'r1000': 'R@1000',
+    'MAP': 'AP',
+    'P30': 'P@30',
+    'MRR': 'RR',
+    'latency': 'latency',
+    'robust04_p20': 'P@20',
+    'robust04_ndcg20': 'nDCG@20',
+    'webtrack_err20': 'ERR@20',
+    '1': 'nDCG@10',
+    'webtrack_ndcg20': 'nDCG@20',
+    'mrr10_dev': 'RR@10',
+    'mrr10_test': 'RR@10',
+    'r1000_dev': 'R@1000',
+}
 
 
-def entries():
-    for regression in REGRESSIONS:
+class Entry(NamedTuple):
+    """A score of a condition."""
+
+    name: str
+    score: Expected
+
+
+def read_entries():
+    entries = []
+    for path in FILES:
+        regression = read_regression(path)
         for condition in regression.conditions:
-            for expected in (*condition.expected, *condition.recorded):
-                yield regression, condition, expected
+            name = f'{regression.name} {condition.name}'
+            scores = (*condition.expected, *condition.recorded)
+            entries += [Entry(name, score) for score in scores]
+    return entries
+
+
+ENTRIES = read_entries()
 
 
 def test_every_published_figure_has_an_entry():
     assert len(PUBLISHED) > 250
-    assert sorted(set(PUBLISHED) - {expected.cell for _, _, expected in entries()}) == []
+    cells = {entry.score.cell for entry in ENTRIES}
+    assert sorted(set(PUBLISHED) - cells) == []
 
 
 def test_no_entry_is_its_own_invention():
-    wrong = [
-        f'{regression.name} {condition.name} {expected.cell}: {expected.text}'
-        for regression, condition, expected in entries()
-        if expected.cell and PUBLISHED.get(expected.cell) != expected.value
-    ]
+    wrong = []
+    for name, score in ENTRIES:
+        if score.cell and PUBLISHED.get(score.cell) != score.value:
+            wrong.append(f'{name} {score.cell}: {score.text}')
     assert wrong == []
 
 
+def git(*words):
+    return subprocess.run(['git', *words], cwd=ROOT, capture_output=True, text=True)
+
+
 def test_a_figure_of_this_project_names_a_commit():
-    commits = {own.source.commit for _, _, own in entries() if not own.cell}
-    assert commits and all(commits)
+    commits = {entry.score.source.commit for entry in ENTRIES if not entry.score.cell}
+    assert commits
+    assert '' not in commits
     if not (ROOT / '.git').exists():
         pytest.skip('no history here')
-    shallow = subprocess.run(
-        ['git', 'rev-parse', '--is-shallow-repository'], cwd=ROOT, capture_output=True, text=True
-    )
-    if shallow.stdout == 'false\n':
-        for commit in commits:
-            subprocess.run(['git', 'cat-file', '-e', f'{commit}^{{commit}}'], cwd=ROOT, check=True)
+    if git('rev-parse', '--is-shallow-repository').stdout != 'false\n':
+        pytest.skip('not the whole history is here')
+    for commit in commits:
+        assert git('cat-file', '-e', f'{commit}^{{commit}}').returncode == 0, commit
 
 
-def test_every_measure_is_known_and_says_what_the_cell_says():
-    signs = {
-        'mrr10': 'RR@10',
-        'r1000': 'R@1000',
-        'MAP': 'AP',
-        'P30': 'P@30',
-        'MRR': 'RR',
-        'latency': 'latency',
-    }
-    signs |= {
-        'robust04_p20': 'P@20',
-        'robust04_ndcg20': 'nDCG@20',
-        'webtrack_err20': 'ERR@20',
-        '1': 'nDCG@10',
-    }
-    signs |= {
-        'webtrack_ndcg20': 'nDCG@20',
-        'mrr10_dev': 'RR@10',
-        'mrr10_test': 'RR@10',
-        'r1000_dev': 'R@1000',
-    }
-    for _, _, expected in entries():
-        if not expected.unit:
-            ir_measures.parse_measure(expected.measure)
-        last = expected.cell.rpartition('/')[2]
-        if last in signs and '/' in expected.cell:
-            assert expected.measure == signs[last], expected.cell
+def test_every_measure_is_known():
+    for _, score in ENTRIES:
+        if not score.unit:
+            ir_measures.parse_measure(score.measure)
+
+
+def test_every_measure_is_that_of_its_cell():
+    for _, score in ENTRIES:
+        _, _, last = score.cell.rpartition('/')
+        if last in MEASURES and '/' in score.cell:
+            assert score.measure == MEASURES[last], score.cell
 
 
 def test_tolerances_are_small_and_have_reasons():
-    for _, _, expected in entries():
-        if expected.tolerance is not None:
-            assert expected.tolerance.value <= 0.02
-            assert len(expected.tolerance.reason) > 20
+    for _, score in ENTRIES:
+        if score.tolerance is not None:
+            assert score.tolerance.value <= 0.02
+            assert len(score.tolerance.reason) > 20

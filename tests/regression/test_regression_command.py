@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -13,45 +13,51 @@ from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.report import measure_text, source_text
 
 ROOT = Path(__file__).parents[2]
-Make = Callable[..., Path]
-
-
-def entry_rows(regression):
-    """(condition, measure, expected, source) of every entry, as the report shows them."""
-    return [
-        (condition.name, measure_text(own), own.text, source_text(own))
-        for condition in regression.conditions
-        for own in [*condition.expected, *condition.recorded]
-    ]
 
 
 def command(path, data, *flags):
     return run(main, [str(path), '--data', str(data), '--work', str(data / 'work'), *flags])
 
 
-def test_status_and_reports(regression_file, data, tmp_path, capsys):
-    reports = [tmp_path / name for name in ('a.json', 'a.md', 'a.html')]
-    for report in reports:
-        assert command(regression_file(), data, '--report', str(report), '--jobs', '2') == 0
-    assert 'PASS small a+b' in capsys.readouterr().out
-    found = json.loads(reports[0].read_text(encoding='utf-8'))
-    assert found['totals'] == {
-        'PASS': 2,
-        'PASS within tolerance': 0,
-        'FAIL': 0,
-        'REHEARSED': 0,
-        'NOT RUN': 0,
-        'RECORDED': 0,
-    }
-    assert found['environment']['pyserini']
-    assert str(tmp_path) not in found['files'][0]['conditions'][0]['commands'][-1].replace(
-        str(data / 'work'), ''
-    )
-    source = 'this project, commit 0123456'
-    assert f'| a+b | RR@10 | 0.3333 | 0.3333 | PASS | {source} |' in reports[1].read_text(
-        encoding='utf-8'
-    )
-    assert '<tr class="pass">' in reports[2].read_text(encoding='utf-8')
+def test_outcomes_are_printed(regression_file, data, capsys):
+    assert command(regression_file(), data, '--jobs', '2') == 0
+    printed = capsys.readouterr().out
+    assert 'PASS small a+b' in printed
+    assert '  PASS RR@10: 0.3333, expected 0.3333' in printed
+    assert 'conditions: 2 PASS\nscores: 2 PASS\n' in printed
+
+
+@pytest.fixture
+def report(regression_file, data, tmp_path):
+    """write(suffix) -> the text of a report."""
+
+    def write(suffix):
+        path = tmp_path / f'report{suffix}'
+        assert command(regression_file(), data, '--report', str(path)) == 0
+        return path.read_text(encoding='utf-8')
+
+    return write
+
+
+@pytest.mark.usefixtures('commands_here')
+def test_a_report_as_json(report, data, tmp_path):
+    content = json.loads(report('.json'))
+    totals = {status: count for status, count in content['totals'].items() if count}
+    assert totals == {'PASS': 2}
+    assert content['environment']['pyserini']
+    last_command = content['files'][0]['conditions'][0]['commands'][-1]
+    assert str(tmp_path) not in last_command.replace(str(data / 'work'), '')
+
+
+@pytest.mark.usefixtures('commands_here')
+def test_a_report_as_markdown(report):
+    row = '| a+b | RR@10 | 0.3333 | 0.3333 | PASS | this project, commit 0123456 |'
+    assert row in report('.md')
+
+
+@pytest.mark.usefixtures('commands_here')
+def test_a_report_as_html(report):
+    assert '<tr class="pass">' in report('.html')
 
 
 @pytest.mark.usefixtures('commands_here')
@@ -67,19 +73,24 @@ def test_an_absent_data_folder_is_loud(regression_file, tmp_path, capsys):
     assert 'NOT RUN small a+b' in captured.out and '2 NOT RUN' in captured.out
 
 
-def test_list_and_dry_run_run_nothing(regression_file, data, capsys):
+def test_the_list_shows_scores_and_runs_nothing(regression_file, data, capsys):
     assert command(regression_file(), data, '--list') == 0
-    assert command(regression_file(), data, '--dry-run') == 0
-    printed = capsys.readouterr().out
-    assert '  a+b: RR@10 0.3333' in printed
-    assert (
-        f'python -m pyserini_repbert.fusion --runs {data / "a.txt"} {data / "b.txt"} --output'
-        in printed
-    )
+    assert '  a+b: RR@10 0.3333' in capsys.readouterr().out
     assert not (data / 'work').exists()
-    for flag in ('--list', '--dry-run'):
-        assert command(regression_file(), data, flag, '--report', str(data / 'r.md')) == 2
-        assert '--report is for a run' in capsys.readouterr().err
+
+
+def test_a_dry_run_shows_commands_and_runs_nothing(regression_file, data, capsys):
+    assert command(regression_file(), data, '--dry-run') == 0
+    runs = f'{data / "a.txt"} {data / "b.txt"}'
+    shown = f'python -m pyserini_repbert.fusion --runs {runs} --output'
+    assert shown in capsys.readouterr().out
+    assert not (data / 'work').exists()
+
+
+@pytest.mark.parametrize('flag', ['--list', '--dry-run'])
+def test_what_runs_nothing_has_no_report(flag, regression_file, data, capsys):
+    assert command(regression_file(), data, flag, '--report', str(data / 'r.md')) == 2
+    assert '--report is for a run' in capsys.readouterr().err
     assert not (data / 'r.md').exists()
 
 
@@ -111,22 +122,56 @@ def test_a_wrong_file_is_refused_with_file_and_line(
     assert message in error
 
 
-def test_the_committed_report_has_the_entries_of_the_files():
-    report = (ROOT / 'regressions' / 'REPORT.md').read_text(encoding='utf-8')
-    expected = []
-    for path in sorted((ROOT / 'regressions').glob('*.yaml')):
-        expected += [(path.name, *row) for row in entry_rows(read_regression(path))]
-    found = []
-    name = ''
+class Entry(NamedTuple):
+    """A score, as the report shows it."""
+
+    file: str
+    condition: str
+    measure: str
+    expected: str
+    source: str
+
+
+def entries_of(path):
+    """The entries of a regression file."""
+    entries = []
+    for condition in read_regression(path).conditions:
+        for score in (*condition.expected, *condition.recorded):
+            shown = (measure_text(score), score.text, source_text(score))
+            entries.append(Entry(path.name, condition.name, *shown))
+    return entries
+
+
+def entries_in(report):
+    """The entries that a report in Markdown shows below the headings of the files."""
+    entries = []
+    file = ''
     for line in report.splitlines():
         if line.startswith('## '):
-            name = line.removeprefix('## ')
-        elif name.endswith('.yaml') and line.startswith('| '):
+            file = line.removeprefix('## ')
+        elif file.endswith('.yaml') and line.startswith('| '):
             cells = line.strip('| ').split(' | ')
             if len(cells) == 6 and cells[0] not in ('condition', '---'):
-                found.append((name, cells[0], cells[1], cells[2], cells[5]))
-    assert found == expected
-    assert '| FAIL |' not in report
-    assert not re.search(r'(?<![^\s`|\'"=(])/\w+/', report), (
-        'a path from the root, of the machine that made it'
-    )
+                condition, measure, expected, _, _, source = cells
+                entries.append(Entry(file, condition, measure, expected, source))
+    return entries
+
+
+@pytest.fixture(scope='module')
+def committed_report():
+    return (ROOT / 'regressions' / 'REPORT.md').read_text(encoding='utf-8')
+
+
+def test_the_committed_report_has_the_entries_of_the_files(committed_report):
+    expected = []
+    for path in sorted((ROOT / 'regressions').glob('*.yaml')):
+        expected += entries_of(path)
+    assert entries_in(committed_report) == expected
+
+
+def test_the_committed_report_has_no_failure(committed_report):
+    assert '| FAIL |' not in committed_report
+
+
+def test_the_committed_report_names_no_path_of_the_machine_that_made_it(committed_report):
+    assert not re.search(r'(?<![^\s`|\'"=(])/\w+/', committed_report)

@@ -1,28 +1,25 @@
 """The runner: green on what agrees, red on what does not, and never a score where there is none."""
 
 import hashlib
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.regression.layout import ScoreSource, Tolerance
+from pyserini_repbert.regression.jobs import ConditionJob
 from pyserini_repbert.regression.runner import Status, judge, run_condition
-from pyserini_repbert.regression.schema import Expected
-
-Make = Callable[..., Path]
+from pyserini_repbert.regression.schema import Expected, ScoreSource, Tolerance
 
 
 def run(workspace, number=0, heavy_too=False):
-    return run_condition(workspace.regression.conditions[number], workspace, heavy_too)
+    job = ConditionJob(workspace.regression.conditions[number], workspace)
+    return run_condition(job, heavy_too)
 
 
 def expected(text, tolerance=0.0):
     return Expected(
-        'AP',
-        text,
-        ScoreSource(text='this project', commit='1'),
-        Tolerance(value=str(tolerance), reason='for the test'),
+        measure='AP',
+        text=text,
+        source=ScoreSource(text='this project', commit='1'),
+        tolerance=Tolerance(value=str(tolerance), reason='for the test'),
     )
 
 
@@ -44,34 +41,46 @@ def test_judging(text, tolerance, measured, status):
     assert judge(expected(text, tolerance), measured) is status
 
 
-def test_conditions_pass(regression_file, workspace):
-    place = workspace(regression_file())
-    outcomes = [run(place, 0), run(place, 1)]
-    assert [one.condition.name for one in outcomes] == ['a+b', 'b+a']
-    assert [one.status for one in outcomes] == [Status.PASS, Status.PASS]
-    assert outcomes[0].scores[0].measured == pytest.approx(1 / 3)
+@pytest.mark.parametrize(('number', 'name', 'score'), [(0, 'a+b', 1 / 3), (1, 'b+a', 1 / 4)])
+def test_conditions_pass(number, name, score, regression_file, workspace):
+    outcome = run(workspace(regression_file()), number)
+    assert outcome.condition.name == name
+    assert outcome.status is Status.PASS
+    assert outcome.scores[0].measured == pytest.approx(score)
+
+
+WITH_TABLE = """\
+conditions:
+  - name: pair
+    commands:
+      - python -m pyserini_repbert.evaluate fusion-table --runs A={a} B={b} --qrels {qrels} --measures RR@10 --csv {out}/table.csv
+    table: '{out}/table.csv'
+    expected:
+      - {measure: RR@10, where: {first: A, second: SECOND}, value: 0.3333, source: here, tolerance: none}
+"""  # noqa: E501
+
+
+@pytest.fixture
+def run_with_table(regression_file, workspace):
+    """run(second): the outcome of a condition whose score is in a table, beside this run."""
+    path = regression_file()
+    head, _, _ = path.read_text(encoding='utf-8').partition('conditions:')
+
+    def run_with(second):
+        path.write_text(head + WITH_TABLE.replace('SECOND', second), encoding='utf-8')
+        return run(workspace(path))
+
+    return run_with
 
 
 @pytest.mark.usefixtures('commands_here')
-def test_a_missing_score_is_red(regression_file, workspace):
-    path = regression_file()
-    head = path.read_text(encoding='utf-8').partition('conditions:')[0]
-    command = (
-        'python -m pyserini_repbert.evaluate fusion-table --runs A={a} B={b} --qrels {qrels} '
-        '--measures RR@10 '
-        '--csv {out}/table.csv'
-    )
-    where = '{measure: RR@10, first: A, second: SECOND}'
-    body = (
-        f'conditions:\n  - name: pair\n    commands: ["{command}"]\n    table: '
-        f'"{{out}}/table.csv"\n    expected:\n'
-        f'      - {{measure: RR@10, where: {where}, value: 0.3333, source: here, tolerance: '
-        f'none}}\n'
-    )
-    path.write_text(head + body.replace('SECOND', 'B'), encoding='utf-8')
-    assert run(workspace(path)).status is Status.PASS
-    path.write_text(head + body.replace('SECOND', 'C'), encoding='utf-8')
-    outcome = run(workspace(path))
+def test_a_score_in_a_table(run_with_table):
+    assert run_with_table('B').status is Status.PASS
+
+
+@pytest.mark.usefixtures('commands_here')
+def test_a_missing_score_is_red(run_with_table):
+    outcome = run_with_table('C')
     assert (outcome.status, outcome.scores[0].measured) == (Status.FAIL, None)
     assert outcome.why == 'no score was measured'
 
@@ -88,11 +97,10 @@ def test_what_is_missing_is_named_with_size_and_command(regression_file, workspa
     (data / 'a.txt').unlink()
     outcome = run(workspace(regression_file()))
     assert outcome.status is Status.NOT_RUN
-    assert [(one.resource.name, one.size) for one in outcome.missing] == [('a', '60 B')]
-    assert (
-        outcome.missing[0].get
-        == f"curl -L --create-dirs -o {data / 'a.txt'} 'https://example.org/a.txt'"
-    )
+    (missing,) = outcome.missing
+    assert (missing.resource.name, missing.size) == ('a', '60 B')
+    path = data / 'a.txt'
+    assert missing.get == f"curl -L --create-dirs -o {path} 'https://example.org/a.txt'"
 
 
 @pytest.mark.usefixtures('commands_here')
@@ -100,31 +108,40 @@ def test_a_damaged_resource_is_red(regression_file, workspace, data):
     right = hashlib.md5((data / 'a.txt').read_bytes()).hexdigest()
     assert run(workspace(regression_file('size: 60 B', f'md5: {right}'))).status is Status.PASS
     outcome = run(workspace(regression_file('size: 60 B', f'md5: {right[::-1]}')))
-    assert outcome.status is Status.FAIL and 'expected' in outcome.why
+    assert outcome.status is Status.FAIL
+    assert 'expected' in outcome.why
 
 
 @pytest.mark.usefixtures('commands_here')
-def test_results_are_remembered_for_the_same_commands_code_and_resources(
-    regression_file, workspace, data
-):
+def test_results_are_remembered_for_the_same_code(regression_file, workspace):
     path = regression_file()
     assert not run(workspace(path)).remembered
     assert run(workspace(path)).remembered
     assert not run(workspace(path, version='2')).remembered
+
+
+@pytest.mark.usefixtures('commands_here')
+def test_results_are_not_remembered_for_another_resource(regression_file, workspace, data):
+    path = regression_file()
+    assert not run(workspace(path)).remembered
     (data / 'b.txt').write_text('1 Q0 w 1 9 b\n1 Q0 y 2 8 b\n', encoding='utf-8')
-    outcome = run(workspace(path, version='2'))
-    assert not outcome.remembered and outcome.status is Status.PASS
-    path.write_text(
-        path.read_text(encoding='utf-8').replace('--output', '--depth 1 --output'), encoding='utf-8'
-    )
-    assert run(workspace(path, version='2')).status is Status.FAIL
+    outcome = run(workspace(path))
+    assert not outcome.remembered
+    assert outcome.status is Status.PASS
+
+
+@pytest.mark.usefixtures('commands_here')
+def test_results_are_not_remembered_for_another_command(regression_file, workspace):
+    assert run(workspace(regression_file())).status is Status.PASS
+    outcome = run(workspace(regression_file('--output', '--depth 1 --output')))
+    assert not outcome.remembered
+    assert outcome.status is Status.FAIL
 
 
 @pytest.mark.usefixtures('commands_here')
 def test_heavy_conditions_wait_until_asked_for(regression_file, workspace):
-    place = workspace(
-        regression_file('    only: different\n', '    only: different\n    heavy: an hour of CPU\n')
-    )
-    outcome = run(place)
+    only = '    only: different\n'
+    heavy = workspace(regression_file(only, f'{only}    heavy: an hour of CPU\n'))
+    outcome = run(heavy)
     assert (outcome.status, outcome.why) == (Status.NOT_RUN, 'takes an hour of CPU: --all runs it')
-    assert run(place, heavy_too=True).status is Status.PASS
+    assert run(heavy, heavy_too=True).status is Status.PASS

@@ -11,10 +11,9 @@ from redirected import redirected
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.regression import main as regression_command
-from pyserini_repbert.regression.needs import Pair, is_out_of_reach, missing_of
+from pyserini_repbert.regression.jobs import ConditionJob, are_out_of_reach
 from pyserini_repbert.regression.reading import read_regression
 from pyserini_repbert.regression.runner import Outcome, run_all
-from pyserini_repbert.regression.schema import Regression
 from pyserini_repbert.regression.workspace import Workspace
 from rehearsal.server import serving
 from rehearsal.stand_ins import stand_ins
@@ -26,11 +25,19 @@ VERSION = 'rehearsal'
 class Rehearsal:
     """The conditions by outcome, each named 'FILE CONDITION'; `failed` and `not_run` also say
     why.
+
+    `left_out` are those that need no stand-in, since their input is among the real data.
     """
 
     rehearsed: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     not_run: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+    def lost(self, recorded: Sequence[str]) -> list[str]:
+        """The conditions that were rehearsed earlier, and that were not run this time."""
+        known = {*self.rehearsed, *self.failed, *self.left_out}
+        return [name for name in recorded if name not in known]
 
 
 def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Path) -> Rehearsal:
@@ -43,59 +50,71 @@ def rehearse(files: Sequence[str], chosen: Sequence[str], real: Path, folder: Pa
     data = folder / 'data'
     work = folder / 'work'
     data.mkdir(parents=True, exist_ok=True)
+    regressions = [read_regression(path) for path in files]
 
-    def workspaces(kind: type[Workspace], data: Path) -> dict[str, Workspace]:
-        return {path: kind(own, work, str(data), VERSION) for path, own in regressions.items()}
+    def make_jobs(kind: type[Workspace], data: Path) -> list[ConditionJob]:
+        jobs = []
+        for regression in regressions:
+            workspace = kind(regression, work, str(data), VERSION)
+            jobs += [ConditionJob(condition, workspace) for condition in regression.conditions]
+        return jobs
 
-    regressions: dict[str, Regression] = {file: read_regression(file) for file in files}
-    absent: list[tuple[str, Pair]] = []
-    for path, before in workspaces(Workspace, real).items():
-        wanted = [
-            own
-            for own in regressions[path].conditions
-            if own.expected and (not chosen or own.name in chosen)
-        ]
-        absent += [(path, (own, before)) for own in wanted if missing_of(own, before)]
-    regressions = {path: regressions[path] for path, _ in absent}
-    bare = workspaces(
-        Workspace, data
-    )  # the user's folder has none of the real data: topics are fetched too
-    needs = [
-        need
-        for path, (own, before) in absent
-        for pair in (before, bare[path])
-        for need in missing_of(own, pair)
-    ]
+    rehearsal = Rehearsal()
+    unmet: dict[str, ConditionJob] = {}
+    for job in make_jobs(Workspace, real):
+        is_chosen = not chosen or job.condition.name in chosen
+        if not is_chosen or not job.condition.expected:
+            continue
+        if job.missing():
+            unmet[job.name] = job
+        else:
+            rehearsal.left_out.append(job.name)
+    needs = []
+    # The user's folder has none of the real data: topics are fetched, too.
+    for bare in make_jobs(Workspace, data):
+        if bare.name in unmet:
+            needs += [*unmet[bare.name].missing(), *bare.missing()]
     site = stand_ins(needs, real, folder / 'site', data)
-    found = Rehearsal()
     with serving(site.files, site.hub) as address, redirected(address, verified=False):
-        arguments = ['fetch', *regressions, '--data', str(data), '--work', str(work), '--quiet']
-        arguments += [word for name in chosen for word in ('--condition', name)]
-        if status := run(regression_command, arguments):
-            found.failed['regression fetch'] = f'status {status}'
-        # made anew: a path depends on what is there, and the stand-ins are there only now
-        ready = workspaces(OneProcess, data)
-        pairs = [(own, ready[path]) for path, (own, _) in absent]
-        outcomes = run_all(pairs, 1, True, _show)
-        for (condition, workspace), outcome in zip(pairs, outcomes, strict=True):
-            never = is_out_of_reach(missing_of(condition, workspace))
-            _sort(f'{workspace.regression.name} {condition.name}', outcome, never, found)
-    return found
+        paths = dict.fromkeys(job.workspace.regression.path for job in unmet.values())
+        flags = ['--data', str(data), '--work', str(work), '--quiet']
+        _fetch([*paths], [*flags, *_condition_flags(chosen)], rehearsal)
+        # Made anew: a path depends on what is there, and the stand-ins are there only now.
+        ready = [job for job in make_jobs(OneProcess, data) if job.name in unmet]
+        outcomes = run_all(ready, 1, True, _show)
+        for job, outcome in zip(ready, outcomes, strict=True):
+            is_out_of_reach = are_out_of_reach(job.missing())
+            _sort(job.name, outcome, is_out_of_reach, rehearsal)
+    return rehearsal
 
 
-def _sort(name: str, outcome: Outcome, never: bool, found: Rehearsal) -> None:
+def _condition_flags(chosen: Sequence[str]) -> list[str]:
+    flags = []
+    for name in chosen:
+        flags += ['--condition', name]
+    return flags
+
+
+def _fetch(paths: Sequence[str], flags: Sequence[str], rehearsal: Rehearsal) -> None:
+    """Fetch what the regressions need, from the stand-ins."""
+    status = run(regression_command, ['fetch', *paths, *flags])
+    if status:
+        rehearsal.failed['regression fetch'] = f'status {status}'
+
+
+def _sort(name: str, outcome: Outcome, is_out_of_reach: bool, rehearsal: Rehearsal) -> None:
+    """Add the outcome of a condition to those of its kind."""
     scores = [score for score in outcome.scores if not score.expected.unit]
+    ways = [f'{absent.resource.name}: {absent.get}' for absent in outcome.missing]
     if scores and all(score.measured is not None for score in scores):
-        found.rehearsed.append(name)
-    elif never:
-        found.not_run[name] = '; '.join(
-            f'{one.resource.name}: {one.get}' for one in outcome.missing
-        )
+        rehearsal.rehearsed.append(name)
+    elif is_out_of_reach:
+        rehearsal.not_run[name] = '; '.join(ways)
     else:
-        lacking = '; '.join(
-            f'{one.resource.name} is not here: {one.get}' for one in outcome.missing
-        )
-        found.failed[name] = outcome.why or lacking or 'no score'
+        lacking = [
+            f'{absent.resource.name} is not here: {absent.get}' for absent in outcome.missing
+        ]
+        rehearsal.failed[name] = outcome.why or '; '.join(lacking) or 'no score'
 
 
 def _show(workspace: Workspace, outcome: Outcome) -> None:

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from pyserini_repbert import catalog
-from pyserini_repbert.regression.layout import Origin
-from pyserini_repbert.regression.resources import NeededResource
+from pyserini_repbert.regression.resources import MissingResource
+from pyserini_repbert.regression.schema import Origin
 from rehearsal import corpora, weights
 from rehearsal.texts import FILLERS, World, gzipped, msmarco, numbered
 
@@ -62,7 +62,7 @@ class Worlds:
         self.car = numbered(list(headings), paragraphs, texts=headings)
 
 
-def stand_ins(needs: Iterable[NeededResource], real: Path, folder: Path, data: Path) -> Site:
+def stand_ins(needs: Iterable[MissingResource], real: Path, folder: Path, data: Path) -> Site:
     """The stand-ins for all `needs` but those that were never published; a KeyError for a need
     without one.
     """

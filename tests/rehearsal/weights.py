@@ -14,14 +14,15 @@ import torch
 from safetensors.torch import save_file
 
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.cedr.loading import new_ranker
-from pyserini_repbert.models.cedr.settings import CedrSettings
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
-from pyserini_repbert.models.convert.cedr import convert_cedr
-from pyserini_repbert.models.convert.pytorch import _EPIC_HEADS, uncased_vocabulary
+from pyserini_repbert.models.convert.pytorch import uncased_vocabulary
 from pyserini_repbert.models.cross_encoder import CrossEncoder
-from pyserini_repbert.models.epic import Epic
-from pyserini_repbert.models.repbert import RepBert
+from pyserini_repbert.systems.cedr.conversion import convert_cedr
+from pyserini_repbert.systems.cedr.loading import new_ranker
+from pyserini_repbert.systems.cedr.settings import CedrSettings
+from pyserini_repbert.systems.epic.conversion import _EPIC_HEADS
+from pyserini_repbert.systems.epic.network import Epic
+from pyserini_repbert.systems.repbert.network import RepBert
 from rehearsal.tensor_bundle import write_bundle
 
 WORDPIECES = 30522  # of bert-base-uncased and bert-large-uncased

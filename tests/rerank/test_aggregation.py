@@ -3,7 +3,10 @@ import pytest
 
 from pyserini_repbert.models.cross_encoder import log_probabilities, logit_differences
 from pyserini_repbert.rerank import aggregate
-from pyserini_repbert.rerank.aggregation import aggregate_differences, sampled_pairs
+from pyserini_repbert.systems.duobert.aggregation import (
+    aggregate_differences,
+    sampled_pairs,
+)
 
 NAN = float('nan')
 P = [[NAN, 0.9, 0.5, 0.2], [0.4, NAN, 0.6, 0.6], [0.5, 0.7, NAN, 0.3], [0.8, 0.1, 0.7, NAN]]

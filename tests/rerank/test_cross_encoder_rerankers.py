@@ -9,7 +9,7 @@ import torch
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
-from pyserini_repbert.rerank.duobert import sample_seed
+from pyserini_repbert.systems.duobert.reranker import sample_seed
 from pyserini_repbert.trace import Notes
 from tests.rerank.many import cost_of
 

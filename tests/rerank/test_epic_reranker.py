@@ -6,11 +6,11 @@ from folders import change_model
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import EpicReranker
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 from tests.rerank.many import cost_of, rerank_many
 
 QUERIES = ['blue fish in the sea', 'moon', 'the cat ate the bird ?']

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.models import token_ids
-from pyserini_repbert.models.pair_inputs import PairLayout, TripleLayout
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank import (
     CedrReranker,
@@ -14,6 +13,8 @@ from pyserini_repbert.rerank import (
 )
 from pyserini_repbert.rerank.base import Work
 from pyserini_repbert.rerank.cross_encoder import TextReranker
+from pyserini_repbert.systems.duobert.inputs import TripleLayout
+from pyserini_repbert.systems.monobert.inputs import PairLayout
 
 QUERIES = ['cat', 'cat sat ' * 9, 'cat ' * 300, 'mat ' * 19, '']
 LENGTHS = (0, 1, 12, 13, 19, 60, 299, 300, 301, 5000)

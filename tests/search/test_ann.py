@@ -239,8 +239,7 @@ def test_the_commands_agree_with_exact_search(tiny_checkpoint, corpus_file, tmp_
     np.testing.assert_allclose(
         [float(score) for score in one[4::6]], [float(score) for score in other[4::6]], rtol=1e-4
     )
-    assert (
-        command.run(search_command, [*search, str(tmp_path / 'b.txt'), '--ann', '--sparse', 'bm25'])
-        == 2
-    )
-    assert '--ann is for dense search' in capsys.readouterr().err
+    without_index = [word for word in search if word not in ('--index', str(index))]
+    sparse = [*without_index, str(tmp_path / 'b.txt'), '--ann', '--sparse', 'bm25@nowhere']
+    assert command.run(search_command, sparse) == 2
+    assert '--ann is for the vectors of an --index' in capsys.readouterr().err

@@ -110,8 +110,12 @@ def test_faiss_gives_the_same_answers(index, checkpoint, tmp_path):
             np.testing.assert_allclose(
                 [hit.score for hit in left], [hit.score for hit in right], rtol=1e-5, atol=1e-5
             )
-    with pytest.raises(InputError, match='exists'):
+    with pytest.raises(InputError, match='faiss exists already: overwrite it'):
         export_faiss(DenseBundle(index), tmp_path / 'faiss')
+    export_faiss(DenseBundle(index), tmp_path / 'faiss', overwrite=True)
+    assert len(FaissFolder(tmp_path / 'faiss')) == 40
+    with pytest.raises(InputError, match='is no FAISS index'):
+        export_faiss(DenseBundle(index), index, overwrite=True)
 
 
 def test_faiss_folders_are_checked(index, checkpoint, tmp_path):

@@ -11,8 +11,8 @@ from ann_bundles import RowEncoder, clustered, write_bundle
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index import DenseBundle
+from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.search import gpu, gpu_index
-from pyserini_repbert.search.dense import RepBertSearcher
 from pyserini_repbert.search.gpu_index import GpuIndex
 
 

@@ -5,14 +5,14 @@ import pytest
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.search import main
-from pyserini_repbert.commands.terminal import shown_hits
+from pyserini_repbert.commands.terminal import hits_text
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.explain import explain_text
-from pyserini_repbert.explain.explaining import hit_reasons, reason_of
+from pyserini_repbert.explain.explaining import hit_reasons
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline import open_reranker
 from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 
 @pytest.fixture
@@ -37,9 +37,8 @@ def test_ranks_in_each_input():
 
 def test_epics_reason_is_its_greatest_contributions(tiny_epic):
     folder = tiny_epic()
-    said = reason_of(
-        open_reranker(folder), 'red cat', Candidate('d', 1.0, 'the cat sat on the red mat')
-    )
+    candidate = Candidate('d', 1.0, 'the cat sat on the red mat')
+    said = open_reranker(folder).reason('red cat', candidate)
     parts = explain_text(EpicEncoder(folder), 'red cat', 'the cat sat on the red mat')[
         'contributions'
     ]
@@ -51,9 +50,8 @@ def test_epics_reason_is_its_greatest_contributions(tiny_epic):
 
 
 def test_cedrs_reason_is_its_best_matches(tiny_cedr):
-    said = reason_of(
-        open_reranker(tiny_cedr('knrm')), 'red cat', Candidate('d', 1.0, 'the cat sat')
-    )
+    reranker = open_reranker(tiny_cedr('knrm'))
+    said = reranker.reason('red cat', Candidate('d', 1.0, 'the cat sat'))
     words = [pair.partition('~')[0] for pair in said.split(', ')]
     assert sorted(words) == ['cat', 'red']
     values = [float(pair.rpartition(' ')[2]) for pair in said.split(', ')]
@@ -63,7 +61,7 @@ def test_cedrs_reason_is_its_best_matches(tiny_cedr):
 def test_tokenised_passages_are_shown_as_prose():
     hits = Ranking(['d'], [1.0], ["`` Time flies , '' he said ; \x07 ( listen ) ."])
     assert (
-        shown_hits('q', hits).splitlines()[-1].strip() == '"Time flies," he said; \ufffd (listen).'
+        hits_text('q', hits).splitlines()[-1].strip() == '"Time flies," he said; \ufffd (listen).'
     )
 
 
@@ -81,7 +79,7 @@ def test_the_command_explains(bundle, cross_encoder_folder, capsys):
 
 def test_a_terminal_does_not_obey_what_a_corpus_says():
     hits = Ranking(['\x1b[31md'], [1.0], ['red\x1b]0;title\x07 \u202ecat'])
-    shown = shown_hits('a\tquery\x9b2J', hits)
+    shown = hits_text('a\tquery\x9b2J', hits)
     assert shown.splitlines() == [
         '? a query\ufffd2J',
         '   1. \ufffd[31md  (1.0000)',

@@ -5,9 +5,7 @@ import pytest
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.serve import _settings, main, make_parser
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.serve.settings import IndexSettings, read_settings
-
-REPBERT = {'ranking': {'system': 'repbert'}}
+from pyserini_repbert.serve.settings import IndexSettings, Limits, read_settings
 
 
 def _written(folder, text):
@@ -18,43 +16,63 @@ def _written(folder, text):
     return path
 
 
-def test_what_a_file_says(tmp_path):
+def test_an_index_may_be_a_path_alone(tmp_path):
+    file = read_settings(_written(tmp_path, 'indexes: {text: lucene}'))
+    assert file.indexes == {'text': IndexSettings(path=str(tmp_path / 'lucene'))}
+
+
+def test_all_settings_of_an_index(tmp_path):
     (tmp_path / 'topics.tsv').write_text('q1\tcat\n', encoding='utf-8')
     path = _written(
         tmp_path,
         """
 indexes:
-  text: lucene
-  dense: {path: bundle, index_type: dense, encoder: checkpoint, base_index: text, ann: true, topics: topics.tsv}
+  dense:
+    path: bundle
+    index_type: dense
+    encoder: checkpoint
+    base_index: text
+    ann: true
+    topics: topics.tsv
+""",
+    )
+    assert read_settings(path).indexes['dense'] == IndexSettings(
+        path=str(tmp_path / 'bundle'),
+        index_type='dense',
+        encoder=str(tmp_path / 'checkpoint'),
+        base_index='text',
+        ann=True,
+        topics=str(tmp_path / 'topics.tsv'),
+    )
+
+
+def test_names_of_the_catalog_and_addresses_of_clusters_stay_as_they_are(tmp_path):
+    path = _written(
+        tmp_path,
+        """
+indexes:
   known: {name: demo, sparse: [bm25], qrels: demo}
   spread: {path: bundle, ray: '10.0.0.1:6379'}
-api_keys: [secret]
-rerankers: []
-limits: {hits: 50, search_seconds: 2}
-""",  # noqa: E501
+""",
     )
-    file = read_settings(path)
-    assert file.indexes == {
-        'text': IndexSettings(path=str(tmp_path / 'lucene')),
-        'dense': IndexSettings(
-            path=str(tmp_path / 'bundle'),
-            index_type='dense',
-            encoder=str(tmp_path / 'checkpoint'),
-            base_index='text',
-            ann=True,
-            topics=str(tmp_path / 'topics.tsv'),
-        ),
+    assert read_settings(path).indexes == {
         'known': IndexSettings(name='demo', sparse=['bm25'], qrels='demo'),
         'spread': IndexSettings(path=str(tmp_path / 'bundle'), ray='10.0.0.1:6379'),
     }
-    assert file.api_keys == ['secret'] and file.rerankers == []
-    assert (file.limits.hits, file.limits.search_seconds, file.limits.rerank_depth) == (
-        50,
-        2.0,
-        200,
-    )
-    empty = read_settings(_written(tmp_path, ''))
-    assert empty.indexes == {} and empty.rerankers is None
+
+
+def test_keys_rerankers_and_limits(tmp_path):
+    text = 'api_keys: [secret]\nrerankers: []\nlimits: {hits: 50, search_seconds: 2}\n'
+    file = read_settings(_written(tmp_path, text))
+    assert file.api_keys == ['secret']
+    assert file.rerankers == []
+    assert file.limits == Limits(hits=50, search_seconds=2.0)
+
+
+def test_an_empty_file_has_the_defaults(tmp_path):
+    file = read_settings(_written(tmp_path, ''))
+    assert file.indexes == {}
+    assert file.rerankers is None
 
 
 def test_paths_are_relative_to_the_file(tmp_path):
@@ -94,7 +112,9 @@ def test_mistakes(text, line, says, tmp_path):
         read_settings(path)
     message = str(found.value)
     assert message.startswith(f'{path}:{line}: ')
-    assert says in message and '\n' not in message and len(message) < 400
+    assert says in message
+    assert '\n' not in message
+    assert len(message) < 400
 
 
 def _empty(folder):
@@ -116,17 +136,21 @@ def test_the_command_says_one_line_and_ends_with_2(tmp_path, capsys):
     ):
         assert command.run(main, arguments) == 2
         error = capsys.readouterr().err
-        assert says in error and len(error.strip().splitlines()) == 1, error
+        assert says in error
+        assert len(error.strip().splitlines()) == 1, error
 
 
 def test_a_dense_and_a_lucene_index_behind_one_name():
-    given = ['--index', 'mine=dense+lucene', '--topics', 'topics.tsv', '--qrels', 'qrels.txt']
-    assert _settings(make_parser().parse_args(given)).indexes == {
+    flags = ['--index', 'mine=dense+lucene', '--topics', 'topics.tsv', '--qrels', 'qrels.txt']
+    assert _settings(make_parser().parse_args(flags)).indexes == {
         'mine-lucene': IndexSettings(path='lucene'),
         'mine': IndexSettings(
             path='dense', base_index='mine-lucene', topics='topics.tsv', qrels='qrels.txt'
         ),
     }
+
+
+def test_judgments_of_several_indexes_are_refused():
     assert command.run(main, ['--index', 'a', '--index', 'b', '--qrels', 'qrels.txt']) == 2
 
 

@@ -11,8 +11,9 @@ pytest.importorskip('uvicorn', reason='the serve extra is not installed')
 
 import uvicorn
 
-from pyserini_repbert.serve.app import create_app, listening
+from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.deadline import make_protocol
+from pyserini_repbert.serve.server import listen
 from pyserini_repbert.serve.settings import Limits, ServeSettings
 
 SECONDS = 0.5
@@ -26,10 +27,10 @@ def port():
     protocol = make_protocol(SECONDS)
     config = uvicorn.Config(app, http=protocol, ws='none', log_config=None, timeout_keep_alive=15)
     server = uvicorn.Server(config)
-    sockets = listening('127.0.0.1', 0)
-    thread = threading.Thread(target=server.run, kwargs={'sockets': sockets})
+    listener = listen('127.0.0.1', 0)
+    thread = threading.Thread(target=server.run, kwargs={'sockets': [listener]})
     thread.start()
-    yield sockets[0].getsockname()[1]
+    yield listener.getsockname()[1]
     server.should_exit = True
     thread.join(20)
 

@@ -13,31 +13,39 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / 'examples'
 
 
-def _instructions():
-    """(word, rest) of each line of the Dockerfile."""
+def _instructions(word):
+    """What follows a word in the lines of the Dockerfile that begin with it."""
     lines = (EXAMPLES / 'Dockerfile').read_text(encoding='utf-8').splitlines()
-    return [tuple(line.split(' ', 1)) for line in lines if line and not line.startswith('#')]
+    return [line.removeprefix(f'{word} ') for line in lines if line.startswith(f'{word} ')]
 
 
-def test_the_commands_of_the_image_and_of_the_unit_are_ours():
-    instructions = _instructions()
-    (command,) = [json.loads(rest) for word, rest in instructions if word == 'CMD']
+def _image_command():
+    (command,) = _instructions('CMD')
+    return json.loads(command)
+
+
+def test_the_image_serves_the_demo_to_the_network():
+    command = _image_command()
     assert command[:3] == ['python', '-m', 'pyserini_repbert.serve']
     options = serve.make_parser().parse_args(command[3:])
-    assert (options.index, options.host, options.offline) == (['demo'], '0.0.0.0', True)
-    (warm,) = [
-        rest.split()
-        for word, rest in instructions
-        if word == 'RUN' and 'pyserini_repbert.search' in rest
-    ]
-    search.make_parser().parse_args(warm[3:])
-    assert ('EXPOSE', str(options.port)) in instructions
+    assert options.index == ['demo']
+    assert options.host == '0.0.0.0'
+    assert options.offline
+
+
+def test_the_image_is_built_with_a_search_by_real_flags():
+    (line,) = [line for line in _instructions('RUN') if 'pyserini_repbert.search' in line]
+    search.make_parser().parse_args(line.split()[3:])
+
+
+def test_image_and_compose_file_expose_the_port_of_the_service():
+    port = serve.make_parser().parse_args(_image_command()[3:]).port
+    assert _instructions('EXPOSE') == [str(port)]
     compose = yaml.safe_load((EXAMPLES / 'compose.yaml').read_text(encoding='utf-8'))
-    assert compose['services']['search']['ports'] == [f'127.0.0.1:{options.port}:{options.port}']
-    unit = (EXAMPLES / 'pyserini-repbert.service').read_text(encoding='utf-8')
-    (start,) = [
-        line.partition('=')[2].split()
-        for line in unit.splitlines()
-        if line.startswith('ExecStart=')
-    ]
-    serve.make_parser().parse_args(start[3:])
+    assert compose['services']['search']['ports'] == [f'127.0.0.1:{port}:{port}']
+
+
+def test_the_unit_starts_the_service_by_real_flags():
+    lines = (EXAMPLES / 'pyserini-repbert.service').read_text(encoding='utf-8').splitlines()
+    (start,) = [line for line in lines if line.startswith('ExecStart=')]
+    serve.make_parser().parse_args(start.partition('=')[2].split()[3:])

@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main as index_command
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.index import DenseBundle, export_faiss
 from pyserini_repbert.index.lucene import build_lucene_index
@@ -19,6 +18,9 @@ from pyserini_repbert.search.ann import build_ann
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.service import Service
 from pyserini_repbert.serve.settings import ServeSettings, read_settings
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
+
+pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 
 N = 640  # an approximate index takes 624 at least
 CONFIG = """
@@ -50,97 +52,123 @@ def folder(tiny_checkpoint, tiny_epic, corpus_file, tmp_path):
     return tmp_path
 
 
-def _failure(indexes):
-    """Why a service of these indexes cannot be opened."""
+@pytest.fixture
+def indexes(folder):
+    """The settings of all of them, by alias."""
+    return read_settings(folder / 'serve.yaml').indexes
 
-    async def opened():
+
+@pytest.fixture
+def service(indexes):
+    """A client of a service of all of them."""
+    with TestClient(create_app(ServeSettings(indexes=indexes))) as client:
+        while client.get('/readyz').status_code == 503:
+            assert client.app.state.service.failure is None
+        yield client
+
+
+def _scores(service, index, **parameters):
+    """{docid: score} of five hits."""
+    parameters = {'query': TEXT, 'hits': 5, **parameters}
+    answer = service.get(f'/v1/{index}/search', params=parameters)
+    assert answer.status_code == 200, answer.text
+    return {hit['docid']: hit['score'] for hit in answer.json()['candidates']}
+
+
+def _spread(scores):
+    return max(scores.values()) - min(scores.values())
+
+
+def test_each_type_offers_its_systems(service):
+    offered = {index['name']: index for index in service.get('/v1/indexes').json()['indexes']}
+    assert {name: index['index_type'] for name, index in offered.items()} == {
+        'dense': 'dense',
+        'theirs': 'faiss',
+        'epic': 'impact',
+        'text': 'tf',
+    }
+    assert {name: index['systems'] for name, index in offered.items()} == {
+        'dense': ['dense', 'ann', *SPARSE],
+        'theirs': ['dense', *SPARSE],
+        'epic': ['epic'],
+        'text': SPARSE,
+    }
+    assert {index['passages'] for index in offered.values()} == {N}
+    # A search that names no systems is answered by vectors and text.
+    assert offered['dense']['default'] == ['dense', 'bm25']
+    assert offered['text']['default'] == ['bm25']
+
+
+def test_each_system_searches(service):
+    dense = _scores(service, 'dense', system='dense')
+    text = _scores(service, 'text')
+    assert _scores(service, 'theirs', system='dense') == pytest.approx(dense, abs=1e-4)
+    assert _scores(service, 'dense', system='bm25') == text
+    assert set(_scores(service, 'dense', system='ann')) <= {f'd{number}' for number in range(N)}
+    assert len(_scores(service, 'epic')) == 5
+
+    default = _scores(service, 'dense')
+    assert default == _scores(service, 'dense', system='hybrid')
+    assert default == _scores(service, 'dense', system='dense,bm25')
+    assert set(default) <= set(dense) | set(text)
+
+    dense_alone = {'fusion': 'interpolation', 'weights': '1,0', 'normalize': 'none'}
+    weighted = _scores(service, 'dense', system='dense,bm25', **dense_alone)
+    assert weighted == pytest.approx(dense, abs=1e-4)
+
+
+def test_k1_and_b_are_bm25s(service):
+    # With k1 = 0, BM25 does not count how often a word is there. Anserini tells ties apart by a
+    # millionth.
+    assert _spread(_scores(service, 'text', k1=0, b=0)) < 1e-4 < _spread(_scores(service, 'text'))
+    parameters = {'query': TEXT, 'k1': 1, 'b': 1}
+    assert service.get('/v1/dense/search', params=parameters).status_code == 400
+
+
+def test_the_passage_is_the_base_indexs(service):
+    text = service.get('/v1/text/doc/d3').json()['doc']
+    assert service.get('/v1/dense/doc/d3').json()['doc'] == text
+    assert service.get('/v1/epic/doc/d3').json()['doc'] == text
+
+
+def _failure(indexes):
+    """Why a service of these indexes cannot be opened, in one line."""
+
+    async def open_service():
         service = Service(ServeSettings(indexes=indexes))
         try:
             await service.open()
         finally:
             await service.close()
 
-    with pytest.raises(PyseriniRepbertError) as found:
-        asyncio.run(opened())
-    return str(found.value)
+    with pytest.raises(PyseriniRepbertError) as raised:
+        asyncio.run(open_service())
+    message = str(raised.value)
+    assert '\n' not in message
+    return message
 
 
-@pytest.mark.slow
-@pytest.mark.jvm
-def test_all_of_them(folder):
-    indexes = read_settings(folder / 'serve.yaml').indexes
-    with TestClient(create_app(ServeSettings(indexes=indexes))) as client:
-        while client.get('/readyz').status_code == 503:
-            assert client.app.state.service.failure is None
-        offered = {own['name']: own for own in client.get('/v1/indexes').json()['indexes']}
-        assert list(offered) == ['dense', 'theirs', 'epic', 'text']
-        assert {
-            name: (own['index_type'], own['systems'], own['passages'])
-            for name, own in offered.items()
-        } == {
-            'dense': ('dense', ['dense', 'ann', *SPARSE], N),
-            'theirs': ('faiss', ['dense', *SPARSE], N),
-            'epic': ('impact', ['epic'], N),
-            'text': ('tf', SPARSE, N),
-        }
-
-        def hits(index, **asked):
-            answer = client.get(f'/v1/{index}/search', params={'query': TEXT, 'hits': 5, **asked})
-            assert answer.status_code == 200, answer.text
-            return {own['docid']: own['score'] for own in answer.json()['candidates']}
-
-        own = hits('dense', system='dense')
-        assert own == pytest.approx(hits('theirs', system='dense'), abs=1e-4)  # the same vectors
-        # a search that names no systems is answered by vectors and text
-        assert offered['dense']['default'] == ['dense', 'bm25'] and offered['text']['default'] == [
-            'bm25'
-        ]
-        assert hits('dense') == hits('dense', system='hybrid') == hits('dense', system='dense,bm25')
-        weighted = {'system': 'dense,bm25', 'fusion': 'interpolation'}
-        assert hits('dense', weights='1,0', **weighted) == pytest.approx(own, abs=1e-4)
-        assert set(hits('dense', system='ann')) <= {f'd{n}' for n in range(N)}
-        assert hits('dense', system='bm25') == hits('text') and len(hits('epic')) == 5
-        assert set(hits('dense')) <= set(own) | set(hits('text'))
-        weighted = hits(
-            'text', k1=0, b=0
-        )  # BM25 with k1 = 0 does not count how often a word is there
-        spread = max(weighted.values()) - min(
-            weighted.values()
-        )  # Anserini tells ties apart by a millionth
-        assert spread < 1e-4 < max(hits('text').values()) - min(hits('text').values())
-        assert (
-            client.get('/v1/dense/search', params={'query': TEXT, 'k1': 1, 'b': 1}).status_code
-            == 400
-        )
-        raw = client.get('/v1/dense/doc/d3').json()['doc']  # the passage is the base index's
-        assert (
-            raw
-            == client.get('/v1/epic/doc/d3').json()['doc']
-            == client.get('/v1/text/doc/d3').json()['doc']
-        )
-
+def test_what_cannot_be_opened(indexes, folder):
     def changed(name, **values):
         return indexes[name].model_copy(update=values)
 
-    dense = indexes['dense']
-    text = indexes['text']
-    for settings, says in (
-        ({'dense': dense}, "its base_index 'text' has to be a Lucene index"),
-        (
-            {'dense': changed('dense', base_index='epic'), 'epic': indexes['epic']},
-            'has to be a Lucene index',
-        ),
-        (
-            {'dense': changed('dense', base_index=None)},
-            'name the Lucene index that does as its base_index',
-        ),
-        ({'text': changed('text', ray='auto')}, 'Ray searches dense bundles only'),
-        ({name: changed('dense', ray='auto') for name in 'ab'}, "'a' and 'b' name a Ray cluster"),
-        (
-            {'dense': changed('dense', ray='127.0.0.1:1'), 'text': text},
-            'nothing answers at Ray address 127.0.0.1:1',
-        ),
-        ({'text': changed('text', path=str(folder / 'nowhere'))}, 'neither a folder nor an index'),
-    ):
-        message = _failure(settings)
-        assert says in message and '\n' not in message, message
+    epic = indexes['epic']
+    no_lucene = "its base_index 'text' has to be a Lucene index"
+    assert no_lucene in _failure({'dense': indexes['dense']})
+    on_epic = changed('dense', base_index='epic')
+    assert 'has to be a Lucene index' in _failure({'dense': on_epic, 'epic': epic})
+    without_base = changed('dense', base_index=None)
+    assert 'name the Lucene index that does as its base_index' in _failure({'dense': without_base})
+    nowhere = changed('text', path=str(folder / 'nowhere'))
+    assert 'neither a folder nor an index' in _failure({'text': nowhere})
+
+
+def test_what_ray_cannot_search(indexes):
+    def on_ray(name, address='auto'):
+        return indexes[name].model_copy(update={'ray': address})
+
+    assert 'Ray searches dense bundles only' in _failure({'text': on_ray('text')})
+    twice = {'a': on_ray('dense'), 'b': on_ray('dense')}
+    assert "'a' and 'b' name a Ray cluster" in _failure(twice)
+    unanswered = {'dense': on_ray('dense', '127.0.0.1:1'), 'text': indexes['text']}
+    assert 'nothing answers at Ray address 127.0.0.1:1' in _failure(unanswered)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_repbert.serve.app import listening
+from pyserini_repbert.serve.server import listen
 
 pytestmark = pytest.mark.slow
 SEARCH = '/v1/tiny/search?query=cat+sat&hits=3'
@@ -23,9 +23,9 @@ SEARCH = '/v1/tiny/search?query=cat+sat&hits=3'
 @pytest.fixture
 def process(index_settings, rerankers, tmp_path):
     """A service of the tiny index on a free port of 127.0.0.1."""
-    with listening('127.0.0.1', 0)[0] as free:
+    with listen('127.0.0.1', 0) as free:
         port = free.getsockname()[1]
-    index = ['--index', f'tiny={index_settings.place}', '--rerankers', *rerankers]
+    index = ['--index', f'tiny={index_settings.location}', '--rerankers', *rerankers]
     command = [sys.executable, '-m', 'pyserini_repbert.serve', *index, '--port', str(port)]
     command += [
         '--log-file',
@@ -64,12 +64,17 @@ def _sent(port, raw, most=30.0):
     """The status of the answer to raw bytes, and its JSON body."""
     with socket.create_connection(('127.0.0.1', port), timeout=most) as connection:
         connection.sendall(raw)
-        found = b''
-        while b'\r\n\r\n' not in found or not found.rstrip().endswith(b'}'):
-            more = connection.recv(65536)
-            if not more:
-                break
-            found += more
+        return _received(connection)
+
+
+def _received(connection):
+    """The status of the answer that comes, and its JSON body."""
+    found = b''
+    while b'\r\n\r\n' not in found or not found.rstrip().endswith(b'}'):
+        more = connection.recv(65536)
+        if not more:
+            break
+        found += more
     head, _, body = found.partition(b'\r\n\r\n')
     return int(head.split()[1]), json.loads(body[body.index(b'{') : body.rindex(b'}') + 1])
 
@@ -101,14 +106,23 @@ def test_it_answers_what_it_took_and_ends(process):
     body = json.dumps(
         {'queries': [{'text': f'cat {n}'} for n in range(10)], 'rerank': ['duobert@6']}
     ).encode()
-    raw = b'POST /v1/tiny/batch HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n'
-    raw += f'Content-Length: {len(body)}\r\n\r\n'.encode() + body
+    head = b'POST /v1/tiny/batch HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n'
+    head += f'Content-Length: {len(body)}\r\n'.encode()
+    # The first request opens the reranker, which takes long on a busy machine.
+    assert _sent(port, head + b'\r\n' + body, 120.0)[0] == 200
+    connections = [socket.create_connection(('127.0.0.1', port), timeout=120) for _ in range(4)]
+    for connection in connections:
+        connection.sendall(head + b'Expect: 100-continue\r\n\r\n')
+    for connection in connections:
+        # The service has taken the request: it asks for the body.
+        assert connection.recv(1024) == b'HTTP/1.1 100 Continue\r\n\r\n'
+        connection.sendall(body)
+    started.send_signal(signal.SIGTERM)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        answers = [pool.submit(_sent, port, raw, 120.0) for _ in range(4)]
-        time.sleep(1.0)
-        started.send_signal(signal.SIGTERM)
-        statuses = [own.result()[0] for own in answers]
-    assert statuses == [200] * 4
+        answers = list(pool.map(_received, connections))
+    for connection in connections:
+        connection.close()
+    assert [status for status, _ in answers] == [200] * 4
     assert started.wait(30) is not None
     with pytest.raises(OSError):
         _get(port, '/healthz')

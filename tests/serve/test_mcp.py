@@ -5,6 +5,7 @@ explain.
 import asyncio
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -28,105 +29,112 @@ PYSERINIS = {
 }
 
 
+@dataclass(frozen=True)
+class Call:
+    """A call of a tool with its arguments."""
+
+    tool: str
+    arguments: dict
+
+
 @pytest.fixture
 def call(index_settings, rerankers):
-    """call(tool, arguments) -> its result; several as call((tool, arguments), …) -> a list."""
-
+    """call(tool, **arguments) -> its result."""
     settings = ServeSettings(indexes={'tiny': index_settings}, rerankers=[*rerankers])
 
-    def called(*calls):
-        async def work():
-            async with Client(make_mcp(settings)) as client:
-                return [(await client.call_tool(name, given)).data for name, given in calls]
+    async def call_tool(tool, arguments):
+        async with Client(make_mcp(settings)) as client:
+            return (await client.call_tool(tool, arguments)).data
 
-        return asyncio.run(work())
-
-    return called
+    return lambda tool, **arguments: asyncio.run(call_tool(tool, arguments))
 
 
-def test_pyserinis_tools_are_there(index_settings):
-    async def names():
+def test_pyserinis_tools_are_there_with_ours(index_settings):
+    async def list_tools():
         async with Client(make_mcp(ServeSettings(indexes={'tiny': index_settings}))) as client:
-            tools = await client.list_tools()
-            assert all(tool.description for tool in tools)
-            return {tool.name for tool in tools}
+            return await client.list_tools()
 
-    assert asyncio.run(names()) == PYSERINIS | {'rerank', 'explain'}
+    tools = asyncio.run(list_tools())
+    assert {tool.name for tool in tools} == PYSERINIS | {'rerank', 'explain'}
+    assert all(tool.description for tool in tools)
 
 
-def test_searching(call):
-    found, by_dict, text, raw, names, none, about = call(
-        ('search', {'query': 'cat sat', 'index': 'tiny', 'hits': 3}),
-        ('search', {'query': {'query_txt': 'cat sat'}, 'hits': 3}),
-        ('get_document', {'docid': 'd3', 'index': 'tiny'}),
-        ('get_document', {'docid': 'd3', 'index': 'tiny', 'parse': False}),
-        ('list_indexes', {'index_type': 'dense'}),
-        ('list_indexes', {'index_type': 'tf'}),
-        ('get_index', {'index_name': 'tiny'}),
-    )
-    assert len(found['candidates']) == 3 and found['query'] == {'text': 'cat sat'}
-    assert by_dict['candidates'] == found['candidates']
+def test_a_search_answers_as_http_does(call, client):
+    answer = call('search', query='cat sat', index='tiny', hits=3)
+    expected = client.get('/v1/tiny/search', params={'query': 'cat sat', 'hits': 3}).json()
+    assert answer['query'] == {'text': 'cat sat'}
+    assert answer['candidates'] == expected['candidates']
+
+
+def test_a_question_may_have_pyserinis_form(call):
+    answer = call('search', query={'query_txt': 'cat sat'}, hits=3)
+    assert answer['query'] == {'text': 'cat sat'}
+
+
+def test_settings_given_one_by_one_replace_those_of_a_pipeline(call):
+    pipeline = {'rerank': ['epic@2'], 'system': ['dense']}
+    single = call('search', query='cat sat', hits=3, rerank=['monobert@3'], pipeline=pipeline)
+    whole = call('search', query='cat sat', hits=3, pipeline={'rerank': ['monobert@3']})
+    assert single['rerank'] == ['monobert@3']
+    assert single['candidates'] == whole['candidates']
+
+
+def test_a_document_is_its_text_or_as_it_is_stored(call):
+    text = call('get_document', docid='d3', index='tiny')
+    raw = call('get_document', docid='d3', index='tiny', parse=False)
     assert raw == f'{{"id": "d3", "contents": "{text}"}}'
-    assert (names, none) == (['tiny'], [])
-    assert about['passages'] == 12 and about['systems'] == ['dense']
 
 
-def test_settings_of_a_search_are_given_one_by_one_or_as_a_pipeline(call):
-    asked = {'query': 'cat sat', 'hits': 3}
-    single, whole = call(
-        (
-            'search',
-            asked
-            | {'rerank': ['monobert@3'], 'pipeline': {'rerank': ['epic@2'], 'system': ['dense']}},
-        ),
-        ('search', asked | {'pipeline': {'rerank': ['monobert@3']}}),
-    )
-    assert single['candidates'] == whole['candidates'] and single['rerank'] == ['monobert@3']
+@pytest.mark.parametrize(('index_type', 'names'), [('', ['tiny']), ('dense', ['tiny']), ('tf', [])])
+def test_indexes_are_listed_by_type(index_type, names, call):
+    assert call('list_indexes', index_type=index_type) == names
 
 
-def test_fusing_and_evaluating(call):
-    fused, grades, ndcg, recall, rank = call(
-        (
-            'fuse_search_results',
-            {'results1': {'a': 2, 'b': 1}, 'results2': {'c': 9, 'a': 8}, 'hits': 2},
-        ),
-        ('get_qrels', {'index_name': 'tiny', 'query_id': 'q1'}),
-        (
-            'eval_hits',
-            {'index_name': 'tiny', 'metric': 'ndcg', 'query_id': 'q1', 'hits': {'d1': 2, 'd9': 1}},
-        ),
-        (
-            'eval_hits',
-            {'index_name': 'tiny', 'metric': 'recall', 'query_id': 'q1', 'hits': {'d9': 1}},
-        ),
-        (
-            'eval_hits',
-            {
-                'index_name': 'tiny',
-                'metric': 'recip_rank',
-                'query_id': 'q1',
-                'hits': {'d9': 2, 'd1': 1},
-                'cutoff': 5,
-            },
-        ),
+def test_an_index_is_described(call):
+    about = call('get_index', index_name='tiny')
+    assert about['passages'] == 12
+    assert about['systems'] == ['dense']
+
+
+def test_two_rankings_are_interleaved(call):
+    fused = call(
+        'fuse_search_results', results1={'a': 2, 'b': 1}, results2={'c': 9, 'a': 8}, hits=2
     )
     assert fused == {'a': 1.0, 'c': 0.5}
-    assert grades == {'d1': '1', 'd2': '0'}
-    assert (ndcg, recall, rank) == (1.0, 0.0, 0.5)
 
 
-def test_reranking_and_explaining(call):
-    docids = ['d0', 'd1', 'd2']
-    asked = {'query': 'cat sat', 'docids': docids, 'index': 'tiny'}
-    mono, duo, scores = call(
-        ('rerank', asked | {'reranker': 'monobert'}),
-        ('rerank', asked | {'reranker': 'duobert:binary'}),
-        ('explain', asked | {'model': 'monobert'}),
-    )
-    by_docid = dict(zip(docids, scores['scores'], strict=True))
-    assert [hit['docid'] for hit in mono] == sorted(docids, key=lambda docid: -by_docid[docid])
-    assert sorted(hit['score'] for hit in duo) == sorted(float(round(hit['score'])) for hit in duo)
-    assert sum(hit['score'] for hit in duo) <= 6
+def test_judgments_are_texts(call):
+    assert call('get_qrels', index_name='tiny', query_id='q1') == {'d1': '1', 'd2': '0'}
+
+
+@pytest.mark.parametrize(
+    ('metric', 'hits', 'value'),
+    [
+        ('ndcg', {'d1': 2, 'd9': 1}, 1.0),
+        ('recall', {'d9': 1}, 0.0),
+        ('recip_rank', {'d9': 2, 'd1': 1}, 0.5),
+    ],
+)
+def test_hits_are_evaluated(metric, hits, value, call):
+    topic = {'index_name': 'tiny', 'query_id': 'q1'}
+    assert call('eval_hits', metric=metric, hits=hits, cutoff=5, **topic) == value
+
+
+DOCIDS = ['d0', 'd1', 'd2']
+
+
+def test_reranked_hits_are_in_the_order_of_their_scores(call):
+    hits = call('rerank', query='cat sat', docids=DOCIDS, index='tiny', reranker='monobert')
+    explanation = call('explain', query='cat sat', docids=DOCIDS, index='tiny', model='monobert')
+    score_of = dict(zip(DOCIDS, explanation['scores'], strict=True))
+    assert [hit['docid'] for hit in hits] == sorted(DOCIDS, key=lambda docid: -score_of[docid])
+    assert [hit['rank'] for hit in hits] == [1, 2, 3]
+
+
+def test_duobert_takes_a_method(call):
+    """By 'binary', a score is how many of the two others a passage beats."""
+    hits = call('rerank', query='cat sat', docids=DOCIDS, index='tiny', reranker='duobert:binary')
+    assert {hit['score'] for hit in hits} <= {0.0, 1.0, 2.0}
 
 
 @pytest.mark.slow
@@ -136,7 +144,7 @@ def test_over_stdio(index_settings, tmp_path):
         '-m',
         'pyserini_repbert.serve',
         '--index',
-        f'tiny={index_settings.place}',
+        f'tiny={index_settings.location}',
         '--rerankers',
         '--mcp',
     ]
@@ -150,48 +158,56 @@ def test_over_stdio(index_settings, tmp_path):
     assert len(asyncio.run(work())['candidates']) == 2
 
 
+ACCEPTED = {'accept': 'application/json, text/event-stream'}
+INITIALIZE = {
+    'jsonrpc': '2.0',
+    'id': 1,
+    'method': 'initialize',
+    'params': {
+        'protocolVersion': '2025-06-18',
+        'capabilities': {},
+        'clientInfo': {'name': 't', 'version': '1'},
+    },
+}
+
+
 def test_over_http(serving_with_mcp):
-    message = {
-        'jsonrpc': '2.0',
-        'id': 1,
-        'method': 'initialize',
-        'params': {
-            'protocolVersion': '2025-06-18',
-            'capabilities': {},
-            'clientInfo': {'name': 't', 'version': '1'},
-        },
-    }
-    accepted = {'accept': 'application/json, text/event-stream'}
-    answer = serving_with_mcp.post('/mcp', json=message, headers=accepted)
-    assert (
-        answer.status_code == 200
-        and '"serverInfo"' in answer.text
-        and 'pyserini_repbert' in answer.text
-    )
+    answer = serving_with_mcp.post('/mcp', json=INITIALIZE, headers=ACCEPTED)
+    assert answer.status_code == 200
+    assert '"serverInfo"' in answer.text
+    assert 'pyserini_repbert' in answer.text
 
 
 def test_there_are_no_sessions_to_pile_up(serving_with_mcp):
-    accepted = {'accept': 'application/json, text/event-stream'}
     message = {'jsonrpc': '2.0', 'id': 1, 'method': 'tools/list', 'params': {}}
-    answer = serving_with_mcp.post('/mcp', json=message, headers=accepted)
-    assert answer.status_code == 200 and '"get_document"' in answer.text
+    answer = serving_with_mcp.post('/mcp', json=message, headers=ACCEPTED)
+    assert answer.status_code == 200
+    assert '"get_document"' in answer.text
     assert 'mcp-session-id' not in answer.headers
 
 
+SCORES = {'a': 1.0}
 REFUSED = [
-    ('search', {'query': 'cat', 'hits': 0}, "parameter 'hits': Input should be greater"),
-    ('search', {}, "parameter 'query': Missing required argument (nothing was given)"),
-    ('search', {'query': 'cat', 'pipeline': {'systm': []}}, "parameter 'pipeline.systm': Extra"),
-    ('search', {'query': 'cat', 'alpha': 7}, "parameter 'alpha': Input should be less"),
-    ('get_qrels', {'index_name': 'tiny', 'query_id': 'q9'}, "no judgments for topic 'q9'"),
+    (Call('search', {'query': 'cat', 'hits': 0}), "parameter 'hits': Input should be greater"),
+    (Call('search', {}), "parameter 'query': Missing required argument (nothing was given)"),
     (
-        'eval_hits',
-        {'index_name': 'tiny', 'metric': 'ndcg', 'query_id': 'q1', 'hits': {'d1': 'NaN'}},
+        Call('search', {'query': 'cat', 'pipeline': {'systm': []}}),
+        "parameter 'pipeline.systm': Extra",
+    ),
+    (Call('search', {'query': 'cat', 'alpha': 7}), "parameter 'alpha': Input should be less"),
+    (
+        Call('get_qrels', {'index_name': 'tiny', 'query_id': 'q9'}),
+        "no judgments for topic 'q9'",
+    ),
+    (
+        Call(
+            'eval_hits',
+            {'index_name': 'tiny', 'metric': 'ndcg', 'query_id': 'q1', 'hits': {'d1': 'NaN'}},
+        ),
         "parameter 'hits.d1': Input should be a finite number",
     ),
     (
-        'fuse_search_results',
-        {'results1': {'a': 1.0, 'b': 'inf'}, 'results2': {'a': 1.0}},
+        Call('fuse_search_results', {'results1': SCORES | {'b': 'inf'}, 'results2': SCORES}),
         "parameter 'results1.b': Input should be a finite number",
     ),
 ]
@@ -200,19 +216,22 @@ REFUSED = [
 def test_refusals_are_one_line_for_the_client_and_in_the_log(index_settings, capfd):
     settings = ServeSettings(indexes={'tiny': index_settings})
 
-    async def work():
+    async def answer_all():
+        answers = []
         async with Client(make_mcp(settings)) as client:
-            return [
-                await client.call_tool(name, given, raise_on_error=False)
-                for name, given, _ in REFUSED
-            ]
+            for call, _ in REFUSED:
+                answer = await client.call_tool(call.tool, call.arguments, raise_on_error=False)
+                answers.append(answer)
+        return answers
 
-    answers = asyncio.run(work())
+    answers = asyncio.run(answer_all())
     logged = capfd.readouterr().err
-    for answer, (name, _, says) in zip(answers, REFUSED, strict=True):
+    for answer, (call, says) in zip(answers, REFUSED, strict=True):
+        assert answer.is_error, call
         text = answer.content[0].text
-        assert answer.is_error and says in text and '\n' not in text, (name, text)
-        assert 'pydantic' not in text
-    assert 'Traceback' not in logged and '╭' not in logged
-    lines = [line for line in logged.splitlines() if 'tool' in line]
-    assert len(lines) == len(REFUSED)
+        assert says in text, call
+        assert '\n' not in text, call
+        assert 'pydantic' not in text, call
+    assert 'Traceback' not in logged
+    assert '╭' not in logged
+    assert len([line for line in logged.splitlines() if 'tool' in line]) == len(REFUSED)

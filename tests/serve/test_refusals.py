@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+from dataclasses import dataclass
 
 import pytest
 from starlette.testclient import TestClient
@@ -46,103 +47,93 @@ BAD_ADDRESSES = [
 ]
 
 
-def _right(answer, status, says):
-    """Whether an answer is one JSON error of this status, in one short line, that says this."""
+def _check_refusal(answer, status, says):
+    """An answer is one JSON error of this status, in one short line, that says this."""
+    what = f'{str(answer.url)[:100]}: {answer.status_code} {answer.text[:300]}'
+    assert answer.status_code == status, what
+    assert list(answer.json()) == ['error'], what
     error = answer.json()['error']
-    shape = answer.status_code == status and list(answer.json()) == ['error']
-    return shape and says in error and '\n' not in error and len(error) < 1000
+    assert says in error, what
+    assert '\n' not in error, what
+    assert len(error) < 1000, what
 
 
 def test_bad_addresses(client):
-    """One service answers all of them."""
-    answers = [(client.get(address), status, says) for address, status, says in BAD_ADDRESSES]
-    assert [
-        (str(own.url)[:100], own.status_code, own.text[:300])
-        for own, *true in answers
-        if not _right(own, *true)
-    ] == []
+    """One service answers all of them, and goes on."""
+    for address, status, says in BAD_ADDRESSES:
+        _check_refusal(client.get(address), status, says)
     assert client.get(SEARCH).status_code == 200
 
 
+@dataclass(frozen=True)
+class BadBody:
+    """A body that is refused, with the status of the answer and what its error says."""
+
+    content: bytes
+    status: int
+    says: str
+    path: str = '/v1/tiny/batch'
+    content_type: str = 'application/json'
+
+
+COMPARE = '/v1/tiny/compare'
 BAD_BODIES = [
-    ('/v1/tiny/batch', b'{', 'application/json', 400, 'not JSON'),
-    ('/v1/tiny/batch', b'\xff\xfe', 'application/json', 400, ''),
-    ('/v1/tiny/batch', b'[' * 100_000, 'application/json', 400, ''),
-    ('/v1/tiny/batch', b'{}', 'application/json', 422, 'queries'),
-    ('/v1/tiny/batch', b'query=cat', 'application/x-www-form-urlencoded', 422, 'Content-Type'),
-    ('/v1/tiny/batch', b'{"queries": [{"text": "\\ud800"}]}', 'application/json', 400, 'surrogate'),
-    (
-        '/v1/tiny/batch',
-        b'{"queries": [{"text": "cat"}], "hits": 1e400}',
-        'application/json',
-        422,
-        'hits',
-    ),
-    (
-        '/v1/tiny/batch',
-        b'{"queries": [{"text": "cat"}], "alpha": NaN}',
-        'application/json',
-        422,
-        'alpha',
-    ),
-    (
-        '/v1/tiny/batch',
-        b'{"queries": [{"text": "cat"}], "hits": 5000}',
-        'application/json',
-        400,
-        'at most 1000',
-    ),
-    ('/v1/tiny/compare', b'{"query": "cat", "a": {"systm": []}}', 'application/json', 422, 'systm'),
-    (
-        '/v1/tiny/batch',
+    BadBody(b'{', 400, 'not JSON'),
+    BadBody(b'\xff\xfe', 400, ''),
+    BadBody(b'[' * 100_000, 400, ''),
+    BadBody(b'{}', 422, 'queries'),
+    BadBody(b'query=cat', 422, 'Content-Type', content_type='application/x-www-form-urlencoded'),
+    BadBody(b'{"queries": [{"text": "\\ud800"}]}', 400, 'surrogate'),
+    BadBody(b'{"queries": [{"text": "cat"}], "hits": 1e400}', 422, 'hits'),
+    BadBody(b'{"queries": [{"text": "cat"}], "alpha": NaN}', 422, 'alpha'),
+    BadBody(b'{"queries": [{"text": "cat"}], "hits": 5000}', 400, 'at most 1000'),
+    BadBody(b'{"query": "cat", "a": {"systm": []}}', 422, 'systm', path=COMPARE),
+    BadBody(
         b'{"hits": 1, "hits": 1}',
-        'Application/Json; q=1',
         400,
         "the body: the key 'hits' is there",
+        content_type='Application/Json; q=1',
     ),
-    (
-        '/v1/tiny/compare',
+    BadBody(
         b'{"query": "a", "b": {"k1": 1, "k1": 1}}',
-        'application/a+json',
         400,
         "'k1' is there twice",
+        path=COMPARE,
+        content_type='application/a+json',
     ),
-    ('/v1/tiny/batch', b'{"hits": 1, "hits": 2}', 'text/json', 422, 'Input should be a valid'),
-    ('/v1/tiny/batch', b'', 'application/json', 422, 'the body: Field required'),
-    ('/v1/tiny/search', b'', 'application/json', 405, 'POST'),
+    BadBody(b'{"hits": 1, "hits": 2}', 422, 'Input should be a valid', content_type='text/json'),
+    BadBody(b'', 422, 'the body: Field required'),
+    BadBody(b'', 405, 'POST', path='/v1/tiny/search'),
 ]
 
 
 def test_bad_bodies(client):
-    """One service answers all of them."""
-    answers = [
-        (client.post(address, content=content, headers={'content-type': kind}), *true)
-        for address, content, kind, *true in BAD_BODIES
-    ]
-    assert [
-        (str(own.url), own.status_code, own.text[:300])
-        for own, *true in answers
-        if not _right(own, *true)
-    ] == []
+    """One service answers all of them, and goes on."""
+    for bad in BAD_BODIES:
+        headers = {'content-type': bad.content_type}
+        answer = client.post(bad.path, content=bad.content, headers=headers)
+        _check_refusal(answer, bad.status, bad.says)
     assert client.get(SEARCH).status_code == 200
 
 
-def test_too_many_queries_and_too_long_bodies(serving):
-    client = serving(Limits(batch_queries=2, body_bytes=200))
-    queries = [{'text': 'cat'}] * 3
-    answer = client.post('/v1/tiny/batch', json={'queries': queries})
-    assert answer.status_code == 400 and 'at most 2' in answer.json()['error']
+def test_too_many_queries_of_a_batch(serving):
+    client = serving(Limits(batch_queries=2))
+    answer = client.post('/v1/tiny/batch', json={'queries': [{'text': 'cat'}] * 3})
+    _check_refusal(answer, 400, 'at most 2')
+
+
+def test_a_body_that_says_that_it_is_too_long(serving):
+    client = serving(Limits(body_bytes=200))
     answer = client.post('/v1/tiny/batch', json={'queries': [{'text': 'x' * 300}]})
-    assert answer.status_code == 413 and '200 bytes are read' in answer.json()['error']
+    _check_refusal(answer, 413, '200 bytes are read')
 
-    def chunks():
-        for _ in range(50):
-            yield b'x' * 50
 
-    answer = client.post(
-        '/v1/tiny/batch', content=chunks(), headers={'content-type': 'application/json'}
-    )
-    assert answer.status_code == 413 and 'too long' in answer.json()['error']
+def test_a_body_that_turns_out_to_be_too_long(serving):
+    client = serving(Limits(body_bytes=200))
+    chunks = iter([b'x' * 50] * 50)  # sent without their length
+    headers = {'content-type': 'application/json'}
+    answer = client.post('/v1/tiny/batch', content=chunks, headers=headers)
+    _check_refusal(answer, 413, 'too long')
 
 
 def test_a_low_limit_of_hits_refuses_nobody_who_did_not_ask(serving):
@@ -157,11 +148,11 @@ def test_a_low_limit_of_hits_refuses_nobody_who_did_not_ask(serving):
 def test_beyond_the_queue_the_answer_is_429(serving):
     client = serving(Limits(waiting=1))
     service = client.app.state.service
-    service.queues['dense'].waiting = 0
+    service.queues['dense'].max_waiting = 0
     answer = client.get(SEARCH)
     assert answer.status_code == 429 and answer.headers['retry-after'] == '1'
     assert 'try again' in answer.json()['error']
-    service.queues['dense'].waiting = 1
+    service.queues['dense'].max_waiting = 1
     assert client.get(SEARCH).status_code == 200
 
 
@@ -184,84 +175,117 @@ def test_a_fault_of_the_service_is_one_json_error_without_its_reason(client, mon
     assert 'secret' in caplog.text
 
 
-def test_keys(serving, tmp_path):
+def test_a_key_that_no_header_can_hold_is_refused(tmp_path):
     keys = tmp_path / 'keys.txt'
     keys.write_text('schl\u00fcssel\n', encoding='utf-8')
     with pytest.raises(InputError, match='an API key has to be ASCII'):
         ServeSettings.of(api_keys=read_keys(keys))
+
+
+@pytest.fixture
+def client_with_keys(serving, tmp_path):
+    """A client of a service that takes two keys."""
+    keys = tmp_path / 'keys.txt'
     keys.write_text('first-key\n# two of them\n\nsecond-key\n', encoding='utf-8-sig')
-    client = serving(api_keys=[*read_keys(keys)])
-    for headers in (
+    return serving(api_keys=read_keys(keys))
+
+
+def test_a_key_is_taken_from_either_header(client_with_keys):
+    for headers in ({'x-api-key': 'first-key'}, {'authorization': 'Bearer second-key'}):
+        assert client_with_keys.get(SEARCH, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    'headers',
+    [
         {},
         {'x-api-key': 'wrong'},
         {'authorization': 'Bearer first-kez'},
         {'authorization': 'first-key'},
-    ):
-        answer = client.get(SEARCH, headers=headers)
-        assert answer.status_code == 401 and list(answer.json()) == ['error'], headers
-    for headers in ({'x-api-key': 'first-key'}, {'authorization': 'Bearer second-key'}):
-        assert client.get(SEARCH, headers=headers).status_code == 200
-    assert client.get('/metrics').status_code == 401
-    for open_to_all in ('/healthz', '/readyz', '/docs', '/openapi.json'):
-        assert client.get(open_to_all).status_code == 200
+    ],
+)
+def test_without_an_accepted_key_nothing_is_answered(headers, client_with_keys):
+    _check_refusal(client_with_keys.get(SEARCH, headers=headers), 401, 'takes a key')
+    assert client_with_keys.get('/metrics', headers=headers).status_code == 401
+
+
+def test_health_and_docs_need_no_key(client_with_keys):
+    for address in ('/healthz', '/readyz', '/docs', '/openapi.json'):
+        assert client_with_keys.get(address).status_code == 200
 
 
 def test_until_the_indexes_are_open_the_service_is_not_ready(index_settings):
-    client = TestClient(
-        create_app(ServeSettings(indexes={'tiny': index_settings}))
-    )  # never started
+    settings = ServeSettings(indexes={'tiny': index_settings})
+    client = TestClient(create_app(settings))  # never started
     for address in ('/readyz', SEARCH, '/v1/indexes', '/v1/tiny'):
         answer = client.get(address)
-        assert answer.status_code == 503 and 'being opened' in answer.json()['error'], address
+        _check_refusal(answer, 503, 'being opened')
         assert answer.headers['retry-after'] == '1'
     assert client.get('/healthz').status_code == 200
 
 
-def test_request_ids_and_security_headers(client):
-    own = client.get(SEARCH, headers={'x-request-id': 'mine-1'})
-    assert own.headers['x-request-id'] == 'mine-1'
-    for given in ('a b', 'x' * 65, 'é', '<script>'):
-        answer = client.get(SEARCH, headers={'x-request-id': given.encode()})
-        assert re.fullmatch('[0-9a-f]{32}', answer.headers['x-request-id'])
-    for answer in (own, client.get('/nowhere'), client.get('/docs')):
-        policy = answer.headers['content-security-policy']
-        assert "default-src 'none'" in policy and 'unsafe' not in policy and 'http' not in policy
-        assert answer.headers['x-content-type-options'] == 'nosniff'
+def test_a_clients_request_id_comes_back(client):
+    answer = client.get(SEARCH, headers={'x-request-id': 'mine-1'})
+    assert answer.headers['x-request-id'] == 'mine-1'
+
+
+@pytest.mark.parametrize('request_id', ['a b', 'x' * 65, 'é', '<script>'])
+def test_a_strange_request_id_is_replaced(request_id, client):
+    answer = client.get(SEARCH, headers={'x-request-id': request_id.encode()})
+    assert re.fullmatch('[0-9a-f]{32}', answer.headers['x-request-id'])
+
+
+@pytest.mark.parametrize('address', [SEARCH, '/nowhere', '/docs'])
+def test_every_answer_has_headers_of_security(address, client):
+    headers = client.get(address).headers
+    policy = headers['content-security-policy']
+    assert "default-src 'none'" in policy
+    assert 'unsafe' not in policy
+    assert 'http' not in policy
+    assert headers['x-content-type-options'] == 'nosniff'
+
+
+def test_the_documentation_has_no_script(client):
     assert '<script' not in client.get('/docs').text
 
 
-def test_the_log_has_no_query_unless_asked(serving, caplog):
+def _logged(client, caplog):
+    """The entry of the log of a search by a client with a key."""
     caplog.set_level(logging.INFO, 'pyserini_repbert.serve.requests')
-    for log_queries in (False, True):
-        client = serving(log_queries=log_queries)
-        caplog.clear()
-        client.get('/v1/tiny/search?query=sunny', headers={'x-api-key': 'a-key'})
-        (entry,) = [
-            json.loads(record.message)
-            for record in caplog.records
-            if record.name.endswith('requests')
-        ]
-        assert (entry['path'], entry['status'], entry['method']) == ('/v1/tiny/search', 200, 'GET')
-        assert (
-            entry['latency_ms'] > 0
-            and 'a-key' not in json.dumps(entry)
-            and len(entry['key_id']) == 12
-        )
-        assert ('sunny' in json.dumps(entry)) == log_queries
+    caplog.clear()
+    client.get('/v1/tiny/search?query=sunny', headers={'x-api-key': 'a-key'})
+    (record,) = [record for record in caplog.records if record.name.endswith('serve.requests')]
+    return json.loads(record.message)
 
 
-def test_metrics_count(client):
+def test_the_log_has_neither_query_nor_key(client, caplog):
+    entry = _logged(client, caplog)
+    assert entry['path'] == '/v1/tiny/search'
+    assert entry['status'] == 200
+    assert entry['method'] == 'GET'
+    assert entry['latency_ms'] > 0
+    assert len(entry['key_id']) == 12
+    assert 'a-key' not in json.dumps(entry)
+    assert 'sunny' not in json.dumps(entry)
+
+
+def test_the_log_has_the_query_if_it_is_wanted(serving, caplog):
+    assert 'sunny' in _logged(serving(log_queries=True), caplog)['query']
+
+
+def test_metrics_count_requests_by_route_and_status(client):
     client.get(SEARCH)
-    client.get(f'{SEARCH}&rerank=monobert@3')
+    client.get(SEARCH)
     client.get('/v1/tinny/search?query=cat')
-    text = client.get('/metrics').text
-    assert (
-        'pyserini_repbert_requests_total{method="GET",route="/v1/{index}/search",status="200"} 2.0'
-        in text
-    )
-    assert (
-        'pyserini_repbert_requests_total{method="GET",route="/v1/{index}/search",status="404"} 1.0'
-        in text
-    )
-    assert 'pyserini_repbert_inferences_total{step="monobert"} 3.0' in text
-    assert 'pyserini_repbert_waiting{lane="rerank"} 0.0' in text
+    lines = client.get('/metrics').text.splitlines()
+    name = 'pyserini_repbert_requests_total'
+    route = 'method="GET",route="/v1/{index}/search"'
+    assert f'{name}{{{route},status="200"}} 2.0' in lines
+    assert f'{name}{{{route},status="404"}} 1.0' in lines
+
+
+def test_metrics_count_inferences_and_waiting_jobs(client):
+    client.get(f'{SEARCH}&rerank=monobert@3')
+    lines = client.get('/metrics').text.splitlines()
+    assert 'pyserini_repbert_inferences_total{step="monobert"} 3.0' in lines
+    assert 'pyserini_repbert_waiting{lane="rerank"} 0.0' in lines

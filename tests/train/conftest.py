@@ -5,6 +5,7 @@ checkpoints.
 import gc
 import itertools
 import json
+from collections import defaultdict
 
 import pytest
 import yaml
@@ -28,35 +29,23 @@ def world(tmp_path):
     """24 passages ('the cat sat on the mat'), a topic for each ('cat mat'), and for each a run
     of six hits.
     """
-    pairs = list(itertools.product(ANIMALS, PLACES))
-    with open(tmp_path / 'corpus.jsonl', 'w', encoding='utf-8') as stream:
-        for number, (animal, place) in enumerate(pairs):
-            text = (
-                f'the {animal} sat on the {place} , a {"big" if number % 2 else "small"} {animal} .'
-            )
-            stream.write(json.dumps({'id': f'd{number}', 'contents': text}) + '\n')
-    topics = ''.join(
-        f'q{number}\t{animal} {place} ?\n' for number, (animal, place) in enumerate(pairs)
-    )
-    (tmp_path / 'topics.tsv').write_text(topics, encoding='utf-8')
-    (tmp_path / 'qrels.txt').write_text(
-        ''.join(f'q{n} 0 d{n} 1\n' for n in range(24)), encoding='utf-8'
-    )
-    hits = (
-        f'q{n} Q0 d{(n + 5 * rank) % 24} {rank + 1} {9 - rank} t\n'
-        for n in range(24)
-        for rank in range(6)
-    )
-    (tmp_path / 'run.txt').write_text(''.join(hits), encoding='utf-8')
-    triples = ''.join(f'q{n}\td{n}\td{(n + 7) % 24}\n' for n in range(24))
-    (tmp_path / 'triples.tsv').write_text(triples, encoding='utf-8')
-    names = {
-        'corpus': 'corpus.jsonl',
-        'topics': 'topics.tsv',
-        'qrels': 'qrels.txt',
-        'run': 'run.txt',
-    }
-    return {key: str(tmp_path / name) for key, name in (names | {'triples': 'triples.tsv'}).items()}
+    lines = defaultdict(list)
+    for n, (animal, place) in enumerate(itertools.product(ANIMALS, PLACES)):
+        size = 'big' if n % 2 else 'small'
+        text = f'the {animal} sat on the {place} , a {size} {animal} .'
+        lines['corpus.jsonl'].append(json.dumps({'id': f'd{n}', 'contents': text}))
+        lines['topics.tsv'].append(f'q{n}\t{animal} {place} ?')
+        lines['qrels.txt'].append(f'q{n} 0 d{n} 1')
+        for rank in range(6):
+            docid = f'd{(n + 5 * rank) % 24}'
+            lines['run.txt'].append(f'q{n} Q0 {docid} {rank + 1} {9 - rank} t')
+        lines['triples.tsv'].append(f'q{n}\td{n}\td{(n + 7) % 24}')
+    files = {}
+    for name, of_file in lines.items():
+        path = tmp_path / name
+        path.write_text('\n'.join(of_file) + '\n', encoding='utf-8')
+        files[path.stem] = str(path)
+    return files
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from pyserini_repbert.train.output import Trained, read_log
+from pyserini_repbert.train.result import Trained, read_log
 from pyserini_repbert.train.trainer import CsvLog, RankingTrainer
 from pyserini_repbert.train.training import train
 
@@ -51,25 +51,45 @@ def test_operations_are_counted_by_token_and_weight():
         'attention_mask': torch.ones(9),
     }
     batch['groups'] = [{'input_ids': torch.zeros(1, 3), 'attention_mask': None}]
-    assert RankingTrainer.floating_point_ops(SimpleNamespace(model=model), batch) == 9 * (
-        6 * 20 + 4 * 10
-    )
+    operations = RankingTrainer.floating_point_ops(SimpleNamespace(model=model), batch)
+    assert operations == 9 * (6 * 20 + 4 * 10)
+
+
+ROWS = [
+    {'step': 3, 'loss': 1.0},
+    {'step': 4, 'eval_measure': 0.25, 'eval_cutoff': 5, 'eval_at_cutoff': 0.5},
+    {'step': 6, 'loss': 0.5},
+    {'step': 7, 'loss': 0.8},
+    {'step': 7, 'eval_measure': 0.125},
+]
 
 
 def test_what_came_of_a_training_is_told_by_its_log(tmp_path):
     """Losses of 3, 3 and 1 steps: (3 · 1.0 + 3 · 0.5 + 1 · 0.8) / 7."""
-    rows = [
-        {'step': 3, 'loss': 1.0},
-        {'step': 4, 'eval_measure': 0.25, 'eval_cutoff': 5, 'eval_at_cutoff': 0.5},
-        {'step': 6, 'loss': 0.5},
-        {'step': 7, 'loss': 0.8},
-        {'step': 7, 'eval_measure': 0.125},
-    ]
-    expected = Trained(tmp_path, 7, pytest.approx(5.3 / 7), 0.25, 5, 0.5)
-    assert Trained.of(tmp_path, rows) == expected
-    names = sorted({name for row in rows for name in row})
-    assert (
-        Trained.of(tmp_path, [{name: str(row.get(name, '')) for name in names} for row in rows])
-        == expected
+    assert Trained.from_log(tmp_path, ROWS) == Trained(
+        folder=tmp_path,
+        steps=7,
+        loss=pytest.approx(5.3 / 7),
+        best=0.25,
+        cutoff=5,
+        at_cutoff=0.5,
+        before=None,
     )
-    assert Trained.of(tmp_path, []) == Trained(tmp_path, 0, 0.0, None)
+
+
+def test_a_log_of_texts_tells_the_same(tmp_path):
+    """A CSV file has a text in each column, '' where the row has no value."""
+    columns = ('step', 'loss', 'eval_measure', 'eval_cutoff', 'eval_at_cutoff')
+    texts = [{column: str(row.get(column, '')) for column in columns} for row in ROWS]
+    assert Trained.from_log(tmp_path, texts) == Trained.from_log(tmp_path, ROWS)
+
+
+def test_the_measure_before_training_is_no_result(tmp_path):
+    rows = [{'step': 0, 'eval_measure': 0.9}, {'step': 2, 'eval_measure': 0.3}]
+    trained = Trained.from_log(tmp_path, rows)
+    assert trained.before == 0.9
+    assert trained.best == 0.3
+
+
+def test_an_empty_log_is_of_no_step(tmp_path):
+    assert Trained.from_log(tmp_path, []) == Trained(tmp_path, steps=0, loss=0.0, best=None)

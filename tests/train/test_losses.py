@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from pyserini_repbert.train.losses import PairLoss, pair_loss, relevance_cross_entropy
+from pyserini_repbert.tasks.losses import PairLoss, pair_loss, relevance_cross_entropy
 
 
 def test_cross_entropy_of_two_logits():

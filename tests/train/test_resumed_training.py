@@ -1,5 +1,7 @@
 """A training that was stopped, killed or damaged goes on as if it never was, or is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from trained_models import REPBERT, SYSTEMS, dies_before, files, killed_at, scores
@@ -17,7 +19,7 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(
     """Killed at step 5 of 8, after the state of step 4: batches, dropout, learning rates and
     best model continue.
     """
-    from pyserini_repbert.train.output import read_log
+    from pyserini_repbert.train.result import read_log
 
     validation = {key: world[key] for key in ('topics', 'qrels', 'run', 'corpus')}
     recipe = tiny_recipe(
@@ -34,14 +36,12 @@ def test_a_resumed_training_goes_on_as_if_never_stopped(
     assert refused.value.parameters == ('resume', 'overwrite')
     done = train(recipe, tmp_path / 'resumed', resume=True, device='cpu')
     assert done.best == pytest.approx(first.best)
-    whole, resumed = (read_log(tmp_path / name / 'log.csv') for name in ('whole', 'resumed'))
+    whole = read_log(tmp_path / 'whole/log.csv')
+    resumed = read_log(tmp_path / 'resumed/log.csv')
     assert [row['step'] for row in whole] == [row['step'] for row in resumed]
-    for one, other in zip(whole, resumed, strict=True):
-        for column in ('loss', 'learning_rate', 'eval_measure'):
-            assert float(one[column] or 0) == pytest.approx(float(other[column] or 0), abs=1e-5), (
-                one['step'],
-                column,
-            )
+    for column in ('loss', 'learning_rate', 'eval_measure'):
+        expected = [float(row[column] or 0) for row in whole]
+        assert [float(row[column] or 0) for row in resumed] == pytest.approx(expected, abs=1e-5)
     np.testing.assert_allclose(
         scores(system, tmp_path / 'whole'), scores(system, tmp_path / 'resumed'), atol=1e-5
     )
@@ -51,7 +51,7 @@ def test_the_scale_of_a_unit_layer_is_chosen_once(tiny_recipe, tmp_path, monkeyp
     """The bytes of the weights are those of a recipe that gives this scale; and the same where
     training is resumed.
     """
-    from pyserini_repbert.train.tasks import repbert
+    from pyserini_repbert.systems.repbert import training as repbert
 
     scales = []
     original = repbert.fitting_scale
@@ -113,12 +113,11 @@ def test_a_training_resumed_after_its_last_step_takes_no_other(
             train(recipe, tmp_path / 'out', device='cpu')
     assert (tmp_path / 'out.training/checkpoint-4').is_dir()
     done = train(recipe, tmp_path / 'out', resume=True, device='cpu')
-    assert done == first._replace(folder=tmp_path / 'out')
+    assert done == replace(first, folder=tmp_path / 'out')
     assert files(tmp_path / 'out') == files(tmp_path / 'whole')
     assert sorted(path.name for path in tmp_path.glob('*out*')) == ['out']
-    assert (
-        train(recipe, tmp_path / 'out', resume=True, device='cpu') == done
-    )  # once more: nothing is left to do
+    # Once more: nothing is left to do.
+    assert train(recipe, tmp_path / 'out', resume=True, device='cpu') == done
 
 
 def test_a_torn_checkpoint_is_no_dead_end(tiny_recipe, tmp_path):
@@ -193,10 +192,9 @@ def test_an_adapter_over_an_adapter_resumes_validates_and_opens(
         str(tmp_path / 'base'),
     )
     assert opened.config['ranking']['joint'] is joint
+    # Two layers and the embeddings, 11 kernels each; and [CLS].
     columns = opened.tensors()['combine.weight'].shape[1]
-    assert columns == 3 * 11 + (
-        16 if joint else 0
-    )  # two layers and the embeddings, 11 kernels each; [CLS]
+    assert columns == (3 * 11 + 16 if joint else 3 * 11)
     card = (tmp_path / 'out/README.md').read_text(encoding='utf-8')
     assert '- cedr: architecture knrm (recipe), ' in card and f'joint {joint} (recipe)' in card
     assert f'- base: {tmp_path / "vanilla"}, LoRA adapter (rank 2)' in card

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pyserini_repbert
-from pyserini_repbert.train.output import read_log
+from pyserini_repbert.train.result import read_log
 
 ROOT = Path(pyserini_repbert.__file__).parent.parent
 NO_DROPOUT = {'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}

@@ -6,15 +6,17 @@ import pytest
 import torch
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.systems.repbert.training import in_batch_labels
+from pyserini_repbert.tasks.instances import Instance
+from pyserini_repbert.tasks.recipe import Source
 from pyserini_repbert.train.checkpoints import new_task, open_base
 from pyserini_repbert.train.inputs import Guard
-from pyserini_repbert.train.recipe import Source
-from pyserini_repbert.train.sources import Instance, InstanceStream, TrainingSource
-from pyserini_repbert.train.tasks.repbert import in_batch_labels
+from pyserini_repbert.train.sources import InstanceStream, TrainingSource
 from pyserini_repbert.train.training import train
 
 
 def opened(world, guard=None, **keys):
+    """A source of the tiny world, with other values for some of its keys."""
     values = {key: world[key] for key in ('topics', 'qrels', 'corpus', 'run')} | keys
     return TrainingSource(Source(**values), 0, guard or Guard())
 
@@ -47,7 +49,7 @@ def test_judged_negatives_and_retrieved_positives(world, tmp_path):
     ]
 
 
-def test_triples_keep_their_order_and_texts_are_their_own_ids(world, tmp_path):
+def test_triples_keep_their_order(world):
     stream = InstanceStream([opened(world, triples=world['triples'], run=None)], seed=1, shuffle=1)
     first = list(itertools.islice(stream, 3))
     assert first == [
@@ -55,11 +57,18 @@ def test_triples_keep_their_order_and_texts_are_their_own_ids(world, tmp_path):
         Instance(0, 'q1', ('d1', 'd8')),
         Instance(0, 'q2', ('d2', 'd9')),
     ]
+
+
+def test_texts_in_triples_are_their_own_ids(tmp_path):
     (tmp_path / 'texts.tsv').write_text('what is a cat\ta cat is\ta dog is\n', encoding='utf-8')
     source = TrainingSource(Source(triples=str(tmp_path / 'texts.tsv')), 0, Guard())
     (instance,) = source.instances(0, 0)
     assert source.query(instance.qid) == 'what is a cat'
     assert source.texts(instance.docids) == ['a cat is', 'a dog is']
+
+
+def test_triples_of_two_columns_are_refused(tmp_path):
+    source = TrainingSource(Source(triples=str(tmp_path / 'texts.tsv')), 0, Guard())
     (tmp_path / 'texts.tsv').write_text('what is a cat\ta cat is\n', encoding='utf-8')
     with pytest.raises(InputError, match=r'texts.tsv:1: expected .* found 2 columns'):
         list(source.instances(0, 0))
@@ -71,13 +80,14 @@ def test_a_stream_goes_on_from_any_position(world):
     """
     stream = InstanceStream([opened(world)], seed=3, shuffle=10)
     start = list(itertools.islice(stream, 60))
-    assert (
-        list(itertools.islice(InstanceStream([opened(world)], 3, 10, position=37), 23))
-        == start[37:]
-    )
-    assert sorted(own.qid for own in start[:24]) == sorted(own.qid for own in start[24:48])
-    assert [own.qid for own in start[:24]] != [own.qid for own in start[24:48]]
-    assert start != list(itertools.islice(InstanceStream([opened(world)], 4, 10), 60))
+    later = InstanceStream([opened(world)], seed=3, shuffle=10, position=37)
+    assert list(itertools.islice(later, 23)) == start[37:]
+    first_epoch = [instance.qid for instance in start[:24]]
+    second_epoch = [instance.qid for instance in start[24:48]]
+    assert sorted(first_epoch) == sorted(second_epoch)
+    assert first_epoch != second_epoch
+    of_another_seed = InstanceStream([opened(world)], seed=4, shuffle=10)
+    assert list(itertools.islice(of_another_seed, 60)) != start
 
 
 def test_workers_take_turns_batch_by_batch(world):
@@ -85,17 +95,21 @@ def test_workers_take_turns_batch_by_batch(world):
     from torch.utils.data import DataLoader
 
     stream = InstanceStream([opened(world)], seed=3, shuffle=10, chunk=4, position=8)
-    alone, shared = (
-        list(itertools.islice(DataLoader(stream, 4, collate_fn=list, num_workers=n), 5))
-        for n in (0, 2)
-    )
-    assert alone == shared
+    in_process = DataLoader(stream, 4, collate_fn=list, num_workers=0)
+    by_workers = DataLoader(stream, 4, collate_fn=list, num_workers=2)
+    assert list(itertools.islice(in_process, 5)) == list(itertools.islice(by_workers, 5))
 
 
-def test_test_topics_are_an_error_and_validation_topics_are_left_out(world, tiny_recipe, tmp_path):
+def test_validation_topics_are_left_out(world):
     assert 'q3' not in opened(world, Guard(validation=['CAT  sky ?'])).queries
+
+
+def test_test_topics_are_an_error(world):
     with pytest.raises(InputError, match=r"data.0: topic 'q3': 'cat sky \?' is a test topic"):
         opened(world, Guard(test=['Cat sky ?']))
+
+
+def test_test_topics_of_a_recipe_are_an_error(tiny_recipe, tmp_path):
     (tmp_path / 'test.tsv').write_text('1\tcat sky ?\n', encoding='utf-8')
     recipe = tiny_recipe('monobert', test_topics=[str(tmp_path / 'test.tsv')])
     with pytest.raises(InputError, match='is a test topic'):
@@ -168,7 +182,7 @@ def test_epic_trains_on_the_scores_that_it_ranks_by(tiny_epic, tiny_recipe, tmp_
     """
     from pyserini_repbert.ranking import Candidate
     from pyserini_repbert.rerank import EpicReranker
-    from pyserini_repbert.train.losses import pair_loss
+    from pyserini_repbert.tasks.losses import pair_loss
 
     folder = tiny_epic(max_position_embeddings=12)
     triples = (

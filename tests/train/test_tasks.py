@@ -13,13 +13,15 @@ from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
-from pyserini_repbert.models.repbert import RepBert
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import CedrReranker
+from pyserini_repbert.systems.cedr import training as cedr
+from pyserini_repbert.systems.repbert import training as repbert
+from pyserini_repbert.systems.repbert.network import RepBert
+from pyserini_repbert.tasks import task as tasks
 from pyserini_repbert.train.checkpoints import new_task, open_base, write_checkpoint
 from pyserini_repbert.train.inputs import Guard
 from pyserini_repbert.train.sources import InstanceStream, TrainingSource
-from pyserini_repbert.train.tasks import base as tasks, cedr, repbert
 from pyserini_repbert.train.training import train
 
 TINY = {

@@ -13,10 +13,10 @@ from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import MonoBertReranker
+from pyserini_repbert.tasks.instances import Instance
+from pyserini_repbert.tasks.losses import listwise_divergence, localized_contrastive
 from pyserini_repbert.train.checkpoints import new_task, open_base
 from pyserini_repbert.train.inputs import BiEncoderTeacher, CrossEncoderTeacher, Guard
-from pyserini_repbert.train.losses import listwise_divergence, localized_contrastive
-from pyserini_repbert.train.sources import Instance
 from pyserini_repbert.train.training import opened_sources, train
 
 PRESENT = torch.tensor([[True, True, True], [True, True, False]])

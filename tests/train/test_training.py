@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from trained_models import REPBERT, SYSTEMS, losses, scores
 
-from pyserini_repbert.train.output import read_log
+from pyserini_repbert.train.result import read_log
 from pyserini_repbert.train.training import train
 
 ODD = {

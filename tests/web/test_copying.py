@@ -59,12 +59,12 @@ def test_a_comparison(opened, garden):
 def test_weights_are_copied(opened, garden):
     own = opened()
     page = own.open(
-        '?q=lettuce&system=dense&system=bm25&fusion=interpolation&normalize=minmax&weights=0.2&weights=1.5'
+        '?q=lettuce&system=dense&system=bm25&fusion=interpolation&normalize=zscore&weights=0.2&weights=1.5'
     )
     copied = commands(page)
     assert (
         '--weights 0.2 1.5' in copied['Command line']
-        and '--normalize minmax' in copied['Command line']
+        and '--normalize zscore' in copied['Command line']
     )
     found = json.loads(shell(copied['curl'], garden))
     assert [hit['docid'] for hit in found['candidates']] == own.docids()

@@ -73,7 +73,7 @@ def test_controls_change_the_ranking_and_the_address(opened, api):
 def test_each_system_has_a_weight(opened, api):
     own = opened()
     page = own.open(f'{ASKED}&fusion=interpolation')
-    page.get_by_label('Scores').select_option('minmax')
+    page.get_by_label('Scores').select_option('zscore')
     page.get_by_label('Weight of bm25').fill('2')
     page.get_by_label('Weight of bm25').press('Tab')
     page.wait_for_function("location.search.includes('weights=2')")
@@ -83,7 +83,7 @@ def test_each_system_has_a_weight(opened, api):
         query=QUERY,
         system='dense,bm25',
         fusion='interpolation',
-        normalize='minmax',
+        normalize='zscore',
         weights=[0.5, 2],
     )
     page.wait_for_selector(f'.score:has-text("{found["candidates"][0]["score"]:.4g}")')

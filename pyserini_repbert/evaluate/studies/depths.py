@@ -12,8 +12,7 @@ from pyserini_repbert.ranking import NO_HITS, Ranking, Run
 
 
 def consistency_factors(run: Run, reference: Run, depths: Sequence[int]) -> dict[int, float]:
-    """Depth -> the mean proportion of the top n hits that are also among the reference's candidates
-    (RepBERT eq. 5).
+    """Depth -> the mean share of a run's best hits that a reference run has, too (RepBERT eq. 5).
 
     The mean is over the queries for which `run` has hits (the proportion is not defined for
     others); a query that the reference lacks has the proportion 0. Where a query has fewer than n
@@ -26,17 +25,23 @@ def consistency_factors(run: Run, reference: Run, depths: Sequence[int]) -> dict
         raise InputError('a run without hits has no consistency factor')
     for qid, docids in rankings.items():
         candidates = set(reference.get(qid, NO_HITS).docids)
-        shared = [docid in candidates for docid in docids[: max(depths)]]
+        is_shared = [docid in candidates for docid in docids[: max(depths)]]
         for depth in totals:
-            totals[depth] += sum(shared[:depth]) / len(shared[:depth])
+            top = is_shared[:depth]
+            totals[depth] += sum(top) / len(top)
     return {depth: total / len(rankings) for depth, total in totals.items()}
 
 
 def recall_at_depths(
     run: Run, qrels: Qrels, depths: Sequence[int], rel: int = 1
 ) -> dict[int, float]:
-    """Depth -> recall over all judged topics (RepBERT Figure 1a); a document of grade `rel` or
-    higher is relevant.
+    """Depth -> recall over all judged topics (RepBERT Figure 1a).
+
+    Parameters
+    ----------
+    run, qrels : the hits, and the judgments
+    depths : hits to look at
+    rel : a document of this grade or higher is relevant
     """
     names = {depth: f'R(rel={rel})@{depth}' for depth in depths}
     means = evaluate(run, qrels, parse_measures(names.values())).means
@@ -44,44 +49,56 @@ def recall_at_depths(
 
 
 def rerank_top(first: Ranking, reranked: Ranking, n: int) -> Ranking:
-    """The first `n` hits ordered as in `reranked`, above the rest, which stays in the first stage's
-    order.
+    """The first `n` hits ordered as in `reranked`, above the rest in the first stage's order.
 
     Hits among the first `n` that `reranked` lacks come after the others of these, in the first
     stage's order. The scores are 1, 1/2, 1/3, …
     """
-    place = {docid: i for i, docid in enumerate(reranked.docids)}
-    head = sorted(first.docids[:n], key=lambda docid: place.get(docid, len(place)))
+    rank_of = {docid: rank for rank, docid in enumerate(reranked.docids)}
+    last = len(rank_of)
+    head = sorted(first.docids[:n], key=lambda docid: rank_of.get(docid, last))
     return Ranking([*head, *first.docids[n:]], reciprocal_scores(len(first.docids)))
 
 
 def rerank_at_depths(
     first: Run, reranked: Run, qrels: Qrels, measures: Sequence[NamedMeasure], depths: Sequence[int]
 ) -> dict[int, dict[str, float]]:
-    """Depth -> measure name -> value over all judged topics, if that many hits of each query are
-    reranked.
+    """Depth -> measure name -> value, if so many hits are reranked (RepBERT Table 2, Figure 1b).
 
-    RepBERT Table 2, Figure 1b. The reranked run has the first stage's hits with the reranker's
-    scores. Depth 0 is the first stage alone with its own scores.
+    The values are over all judged topics.
+
+    Parameters
+    ----------
+    first : the first stage's run
+    reranked : the first stage's hits with the reranker's scores
+    qrels, measures : how the runs are scored
+    depths : hits to rerank; 0 is the first stage alone with its own scores
     """
     if min(depths, default=-1) < 0:
         raise InputError(f'depths {list(depths)}: numbers of at least 0 were expected')
+    judged = {qid: first[qid] for qid in qrels if qid in first}
     values = {}
     for depth in depths:
-        run = {
-            qid: rerank_top(first[qid], reranked.get(qid, NO_HITS), depth)
-            for qid in qrels
-            if qid in first
-        }
-        values[depth] = evaluate(run if depth else first, qrels, measures).means
+        run = first
+        if depth:
+            run = {}
+            for qid, ranking in judged.items():
+                run[qid] = rerank_top(ranking, reranked.get(qid, NO_HITS), depth)
+        values[depth] = evaluate(run, qrels, measures).means
     return values
 
 
-def unscored(first: Run, reranked: Run, qrels: Qrels, depth: int) -> int:
-    """How many of the first stage's best `depth` hits of the judged topics the reranker's run
-    lacks.
+def count_unscored(first: Run, reranked: Run, qrels: Qrels, depth: int) -> int:
+    """How many hits of the first stage the reranker's run lacks.
+
+    Parameters
+    ----------
+    first, reranked : the two runs
+    qrels : whose topics count
+    depth : of each topic, this many of the first stage's best hits count
     """
-    hits = {qid: set(first.get(qid, NO_HITS).docids[:depth]) for qid in qrels}
-    return sum(
-        len(docids.difference(reranked.get(qid, NO_HITS).docids)) for qid, docids in hits.items()
-    )
+    count = 0
+    for qid in qrels:
+        docids = set(first.get(qid, NO_HITS).docids[:depth])
+        count += len(docids.difference(reranked.get(qid, NO_HITS).docids))
+    return count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,28 +12,65 @@ import numpy as np
 from pyserini_repbert.data.passages import Corpus
 from pyserini_repbert.data.runs import reciprocal_scores
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.encode.corpus import encode_corpus, prune_epic_bundle
-from pyserini_repbert.encode.epic import EpicEncoder
+from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, evaluate
 from pyserini_repbert.evaluate.overlap import overlap
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.ranking import Query, Ranking, Run
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
+from pyserini_repbert.systems.epic.encoding import prune_epic_bundle
 
 _AGREEMENT_DEPTH = 10
 
 
-class PruningResult(NamedTuple):
-    """One row of the table."""
+class PruningSetting(NamedTuple):
+    """How passage vectors are stored.
 
-    prune: int  # weights that a passage keeps, the largest ones; 0 for all
-    weights: str  # 'float16' or 'uint8'
-    bytes_per_passage: float  # on disk
-    milliseconds: float  # to score a query's candidates, query vector given; median over the topics
-    means: dict[str, float]  # of the reranked run over all judged topics, by measure
-    # mean share, 0 to 1, of a query's ten best hits that are also the first setting's ten best
+    Attributes
+    ----------
+    prune : how many weights of a passage are kept, the largest ones; 0 for all
+    weights : 'float16' or 'uint8'
+    """
+
+    prune: int
+    weights: str
+
+
+class PruningResult(NamedTuple):
+    """One row of the table.
+
+    Attributes
+    ----------
+    setting : how the vectors are stored
+    bytes_per_passage : on disk
+    milliseconds : to score a query's candidates, query vector given; median over the topics
+    means : of the reranked run over all judged topics, by measure
+    agreement : mean share, 0 to 1, of a query's ten best hits that are also the first setting's
+        ten best
+    """
+
+    setting: PruningSetting
+    bytes_per_passage: float
+    milliseconds: float
+    means: dict[str, float]
     agreement: float
+
+
+class _Request(NamedTuple):
+    """A topic, its vector, and the candidates that are reranked."""
+
+    topic: Query
+    vector: TermVector
+    docids: Sequence[str]
+
+
+class _Reranked(NamedTuple):
+    """A reranked run, and the median milliseconds of scoring a query's candidates."""
+
+    run: Run
+    milliseconds: float
 
 
 def compare_pruning(
@@ -43,83 +80,106 @@ def compare_pruning(
     first: Run,
     qrels: Qrels,
     measures: Sequence[NamedMeasure],
-    settings: Sequence[tuple[int, str]],
+    settings: Sequence[PruningSetting],
     folder: Path,
+    *,
     k: int = 1000,
     on_progress: Callable[[int], object] = int,
 ) -> list[PruningResult]:
     """Rerank a first stage with each setting; only the passages among its hits are encoded, once.
 
-    `settings` are (weights kept, 0 for all; 'float16' or 'uint8'); the others are compared with the
-    first. `folder` is for the indexes: a finished one is used again, an unfinished one is
-    completed. `k` hits of each topic are reranked.
+    Parameters
+    ----------
+    encoder : the EPIC checkpoint
+    corpus : that the first stage searched
+    topics, qrels, measures : what is asked, and how answers are scored
+    first : the first stage's run
+    settings : the others are compared with the first one
+    folder : for the indexes: a finished one is used again, an unfinished one is completed
+    k : hits of each topic that are reranked
+    on_progress : called with 1 after each setting
     """
-    asked = [
-        (topic, first[topic.qid].docids[:k])
-        for topic in topics
-        if topic.qid in first and topic.qid in qrels
-    ]
-    if not asked:
+    judged = [topic for topic in topics if topic.qid in first and topic.qid in qrels]
+    if not judged:
         raise InputError(
             'no judged topic has hits in the run: check that topics, qrels and run belong together'
         )
-    keep = 0 if any(prune == 0 for prune, _ in settings) else max(prune for prune, _ in settings)
-    candidates = {docid for _, docids in asked for docid in docids}
-    base = _candidates_index(encoder, corpus, candidates, keep, folder / f'candidates-{keep}')
-    vectors = encoder.encode_queries([topic.text for topic, _ in asked])
+    vectors = encoder.encode_queries([topic.text for topic in judged])
+    requests = []
+    for topic, vector in zip(judged, vectors, strict=True):
+        requests.append(_Request(topic, vector, first[topic.qid].docids[:k]))
+    base = _candidates_index(encoder, corpus, requests, settings, folder)
     results: list[PruningResult] = []
     reference: Run = {}
-    for prune, weights in settings:
-        place = folder / f'top{prune}-{weights}'
-        whole = (place / 'manifest.json').is_file()
-        index = (
-            EpicBundle(place)
-            if whole
-            else prune_epic_bundle(base, place, prune, weights, resume=True)
+    for setting in settings:
+        index = _pruned_index(base, setting, folder)
+        reranked = _rerank(index, requests)
+        reference = reference or reranked.run
+        result = PruningResult(
+            setting=setting,
+            bytes_per_passage=index.bytes_per_passage(),
+            milliseconds=reranked.milliseconds,
+            means=evaluate(reranked.run, qrels, measures).means,
+            agreement=_mean_overlap(reranked.run, reference),
         )
-        run, milliseconds = _reranked(index, asked, vectors)
-        reference = reference or run
-        means = evaluate(run, qrels, measures).means
-        shares = [overlap(run[qid].docids, reference[qid].docids, _AGREEMENT_DEPTH) for qid in run]
-        size = index.bytes_per_passage()
-        results.append(
-            PruningResult(prune, weights, size, milliseconds, means, float(np.mean(shares)))
-        )
+        results.append(result)
         on_progress(1)
     return results
 
 
 def _candidates_index(
-    encoder: EpicEncoder, corpus: Corpus, docids: set[str], keep: int, place: Path
+    encoder: EpicEncoder,
+    corpus: Corpus,
+    requests: Iterable[_Request],
+    settings: Sequence[PruningSetting],
+    folder: Path,
 ) -> EpicBundle:
     """The candidates' vectors, with as many weights as the largest setting keeps."""
+    docids: set[str] = set()
+    for request in requests:
+        docids.update(request.docids)
     passages = [passage for passage in corpus if passage.docid in docids]
-    if missing := docids.difference(passage.docid for passage in passages):
+    missing = docids.difference(passage.docid for passage in passages)
+    if missing:
         raise InputError(
             f"corpus {corpus.name} lacks hit '{min(missing)}' of the run: give the corpus it "
             f'searched'
         )
-    encode_corpus(passages, encoder, place, prune=keep, resume=place.exists())
-    return EpicBundle(place)
+    kept = [setting.prune for setting in settings]
+    most = 0 if 0 in kept else max(kept)
+    path = folder / f'candidates-{most}'
+    encode_corpus(passages, encoder, path, prune=most, resume=path.exists())
+    return EpicBundle(path)
 
 
-def _reranked(
-    index: EpicBundle, asked: Sequence[tuple[Query, Sequence[str]]], vectors: Sequence[TermVector]
-) -> tuple[Run, float]:
-    """The reranked run, and the median milliseconds of scoring a query's candidates, after a
-    pass that warms caches.
-    """
-    rows = [index.rows(docids) for _, docids in asked]
-    for rows_of_topic, vector in zip(rows, vectors, strict=True):
-        index.score(rows_of_topic, vector)
+def _pruned_index(base: EpicBundle, setting: PruningSetting, folder: Path) -> EpicBundle:
+    """The index of a setting, made from one with more weights unless it is there."""
+    path = folder / f'top{setting.prune}-{setting.weights}'
+    if (path / 'manifest.json').is_file():
+        return EpicBundle(path)
+    return prune_epic_bundle(base, path, setting.prune, setting.weights, resume=True)
+
+
+def _mean_overlap(run: Run, reference: Run) -> float:
+    shares = []
+    for qid, ranking in run.items():
+        shares.append(overlap(ranking.docids, reference[qid].docids, _AGREEMENT_DEPTH))
+    return float(np.mean(shares))
+
+
+def _rerank(index: EpicBundle, requests: Sequence[_Request]) -> _Reranked:
+    """Rerank candidates, and time it, after a pass that warms caches."""
+    rows = [index.rows(request.docids) for request in requests]
+    for request, candidates in zip(requests, rows, strict=True):
+        index.score(candidates, request.vector)
     run: Run = {}
     seconds = []
-    for (topic, docids), rows_of_topic, vector in zip(asked, rows, vectors, strict=True):
+    for request, candidates in zip(requests, rows, strict=True):
         start = time.perf_counter()
-        scores = index.score(rows_of_topic, vector)
+        scores = index.score(candidates, request.vector)
         seconds.append(time.perf_counter() - start)
-        order = np.argsort(-scores, kind='stable')  # ties keep the first stage's order
-        run[topic.qid] = Ranking(
-            [docids[place] for place in order.tolist()], reciprocal_scores(len(docids))
-        )
-    return run, 1000 * float(np.median(seconds))
+        # Ties keep the first stage's order.
+        order = np.argsort(-scores, kind='stable').tolist()
+        docids = [request.docids[position] for position in order]
+        run[request.topic.qid] = Ranking(docids, reciprocal_scores(len(docids)))
+    return _Reranked(run, 1000 * float(np.median(seconds)))

@@ -1,5 +1,6 @@
-"""Fusion on judged topics: every ordered pair of runs (RepBERT Tables 3 and 4), and tuning by
-cross-validation.
+"""Fusion on judged topics.
+
+Every ordered pair of runs (RepBERT Tables 3 and 4), and tuning by cross-validation.
 """
 
 from __future__ import annotations
@@ -15,20 +16,14 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation, NamedMeasure, by_rank, evaluate
 from pyserini_repbert.evaluate.significance import Comparison, compare
-from pyserini_repbert.fusion.methods import (
-    ALPHA,
-    DENSE_ALPHA,
-    RRF_K,
-    FusionMethod,
-    Normalization,
-    fuse,
-)
+from pyserini_repbert.fusion.fusing import fuse
+from pyserini_repbert.fusion.methods import ALPHA, DENSE_ALPHA, RRF_K, FusionMethod, Normalization
 from pyserini_repbert.ranking import Run
 
 RRF_KS = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
 ALPHAS = tuple(step / 20 for step in range(1, 20))
-# runs of which all subsets and orders are tried; of more, pairs, and all runs with each of them
-# leading once
+# Runs of which all subsets and orders are tried; of more, pairs, and all runs with each of them
+# leading once.
 _FEW = 4
 
 
@@ -40,45 +35,63 @@ def fusion_table(
     k: int | None = 1000,
     **constants: Any,
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Measure -> row's run -> column's run -> value of the two fused, over all judged topics; a run
-    with itself alone.
+    """Measure -> row's run -> column's run -> value of the two fused, over all judged topics.
 
-    `constants` are those of `fuse`; the row's run comes first.
+    A run with itself is the run alone.
+
+    Parameters
+    ----------
+    runs : by name; the row's run comes first
+    qrels, measures : how fused runs are scored
+    method, k : as in `fuse`
+    constants : those of `fuse`
     """
     judged = {name: _of_topics(run, qrels) for name, run in runs.items()}
-    table: dict[str, dict[str, dict[str, float]]] = {
-        named.name: {row: {} for row in runs} for named in measures
-    }
+    table: dict[str, dict[str, dict[str, float]]] = {}
+    for named in measures:
+        table[named.name] = {row: {} for row in runs}
     for row, first in judged.items():
         for column, second in judged.items():
-            fused = (
-                first if row == column else by_rank(fuse([first, second], method, k, **constants))
-            )
-            for name, value in evaluate(fused, qrels, measures).means.items():
+            run = first
+            if row != column:
+                run = by_rank(fuse([first, second], method, k, **constants))
+            for name, value in evaluate(run, qrels, measures).means.items():
                 table[name][row][column] = value
     return table
 
 
 @dataclass(frozen=True)
 class FusionSetting:
-    """One way to fuse; the constants are of the methods that have them."""
+    """One way to fuse; the constants are of the methods that have them.
+
+    Attributes
+    ----------
+    order : names of the runs; the first one leads
+    """
 
     method: str
-    order: tuple[str, ...]  # names of the runs; the first one leads
+    order: tuple[str, ...]
     rrf_k: float = RRF_K
     alpha: float | tuple[float, ...] = ALPHA
     normalize: str = Normalization.NONE
 
     def __str__(self) -> str:
-        weights = self.alpha if isinstance(self.alpha, tuple) else (self.alpha,)
-        name = 'weights' if len(weights) > 1 else 'alpha'
-        scale = '' if self.normalize == Normalization.NONE else f' {self.normalize}'
-        interpolation = f' {name}={" ".join(f"{weight:g}" for weight in weights)}{scale}'
-        constant = {
-            FusionMethod.RRF: f' k={self.rrf_k:g}',
-            FusionMethod.INTERPOLATION: interpolation,
-        }
-        return f'{self.method} {"+".join(self.order)}{constant.get(FusionMethod(self.method), "")}'
+        text = f'{self.method} {"+".join(self.order)}'
+        method = FusionMethod(self.method)
+        if method is FusionMethod.RRF:
+            text += f' k={self.rrf_k:g}'
+        if method is FusionMethod.INTERPOLATION:
+            text += f' {self._weights_text()}'
+            if self.normalize != Normalization.NONE:
+                text += f' {self.normalize}'
+        return text
+
+    def _weights_text(self) -> str:
+        if not isinstance(self.alpha, tuple):
+            return f'alpha={self.alpha:g}'
+        name = 'weights' if len(self.alpha) > 1 else 'alpha'
+        weights = ' '.join(f'{weight:g}' for weight in self.alpha)
+        return f'{name}={weights}'
 
     def fused(self, runs: Mapping[str, Run], qids: Sequence[str], k: int | None) -> Run:
         """The runs' rankings for these topics, fused by this setting."""
@@ -87,8 +100,13 @@ class FusionSetting:
 
 
 class FoldChoice(NamedTuple):
-    """The best setting on a fold's training topics: its mean there and over the topics held out,
-    whose qids follow.
+    """A fold's best setting, with its training and held-out means.
+
+    Attributes
+    ----------
+    setting : the best on the fold's training topics
+    training, held_out : its means there, and over the topics held out
+    topics : the qids held out
     """
 
     setting: FusionSetting
@@ -98,14 +116,19 @@ class FoldChoice(NamedTuple):
 
 
 class Tuned(NamedTuple):
-    """The result of a cross-validation: each topic has the setting of the fold that held it out."""
+    """The result of a cross-validation: each topic has the setting of the fold that held it out.
+
+    Attributes
+    ----------
+    held_out : mean over all topics
+    against : the held-out values with those of runs alone and of untuned fusion, best first
+    whole : the best setting on all topics, for use on others; its value on these is no estimate
+    run : of all topics, each fused by the setting of its fold
+    """
 
     folds: tuple[FoldChoice, ...]
-    held_out: float  # mean over all topics
-    against: dict[
-        str, Comparison
-    ]  # the held-out values with those of runs alone and of untuned fusion, best first
-    # the best on all topics, for use on others; its value on these is no estimate
+    held_out: float
+    against: dict[str, Comparison]
     whole: FusionSetting
     run: Run
 
@@ -113,24 +136,47 @@ class Tuned(NamedTuple):
 def settings(
     names: Sequence[str], methods: Sequence[str] = tuple(FusionMethod)
 ) -> Iterator[FusionSetting]:
-    """The settings to try, for every subset of the runs; interpolation of more than two is of
-    normalised scores.
+    """The settings to try, for every subset of the runs.
+
+    Interpolation of more than two runs is of normalised scores.
     """
-    sizes = range(2, len(names) + 1) if len(names) <= _FEW else (2, len(names))
-    for subset in (subset for size in sizes for subset in combinations(names, size)):
+    for subset in _subsets(names):
         if FusionMethod.INTERLEAVE in methods:
-            led = [(name, *(other for other in subset if other != name)) for name in subset]
-            orders = permutations(subset) if len(subset) <= _FEW else led
-            yield from (FusionSetting(FusionMethod.INTERLEAVE, order) for order in orders)
+            for order in _orders(subset):
+                yield FusionSetting(FusionMethod.INTERLEAVE, order)
         if FusionMethod.RRF in methods:
-            yield from (FusionSetting(FusionMethod.RRF, subset, rrf_k=k) for k in RRF_KS)
+            for k in RRF_KS:
+                yield FusionSetting(FusionMethod.RRF, subset, rrf_k=k)
         if FusionMethod.INTERPOLATION in methods:
-            scales = tuple(Normalization)[:2] if len(subset) == 2 else (Normalization.MINMAX,)
-            alphas: Iterable[Any] = ALPHAS if len(subset) == 2 else _weights(len(subset))
-            for scale, alpha in product(scales, alphas):
-                yield FusionSetting(
-                    FusionMethod.INTERPOLATION, subset, alpha=alpha, normalize=scale
-                )
+            yield from _interpolations(subset)
+
+
+def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """All subsets of two or more of a few runs; of more runs, the pairs and all."""
+    sizes: Iterable[int] = (2, len(names))
+    if len(names) <= _FEW:
+        sizes = range(2, len(names) + 1)
+    for size in sizes:
+        yield from combinations(names, size)
+
+
+def _orders(subset: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """All orders of a few runs; of more runs, one in which each leads."""
+    if len(subset) <= _FEW:
+        yield from permutations(subset)
+        return
+    for leader in subset:
+        yield (leader, *(name for name in subset if name != leader))
+
+
+def _interpolations(subset: tuple[str, ...]) -> Iterator[FusionSetting]:
+    scales: Sequence[Normalization] = (Normalization.MINMAX,)
+    alphas: Iterable[Any] = _weights(len(subset))
+    if len(subset) == 2:
+        scales = (Normalization.NONE, Normalization.MINMAX)
+        alphas = ALPHAS
+    for scale, alpha in product(scales, alphas):
+        yield FusionSetting(FusionMethod.INTERPOLATION, subset, alpha=alpha, normalize=scale)
 
 
 def untuned_settings(names: Sequence[str]) -> list[FusionSetting]:
@@ -146,10 +192,8 @@ def untuned_settings(names: Sequence[str]) -> list[FusionSetting]:
         FusionSetting(FusionMethod.INTERLEAVE, (*sparse, dense)),
         FusionSetting(FusionMethod.RRF, order),
     ]
-    even = 1 / len(order)
-    for share in (even, DENSE_ALPHA):
-        rest = (1 - share) / len(sparse)
-        alpha = share if len(sparse) == 1 else (share, *[rest] * len(sparse))
+    for share in (1 / len(order), DENSE_ALPHA):
+        alpha = _dense_share(share, len(sparse))
         for scale in Normalization:
             chosen.append(
                 FusionSetting(FusionMethod.INTERPOLATION, order, alpha=alpha, normalize=scale)
@@ -157,12 +201,23 @@ def untuned_settings(names: Sequence[str]) -> list[FusionSetting]:
     return chosen
 
 
+def _dense_share(share: float, n_sparse: int) -> float | tuple[float, ...]:
+    """The weight of a dense run; with several sparse ones, also theirs, which are even."""
+    if n_sparse == 1:
+        return share
+    rest = (1 - share) / n_sparse
+    return (share, *[rest] * n_sparse)
+
+
 def _weights(n_runs: int) -> Iterator[tuple[float, ...]]:
-    """Weights above 0 that sum to 1: even ones first, then, for up to four runs, multiples of
-    1/6.
+    """Weights above 0 that sum to 1: even ones first, then multiples of 1/6.
+
+    Of more than four runs, there are only the even ones.
     """
     yield (1 / n_runs,) * n_runs
-    for parts in product(range(1, 7), repeat=n_runs) if n_runs <= _FEW else ():
+    if n_runs > _FEW:
+        return
+    for parts in product(range(1, 7), repeat=n_runs):
         if sum(parts) == 6 and len(set(parts)) > 1:
             yield tuple(part / 6 for part in parts)
 
@@ -177,12 +232,18 @@ def tune_fusion(
     k: int | None = 1000,
     on_progress: Callable[[int], object] = int,
 ) -> Tuned:
-    """Choose a setting on the training topics of each fold, and report its values on those held
-    out.
+    """Choose a setting on each fold's training topics, and report its values on those held out.
 
-    `runs` are two or more. The judged topics are shuffled by `seed`. The mean of `measure` is
-    maximised; of settings with equal means, the first of `settings` is chosen. `on_progress` is
-    called with 1 after each of them.
+    Parameters
+    ----------
+    runs : two or more, by name
+    qrels : the judged topics
+    measure : whose mean is maximised; of settings with equal means, the first of `settings` is
+        chosen
+    folds, seed : into how many folds topics are dealt, after a shuffle by the seed
+    methods : the methods to try
+    k : hits of each topic that are fused
+    on_progress : called with 1 after each setting
     """
     names = list(runs)
     topics = list(qrels)
@@ -201,34 +262,55 @@ def tune_fusion(
     values: dict[str, float] = {}
     run: Run = {}
     for number in range(folds):
-        held = shuffled[number::folds]
-        others = [qid for qid in topics if qid not in set(held)]
-        best = _best(tried, others)
-        choices.append(
-            FoldChoice(best, _mean(tried[best], others), _mean(tried[best], held), tuple(held))
-        )
-        values |= {qid: tried[best].values[measure.name][qid] for qid in held}
-        run |= best.fused(runs, held, k)
+        choice = _choose(tried, topics, held_out=shuffled[number::folds])
+        choices.append(choice)
+        best = tried[choice.setting].values[measure.name]
+        values |= {qid: best[qid] for qid in choice.topics}
+        run |= choice.setting.fused(runs, choice.topics, k)
     tuned = Evaluation({measure.name: values}, {measure.name: fmean(values.values())}, ())
-    untuned = {
-        FusionSetting(one.method, tuple(name for name in names if name in one.order))
-        for one in tried
-    }
-    rivals = {
-        f'{setting} (untuned)': values for setting, values in tried.items() if setting in untuned
-    }
-    rivals |= {
-        name: evaluate(by_rank(_of_topics(runs[name], topics)), qrels, [measure]) for name in names
-    }
+    rivals = _untuned(tried, names)
+    for name in names:
+        alone = by_rank(_of_topics(runs[name], topics))
+        rivals[name] = evaluate(alone, qrels, [measure])
     against = {name: compare(rival, tuned)[0] for name, rival in rivals.items()}
-    best_first = dict(sorted(against.items(), key=lambda item: -item[1].baseline))
+    best_first = sorted(against.items(), key=lambda item: -item[1].baseline)
     return Tuned(
-        tuple(choices),
-        tuned.means[measure.name],
-        best_first,
-        _best(tried, topics),
-        _of_topics(run, topics),
+        folds=tuple(choices),
+        held_out=tuned.means[measure.name],
+        against=dict(best_first),
+        whole=_best(tried, topics),
+        run=_of_topics(run, topics),
     )
+
+
+def _choose(
+    tried: Mapping[FusionSetting, Evaluation], topics: Sequence[str], held_out: Sequence[str]
+) -> FoldChoice:
+    """The setting that is best on the topics that are not held out."""
+    apart = set(held_out)
+    training = [qid for qid in topics if qid not in apart]
+    best = _best(tried, training)
+    return FoldChoice(
+        setting=best,
+        training=_mean(tried[best], training),
+        held_out=_mean(tried[best], held_out),
+        topics=tuple(held_out),
+    )
+
+
+def _untuned(
+    tried: Mapping[FusionSetting, Evaluation], names: Sequence[str]
+) -> dict[str, Evaluation]:
+    """The settings with default constants and the runs' own order, by name."""
+    defaults = set()
+    for setting in tried:
+        order = tuple(name for name in names if name in setting.order)
+        defaults.add(FusionSetting(setting.method, order))
+    untuned = {}
+    for setting, evaluation in tried.items():
+        if setting in defaults:
+            untuned[f'{setting} (untuned)'] = evaluation
+    return untuned
 
 
 def _of_topics(run: Run, qids: Iterable[str]) -> Run:
@@ -241,4 +323,5 @@ def _mean(evaluation: Evaluation, topics: Sequence[str]) -> float:
 
 
 def _best(tried: Mapping[FusionSetting, Evaluation], topics: Sequence[str]) -> FusionSetting:
-    return max(tried, key=lambda setting: _mean(tried[setting], topics))  # the first of equal ones
+    """The setting with the greatest mean; the first of equal ones."""
+    return max(tried, key=lambda setting: _mean(tried[setting], topics))

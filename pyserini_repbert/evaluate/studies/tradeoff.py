@@ -1,5 +1,6 @@
-"""Quality against cost while k0, k1, the aggregation and m vary (Multi-Stage section 5, Figures 2
-to 4).
+"""Quality against cost (Multi-Stage section 5, Figures 2 to 4).
+
+k0, k1, the aggregation and m vary.
 
 Everything is replayed from the scores that one deep reranking saved: no model runs.
 """
@@ -16,31 +17,51 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import NamedMeasure, by_rank, evaluate
 from pyserini_repbert.ranking import Run
-from pyserini_repbert.rerank.saved_scores import SavedScores, replay
+from pyserini_repbert.systems.duobert.saved_scores import (
+    SavedScores,
+    replay,
+)
 
+SAMPLE = 'sample'  # the aggregation that draws competitors
 _TRIALS = 10  # drawings of 'sample' that are averaged (Multi-Stage section 5.2)
+
+
+class Inferences(NamedTuple):
+    """Model inputs of monoBERT and of duoBERT."""
+
+    mono: int
+    duo: int
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to run the pipeline of monoBERT and duoBERT."""
+    """One way to run the pipeline of monoBERT and duoBERT.
 
-    k0: int  # candidates of monoBERT
-    k1: int = 0  # candidates of duoBERT; 0 leaves it out
-    method: str = 'sum'  # of the aggregation
-    samples: int | None = None  # m of 'sample'; None for the other methods
+    Attributes
+    ----------
+    k0 : candidates of monoBERT
+    k1 : candidates of duoBERT; 0 leaves it out
+    method : of the aggregation
+    samples : m of 'sample'; None for the other methods
+    """
 
-    def inferences(self, n: int | None = None) -> tuple[int, int]:
-        """Model inputs of monoBERT and of duoBERT for a query with `n` candidates; by default with
-        k0.
+    k0: int
+    k1: int = 0
+    method: str = 'sum'
+    samples: int | None = None
+
+    def inferences(self, n: int | None = None) -> Inferences:
+        """Model inputs for a query with `n` candidates; by default with k0.
 
         Together k0 + k1(k1 - 1) (Multi-Stage Figure 4), and k0 + k1 m with 'sample'. The paper's
         Figure 3 counts k1(m - 1) there, but eq. 7 draws m competitors, each of which is an input.
         """
-        n = self.k0 if n is None else min(n, self.k0)
-        head = min(self.k1, n)
-        competitors = max(head - 1, 0)
-        return n, head * (competitors if self.samples is None else min(self.samples, competitors))
+        n_mono = self.k0 if n is None else min(n, self.k0)
+        n_duo = min(self.k1, n_mono)
+        competitors = max(n_duo - 1, 0)
+        if self.samples is not None:
+            competitors = min(self.samples, competitors)
+        return Inferences(n_mono, n_duo * competitors)
 
     @property
     def series(self) -> str:
@@ -50,29 +71,45 @@ class Setting:
         return self.method if self.samples is None else f'sample, m={self.samples}'
 
     def __str__(self) -> str:
-        return f'k0={self.k0}' + (f' k1={self.k1} {self.series}' if self.k1 else '')
+        if not self.k1:
+            return f'k0={self.k0}'
+        return f'k0={self.k0} k1={self.k1} {self.series}'
 
 
 class Point(NamedTuple):
-    """A setting with its cost and its quality."""
+    """A setting with its cost and its quality.
+
+    Attributes
+    ----------
+    inferences : model inputs a query, the mean over the queries, whose lists may be shorter than
+        k0
+    seconds : that they take, from the measured seconds an inference of each stage; None if unknown
+    values : by measure, over all judged topics; for 'sample' the mean over trials
+    """
 
     setting: Setting
-    inferences: (
-        float  # model inputs a query, the mean over the queries, whose lists may be shorter than k0
-    )
-    seconds: (
-        float | None
-    )  # that they take, from the measured seconds an inference of each stage; None if unknown
-    values: Mapping[
-        str, float
-    ]  # by measure, over all judged topics; for 'sample' the mean over trials
+    inferences: float
+    seconds: float | None
+    values: Mapping[str, float]
+
+
+class TradeOff(NamedTuple):
+    """Points for settings, and the settings for which pairs or scores are missing."""
+
+    points: list[Point]
+    missing: list[Setting]
 
 
 def settings(
     k0s: Iterable[int], k1s: Iterable[int], methods: Sequence[str], samples: Sequence[int]
 ) -> list[Setting]:
-    """All settings with k1 = 0, or k1 from 2 to k0 and each method; 'sample' with every m below
-    k1 - 1.
+    """All settings with k1 = 0, or k1 from 2 to k0 and each method.
+
+    Parameters
+    ----------
+    k0s, k1s : candidates of monoBERT and of duoBERT
+    methods : aggregations
+    samples : the m of 'sample', of which every one below k1 - 1 is taken
     """
     chosen = []
     depths = sorted(set(k1s))
@@ -81,12 +118,16 @@ def settings(
             if k1 == 0:
                 chosen.append(Setting(k0))
             elif 1 < k1 <= k0:
-                chosen += [Setting(k0, k1, method) for method in methods if method != 'sample']
-                chosen += [
-                    Setting(k0, k1, 'sample', m)
-                    for m in samples
-                    if 'sample' in methods and m < k1 - 1
-                ]
+                chosen += _two_stage_settings(k0, k1, methods, samples)
+    return chosen
+
+
+def _two_stage_settings(
+    k0: int, k1: int, methods: Sequence[str], samples: Sequence[int]
+) -> list[Setting]:
+    chosen = [Setting(k0, k1, method) for method in methods if method != SAMPLE]
+    if SAMPLE in methods:
+        chosen += [Setting(k0, k1, SAMPLE, m) for m in samples if m < k1 - 1]
     return chosen
 
 
@@ -95,64 +136,86 @@ def trade_off(
     qrels: Qrels,
     chosen: Sequence[Setting],
     measures: Sequence[NamedMeasure],
+    *,
     rates: Sequence[float] = (),
     hits: int = 1000,
     on_progress: Callable[[int], object] = int,
-) -> tuple[list[Point], list[Setting]]:
-    """Points for the settings, and the settings for which pairs or scores are missing.
+) -> TradeOff:
+    """The quality and the cost of settings.
 
-    `rates` are the seconds an inference of monoBERT, and of duoBERT, () if unknown; `hits` how many
-    hits of each query are evaluated. `on_progress` is called with 1 after each setting.
+    Parameters
+    ----------
+    saved : the scores of each query
+    qrels, measures : how runs are scored
+    chosen : the settings
+    rates : the seconds an inference of monoBERT, and of duoBERT, () if unknown
+    hits : how many hits of each query are evaluated
+    on_progress : called with 1 after each setting
     """
     points = []
     missing = []
     for setting in chosen:
-        runs = (
-            _replayed(saved, setting, seed, hits)
-            for seed in range(_TRIALS if setting.samples is not None else 1)
-        )
-        values = [evaluate(run, qrels, measures).means for run in runs if run]
-        if values:
-            means = {
-                named.name: float(np.mean([topic[named.name] for topic in values]))
-                for named in measures
-            }
-            mono, duo = np.mean(
-                [setting.inferences(len(topic.docids)) for topic in saved], axis=0
-            ).tolist()
-            known = rates and (not duo or len(rates) > 1)
-            points.append(
-                Point(
-                    setting, mono + duo, mono * rates[0] + duo * rates[-1] if known else None, means
-                )
-            )
-        else:
+        values = _replayed_values(saved, setting, qrels, measures, hits)
+        if values is None:
             missing.append(setting)
+        else:
+            counts = [setting.inferences(len(topic.docids)) for topic in saved]
+            mono = float(np.mean([count.mono for count in counts]))
+            duo = float(np.mean([count.duo for count in counts]))
+            seconds = _predict_seconds(mono, duo, rates)
+            points.append(Point(setting, mono + duo, seconds, values))
         on_progress(1)
-    return points, missing
+    return TradeOff(points, missing)
 
 
-def _replayed(saved: Sequence[SavedScores], setting: Setting, seed: int, hits: int) -> Run:
+def _replayed_values(
+    saved: Sequence[SavedScores],
+    setting: Setting,
+    qrels: Qrels,
+    measures: Sequence[NamedMeasure],
+    hits: int,
+) -> dict[str, float] | None:
+    """The means of a setting over its trials; None if a score or a pair was not saved."""
+    n_trials = 1 if setting.samples is None else _TRIALS
+    trials = []
+    for seed in range(n_trials):
+        run = _replay_all(saved, setting, seed, hits)
+        if run:
+            trials.append(evaluate(run, qrels, measures).means)
+    if not trials:
+        return None
+    means = {}
+    for named in measures:
+        means[named.name] = float(np.mean([trial[named.name] for trial in trials]))
+    return means
+
+
+def _predict_seconds(mono: float, duo: float, rates: Sequence[float]) -> float | None:
+    """The seconds of this many inferences; None if the rate of a stage is unknown."""
+    if not rates or (duo and len(rates) < 2):
+        return None
+    return mono * rates[0] + duo * rates[-1]
+
+
+def _replay_all(saved: Sequence[SavedScores], setting: Setting, seed: int, hits: int) -> Run:
     """The run of a setting; empty if a score or a pair that it needs was not saved."""
-    k0 = setting.k0
-    k1 = setting.k1
-    method = setting.method
-    samples = setting.samples
+    run = {}
     try:
-        return by_rank(
-            {topic.qid: replay(topic, k0, k1, method, samples, seed)[:hits] for topic in saved}
-        )
+        for topic in saved:
+            ranking = replay(topic, setting.k0, setting.k1, setting.method, setting.samples, seed)
+            run[topic.qid] = ranking[:hits]
     except InputError:
         return {}
+    return by_rank(run)
 
 
 def seconds_an_inference(about: Mapping[str, Any]) -> list[float]:
     """Seconds an inference of each stage that made any, from the costs saved with the scores."""
-    return [
-        cost['seconds'] / cost['inferences']
-        for cost in about.get('costs', [])
-        if cost['inferences']
-    ]
+    rates = []
+    for cost in about.get('costs', []):
+        if cost['inferences']:
+            rates.append(cost['seconds'] / cost['inferences'])
+    return rates
 
 
 def pareto_front(points: Sequence[Point], measure: str) -> list[Point]:
@@ -165,9 +228,7 @@ def pareto_front(points: Sequence[Point], measure: str) -> list[Point]:
 
 
 def best_within(points: Sequence[Point], measure: str, budget: float) -> Point:
-    """The best point, the cheapest of equal ones, that takes at most `budget` inferences a
-    query.
-    """
+    """The best point that takes at most `budget` inferences a query; the cheapest of equal ones."""
     affordable = [point for point in points if point.inferences <= budget]
     if not affordable:
         least = min(point.inferences for point in points)

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pyserini_repbert.data.corpus import BadPassage, OnError, Passage
+from pyserini_repbert.data.passages import BadPassage, OnError, Passage
 from pyserini_repbert.encode.corpus import encode_corpus
-from pyserini_repbert.encode.encoders import document_encoder
-from pyserini_repbert.encode.epic import EpicEncoder
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
 from pyserini_repbert.interop.hits import Documents
 from pyserini_repbert.interop.pyterrier.frames import pd, pt
 from pyserini_repbert.interop.pyterrier.rerankers import Rerank
 from pyserini_repbert.interop.pyterrier.retrievers import HITS, RepBertRetriever
+from pyserini_repbert.systems.encoders import document_encoder
+from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 FORMAT = 'pyserini_repbert'
 PACKAGE = 'pyserini-repbert[pyterrier]'
@@ -64,7 +64,7 @@ def bundle_metadata(path: str, listing: Sequence[str]) -> dict[str, str] | None:
 
 
 class Indexer(pt.Indexer):  # type: ignore[misc]
-    """Base of the indexers; subclasses name what opens the encoder.
+    """Base of the indexers.
 
     Parameters
     ----------
@@ -73,9 +73,13 @@ class Indexer(pt.Indexer):  # type: ignore[misc]
     fields : of a document that are its text, joined by a space
     on_error : 'refuse' raises InputError at the first document that cannot be used, 'skip' warns
     settings : of `encode.encode_corpus`
+
+    Attributes
+    ----------
+    open_encoder : of a subclass: opens the encoder of a checkpoint
     """
 
-    opened: ClassVar[Callable[..., Any]]
+    open_encoder: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -103,29 +107,29 @@ class Indexer(pt.Indexer):  # type: ignore[misc]
 
     def index(self, iter: Iterable[Mapping[str, Any]], **_: object) -> Path:
         """Index the documents. Returns the index folder, for a retriever or a reranker."""
-        encoder = self.opened(self.encoder, self.device, precision=self.precision)
+        encoder = self.open_encoder(self.encoder, self.device, precision=self.precision)
         documents = Documents('documents', map(self._passage, iter), on_error=self.on_error)
         encode_corpus(documents, encoder, self.output, store_text=self.store_text, **self.settings)
         return self.output
 
     def _passage(self, document: Mapping[str, Any]) -> Passage | BadPassage:
-        if absent := [field for field in ('docno', *self.fields) if field not in document]:
-            return BadPassage(f"there is no field '{absent[0]}'")
+        for field in ('docno', *self.fields):
+            if field not in document:
+                return BadPassage(f"there is no field '{field}'")
         if pd.isna(document['docno']):
             return BadPassage("field 'docno' is empty")
-        texts = (document[field] for field in self.fields)
-        return Passage(
-            str(document['docno']), ' '.join(str(text) for text in texts if not pd.isna(text))
-        )
+        texts = [document[field] for field in self.fields]
+        text = ' '.join(str(text) for text in texts if not pd.isna(text))
+        return Passage(str(document['docno']), text)
 
 
 class RepBertIndexer(Indexer):
     """Documents to a dense bundle, for `RepBertRetriever`."""
 
-    opened = staticmethod(document_encoder)
+    open_encoder = staticmethod(document_encoder)
 
 
 class EpicIndexer(Indexer):
     """Documents to an EPIC bundle, for `Rerank`."""
 
-    opened = EpicEncoder
+    open_encoder = EpicEncoder

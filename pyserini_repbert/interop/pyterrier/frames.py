@@ -5,6 +5,7 @@ PyTerrier.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,23 +20,40 @@ with needs('python-terrier', 'pyserini_repbert.interop.pyterrier', 'pyterrier'):
 
 __all__ = ['pd', 'pt']  # others import them here
 
-_OF_HITS = [
-    'docno',
-    'docid',
-    'score',
-    'rank',
-]  # columns of an earlier retrieval, which a new one replaces
+# Columns of an earlier retrieval, which a new one replaces.
+_HIT_COLUMNS = ['docno', 'docid', 'score', 'rank']
 
 
-def candidates_of(inp: Any) -> Iterator[tuple[str, list[int], Ranking]]:
-    """(query, rows of the frame from 0, candidates in the same order, that of the stage before),
-    by first rows.
+@dataclass(frozen=True)
+class FrameQuery:
+    """A query of a result frame, with its candidates.
+
+    Attributes
+    ----------
+    query : its text
+    rows : of the frame, from 0, in the order of the stage before
+    candidates : one for each row
     """
+
+    query: str
+    rows: list[int]
+    candidates: Ranking
+
+
+def queries_of(inp: Any) -> list[FrameQuery]:
+    """The queries of a result frame, by their first rows."""
+    queries = []
     for (_, query), rows in ranked_rows(inp, ['qid', 'query']):
-        texts = rows['text'].tolist() if 'text' in rows else []
-        known = [text if isinstance(text, str) else None for text in texts]
-        scores = rows['score'].tolist() if 'score' in rows else [0.0] * len(rows)
-        yield str(query), rows.index.tolist(), Ranking(map(str, rows['docno']), scores, known)
+        texts = []
+        if 'text' in rows:
+            # A missing text may be None or NaN.
+            texts = [text if isinstance(text, str) else None for text in rows['text'].tolist()]
+        scores = [0.0] * len(rows)
+        if 'score' in rows:
+            scores = rows['score'].tolist()
+        candidates = Ranking(map(str, rows['docno']), scores, texts)
+        queries.append(FrameQuery(str(query), rows.index.tolist(), candidates))
+    return queries
 
 
 def ranked_rows(inp: Any, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -44,51 +62,56 @@ def ranked_rows(inp: Any, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], 
     """
     check_queries(inp, [column for column in ('qid', 'query') if column in inp])
     for key, rows in inp.reset_index(drop=True).groupby(list(by), sort=False):
-        yield key, rows.sort_values('rank', kind='stable') if 'rank' in rows else rows
+        if 'rank' in rows:
+            rows = rows.sort_values('rank', kind='stable')
+        yield key, rows
 
 
 def check_queries(inp: Any, columns: Sequence[str]) -> None:
     """Raises InputError for a row without a qid or a query, and for a qid with two queries."""
     for column in columns:
-        if (empty := inp[column].isna()).any():
-            raise InputError(
-                f"row {int(empty.to_numpy().argmax())} of the frame has no '{column}': give or "
-                f'drop it'
-            )
+        empty = inp[column].isna()
+        if empty.any():
+            row = int(empty.to_numpy().argmax())
+            raise InputError(f"row {row} of the frame has no '{column}': give or drop it")
     if len(columns) > 1:
         pairs = inp[list(columns)].drop_duplicates()
-        if (again := pairs['qid'].duplicated()).any():
-            raise InputError(
-                f"qid '{pairs['qid'][again].iloc[0]}' has two queries: each needs its own"
-            )
+        again = pairs['qid'].duplicated()
+        if again.any():
+            qid = pairs['qid'][again].iloc[0]
+            raise InputError(f"qid '{qid}' has two queries: each needs its own")
 
 
 def hits_frame(inp: Any, rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:
     """A result frame from a query frame and a ranking for each of its rows; `columns` have a
     value for each hit.
     """
-    places = np.repeat(
-        np.arange(len(inp)), np.array([len(ranking) for ranking in rankings], dtype=np.int64)
-    )
-    out = (
-        inp.drop(columns=[*_OF_HITS, *columns], errors='ignore').iloc[places].reset_index(drop=True)
-    )
-    out['docno'] = pd.Series([docid for ranking in rankings for docid in ranking.docids], dtype=str)
-    return _scored(out, rankings, columns)
+    lengths = np.array([len(ranking) for ranking in rankings], dtype=np.int64)
+    rows = np.repeat(np.arange(len(inp)), lengths)
+    kept = inp.drop(columns=[*_HIT_COLUMNS, *columns], errors='ignore')
+    out = kept.iloc[rows].reset_index(drop=True)
+    docids: list[str] = []
+    for ranking in rankings:
+        docids += ranking.docids
+    out['docno'] = pd.Series(docids, dtype=str)
+    return _with_scores(out, rankings, columns)
 
 
 def ranked_frame(
     inp: Any, rows: Sequence[int], rankings: Sequence[Ranking], columns: Mapping[str, Any]
 ) -> Any:
-    """The given rows of a frame, which are in the order of the rankings, with their scores and
-    new `columns`.
+    """Rows of a frame with new scores, ranks and columns.
+
+    Parameters
+    ----------
+    inp : the frame
+    rows : of the frame, from 0, in the order of the rankings
+    rankings : their scores
+    columns : a value for each of the rows
     """
-    out = (
-        inp.iloc[list(rows)]
-        .drop(columns=['score', 'rank', *columns], errors='ignore')
-        .reset_index(drop=True)
-    )
-    return _scored(out, rankings, columns)
+    kept = inp.drop(columns=['score', 'rank', *columns], errors='ignore')
+    out = kept.iloc[list(rows)].reset_index(drop=True)
+    return _with_scores(out, rankings, columns)
 
 
 def rank_columns(
@@ -102,13 +125,15 @@ def rank_columns(
     ranks: list[tuple[int | None, ...]] = []
     for rankings, ranking in zip(inputs, fused, strict=True):
         ranks += provenance([part.docids for part in rankings], ranking.docids)
-    columns = {f'rank_{name}': [hit[number] for hit in ranks] for number, name in enumerate(names)}
-    return {
-        name: pd.array(column, dtype='Int64') - 1 + pt.model.FIRST_RANK
-        for name, column in columns.items()
-    }
+    columns = {}
+    for number, name in enumerate(names):
+        from_one = pd.array([hit[number] for hit in ranks], dtype='Int64')
+        columns[f'rank_{name}'] = from_one - 1 + pt.model.FIRST_RANK
+    return columns
 
 
-def _scored(out: Any, rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:
-    scores = [score for ranking in rankings for score in ranking.scores]
+def _with_scores(out: Any, rankings: Sequence[Ranking], columns: Mapping[str, Any]) -> Any:
+    scores: list[float] = []
+    for ranking in rankings:
+        scores += ranking.scores
     return pt.model.add_ranks(out.assign(score=np.array(scores, dtype=np.float64), **columns))

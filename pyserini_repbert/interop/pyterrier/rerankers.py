@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.fusion.methods import FusionMethod, fuse
+from pyserini_repbert.fusion.fusing import fuse
+from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.interop.pyterrier.frames import (
-    candidates_of,
+    FrameQuery,
     pd,
     pt,
+    queries_of,
     rank_columns,
     ranked_frame,
     ranked_rows,
 )
 from pyserini_repbert.interop.pyterrier.retrievers import Retriever
 from pyserini_repbert.models.cross_encoder import log_probabilities
-from pyserini_repbert.pipeline.opening import open_reranker
+from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.pipeline.pipeline import cut_batches
 from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
 from pyserini_repbert.rerank.base import rescored
 
 PAIRS = 'duobert_p'
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Rankings, and for each of their hits its probabilities against the query's hits."""
+
+    rankings: list[Ranking]
+    pairs: list[Any]
 
 
 class Rerank(pt.Transformer):  # type: ignore[misc]
@@ -53,53 +64,60 @@ class Rerank(pt.Transformer):  # type: ignore[misc]
         self.device = device
         self.matrix = matrix
         self.settings = settings
-        opened = model if isinstance(model, Ranker) else open_reranker(model, device, settings)
-        self.reranker: Any = opened
-        if matrix and not hasattr(opened, 'pair_differences'):
-            raise InputError(f"'{opened.label}' compares no pairs: matrix is for duoBERT")
+        self.reranker: Any = model
+        if not isinstance(model, Ranker):
+            self.reranker = open_reranker(model, device, settings)
+        if matrix and not hasattr(self.reranker, 'pair_differences'):
+            raise InputError(f"'{self.reranker.label}' compares no pairs: matrix is for duoBERT")
 
     def transform(self, inp: Any) -> Any:
         """The frame reranked. A candidate without a text that the reranker needs is refused."""
-        pt.validate.result_frame(
-            inp, extra_columns=['query', 'text'] if self.reranker.needs_text else ['query']
-        )
-        lists = list(candidates_of(inp))
+        needed = ['query']
+        if self.reranker.needs_text:
+            needed.append('text')
+        pt.validate.result_frame(inp, extra_columns=needed)
+        queries = queries_of(inp)
+        lengths = [len(query.candidates) for query in queries]
         rows: list[int] = []
         rankings: list[Ranking] = []
         pairs: list[Any] = []
-        for batch in cut_batches(self.reranker.planned([len(ranking) for _, _, ranking in lists])):
-            part = lists[batch.start : batch.stop]
-            queries = [query for query, *_ in part]
-            run = {str(n): ranking for n, (*_, ranking) in enumerate(part)}
+        for batch in cut_batches(self.reranker.planned(lengths)):
+            part = queries[batch.start : batch.stop]
             if self.matrix:
-                reranked, probabilities = self._compared(queries, list(run.values()))
-                pairs += probabilities
+                compared = self._compare(part)
+                reranked = compared.rankings
+                pairs += compared.pairs
             else:
-                reranked = list(
-                    self.reranker.rank(list(map(Query, run, queries)), run, None).values()
-                )
-            for (_, places, candidates), ranking in zip(part, reranked, strict=True):
-                row = dict(zip(candidates.docids, places, strict=True))
-                rows += [row[docid] for docid in ranking.docids]
+                reranked = self._rerank(part)
+            for query, ranking in zip(part, reranked, strict=True):
+                row_of = dict(zip(query.candidates.docids, query.rows, strict=True))
+                rows += [row_of[docid] for docid in ranking.docids]
             rankings += reranked
-        return ranked_frame(
-            inp, rows, rankings, {PAIRS: pd.Series(pairs, dtype=object)} if self.matrix else {}
-        )
+        columns = {}
+        if self.matrix:
+            columns[PAIRS] = pd.Series(pairs, dtype=object)
+        return ranked_frame(inp, rows, rankings, columns)
 
-    def _compared(
-        self, queries: Sequence[str], lists: Sequence[Ranking]
-    ) -> tuple[list[Ranking], list[Any]]:
+    def _rerank(self, queries: Sequence[FrameQuery]) -> list[Ranking]:
+        topics = [Query(str(number), query.query) for number, query in enumerate(queries)]
+        run = {str(number): query.candidates for number, query in enumerate(queries)}
+        return list(self.reranker.rank(topics, run, None).values())
+
+    def _compare(self, queries: Sequence[FrameQuery]) -> _Compared:
         """duoBERT's rankings, and the row of probabilities of each hit."""
-        for query, ranking in zip(queries, lists, strict=True):
-            self.reranker.check(query, ranking)
-        reranked = []
-        pairs = []
-        matrices = self.reranker.pair_differences(queries, lists)
-        for query, ranking, matrix in zip(queries, lists, matrices, strict=True):
-            reranked.append(rescored(ranking, self.reranker.aggregated(query, matrix)))
-            order = list(map(list(ranking.docids).index, reranked[-1].docids))
+        texts = [query.query for query in queries]
+        lists = [query.candidates for query in queries]
+        for text, candidates in zip(texts, lists, strict=True):
+            self.reranker.check(text, candidates)
+        rankings = []
+        pairs: list[Any] = []
+        matrices = self.reranker.pair_differences(texts, lists)
+        for text, candidates, matrix in zip(texts, lists, matrices, strict=True):
+            ranking = rescored(candidates, self.reranker.aggregated(text, matrix))
+            order = [candidates.docids.index(docid) for docid in ranking.docids]
+            rankings.append(ranking)
             pairs += list(np.exp(log_probabilities(matrix[np.ix_(order, order)])))
-        return reranked, pairs
+        return _Compared(rankings, pairs)
 
 
 class Interleave(pt.Transformer):  # type: ignore[misc]
@@ -121,17 +139,13 @@ class Interleave(pt.Transformer):  # type: ignore[misc]
     ) -> None:
         self.systems = systems
         self.num_results = num_results
-        numbered = enumerate(systems, 1)
-        usual = [
-            system.name if isinstance(system, Retriever) else str(number)
-            for number, system in numbered
-        ]
-        self.names = tuple(usual if names is None else names)
+        if names is None:
+            names = [_usual_name(system, number) for number, system in enumerate(systems, 1)]
+        self.names = tuple(names)
         if not systems or len(self.names) != len(systems) or len(set(self.names)) < len(systems):
             raise InputError(
                 f'{len(systems)} systems were given with the names {list(self.names)}: expected '
-                f'at least one system, '
-                'and a name of its own for each'
+                f'at least one system, and a name of its own for each'
             )
 
     def transform(self, inp: Any) -> Any:
@@ -141,30 +155,38 @@ class Interleave(pt.Transformer):  # type: ignore[misc]
             pt.validate.result_frame(frame, extra_columns=['rank'], context=self)
         runs = [_run(frame) for frame in frames]
         fused = fuse(runs, FusionMethod.INTERLEAVE, self.num_results)
-        pool = _common(frames, [f'rank_{name}' for name in self.names])
-        places = {
-            key: place
-            for place, key in enumerate(zip(pool['qid'], map(str, pool['docno']), strict=True))
-        }
-        rows = [places[qid, docid] for qid, ranking in fused.items() for docid in ranking.docids]
-        inputs = [[run.get(qid, NO_HITS) for run in runs] for qid in fused]
+        pool = _pool(frames, [f'rank_{name}' for name in self.names])
+        docids = map(str, pool['docno'])
+        row_of = {key: row for row, key in enumerate(zip(pool['qid'], docids, strict=True))}
+        rows = []
+        inputs = []
+        for qid, ranking in fused.items():
+            rows += [row_of[qid, docid] for docid in ranking.docids]
+            inputs.append([run.get(qid, NO_HITS) for run in runs])
         rankings = list(fused.values())
         return ranked_frame(pool, rows, rankings, rank_columns(self.names, inputs, rankings))
 
 
+def _usual_name(system: Any, number: int) -> str:
+    return system.name if isinstance(system, Retriever) else str(number)
+
+
 def _run(frame: Any) -> Run:
-    return {key[0]: Ranking(map(str, rows['docno'])) for key, rows in ranked_rows(frame, ['qid'])}
+    """The rankings of a result frame, without scores."""
+    run = {}
+    for (qid,), rows in ranked_rows(frame, ['qid']):
+        run[qid] = Ranking(map(str, rows['docno']))
+    return run
 
 
-def _common(frames: Sequence[Any], replaced: Sequence[str]) -> Any:
+def _pool(frames: Sequence[Any], replaced: Sequence[str]) -> Any:
     """Each (qid, docno) once, from the first frame that has it, with the columns that all frames
-    have.
+    have but those that are `replaced`.
     """
     first = frames[0]
-    columns = [
-        name
-        for name in first.columns
-        if all(name in frame for frame in frames) and name not in replaced
-    ]
+    columns = []
+    for name in first.columns:
+        if name not in replaced and all(name in frame for frame in frames):
+            columns.append(name)
     filled = [frame[columns] for frame in frames if len(frame)] or [first[columns]]
     return pd.concat(filled, ignore_index=True).drop_duplicates(['qid', 'docno'], ignore_index=True)

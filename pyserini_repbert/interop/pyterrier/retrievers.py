@@ -19,7 +19,7 @@ from pyserini_repbert.interop.pyterrier.frames import (
     rank_columns,
 )
 from pyserini_repbert.names.texts import texts_opener
-from pyserini_repbert.pipeline.opening import joined, open_searcher
+from pyserini_repbert.pipeline.opening import join_rankers, open_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.search.hybrid import as_ranker
@@ -44,9 +44,9 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
     ranked_by: tuple[str, ...] = ()  # names of the parts of a fusion, for columns 'rank_NAME'
 
     def __init__(self, ranker: Any, num_results: int = HITS) -> None:
-        self.ranker = as_ranker(
-            open_searcher(PipelineSpec(sparse=(ranker,))) if isinstance(ranker, str) else ranker
-        )
+        if isinstance(ranker, str):
+            ranker = open_searcher(PipelineSpec(sparse=(ranker,)))
+        self.ranker = as_ranker(ranker)
         self.num_results = num_results
 
     @property
@@ -61,15 +61,17 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         """
         pt.validate.query_frame(inp, extra_columns=['query'])
         check_queries(inp, ['qid', 'query'])
-        topics = [Query(str(place), str(query)) for place, query in enumerate(inp['query'])]
+        topics = [Query(str(number), str(query)) for number, query in enumerate(inp['query'])]
         notes = Notes()
-        rankings = (
-            list(self.ranker.rank(topics, None, self.num_results, notes).values()) if topics else []
-        )
-        inputs = [
-            [notes.parts[place].run[topic.qid] for place, _ in enumerate(self.ranked_by)]
-            for topic in topics
-        ]
+        rankings = []
+        parts = []
+        if topics:
+            run = self.ranker.rank(topics, None, self.num_results, notes)
+            rankings = list(run.values())
+            parts = [notes.parts[name] for name in self.ranked_by]
+        inputs = []
+        for topic in topics:
+            inputs.append([part.run[topic.qid] for part in parts])
         return hits_frame(inp, rankings, rank_columns(self.ranked_by, inputs, rankings))
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
@@ -112,7 +114,8 @@ class RepBertRetriever(Retriever):
         self.device = device
         self.num_results = num_results
         self.threads = threads
-        spec = PipelineSpec(index=str(index), encoder=None if encoder is None else str(encoder))
+        checkpoint = None if encoder is None else str(encoder)
+        spec = PipelineSpec(index=str(index), encoder=checkpoint)
         searcher = open_searcher(spec, Machine(devices=(device,)))
         self.ranker = searcher.with_settings(name=Path(searcher.name).name, threads=threads)
 
@@ -147,7 +150,8 @@ class LuceneRetriever(Retriever):
         self.num_results = num_results
         self.threads = threads
         name = Path(str(spec).partition('@')[0]).name
-        named = PipelineSpec(sparse=(str(spec),), index=None if index is None else str(index))
+        technique = str(spec) if index is None else f'{spec}@{index}'
+        named = PipelineSpec(sparse=(technique,))
         searcher = open_searcher(named, Machine(devices=(device,), download=download))
         self.ranker = searcher.with_settings(name=name, threads=threads)
 
@@ -186,15 +190,16 @@ class HybridRetriever(Retriever):
         self.depth = depth or fused_depth(method, num_results)
         self.provenance = provenance
         names = tuple(retriever.name for retriever in retrievers)
-        self.ranked_by = names if provenance else ()
-        if provenance and len(set(names)) < len(names):
-            raise InputError(
-                f'retrievers are called {", ".join(names)}: their ranks need names that differ'
-            )
+        if provenance:
+            self.ranked_by = names
+            if len(set(names)) < len(names):
+                raise InputError(
+                    f'retrievers are called {", ".join(names)}: their ranks need names that differ'
+                )
         spec = PipelineSpec.of(
             {'fusion': str(self.method), 'alpha': alpha, 'rrf_k': rrf_k, 'depth': self.depth}
         )
-        fusion: Any = joined(spec, [retriever.ranker for retriever in retrievers]).first
+        fusion: Any = join_rankers(spec, [retriever.ranker for retriever in retrievers]).first
         self.ranker = fusion.with_settings(threads=threads)
 
 
@@ -224,9 +229,12 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
         self.corpus_format = corpus_format
         self.fields = tuple(fields)
         if index is None or isinstance(index, (str, Path)) or corpus is not None:
-            names = (str(corpus) if corpus else None, str(index) if index else None)
             self._open: Callable[[list[str]], PassageTexts] = texts_opener(
-                *names, corpus_format, fields, download
+                str(corpus) if corpus else None,
+                str(index) if index else None,
+                corpus_format,
+                fields,
+                download,
             )
         else:
             self._open = lambda _: index
@@ -236,11 +244,8 @@ class PassageText(pt.Transformer):  # type: ignore[misc]
         pt.validate.columns(inp, includes=['docno'])
         docids = list(map(str, inp['docno']))
         distinct = list(dict.fromkeys(docids))
-        texts = (
-            dict(zip(distinct, self._open(distinct).texts(distinct), strict=True))
-            if distinct
-            else {}
-        )
-        return inp.assign(
-            text=pd.Series([texts[docid] for docid in docids], index=inp.index, dtype=object)
-        )
+        text_of: dict[str, str | None] = {}
+        if distinct:
+            text_of = dict(zip(distinct, self._open(distinct).texts(distinct), strict=True))
+        texts = [text_of[docid] for docid in docids]
+        return inp.assign(text=pd.Series(texts, index=inp.index, dtype=object))

@@ -4,6 +4,7 @@ safetensors in our cache.
 
 from __future__ import annotations
 
+import pkgutil
 import shutil
 from pathlib import Path
 from typing import Any
@@ -62,15 +63,9 @@ def downloaded_checkpoint(entry: catalog.Entry) -> Path:
     folder = cache_folder() / 'checkpoints' / entry.name
     if not folder.is_dir():
         from pyserini_repbert.download import fetch_entry
-        from pyserini_repbert.models.convert.pytorch import convert_epic, convert_repbert
-        from pyserini_repbert.models.convert.tensorflow import convert_tensorflow
 
-        converters: Any = {
-            'tensorflow': convert_tensorflow,
-            'epic': convert_epic,
-            'repbert': convert_repbert,
-        }
-        converters[entry.values['convert']](fetch_entry(entry), folder, entry.values['ranking'])
+        convert = pkgutil.resolve_name(entry.values['convert'])
+        convert(fetch_entry(entry), folder, entry.values['ranking'])
     return folder
 
 

@@ -25,10 +25,11 @@ export function asCommand(state, about, pipeline) {
   const dense = systems.filter((own) => own === 'dense' || own === 'ann');
   const place = systems.indexOf(dense[0]);
   if (dense.length > 1 || (place > 0 && place < systems.length - 1)) return null;
-  const words = ['python -m pyserini_repbert.search', `--index ${quoted(about.name)}`];
+  const words = ['python -m pyserini_repbert.search'];
+  if (dense.length) words.push(`--index ${quoted(about.name)}`);
   if (dense.length && about.encoder) words.push(`--encoder ${quoted(about.encoder)}`);
   if (dense[0] === 'ann') words.push('--ann');
-  const beside = about.base_index ? `@${about.base_index}` : '';
+  const beside = about.base_index ? `@${about.base_index}` : dense.length ? '' : `@${about.name}`;
   words.push(...systems.filter((own) => !dense.includes(own)).map((own) => `--sparse ${quoted(own + beside)}`));
   if (place > 0) words.push('--sparse-first');
   const fusion = settingsOf(pipeline).filter(([name]) => name !== 'system' && name !== 'rerank');

@@ -13,9 +13,11 @@ import { count, pipelineName, whole } from './words.js';
 
 const TITLES = { search: 'Search', compare: 'Compare' };
 const HITS = [5, 10, 20, 50, 100];
-const EXAMPLES = 6, EXAMPLE_LENGTH = 60;
+const EXAMPLES = 6;
+const EXAMPLE_LENGTH = 60; // characters
 
-const found = byId('found'), question = byId('q');
+const found = byId('found');
+const question = byId('q');
 let indexes = [];
 let about = null;
 let state = stateOf(location.search);
@@ -45,15 +47,16 @@ function drawHead() {
   for (const link of document.querySelectorAll('[data-view]')) {
     const { view } = link.dataset;
     link.ariaCurrent = view === state.view ? 'page' : null;
-    link.href = addressOf({ ...state, view, b: view === 'compare' && about && !state.b.system.length ? rival(state.a) : state.b });
+    const needsRival = view === 'compare' && about && !state.b.system.length;
+    link.href = addressOf({ ...state, view, b: needsRival ? rival(state.a) : state.b });
   }
   byId('copy').hidden = !about || !state.q.trim();
 }
 
 function hitsField() {
   const offered = [...new Set([...HITS.filter((own) => own <= about.limits.hits), state.hits])].sort((a, b) => a - b);
-  return field('Hits', select(offered.map((own) => [own, whole(own)]), state.hits,
-    (event) => go({ ...state, hits: Number(event.target.value) }, { controls: false })));
+  const choose = (event) => go({ ...state, hits: Number(event.target.value) }, { controls: false });
+  return field('Hits', select(offered.map((own) => [own, whole(own)]), state.hits, choose));
 }
 
 function drawControls() {
@@ -61,14 +64,21 @@ function drawControls() {
   document.body.dataset.view = state.view;
   const sides = state.view === 'compare' ? ['a', 'b'] : ['a'];
   const summary = h('summary', null, 'How to search');
-  const told = () => { summary.textContent = `How to search: ${sides.map((own) => pipelineName(state[own])).join('  |  ')}`; };
-  const pickers = sides.map((own) => picker({ about, pipeline: state[own],
-    label: state.view === 'compare' ? own.toUpperCase() : null,
+  const summarize = () => {
+    const names = sides.map((side) => pipelineName(state[side]));
+    summary.textContent = `How to search: ${names.join('  |  ')}`;
+  };
+  const pickers = sides.map((side) => picker({
+    about,
+    pipeline: state[side],
+    label: state.view === 'compare' ? side.toUpperCase() : null,
     onchange: (pipeline) => {
-      go({ ...state, q: question.value.trim() || state.q, [own]: pipeline, open: '', why: '' }, { controls: false });
-      told();
-    } }));
-  told();
+      const q = question.value.trim() || state.q;
+      go({ ...state, q, [side]: pipeline, open: '', why: '' }, { controls: false });
+      summarize();
+    },
+  }));
+  summarize();
   const wide = window.matchMedia('(min-width: 56rem)');
   const open = () => wide.matches && !(state.view === 'compare' && state.q); // a comparison takes the whole page
   const details = h('details', { open: open() }, summary, h('div', { class: 'pickers' }, pickers), hitsField());
@@ -89,18 +99,36 @@ function draw({ controls = true } = {}) {
     start();
     return;
   }
-  const compares = state.view === 'compare';
-  const url = compares ? address([about.name, 'compare']) : address([about.name, 'search'], [['query', state.q], ['hits', state.hits],
-    ...pipelineParameters(state.a), ['provenance', 'true'], ['display', 'true']]);
-  const body = compares ? comparisonBody(state) : undefined;
-  const stages = pipelinesOf(state).some((own) => own.rerank.length);
+  const retry = () => draw({ controls: false });
+  giveUp = state.view === 'compare' ? compare(retry) : search(retry);
+}
+
+/** What a request for an answer takes: the progress of rerankers is asked for only where there are some. */
+function asking({ tell, signal }) {
+  const reranks = pipelinesOf(state).some((pipeline) => pipeline.rerank.length);
+  return { signal, tell: reranks ? tell : undefined };
+}
+
+function compare(retry) {
+  const url = address([about.name, 'compare']);
+  const work = async (how) => {
+    const answer = await ask(url, { body: comparisonBody(state), ...asking(how) });
+    return comparison({ about, found: answer });
+  };
+  return during(found, 'Comparing', work, { retry, announce: () => 'Compared' });
+}
+
+function search(retry) {
+  const url = address([about.name, 'search'], [['query', state.q], ['hits', state.hits], ...pipelineParameters(state.a),
+    ['provenance', 'true'], ['display', 'true']]);
+  const onopen = (open, why) => go({ ...state, open, why }, { replace: true, quiet: true });
+  const onsystem = (name) => go({ ...state, a: { ...state.a, system: [name], rerank: [] } });
   let answer = null;
-  giveUp = during(found, compares ? 'Comparing' : 'Searching', async ({ tell, signal }) => {
-    answer = await ask(url, { body, signal, tell: stages ? tell : undefined });
-    return compares ? comparison({ about, found: answer })
-      : results({ about, answer, state, onopen: (open, why) => go({ ...state, open, why }, { replace: true, quiet: true }),
-        onsystem: (name) => go({ ...state, a: { ...state.a, system: [name], rerank: [] } }) });
-  }, { retry: () => draw({ controls: false }), announce: () => (compares ? 'Compared' : count(answer.candidates.length, 'hit')) });
+  const work = async (how) => {
+    answer = await ask(url, asking(how));
+    return results({ about, answer, state, onopen, onsystem });
+  };
+  return during(found, 'Searching', work, { retry, announce: () => count(answer.candidates.length, 'hit') });
 }
 
 /** Show the introduction and examples, before a question is asked. */

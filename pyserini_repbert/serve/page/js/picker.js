@@ -5,7 +5,8 @@ import { systemsOf } from './state.js';
 
 const FUSIONS = { interleave: 'interleave', rrf: 'reciprocal ranks (rrf)', interpolation: 'interpolation of scores' };
 const NORMALIZED = { none: 'as they are', minmax: '0 to 1 (minmax)', zscore: 'z-scores (zscore)' };
-const MOST_READ = 20, MOST_COMPARED = 5; // hits at first: duoBERT takes k (k − 1) inferences
+const MOST_READ = 20; // hits that a reranker takes at first
+const MOST_COMPARED = 5; // that duoBERT takes at first: k (k − 1) inferences
 const METHODS = ['', 'binary', 'min', 'max', 'sample=3']; // options of duoBERT; the first is its default, 'sum'
 
 /** {name, k, options} of a stage such as 'duobert-demo@5:sample=2'; a malformed one is left to the service. */
@@ -46,47 +47,64 @@ export function picker({ about, pipeline, onchange, label }) {
       const system = known.filter((own) => wanted.has(own));
       changed({ system: system.length ? system : about.systems.slice(0, 1), weights: [] });
     };
-    return h('fieldset', { class: 'systems' }, h('legend', null, 'Systems'), known.map((name) => h('label', { class: 'pill' },
+    const pills = known.map((name) => h('label', { class: 'pill' },
       h('input', { type: 'checkbox', checked: effective.includes(name), value: name,
-        onchange: (event) => toggle(name, event.target.checked) }), h('span', null, name))));
+        onchange: (event) => toggle(name, event.target.checked) }),
+      h('span', null, name)));
+    return h('fieldset', { class: 'systems' }, h('legend', null, 'Systems'), pills);
   }
 
   function fusion() {
     const fused = systemsOf(about, now);
     if (fused.length < 2) return null;
-    const method = field('Fusion', select(Object.entries(FUSIONS).filter(([own]) => about.fusions.includes(own)), now.fusion,
-      (event) => changed({ fusion: event.target.value, weights: [], normalize: 'none', rrf_k: null })));
-    const weights = now.weights.length === fused.length ? now.weights : fused.map(() => Number((1 / fused.length).toFixed(2)));
-    const weighted = now.fusion === 'interpolation' && fused.map((name, place) => field(`Weight of ${name}`, number(weights[place],
-      { min: 0, step: 0.05 }, (event) => changed({ weights: weights.map((own, at) => (at === place ? Number(event.target.value) : own)) }))));
-    const k = now.fusion === 'rrf' && field('RRF constant k',
-      number(now.rrf_k ?? 60, { min: 0, max: 1e6 }, (event) => changed({ rrf_k: Number(event.target.value) })));
-    const normalize = now.fusion === 'interpolation' && field('Scores',
-      select(Object.entries(NORMALIZED), now.normalize, (event) => changed({ normalize: event.target.value })));
-    return [method, weighted, normalize, k];
+    const offered = Object.entries(FUSIONS).filter(([name]) => about.fusions.includes(name));
+    const choose = (event) => changed({ fusion: event.target.value, weights: [], normalize: 'minmax', rrf_k: null });
+    const method = field('Fusion', select(offered, now.fusion, choose));
+    if (now.fusion === 'interpolation') return [method, weightsOf(fused), normalization()];
+    if (now.fusion === 'rrf') return [method, rrfConstant()];
+    return [method];
+  }
+
+  /** A weight for each of the systems that are fused; equal weights at first. */
+  function weightsOf(fused) {
+    const equal = Number((1 / fused.length).toFixed(2));
+    const weights = now.weights.length === fused.length ? now.weights : fused.map(() => equal);
+    return fused.map((name, index) => {
+      const weigh = (event) => changed({ weights: weights.with(index, Number(event.target.value)) });
+      return field(`Weight of ${name}`, number(weights[index], { min: 0, step: 0.05 }, weigh));
+    });
+  }
+
+  function normalization() {
+    const choose = (event) => changed({ normalize: event.target.value });
+    return field('Scores', select(Object.entries(NORMALIZED), now.normalize, choose));
+  }
+
+  function rrfConstant() {
+    const choose = (event) => changed({ rrf_k: Number(event.target.value) });
+    return field('RRF constant k', number(now.rrf_k ?? 60, { min: 0, max: 1e6 }, choose));
   }
 
   const mostOf = (name) => (systemOf(about, name) === 'duobert' ? MOST_COMPARED : Infinity);
 
-  function stageRow(text, place) {
+  function stageRow(text, index) {
     const stage = parseStage(text);
     const system = systemOf(about, stage.name);
-    const put = (change) => changed({
-      rerank: now.rerank.map((own, other) => (other === place ? stageText({ ...stage, ...change }) : own)),
-    });
+    const put = (change) => changed({ rerank: now.rerank.with(index, stageText({ ...stage, ...change })) });
     const offered = [...new Set([...about.rerankers.map((own) => own.name), stage.name])];
     const renamed = (event) => {
       const name = event.target.value;
       put({ name, k: Math.min(stage.k, mostOf(name)), options: '' });
     };
+    const deepened = (event) => put({ k: Math.max(1, Math.round(Number(event.target.value)) || 1) });
+    const methods = [...new Set([...METHODS, stage.options])].map((own) => [own, own || 'sum']);
+    const aggregated = (event) => put({ options: event.target.value });
+    const remove = () => changed({ rerank: now.rerank.toSpliced(index, 1) });
     return h('li', { class: 'stage' },
       field('Reranker', select(offered, stage.name, renamed)),
-      field('of the best', number(stage.k, { min: 1, max: about.limits.rerank_depth },
-        (event) => put({ k: Math.max(1, Math.round(Number(event.target.value)) || 1) }))),
-      system === 'duobert' && field('aggregated by', select([...new Set([...METHODS, stage.options])].map((own) => [own, own || 'sum']),
-        stage.options, (event) => put({ options: event.target.value }))),
-      button('Remove', () => changed({ rerank: now.rerank.filter((_, other) => other !== place) }),
-        { class: 'quiet', 'aria-label': `Remove ${stage.name}` }));
+      field('of the best', number(stage.k, { min: 1, max: about.limits.rerank_depth }, deepened)),
+      system === 'duobert' && field('aggregated by', select(methods, stage.options, aggregated)),
+      button('Remove', remove, { class: 'quiet', 'aria-label': `Remove ${stage.name}` }));
   }
 
   function stages() {
@@ -104,10 +122,10 @@ export function picker({ about, pipeline, onchange, label }) {
   }
 
   function draw() {
-    const focused = box.contains(document.activeElement) ? [...box.querySelectorAll('input, select, button')]
-      .indexOf(document.activeElement) : -1;
+    const controls = () => [...box.querySelectorAll('input, select, button')];
+    const focused = controls().indexOf(document.activeElement);
     box.replaceChildren(...[label && h('h2', null, label), systems(), fusion(), stages()].flat(2).filter(Boolean));
-    if (focused >= 0) box.querySelectorAll('input, select, button')[focused]?.focus();
+    if (focused >= 0) controls()[focused]?.focus();
   }
 
   draw();

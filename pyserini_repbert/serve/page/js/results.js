@@ -30,8 +30,9 @@ function judgedNote(judged) {
 /** A badge with the grade of a passage; null if it was not judged. */
 export function gradeBadge(grade) {
   if (grade === null || grade === undefined) return null;
-  return grade > 0 ? h('span', { class: 'badge good', title: `grade ${grade}` }, `✓ relevant${grade > 1 ? ` (${grade})` : ''}`)
-    : h('span', { class: 'badge', title: `grade ${grade}` }, '✗ judged, not relevant');
+  const title = `grade ${grade}`;
+  if (grade <= 0) return h('span', { class: 'badge', title }, '✗ judged, not relevant');
+  return h('span', { class: 'badge good', title }, grade > 1 ? `✓ relevant (${grade})` : '✓ relevant');
 }
 
 function shownPassage(parts) {
@@ -47,32 +48,53 @@ function shownPassage(parts) {
   return [whole, more];
 }
 
+function cardHeader(hit) {
+  return h('header', null,
+    h('span', { class: 'rank' }, String(hit.rank)),
+    h('span', { class: 'docid-label' }, 'docid'),
+    h('h2', null, hit.docid),
+    gradeBadge(hit.grade),
+    h('span', { class: 'score', title: 'score in the last ranking' }, `score ${score(hit.score)}`));
+}
+
+/** The chart of a hit's ranks, which can be wider than a phone, or a line of text, which wraps. */
+function origin(hit, fusions, deepest) {
+  const chart = journey(hit.provenance, fusions, deepest);
+  if (!moves(hit.provenance, fusions)) return h('div', { class: 'journey-place' }, chart);
+  return h('div', { class: 'journey-place', role: 'group', 'aria-label': 'Where it comes from', tabindex: '0' }, chart);
+}
+
 function card(hit, { about, answer, state, deepest, onopen }) {
-  const place = h('div', { class: 'why-place' });
-  const toggle = button('Why here?', () => setOpen(toggle.getAttribute('aria-expanded') !== 'true'),
-    { class: 'why-toggle', 'aria-expanded': 'false' });
-  function setOpen(open, told = true) {
+  const isOpen = () => toggle.getAttribute('aria-expanded') === 'true';
+  const toggle = button('Why here?', () => setOpen(!isOpen()), { class: 'why-toggle', 'aria-expanded': 'false' });
+  const panel = h('div', { class: 'why-place' });
+
+  function show(open) {
     toggle.setAttribute('aria-expanded', String(open));
     const onchoose = (why) => onopen(hit.docid, why);
-    place.replaceChildren(...(open ? [whyPanel({ about, answer, hit, chosen: state.why, onchoose })] : []));
-    if (told) onopen(open ? hit.docid : '', place.querySelector('[aria-selected="true"]')?.dataset.why ?? '');
+    panel.replaceChildren(...(open ? [whyPanel({ about, answer, hit, chosen: state.why, onchoose })] : []));
   }
-  const moved = moves(hit.provenance, about.fusions); // a chart can be wider than a phone, a line of text wraps
-  const scrolled = { class: 'journey-place', ...(moved ? { role: 'group', 'aria-label': 'Where it comes from', tabindex: '0' } : {}) };
+
+  function setOpen(open) {
+    show(open);
+    const tab = panel.querySelector('[aria-selected="true"]');
+    onopen(open ? hit.docid : '', tab?.dataset.why ?? '');
+  }
+
+  const openByKey = (event) => {
+    if (event.key !== 'Enter' || event.target !== article) return;
+    event.preventDefault();
+    toggle.click();
+  };
+  const explains = about.rerankers.length > 0;
   const article = h('article', { class: `hit${hit.grade > 0 ? ' relevant' : ''}`, tabindex: '-1',
-    'aria-label': `Hit ${hit.rank}: ${hit.docid}`,
-    onkeydown: (event) => {
-      if (event.key !== 'Enter' || event.target !== article) return;
-      event.preventDefault();
-      toggle.click();
-    } },
-  h('header', null, h('span', { class: 'rank' }, String(hit.rank)), h('span', { class: 'docid-label' }, 'docid'), h('h2', null, hit.docid), gradeBadge(hit.grade),
-    h('span', { class: 'score', title: 'score in the last ranking' }, `score ${score(hit.score)}`)),
+    'aria-label': `Hit ${hit.rank}: ${hit.docid}`, onkeydown: openByKey },
+  cardHeader(hit),
   shownPassage(hit.display),
-  h('div', { class: 'origin' }, h('div', scrolled, journey(hit.provenance, about.fusions, deepest)),
-    about.rerankers.length > 0 && toggle),
-  moved && h('p', { class: 'unseen' }, inWords(hit.provenance)), place);
-  if (state.open === hit.docid && about.rerankers.length) setOpen(true, false);
+  h('div', { class: 'origin' }, origin(hit, about.fusions, deepest), explains && toggle),
+  moves(hit.provenance, about.fusions) && h('p', { class: 'unseen' }, inWords(hit.provenance)),
+  panel);
+  if (state.open === hit.docid && explains) show(true);
   return article;
 }
 
@@ -82,9 +104,9 @@ export function results({ about, answer, state, onopen, onsystem }) {
   if (!answer.candidates.length) return [strip, noHits(about, answer, onsystem)];
   const deepest = deepestRank(answer.candidates);
   const cards = answer.candidates.map((hit) => card(hit, { about, answer, state, deepest, onopen }));
-  return [h('div', { class: 'summary' }, judgedNote(answer.judged), strip,
-    answer.candidates.some((hit) => moves(hit.provenance, about.fusions))
-      && h('p', { class: 'note' }, 'Each line shows the hit’s rank at every stage.')), h('div', { class: 'hits' }, cards)];
+  const anyMoves = answer.candidates.some((hit) => moves(hit.provenance, about.fusions));
+  const note = anyMoves && h('p', { class: 'note' }, 'Each line shows the hit’s rank at every stage.');
+  return [h('div', { class: 'summary' }, judgedNote(answer.judged), strip, note), h('div', { class: 'hits' }, cards)];
 }
 
 function noHits(about, answer, onsystem) {

@@ -10,14 +10,22 @@ export function scoresView({ hit, models, explain, load, best }) {
   const docids = best(MOST);
   load('monoBERT reads the hits', async (how) => {
     const found = await explain(models[0], docids, [], how);
-    const place = found.docids.indexOf(hit.docid);
-    const rank = 1 + found.scores.filter((value) => value > found.scores[place]).length;
+    const own = found.docids.indexOf(hit.docid);
+    const rank = 1 + found.scores.filter((value) => value > found.scores[own]).length;
     const order = [...found.docids.keys()].sort((one, other) => found.scores[other] - found.scores[one]);
-    const rows = order.map((own, i) => h('tr', { class: own === place ? 'own' : '' }, h('td', { class: 'soft' }, String(i + 1)),
-      h('th', { scope: 'row' }, found.docids[own]), bar(found.probabilities[own], 'rerank'), h('td', null, percent(found.probabilities[own])),
-      h('td', { class: 'soft' }, score(found.scores[own]))));
-    return [h('p', { class: 'lead' }, `${models[0]} holds this passage relevant with ${percent(found.probabilities[place])}: `
-      + `${rank} of the ${count(docids.length, 'hit')} it read.`),
-    h('table', { class: 'terms' }, h('caption', null, 'How likely each is relevant, and the logarithm of that'), h('tbody', null, rows))];
+    const rows = order.map((index, above) => h('tr', { class: index === own ? 'own' : '' },
+      h('td', { class: 'soft' }, String(above + 1)),
+      h('th', { scope: 'row' }, found.docids[index]),
+      bar(found.probabilities[index], 'rerank'),
+      h('td', null, percent(found.probabilities[index])),
+      h('td', { class: 'soft' }, score(found.scores[index]))));
+    const likely = percent(found.probabilities[own]);
+    return [
+      h('p', { class: 'lead' }, `${models[0]} holds this passage relevant with ${likely}: `
+        + `${rank} of the ${count(docids.length, 'hit')} it read.`),
+      h('table', { class: 'terms' },
+        h('caption', null, 'How likely each is relevant, and the logarithm of that'),
+        h('tbody', null, rows)),
+    ];
   }, { total: docids.length });
 }

@@ -4,7 +4,7 @@ const OF_B = 'b.'; // begins the parameters of the right side
 const HITS = 10;
 
 /** A pipeline of the index's default systems. */
-export const BARE = { system: [], fusion: 'interleave', weights: [], normalize: 'none', rrf_k: null, rerank: [] };
+export const BARE = { system: [], fusion: 'interleave', weights: [], normalize: 'minmax', rrf_k: null, rerank: [] };
 
 function pipelineOf(parameters, prefix) {
   const all = (name) => parameters.getAll(prefix + name).filter(Boolean);
@@ -13,7 +13,7 @@ function pipelineOf(parameters, prefix) {
     system: parted('system'),
     fusion: all('fusion')[0] ?? 'interleave',
     weights: parted('weights').map(Number),
-    normalize: all('normalize')[0] ?? 'none',
+    normalize: all('normalize')[0] ?? 'minmax',
     rrf_k: all('rrf_k').map(Number)[0] ?? null,
     rerank: all('rerank'),
   };

@@ -1,0 +1,170 @@
+"""The topics that `adapt` learns from, and the folds in which they are held out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.adapt.weights import AlignedRankings, align, align_reranked, ndcg
+from pyserini_repbert.data.topics import Qrels, normal_form
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.names.dense import RepBertSearcher
+from pyserini_repbert.ranking import ALL, Query, Ranker, Run
+
+LEAST_TOPICS = 20  # with different texts
+FOLDS = 5
+
+Values = NDArray[np.float64]  # nDCG@10 of each text, (n texts,)
+
+
+@dataclass(frozen=True)
+class JudgedTopic:
+    """A topic with relevant passages.
+
+    Attributes
+    ----------
+    query : the topic
+    vector : its vector, float32 (d,)
+    grades : the grades of its relevant passages by docid
+    """
+
+    query: Query
+    vector: NDArray[np.float32]
+    grades: Mapping[str, int]
+
+
+class JudgedTopics:
+    """Topics with relevant passages, and the folds into which their texts are dealt.
+
+    Attributes
+    ----------
+    topics : n of them
+    text_numbers : of each topic, equal for topics with the same text; int (n,)
+    folds : the topics' positions in each fold, rising
+    """
+
+    def __init__(self, topics: Sequence[JudgedTopic], seed: int) -> None:
+        self.topics = topics
+        number_of: dict[str, int] = {}
+        self.text_numbers: list[int] = []
+        for topic in topics:
+            text = normal_form(topic.query.text)
+            number = number_of.setdefault(text, len(number_of))
+            self.text_numbers.append(number)
+        shuffled = random.Random(seed).sample(range(len(number_of)), len(number_of))
+        fold_of = {number: index % FOLDS for index, number in enumerate(shuffled)}
+        self.folds: list[list[int]] = [[] for _ in range(FOLDS)]
+        for position, number in enumerate(self.text_numbers):
+            self.folds[fold_of[number]].append(position)
+
+    @property
+    def queries(self) -> list[Query]:
+        """The topics without their judgments."""
+        return [topic.query for topic in self.topics]
+
+    @property
+    def qids(self) -> list[str]:
+        """The topics' identifiers."""
+        return [topic.query.qid for topic in self.topics]
+
+    def in_fold(self, fold: int) -> list[JudgedTopic]:
+        """The topics of a fold."""
+        return [self.topics[position] for position in self.folds[fold]]
+
+    def average_by_text(self, values: Sequence[float]) -> Values:
+        """The mean over the topics of each text, (n texts,), of a value of each topic."""
+        sums = np.bincount(self.text_numbers, values)
+        means: Values = sums / np.bincount(self.text_numbers)
+        return means
+
+    def values(self, run: Run) -> Values:
+        """nDCG@10 of a run."""
+        of_topics = [ndcg(run[topic.query.qid], topic.grades) for topic in self.topics]
+        return self.average_by_text(of_topics)
+
+    def rerank(self, run: Run, reranker: Ranker) -> list[AlignedRankings]:
+        """The topics' rankings before and after a reranker side by side."""
+        n_read = reranker.reads or ALL
+        heads = {qid: ranking[:n_read] for qid, ranking in run.items()}
+        reranked = reranker.rank(self.queries, heads, None)
+        aligned = []
+        for topic in self.topics:
+            qid = topic.query.qid
+            rankings = align_reranked(run[qid], reranked[qid], n_read=n_read, grades=topic.grades)
+            aligned.append(rankings)
+        return aligned
+
+
+def align_runs(topics: Sequence[JudgedTopic], runs: Sequence[Run]) -> list[AlignedRankings]:
+    """The topics' rankings in these runs side by side."""
+    aligned = []
+    for topic in topics:
+        rankings = [run[topic.query.qid] for run in runs]
+        aligned.append(align(rankings, topic.grades))
+    return aligned
+
+
+def select_judged(
+    dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Query], qrels: Qrels
+) -> list[JudgedTopic]:
+    """The topics with a relevant passage in the index, and their vectors.
+
+    Parameters
+    ----------
+    dense : encodes the topics
+    index : the one that `dense` searches
+    topics, qrels : topics and their judgments
+
+    Raises
+    ------
+    InputError
+        If the judgments are of other topics or passages, or if fewer than `LEAST_TOPICS` texts
+        remain.
+    """
+    chosen: list[Query] = []
+    grades_of: dict[str, dict[str, int]] = {}
+    for topic in topics:
+        grades = {docid: grade for docid, grade in qrels.get(topic.qid, {}).items() if grade > 0}
+        if (index.rows(list(grades)) >= 0).any():
+            chosen.append(topic)
+            grades_of[topic.qid] = grades
+    if not chosen:
+        _check_judgments_match(dense, index, topics, qrels)
+    n_texts = len({normal_form(topic.text) for topic in chosen})
+    if n_texts < LEAST_TOPICS:
+        raise InputError(
+            f'{len(chosen)} of {len(topics)} topics have a relevant passage in {dense.index_dir}, '
+            f'their different texts are {n_texts}: at least {LEAST_TOPICS} are needed, what fewer '
+            'teach is noise'
+        )
+    vectors = dense.encode([topic.text for topic in chosen])
+    return [
+        JudgedTopic(topic, vector, grades_of[topic.qid])
+        for topic, vector in zip(chosen, vectors, strict=True)
+    ]
+
+
+def _check_judgments_match(
+    dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Query], qrels: Qrels
+) -> None:
+    """Raise InputError if no judged qid is a topic's, or no judged docid is in the index."""
+    judged = [topic.qid for topic in topics if qrels.get(topic.qid)]
+    if topics and qrels and not judged:
+        raise InputError(
+            f"none of the topics is judged: the topics have qids like '{topics[0].qid}', the "
+            f"judgments like '{next(iter(qrels))}': give the judgments of these topics"
+        )
+    docids: list[str] = []
+    for qid in judged:
+        docids += qrels[qid]
+    if docids and len(index) and (index.rows(docids) < 0).all():
+        stored = index.docids(np.array([0]))[0]
+        raise InputError(
+            f"no judged docid is in index {dense.index_dir}: it has docids like '{stored}', the "
+            f"judgments like '{docids[0]}': give the judgments of its passages"
+        )

@@ -1,0 +1,263 @@
+"""What `encode` and `index epic` share: the flags of an encoding, their checks, and its way from a
+corpus to an index.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
+from pyserini_repbert.commands.terminal import cut_text, say_device, skipped_text, stages_text
+from pyserini_repbert.data.passages import Corpus
+from pyserini_repbert.names.corpora import open_corpus
+
+_ARENA_MAX = -8  # M_ARENA_MAX of GNU's <malloc.h>
+_FLAGS_WITH_FINISH = ('--output', '--finish', '--overwrite', '--quiet')
+_FLAGS_WITHOUT_RAY = ('--shard', '--shard-id', '--resume', '--workers')
+
+
+@dataclass(frozen=True)
+class IndexKind:
+    """What differs between the indexes that are encoded from a corpus.
+
+    Attributes
+    ----------
+    settings : the class of the index's settings
+    open_encoder : opens an encoder by its name, on a device; also takes `precision` and
+        `max_length`
+    encoding : makes what `build_bundle` takes, from an encoder; also takes `token_budget`,
+        `store_text`, `shard_size` and `on_progress`
+    describe : says of a manifest what the index holds
+    """
+
+    settings: type[Any]
+    open_encoder: Callable[..., Any]
+    encoding: Callable[..., Any]
+    describe: Callable[[Any], str]
+
+
+def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_text: str) -> None:
+    """Add the flags of a command that encodes a corpus; `encoder` and `store_text` are the help
+    of these two flags.
+    """
+    add = parser.add_argument
+    add('--corpus', help='file, folder, Lucene index, ir_datasets:ID, or catalog name')
+    add_flags(parser, 'corpus_format', 'fields')
+    add('--encoder', help=encoder)
+    add('--output', required=True, help='the index folder to make')
+    add('--max-length', type=command.positive_int, help='wordpieces kept of a passage')
+    add('--store-text', action='store_true', help=store_text)
+    add('--shard', metavar='I/N', help='encode the I-th of N parts of the corpus, I from 0')
+    add(
+        '--shard-id',
+        type=command.zero_or_more,
+        metavar='I',
+        help="the I of --shard, by Pyserini's flag",
+    )
+    add(
+        '--shard-num',
+        type=command.positive_int,
+        metavar='N',
+        help='the N of --shard; with --ray, how many parts',
+    )
+    together = parser.add_mutually_exclusive_group()
+    together.add_argument(
+        '--finish', action='store_true', help='check the parts in --output, and join them'
+    )
+    add_flags(together, 'ray')
+    add('--shard-size', type=command.positive_int, default=65536, help='passages in a shard')
+    add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
+    add_flags(parser, 'threads', 'workers', 'on_error', 'begun', 'device', 'precision', 'offline')
+
+
+def check_encoding_flags(options: argparse.Namespace) -> None:
+    """Fill in `shard` from Pyserini's flags. Raises InputError for flags that do not go
+    together.
+    """
+    flags = [word.partition('=')[0] for word in options.command if word.startswith('--')]
+    if options.finish or options.ray is not None:
+        # Said again as it was, the command goes on.
+        command.Parser.resumable = None
+    if options.finish:
+        _check_finish(flags)
+        return
+    missing = [f'--{name}' for name in ('corpus', 'encoder') if getattr(options, name) is None]
+    command.refuse(missing, f'the following arguments are required: {", ".join(missing)}')
+    if options.ray is not None:
+        _check_ray(flags)
+    else:
+        _fill_in_shard(options)
+    check_outside(options.output, options.corpus)
+
+
+def _check_finish(flags: Sequence[str]) -> None:
+    for flag in flags:
+        command.refuse(
+            flag not in _FLAGS_WITH_FINISH,
+            f'{flag} does not go with --finish, which takes its settings from the parts',
+        )
+
+
+def _check_ray(flags: Sequence[str]) -> None:
+    for flag in _FLAGS_WITHOUT_RAY:
+        command.refuse(
+            flag in flags,
+            f'{flag} does not go with --ray, which makes all parts that are missing, by workers '
+            f'that tokenise themselves',
+        )
+
+
+def _fill_in_shard(options: argparse.Namespace) -> None:
+    """Fill in `shard` from --shard-id and --shard-num."""
+    number = options.shard_id
+    of = options.shard_num
+    if number is None and of is None:
+        return
+    command.refuse(
+        options.shard or number is None or of is None,
+        '--shard-id and --shard-num go together, and without --shard: give both',
+    )
+    options.shard = f'{number}/{of}'
+
+
+def encode(options: argparse.Namespace, kind: IndexKind) -> None:
+    """Do what the flags of `add_encoding_arguments` ask for: encode a corpus or a part of it, or
+    put parts together.
+    """
+    command.use_threads(options.threads)
+    _use_one_arena()
+    say_device(options)
+    if options.finish:
+        _join_parts(options, kind)
+    else:
+        _encode_corpus(options, kind)
+
+
+def _use_one_arena() -> None:
+    """Let threads share freed memory: by default, GNU's malloc keeps it for the thread that freed
+    it.
+    """
+    if sys.platform == 'linux':
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, 'mallopt'):
+            libc.mallopt(_ARENA_MAX, 1)
+
+
+def _join_parts(options: argparse.Namespace, kind: IndexKind) -> None:
+    """Join the parts in --output, with the record of one of them."""
+    from pyserini_repbert.encode.parts import finish_parts
+    from pyserini_repbert.record import checksum, read_record, write_record
+
+    output = options.output
+    # Read first: the parts go when they are joined.
+    first_parts = [path for path in Path(output).glob('part-0-of-*') if path.is_dir()]
+    record = read_record(first_parts[0]) if first_parts else None
+    manifest = finish_parts(output, kind.settings, options.overwrite)
+    if record is not None:
+        write_record(output, replace(record, output=str(checksum(output))))
+    print(f'{output}: {kind.describe(manifest)}')
+
+
+def _encode_corpus(options: argparse.Namespace, kind: IndexKind) -> None:
+    """Encode a corpus, or a part of it, here or on a Ray cluster."""
+    from pyserini_repbert.encode.parts import EncodingPart, part_folder
+    from pyserini_repbert.models.checkpoints.checkpoint import used_models
+
+    part = EncodingPart.parse(options.shard or '0/1')
+    corpus = open_corpus(options.corpus, options.corpus_format, options.fields, options.on_error)
+    encoder = kind.open_encoder(
+        options.encoder, options.device, precision=options.precision, max_length=options.max_length
+    )
+    encoding = partial(
+        kind.encoding,
+        encoder,
+        token_budget=options.batch_tokens,
+        store_text=options.store_text,
+        shard_size=options.shard_size,
+    )
+    output = options.output
+    if part.of > 1:
+        corpus = corpus.part(part.index, part.of, options.shard_size)
+        output = part_folder(output, part, options.overwrite)
+    if options.ray is not None:
+        manifest = _encode_on_ray(options, corpus, encoding().settings)
+    else:
+        manifest = _encode_here(options, corpus, encoder, encoding, output)
+    record_output(options, str(output), ('corpus',), used_models(encoder))
+    if part.of > 1:
+        text = f'part {options.shard} is done, {manifest.count} passages'
+    else:
+        text = kind.describe(manifest)
+    print(f'{options.output}: {text}{skipped_text(corpus)}{cut_text(encoder)}')
+
+
+def _encode_here(
+    options: argparse.Namespace,
+    corpus: Corpus,
+    encoder: Any,
+    encoding: Callable[..., Any],
+    output: Any,
+) -> Any:
+    """Encode a corpus on this machine into the folder `output`; returns the manifest."""
+    from pyserini_repbert.encode.sharding import build_bundle
+    from pyserini_repbert.models.tokenizer import share_workers, usual_workers
+
+    tokenizers = [encoder.tokenizer] if hasattr(encoder, 'tokenizer') else []
+    workers = options.workers
+    if workers is None:
+        workers = usual_workers(options.device)
+    share_workers(tokenizers, workers)
+    with command.progress(corpus.count_hint(), 'encode', 'passages', options.quiet) as bar:
+        stages = encoding(on_progress=bar.update)
+        manifest = build_bundle(
+            corpus, output, stages, resume=options.resume, overwrite=options.overwrite
+        )
+    if not options.quiet:
+        print(stages_text(stages.times, tokenizers), file=sys.stderr)
+    return manifest
+
+
+def _encode_on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -> Any:
+    """Encode a corpus in parts on a Ray cluster; returns the manifest of the whole index."""
+    from pyserini_repbert.pipeline.ray_shards import EncodeParts, encode_parts
+    from pyserini_repbert.pipeline.ray_workers import connected
+
+    n_files = len(getattr(corpus, 'paths', []))
+    # Rows of a single file are counted exactly: no part may be empty.
+    n_passages = corpus.count_hint() if n_files > 1 else None
+    if not n_passages:
+        n_passages = sum(1 for _ in corpus)
+    n_parts = options.shard_num
+    if n_parts is None:
+        n_shards = -(-n_passages // options.shard_size)
+        n_parts = n_files if n_files > 1 else max(1, n_shards)
+    work = EncodeParts(
+        output=str(Path(options.output).absolute()),
+        parts=n_parts,
+        corpus=_absolute(options.corpus),
+        fields=tuple(options.fields or ()),
+        encoder=_absolute(options.encoder),
+        settings=settings,
+        **command.pick_options(
+            options, 'corpus_format', 'on_error', 'batch_tokens', 'device', 'offline'
+        ),
+    )
+    on_gpus = options.device not in ('cpu', 'auto')
+    with (
+        connected(options.ray, options.threads, on_gpus) as cluster,
+        command.progress(n_passages, 'encode', 'passages', options.quiet) as bar,
+    ):
+        return encode_parts(cluster, work, options.overwrite, bar.update)
+
+
+def _absolute(name: str) -> str:
+    """The absolute path of a file or folder; another name as it is."""
+    return str(Path(name).absolute()) if Path(name).exists() else name

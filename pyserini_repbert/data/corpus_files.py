@@ -1,0 +1,188 @@
+"""Corpus files: which format a file or a folder has, and its passages as a `Corpus`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyserini_repbert.data.corpus_formats import (
+    CedrCorpus,
+    FilesCorpus,
+    HtmlCorpus,
+    JsonlCorpus,
+    TextCorpus,
+    TrecCorpus,
+    TsvCorpus,
+)
+from pyserini_repbert.data.deliveries import (
+    ClueWebCorpus,
+    TrecDisksCorpus,
+    disk_files,
+    is_documentation,
+    warc_files,
+)
+from pyserini_repbert.data.passages import Corpus, OnError
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
+
+_MARKDOWN = ('.md', '.markdown')
+_PROSE = (*_MARKDOWN, '.txt')
+_RECORDS = ('.json', '.jsonl', '.tsv', '.trec')
+_TEXT_SUFFIXES = (*_RECORDS, '.txt')
+_TEXT_FILES = f'corpus files ({", ".join(_TEXT_SUFFIXES)}, each also .gz)'
+# Bytes that packed files begin with.
+_PACKED = {b'BZh': 'bzip2', b'\xfd7zXZ\x00': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', b'\x1f\x8b': 'gzip'}
+
+
+def corpus_of_files(
+    source: StrPath,
+    fmt: str = 'auto',
+    fields: Iterable[str] = (),
+    on_error: str = OnError.REFUSE,
+    keep_empty: bool = False,
+) -> Corpus:
+    """A corpus file that exists, or a folder of such files.
+
+    The parameters source, fmt, fields, on_error and keep_empty are those of
+    `names.corpora.open_corpus`.
+    """
+    path = Path(source)
+    if not path.is_file() and not path.is_dir():
+        raise InputError(
+            f'corpus {path} is a pipe or a device: give a file, which can be read more than once'
+        )
+    if fmt == 'auto':
+        fmt = _guess_format(path)
+    if fmt not in _FORMATS:
+        raise InputError(
+            f"corpus format '{fmt}' is unknown: expected auto, ir_datasets, lucene, "
+            f'{", ".join(_FORMATS)}'
+        )
+    chosen = _FORMATS[fmt]
+    paths = chosen.files(path) if path.is_dir() else [path]
+    if not paths:
+        raise InputError(f'folder {path} holds no {chosen.what}')
+    corpus = chosen.reader(str(source), paths, on_error, keep_empty)
+    if isinstance(corpus, JsonlCorpus):
+        corpus.fields = tuple(fields)
+    return corpus
+
+
+def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    files = (file for file in folder.rglob('*') if file.is_file())
+    return sorted(file for file in files if file.name.removesuffix('.gz').endswith(suffixes))
+
+
+def _text_files(folder: Path) -> list[Path]:
+    return _files(folder, _TEXT_SUFFIXES)
+
+
+def _prose_files(folder: Path) -> list[Path]:
+    """Text and Markdown files; none that is hidden or in a hidden folder."""
+    files = _files(folder, _PROSE)
+    return [file for file in files if not _is_hidden(file.relative_to(folder))]
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(name.startswith('.') for name in path.parts)
+
+
+@dataclass(frozen=True)
+class _Format:
+    """A format of corpora: its reader, and its files in a folder with what they are called."""
+
+    reader: type[FilesCorpus]
+    files: Callable[[Path], list[Path]] = _text_files
+    what: str = _TEXT_FILES
+
+
+_FORMATS = {
+    'jsonl': _Format(JsonlCorpus),
+    'tsv': _Format(TsvCorpus),
+    'trec': _Format(TrecCorpus),
+    'cedr': _Format(CedrCorpus),
+    'text': _Format(TextCorpus, _prose_files, 'text files (.md, .txt)'),
+    'html': _Format(HtmlCorpus, lambda folder: [folder], 'pages'),
+    'trec-disks': _Format(TrecDisksCorpus, disk_files, 'documents of TREC disks'),
+    'clueweb': _Format(ClueWebCorpus, warc_files, 'WARC files (.warc, .warc.gz)'),
+}
+
+
+def _guess_format(path: Path) -> str:
+    if path.is_dir():
+        return _guess_folder(path)
+    if path.name.endswith(('.tar.gz', '.tgz', '.tar')):
+        return 'html'
+    if path.name.removesuffix('.gz').endswith(_MARKDOWN):
+        return 'text'
+    guessed = _guess_lines(path)
+    if guessed:
+        return guessed
+    return 'text' if path.name.endswith('.txt') else 'tsv'
+
+
+def _guess_folder(folder: Path) -> str:
+    texts = _text_files(folder)
+    prose = _prose_files(folder)
+    documents = [file for file in prose if not file.name.lower().startswith('readme')]
+    has_pages = any(folder.rglob('*.html'))
+    if has_pages and not texts and not documents:
+        return 'html'
+    delivered = _guess_delivery(folder, [*texts, *prose])
+    if delivered:
+        return delivered
+    records = _files(folder, _RECORDS)
+    if records:
+        return _guess_lines(records[0]) or 'tsv'
+    if has_pages:
+        _check_alone(folder, documents)
+        return 'html'
+    if not texts and not prose:
+        suffixes = (*_TEXT_SUFFIXES, *_MARKDOWN, '.html')
+        raise InputError(f'folder {folder} holds no corpus files ({", ".join(suffixes)})')
+    if not texts:
+        return 'text'
+    # Text files can also hold lines or documents of another format.
+    return _guess_lines(texts[0]) or 'text'
+
+
+def _check_alone(folder: Path, documents: Sequence[Path]) -> None:
+    """Raises InputError for text files beside pages."""
+    if documents:
+        raise InputError(
+            f'folder {folder} holds text files and HTML: say which of them are the corpus',
+            parameters=('corpus_format=text', 'corpus_format=html'),
+        )
+
+
+def _guess_delivery(folder: Path, texts: Iterable[Path]) -> str:
+    """'clueweb' or 'trec-disks' for a folder as delivered; '' for one with `texts` of its own."""
+    if not all(is_documentation(file) for file in texts):
+        return ''
+    if warc_files(folder):
+        return 'clueweb'
+    return 'trec-disks' if disk_files(folder) else ''
+
+
+def _guess_lines(path: Path) -> str:
+    """The format of a file by its first bytes; '' if they are of none."""
+    with open_binary(existing_file(path, 'corpus')) as stream:
+        start = stream.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
+    for magic, packer in _PACKED.items():
+        if start.startswith(magic):
+            raise InputError(
+                f'corpus {path} is packed with {packer}: unpack it, or give it as a .gz file'
+            )
+    if start[:1] == b'{':
+        return 'jsonl'
+    if re.match(rb'(doc|query)\t[^\t\n]*\t', start):
+        return 'cedr'
+    if start[:5].upper() == b'<DOC>':
+        return 'trec'
+    lines = start.splitlines()
+    # The last one may have been cut.
+    whole = lines[:-1] or lines
+    has_docids = all(re.match(rb'\S+\t', line) for line in whole if line.strip())
+    return 'tsv' if whole and has_docids else ''

@@ -1,0 +1,262 @@
+"""Fusion of whole runs, query by query: interleave, reciprocal rank fusion and interpolation.
+
+The last two are implemented here although Pyserini has them (`pyserini.fusion`): its data frames
+take several times the time and memory, and sort the queries. Scores and orders are the same as
+Pyserini's, as a test checks.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain, repeat
+from math import fsum, inf
+
+import numpy as np
+
+from pyserini_repbert.data.runs import Array, ranked, reciprocal_scores
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.interleaving import interleave
+from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
+from pyserini_repbert.ranking import NO_HITS, Candidate, Ranking, Run, by_score
+
+
+def fuse(
+    runs: Sequence[Run],
+    method: str = FusionMethod.INTERLEAVE,
+    k: int | None = 1000,
+    alpha: float | Sequence[float] = ALPHA,
+    rrf_k: float = RRF_K,
+    normalize: str = Normalization.MINMAX,
+) -> Run:
+    """Fuse runs query by query; a run without a query counts as an empty ranking for it.
+
+    Queries come in the order of the first run, then those that only the second one has in its
+    order, and so on. Equal scores are ordered by docid.
+
+    Parameters
+    ----------
+    runs : one or more, {qid: Ranking} or {qid: candidates, best first} (from `batch_search`); their
+        order matters for `interleave` and `interpolation`
+    method : a FusionMethod: `interleave` (RepBERT eq. 6; the scores are 1, 1/2, 1/3, …), `rrf` (sum
+        of 1 / (rrf_k + rank), rank from 1) or `interpolation` (the sum of the runs' scores times
+        their weights; a document that a run lacks has the score 0 there)
+    k : how many documents to keep for each query; None keeps all
+    alpha : in `interpolation` of two runs the weight of the first, 0 to 1: the second has 1 -
+        alpha; or a weight for each of any number of runs, 0 or more
+    rrf_k : the constant of reciprocal rank fusion (Cormack et al., SIGIR 2009), at least 0; not to
+        be confused with `k`
+    normalize : a Normalization, for `interpolation`: what is done to each ranking's scores first
+    """
+    combine = combiner(len(runs), method, alpha, rrf_k, normalize, k)
+    rankings = [_as_rankings(run) for run in runs]
+    qids: dict[str, None] = {}
+    for run in runs:
+        qids |= dict.fromkeys(run)
+    fused: Run = {}
+    collects = gc.isenabled()
+    # To look for cycles in new rankings takes a seventh of the time (benchmarks/RESULTS.md).
+    gc.disable()
+    try:
+        for qid in qids:
+            fused[qid] = combine([run.get(qid, NO_HITS) for run in rankings])
+    finally:
+        if collects:
+            gc.enable()
+    return fused
+
+
+def _as_rankings(run: Mapping[str, Iterable[Candidate]]) -> Run:
+    """A run whose hits may be candidates or a searcher's own hits, without duplicates."""
+    rankings: Run = {}
+    for qid, hits in run.items():
+        if not isinstance(hits, Ranking):
+            hits = Ranking.of(hits).distinct()
+        rankings[qid] = hits
+    return rankings
+
+
+def pyserini_hybrid(
+    runs: Sequence[Run],
+    k: int | None,
+    alpha: float = 0.1,
+    normalization: bool = False,
+    on_dense: bool = False,
+) -> Run:
+    """Fusion by the formula of Pyserini's HybridSearcher.
+
+    The score is the dense score plus `alpha` times the sparse one. A document that a ranking lacks
+    has the ranking's lowest score there.
+
+    Parameters
+    ----------
+    runs : the dense one and the sparse one
+    k : how many documents to keep for each query; None keeps all
+    alpha : the weight
+    normalization : scale a ranking's scores to [-0.5, 0.5]; 0 if they are all alike
+    on_dense : weight the dense score by alpha instead of the sparse one
+    """
+    dense_weight = alpha if on_dense else 1.0
+    sparse_weight = 1.0 if on_dense else alpha
+    dense_run = runs[0]
+    sparse_run = runs[1]
+    fused: Run = {}
+    for qid, dense in dense_run.items():
+        sparse = sparse_run[qid]
+        totals = dict.fromkeys(dense.docids + sparse.docids, 0.0)
+        _add_scores(totals, dense, dense_weight, normalization)
+        _add_scores(totals, sparse, sparse_weight, normalization)
+        fused[qid] = by_score(list(totals), list(totals.values()))[:k]
+    return fused
+
+
+def _add_scores(
+    totals: dict[str, float], ranking: Ranking, weight: float, normalization: bool
+) -> None:
+    """Add a ranking's weighted scores as `pyserini_hybrid` says; all docids are in `totals`."""
+    values: Sequence[float] = ranking.scores
+    if normalization and values:
+        values = _below_one(np.asarray(values)).tolist()
+    low = min(values, default=0.0)
+    high = max(values, default=1.0)
+    middle = 0.0
+    width = 1.0
+    if normalization:
+        middle = (low + high) / 2
+        width = (high - low) or 1.0
+    scores = dict(zip(ranking.docids, values, strict=True))
+    for docid in totals:
+        totals[docid] += weight * ((scores.get(docid, low) - middle) / width)
+
+
+def combiner(
+    n_runs: int,
+    method: str,
+    alpha: float | Sequence[float],
+    rrf_k: float,
+    normalize: str,
+    k: int | None = None,
+) -> Callable[[Sequence[Ranking]], Ranking]:
+    """The function that `fuse` applies to the rankings of one query.
+
+    It takes a ranking from each of `n_runs` runs. The other parameters (method, alpha, rrf_k,
+    normalize, k) are those of `fuse`. Raises InputError for a wrong one.
+    """
+    chosen = FusionMethod(method)
+    scale = Normalization(normalize)
+    if not n_runs:
+        raise InputError(f"fusion by '{method}' was given 0 runs, at least one expected")
+    if k is not None and k < 0:
+        raise InputError(f'cannot keep {k} documents: k has to be at least 0, or None for all')
+    if chosen is FusionMethod.INTERLEAVE:
+        return partial(_interleaved, k=k)
+    if chosen is FusionMethod.RRF:
+        if not 0 <= rrf_k < inf:
+            raise InputError(f'rrf_k is {rrf_k}, a number from 0 on was expected (60 is usual)')
+        return partial(_reciprocal_rank, k=k, rrf_k=rrf_k)
+    return partial(_weighted, k=k, weights=_weights(alpha, n_runs), scale=scale)
+
+
+def _weights(alpha: float | Sequence[float], n_runs: int) -> tuple[float, ...]:
+    if isinstance(alpha, (int, float)):
+        if not 0 <= alpha <= 1:
+            raise InputError(
+                f'alpha is {alpha}, a weight from 0 (second run only) to 1 (first run only) was '
+                'expected'
+            )
+        if n_runs != 2:
+            raise InputError(
+                f"fusion by 'interpolation' was given {n_runs} runs, exactly two expected: or give "
+                'a weight for each',
+                parameters=('weights',),
+            )
+        return float(alpha), 1 - alpha
+    weights = tuple(map(float, alpha))
+    in_range = all(0 <= weight < inf for weight in weights)
+    if len(weights) != n_runs or not in_range or not any(weights):
+        given = ' '.join(map(str, weights))
+        raise InputError(
+            f'weights {given} were given for {n_runs} runs: expected a number from 0 on for each, '
+            'not all of them 0',
+            parameters=('weights',),
+        )
+    return weights
+
+
+def _interleaved(rankings: Sequence[Ranking], k: int | None) -> Ranking:
+    lists = [ranking.docids for ranking in rankings]
+    docids = interleave(lists, k)
+    return Ranking(docids, reciprocal_scores(len(docids)))
+
+
+def _reciprocal_rank(rankings: Sequence[Ranking], k: int | None, rrf_k: float) -> Ranking:
+    deepest = max(map(len, rankings))
+    gains = 1.0 / (rrf_k + np.arange(1, deepest + 1))
+    columns = [gains[: len(ranking)] for ranking in rankings]
+    return _summed(rankings, columns, k)
+
+
+def _weighted(
+    rankings: Sequence[Ranking], k: int | None, weights: Sequence[float], scale: Normalization
+) -> Ranking:
+    try:
+        with np.errstate(over='raise'):
+            columns = []
+            for ranking, weight in zip(rankings, weights, strict=True):
+                columns.append(weight * scaled(ranking.scores, scale))
+            return _summed(rankings, columns, k)
+    except (FloatingPointError, OverflowError) as error:
+        raise InputError(
+            'fused scores are beyond the greatest number: give smaller weights, or normalise',
+            parameters=('weights', 'normalize'),
+        ) from error
+
+
+def scaled(scores: Sequence[float], scale: Normalization) -> Array:
+    """A ranking's scores, normalised: float64 (n,)."""
+    values = np.fromiter(scores, np.float64, len(scores))
+    if scale is Normalization.NONE or not len(values):
+        return values
+    values = _below_one(values)
+    width = np.ptp(values)
+    if not width:
+        return np.ones(len(values))
+    unit = width if scale is Normalization.MINMAX else values.std()
+    distances = values - values.min()
+    result: Array = distances / unit
+    return result
+
+
+def _below_one(values: Array) -> Array:
+    """Scores times the power of two that brings the greatest of them, by size, between 1/2 and 1.
+
+    This changes no digit. Afterwards neither differences nor squares over- or underflow.
+    """
+    _, exponent = np.frexp(np.abs(values).max())
+    below_one: Array = np.ldexp(values, -exponent)
+    return below_one
+
+
+def _summed(rankings: Sequence[Ranking], columns: Sequence[Array], k: int | None) -> Ranking:
+    """The k best by the sum of their scores in `columns`, float64 (n,) for each ranking.
+
+    A sum is rounded once, whatever the order of the rankings.
+    """
+    if len(rankings) == 2:
+        first = rankings[0].docids
+        rest = dict(zip(rankings[1].docids, columns[1].tolist(), strict=True))
+        # A document that the second ranking lacks adds -0.0: x + -0.0 is x, also for -0.0.
+        shared = map(rest.pop, first, repeat(-0.0))
+        # `rest` is read when `shared` has taken its documents out.
+        totals = np.fromiter(chain(shared, rest.values()), np.float64)
+        totals[: len(first)] += columns[0]
+        docids = np.fromiter(chain(first, rest), object, len(totals))
+        return ranked(docids, totals, k)
+    terms: dict[str, list[float]] = {}
+    for ranking, scores in zip(rankings, columns, strict=True):
+        for docid, score in zip(ranking.docids, scores.tolist(), strict=True):
+            terms.setdefault(docid, []).append(score)
+    totals = np.fromiter(map(fsum, terms.values()), np.float64, len(terms))
+    docids = np.fromiter(terms, object, len(terms))
+    return ranked(docids, totals, k)

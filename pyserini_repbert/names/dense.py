@@ -1,0 +1,105 @@
+"""A dense first stage by the names of its index and its encoder: RepBERT's searcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.faiss_layout import FaissFolder
+from pyserini_repbert.models.precision import Precision
+from pyserini_repbert.names.indexes import ready_folder
+from pyserini_repbert.search.dense import (
+    DenseSearcher,
+    QueryEncoder,
+    check_settings,
+    open_dense_index,
+)
+from pyserini_repbert.search.exact import VectorSearch
+from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder
+
+
+class RepBertSearcher(DenseSearcher):
+    """RepBERT as a first stage (eq. 3): exact or approximate search in a dense bundle, or search in
+    a folder of Pyserini's FAISS layout.
+
+    Any other encoder that the index names is opened, too.
+
+    Parameters
+    ----------
+    index_dir : a dense bundle, or a folder with Pyserini's files `index` and `docid`
+    query_encoder : an encoder, a catalog name or a checkpoint folder; default: the one that the
+        bundle names
+    device : where queries are encoded and vectors are multiplied
+    verify : compare the index's files with their checksums (the first time, then only if they have
+        changed)
+    ann : search the bundle's approximate index, which `index ann` builds; scores are exact all the
+        same
+    device_dtype : 'float16' or 'float32': the type in which a CUDA device stores and multiplies
+        vectors; a CPU multiplies in float32
+    spread : makes, from the bundle, a search of its vectors on other machines, which verify the
+        files they open
+    precision, max_length : of the query encoder, unless that is open already; as in
+        `RepBertQueryEncoder`
+    """
+
+    def __init__(
+        self,
+        index_dir: StrPath,
+        query_encoder: QueryEncoder | str | Path | None = None,
+        device: str = 'cpu',
+        verify: bool = True,
+        ann: bool = False,
+        device_dtype: str = 'float16',
+        spread: Callable[[DenseBundle], VectorSearch] | None = None,
+        precision: Precision | str = Precision.FLOAT32,
+        max_length: int | None = None,
+    ) -> None:
+        check_settings(device_dtype=device_dtype, ann=ann, spreads=spread is not None)
+        index = open_dense_index(index_dir, verify and spread is None)
+        if query_encoder is None:
+            query_encoder = _named_encoder(index)
+        if isinstance(query_encoder, (str, Path)):
+            query_encoder = open_query_encoder(
+                query_encoder, device, precision=precision, max_length=max_length
+            )
+        super().__init__(
+            index,
+            query_encoder,
+            device,
+            verify=verify,
+            ann=ann,
+            device_dtype=device_dtype,
+            spread=spread,
+        )
+
+    @classmethod
+    def from_prebuilt_index(
+        cls,
+        name: str,
+        query_encoder: str | Path | None = None,
+        device: str = 'cpu',
+        build: bool = False,
+        ann: bool = False,
+    ) -> RepBertSearcher:
+        """A searcher for an index of the catalog.
+
+        Parameters
+        ----------
+        name : of the index; a small one ('demo') is built on first use
+        query_encoder : default: the one that the catalog names
+        device : as of the searcher
+        build : build an index that is missing
+        ann : as of the searcher
+        """
+        encoder = None if query_encoder is None else str(query_encoder)
+        return cls(ready_folder(name, encoder, device, build), encoder, device, ann=ann)
+
+
+def _named_encoder(index: DenseBundle | FaissFolder) -> str:
+    """The encoder that an index names."""
+    if isinstance(index, FaissFolder):
+        raise InputError(f'FAISS folder {index.folder} does not name its encoder: pass one')
+    return index.settings.encoder

@@ -1,0 +1,174 @@
+"""The folder that `adapt` writes, `adapted.json` and `query_map.npy`, and searching with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from pyserini_repbert.checksums import digest
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.files import StrPath, atomic_folder, existing_file
+from pyserini_repbert.names.dense import RepBertSearcher
+from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
+from pyserini_repbert.record import Sha256
+
+ADAPTED = 'adapted.json'
+QUERY_MAP = 'query_map.npy'
+_FUSION_FIELDS = ('fusion', 'weights', 'normalize', 'depth', 'alpha', 'rrf_k', 'sparse_first')
+
+
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+class AdaptedSearch:
+    """What holds for every search with the folder.
+
+    Attributes
+    ----------
+    index, encoder : as they were given
+    encoder_weights : SHA-256
+    sparse : in the order of fusion, after the dense index
+    query_map : SHA-256 of the file
+    weights : of the dense ranking and of each sparse one, of min-max normalised scores
+    depth : hits of each ranking that are fused
+    estimate : what `adapt` printed: `adapt.adaptation.Estimate`
+    stages : the reranker with its share of the score, if one was given
+    """
+
+    index: str
+    encoder: str
+    encoder_weights: str
+    sparse: tuple[str, ...]
+    query_map: Sha256
+    weights: tuple[float, ...]
+    depth: int
+    estimate: dict[str, Any]
+    stages: tuple[str, ...] = ()
+    format: Literal['pyserini_repbert.adapted'] = 'pyserini_repbert.adapted'
+    version: Literal[1] = 1
+
+
+_FORM = TypeAdapter(AdaptedSearch)
+
+
+def write_adapted(
+    folder: StrPath, query_map: NDArray[np.float32], overwrite: bool = False, **values: Any
+) -> None:
+    """Write the folder.
+
+    Parameters
+    ----------
+    folder : where
+    query_map : float32 (d, d)
+    overwrite : replace a folder that exists, once the new one is whole
+    values : the attributes of `AdaptedSearch`, but for the checksum of the query map
+    """
+    with atomic_folder(folder, replace=overwrite) as written:
+        np.save(written / QUERY_MAP, query_map)
+        adapted = AdaptedSearch(query_map=digest(written / QUERY_MAP), **values)
+        (written / ADAPTED).write_bytes(_FORM.dump_json(adapted, indent=1) + b'\n')
+
+
+def read_adapted(folder: StrPath) -> AdaptedSearch:
+    """What the folder says."""
+    path = Path(folder) / ADAPTED
+    try:
+        adapted = _FORM.validate_json(existing_file(path, 'adapted search').read_bytes())
+    except ValidationError as error:
+        problem = error.errors()[0]['msg']
+        raise DamagedFileError(
+            f'{path} is not what `adapt` writes ({problem}): adapt again'
+        ) from error
+    query_map = path.with_name(QUERY_MAP)
+    if digest(existing_file(query_map, 'query map')) != adapted.query_map:
+        raise DamagedFileError(f'{query_map} is not the map that {path} names: adapt again')
+    return adapted
+
+
+def apply_adaptation(spec: PipelineSpec) -> PipelineSpec:
+    """The spec with what its `adapted` folder decides; the same spec if it names no such folder.
+
+    Index, encoder and sparse techniques that the spec names are used instead of the folder's,
+    because they may be elsewhere by now.
+
+    Raises
+    ------
+    InputError
+        If the spec says itself how rankings are fused.
+    MismatchError
+        If it has other sparse techniques.
+    """
+    if spec.adapted is None:
+        return spec
+    adapted = read_adapted(spec.adapted)
+    fusion = _fusion_of(adapted)
+    _check_fusion(spec, fusion)
+    _check_techniques(spec, adapted)
+    return spec.model_copy(
+        update={
+            **fusion,
+            'index': spec.index or adapted.index,
+            'encoder': spec.encoder or adapted.encoder,
+            'sparse': spec.sparse or adapted.sparse,
+            'stages': spec.stages or tuple(parse_stage(stage) for stage in adapted.stages),
+        }
+    )
+
+
+def _fusion_of(adapted: AdaptedSearch) -> dict[str, Any]:
+    """The fields of a spec that fuse with the learnt weights; none for a single ranking."""
+    if len(adapted.weights) < 2:
+        return {}
+    return {
+        'fusion': 'interpolation',
+        'weights': adapted.weights,
+        'normalize': 'minmax',
+        'depth': adapted.depth,
+    }
+
+
+def _check_fusion(spec: PipelineSpec, fusion: Mapping[str, Any]) -> None:
+    """Raise InputError if the spec fuses otherwise."""
+    for name in _FUSION_FIELDS:
+        default = PipelineSpec.model_fields[name].default
+        if getattr(spec, name) not in (default, fusion.get(name)):
+            raise InputError(
+                f'{spec.adapted} decides how rankings are fused: leave it out', parameters=(name,)
+            )
+
+
+def _check_techniques(spec: PipelineSpec, adapted: AdaptedSearch) -> None:
+    """Raise MismatchError if the spec has other sparse techniques than the folder."""
+    given = _techniques(spec.sparse or adapted.sparse)
+    expected = _techniques(adapted.sparse)
+    if given != expected:
+        raise MismatchError(
+            f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: use '
+            f'them'
+        )
+
+
+def _techniques(sparse: Sequence[str]) -> str:
+    """The names without their indexes, as an error shows them."""
+    return ' '.join(name.partition('@')[0] for name in sparse) or 'none'
+
+
+def apply_query_map(searcher: RepBertSearcher, folder: str) -> RepBertSearcher:
+    """The searcher with the folder's query map.
+
+    Raises
+    ------
+    MismatchError
+        If the map was learnt for other weights of an encoder.
+    """
+    adapted = read_adapted(folder)
+    if getattr(searcher.query_encoder, 'weights_sha256', None) != adapted.encoder_weights:
+        raise MismatchError(
+            f"{folder} was learnt for encoder '{adapted.encoder}', '{searcher.name}' has other "
+            f'weights: adapt again'
+        )
+    return searcher.with_settings(query_map=np.load(Path(folder) / QUERY_MAP))

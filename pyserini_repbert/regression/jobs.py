@@ -1,0 +1,67 @@
+"""A condition to run in its workspace: its commands, and what it lacks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyserini_repbert.regression.resources import MissingResource, find_missing
+from pyserini_repbert.regression.schema import Condition, Origin
+from pyserini_repbert.regression.workspace import Workspace
+
+# The only command, besides the evaluation, that conditions on published runs have.
+_FUSION = 'pyserini_repbert.fusion'
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionJob:
+    """A condition to run, in its workspace."""
+
+    condition: Condition
+    workspace: Workspace
+
+    @property
+    def name(self) -> str:
+        """'REGRESSION CONDITION'."""
+        return f'{self.workspace.regression.name} {self.condition.name}'
+
+    def commands(self) -> list[str]:
+        """Every command, as a user would type it: its builds', its own, and the evaluation."""
+        lines = [*self.workspace.commands(self.condition), *self.evaluation()]
+        return [shlex.join(self.workspace.words(line)) for line in lines]
+
+    def evaluation(self) -> list[str]:
+        """The command that evaluates the run; none for a condition with a table."""
+        condition = self.condition
+        if not condition.run:
+            return []
+        measures = shlex.join(dict.fromkeys(score.measure for score in condition.expected))
+        files = f'--qrels {condition.qrels} {condition.run}'
+        return [f'python -m pyserini_repbert.evaluate {files} --json --quiet --measures {measures}']
+
+    def missing(self) -> list[MissingResource]:
+        """The resources that it lacks."""
+        missing = []
+        for resource in self.workspace.needed(self.condition.needs):
+            absent = find_missing(resource, self.workspace.paths)
+            if absent is not None:
+                missing.append(absent)
+        return missing
+
+    def is_of_published_runs(self) -> bool:
+        """Whether published files are all that it needs.
+
+        It needs no model, no collection, nothing by hand and no Java.
+        """
+        resources = self.workspace.needed(self.condition.needs)
+        if not resources or not self.condition.expected:
+            return False
+        commands = self.workspace.commands(self.condition)
+        has_addresses = all(resource.origin is Origin.ADDRESS for resource in resources)
+        return has_addresses and all(command.split()[2] == _FUSION for command in commands)
+
+
+def are_out_of_reach(missing: Sequence[MissingResource]) -> bool:
+    """Whether a resource was never published, so that nothing that is fetched makes up for it."""
+    return any(absent.resource.origin is Origin.UNPUBLISHED for absent in missing)

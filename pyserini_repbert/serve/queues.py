@@ -1,0 +1,276 @@
+"""Queues of jobs, and `BatchedRanker`, which searches for several requests at once.
+
+Many queries cost little more than one to encode and to multiply. A query that comes alone is
+searched at once. After a batch of several, a queue waits a few milliseconds for as many to come
+again.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from pyserini_repbert.ranking import Query, Ranker, Run
+from pyserini_repbert.serve.refusals import OverloadedError
+from pyserini_repbert.trace import SILENT, Trace
+
+_PACE_OVER = 4  # batches that the mean time of a job moves over
+_CHECK_EVERY = 0.25  # seconds between checks that the request of a waiting job is still there
+
+
+@dataclass(eq=False)
+class _Job:
+    """A call that waits.
+
+    Attributes
+    ----------
+    work : takes the arguments of a batch of jobs, and gives a result for each
+    argument : this job's
+    batch_key : jobs of the same key may share a batch; None: the job shares none
+    result : what `work` gave or raised
+    """
+
+    work: Callable[[list[Any]], Sequence[Any]]
+    argument: Any
+    batch_key: Hashable
+    result: Future[Any] = field(default_factory=Future)
+
+
+class JobQueue:
+    """One thread that works off jobs, so that rerankers never block a search.
+
+    Parameters
+    ----------
+    name : for messages and metrics
+    max_waiting : jobs that may wait; further ones are refused
+    max_batch : the most jobs of a batch
+    window : seconds to wait for more jobs after a batch of several
+    on_batch : called with the queue's name and each batch's number of jobs
+    max_seconds : a job that would wait longer, by the pace of the last ones, is refused at once
+    """
+
+    def __init__(
+        self,
+        name: str,
+        max_waiting: int,
+        max_batch: int = 1,
+        window: float = 0.0,
+        on_batch: Callable[[str, int], object] | None = None,
+        max_seconds: float = math.inf,
+    ) -> None:
+        self.name = name
+        self.max_waiting = max_waiting
+        self.max_batch = max_batch
+        self.window = window
+        self.max_seconds = max_seconds
+        self.waiting: deque[_Job] = deque()
+        self._on_batch = on_batch
+        self._seconds_per_job = 0.0
+        self._last_size = 1
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._work, name=f'queue-{name}', daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the waiting jobs, then end the thread."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def call(self, work: Callable[[], Any], trace: Trace = SILENT) -> Any:
+        """The result of `work()`, run alone in the queue's thread; errors are those of
+        `call_batched`.
+        """
+        return self.call_batched(lambda _: [work()], None, batch_key=None, trace=trace)
+
+    def call_batched(
+        self,
+        work: Callable[[list[Any]], Sequence[Any]],
+        argument: Any,
+        batch_key: Hashable,
+        trace: Trace = SILENT,
+    ) -> Any:
+        """The result for `argument` of one call of `work` with the arguments of all jobs of a
+        batch.
+
+        If `work` fails for a batch, it is called for each job alone, so that an error reaches only
+        the job that caused it.
+
+        Parameters
+        ----------
+        work : takes a list of arguments, and gives a result for each
+        argument : of this job
+        batch_key : jobs that wait with the same key share a batch; None: the job is run alone
+        trace : its `advance` is called while the job waits
+
+        Raises
+        ------
+        OverloadedError : too many jobs wait, or too long ones
+        Exception : what `work` raises; and what `trace.advance` raises, which ends the job
+        """
+        job = _Job(work, argument, batch_key)
+        self._add(job)
+        try:
+            while not job.result.done():
+                with suppress(TimeoutError):
+                    job.result.exception(_CHECK_EVERY)
+                trace.advance(0)
+        except BaseException:
+            job.result.cancel()
+            with self._changed:
+                if job in self.waiting:
+                    self.waiting.remove(job)
+            raise
+        return job.result.result()
+
+    def _add(self, job: _Job) -> None:
+        with self._changed:
+            jobs = len(self.waiting)
+            if jobs >= self.max_waiting:
+                raise OverloadedError(
+                    f'{jobs} requests wait already ({self.name}): try again later'
+                )
+            seconds = jobs * self._seconds_per_job
+            if seconds > self.max_seconds:
+                raise OverloadedError(
+                    f'{seconds:.0f} s of work wait already ({self.name}): try again later'
+                )
+            self.waiting.append(job)
+            self._changed.notify()
+
+    def _work(self) -> None:
+        """Work off batches until the queue stops and is empty."""
+        while batch := self._take_batch():
+            if self._on_batch is not None:
+                self._on_batch(self.name, len(batch))
+            start = time.monotonic()
+            wanted = [job for job in batch if job.result.set_running_or_notify_cancel()]
+            if self.max_batch == 1:
+                # While two threads hold OpenMP's threads, those of both wait slowly: a query takes
+                # twice as long.
+                name = f'job-{self.name}'
+                thread = threading.Thread(target=_run, args=(wanted,), name=name, daemon=True)
+                thread.start()
+                thread.join()
+            else:
+                _run(wanted)
+            seconds_per_job = (time.monotonic() - start) / len(batch)
+            self._seconds_per_job += (seconds_per_job - self._seconds_per_job) / _PACE_OVER
+
+    def _take_batch(self) -> list[_Job]:
+        """Wait for a job, and take it from the queue with those that share its batch; none where
+        the queue stops.
+        """
+        with self._changed:
+            self._wait_for_jobs()
+            batch = self._next_batch()
+            for job in batch:
+                self.waiting.remove(job)
+            return batch
+
+    def _wait_for_jobs(self) -> None:
+        """Wait until a job is there, and perhaps more, or the queue stops."""
+        while True:
+            self._changed.wait_for(lambda: self.waiting or self._stopping)
+            if self.waiting and self.waiting[0].batch_key is not None:
+                self._changed.wait_for(lambda: len(self.waiting) >= self._last_size, self.window)
+            # While more jobs were waited for, the first one may have left.
+            if self.waiting or self._stopping:
+                return
+
+    def _next_batch(self) -> list[_Job]:
+        if not self.waiting:
+            return []
+        first = self.waiting[0]
+        if first.batch_key is None:
+            return [first]
+        alike = [job for job in self.waiting if job.batch_key == first.batch_key]
+        batch = alike[: self.max_batch]
+        self._last_size = len(batch)
+        return batch
+
+
+def _run(batch: list[_Job]) -> None:
+    """Set the results of jobs; after an error, each job is run again, alone."""
+    if not batch:
+        return
+    try:
+        results = batch[0].work([job.argument for job in batch])
+    except Exception as error:
+        if len(batch) == 1:
+            batch[0].result.set_exception(error)
+            return
+        for job in batch:
+            _run([job])
+        return
+    for job, result in zip(batch, results, strict=True):
+        job.result.set_result(result)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The topics of one request, and how many hits each gets."""
+
+    topics: Sequence[Query]
+    k: int | None
+
+
+class BatchedRanker(Ranker):
+    """A ranker that works in a queue.
+
+    A first stage searches for all requests that wait, at once. A reranker takes one request after
+    the other.
+    """
+
+    def __init__(self, ranker: Ranker, queue: JobQueue, name: str) -> None:
+        self.ranker = ranker
+        self.queue = queue
+        self.name = name
+        self.reads = ranker.reads
+
+    def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
+        ranked: Run
+        if run is None:
+            search = _Search(topics, k)
+            ranked = self.queue.call_batched(
+                self._search_all, search, batch_key=self.ranker, trace=trace
+            )
+        else:
+            lengths = [len(run[topic.qid]) for topic in topics]
+            trace.begins(self.name, sum(self.planned(lengths)), 'inputs')
+            ranked = self.queue.call(lambda: self.ranker.rank(topics, run, k, trace), trace)
+        return ranked
+
+    def _search_all(self, searches: Sequence[_Search]) -> list[Run]:
+        """The run of each search: all are searched to the greatest depth, and each ranking is cut
+        to its own.
+        """
+        queries: list[Query] = []
+        for search in searches:
+            for topic in search.topics:
+                queries.append(Query(str(len(queries)), topic.text))
+        depths = [search.k for search in searches if search.k is not None]
+        deepest = max(depths) if len(depths) == len(searches) else None
+        rankings = iter(self.ranker.rank(queries, None, deepest).values())
+        runs = []
+        for search in searches:
+            qids = [topic.qid for topic in search.topics]
+            cut = [ranking[: search.k] for ranking in islice(rankings, len(qids))]
+            runs.append(dict(zip(qids, cut, strict=True)))
+        return runs
+
+    def planned(self, lengths: Sequence[int]) -> list[int]:
+        return self.ranker.planned(lengths)

@@ -1,0 +1,1 @@
+"""The papers' systems, and models that users bring: a folder for each, which registers itself."""

@@ -1,0 +1,82 @@
+"""CEDR and Vanilla BERT, trained to rank a relevant document above a non-relevant one (CEDR
+section 3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.systems.cedr.heads import CedrKnrm
+from pyserini_repbert.systems.cedr.layout import (
+    CedrLayout,
+    PairBatch,
+)
+from pyserini_repbert.systems.cedr.loading import new_ranker
+from pyserini_repbert.systems.cedr.network import CedrRanker
+from pyserini_repbert.systems.cedr.settings import CedrSettings
+from pyserini_repbert.tasks.task import (
+    GROUP,
+    Batch,
+    GroupTask,
+)
+
+
+class CedrTask(GroupTask):
+    """Scores of both documents of an instance, each read beside the query."""
+
+    leaves_weights_unused = True
+    known = tuple(setting.name for setting in fields(CedrSettings))
+
+    def new_ranker(self, sizes: BertConfig) -> CedrRanker:
+        settings = CedrSettings.from_ranking(self.recipe.ranking)
+        self.layout = CedrLayout(sizes, settings, self.tokenizer)
+        return new_ranker(sizes, settings)
+
+    def begun(self, base: Mapping[str, Tensor]) -> None:
+        """With `vanilla_head`, begin with the scores of the base: a KNRM with [CLS] over a
+        Vanilla BERT.
+        """
+        if not self.recipe.training.vanilla_head:
+            return
+        ranker = cast(CedrRanker, self.ranker)
+        if not (isinstance(ranker, CedrKnrm) and ranker.settings.joint and 'cls.weight' in base):
+            raise InputError(
+                f"recipe '{self.recipe.name}': training.vanilla_head is for KNRM with [CLS] over "
+                f'a Vanilla BERT: '
+                'leave it out, or check ranking.architecture, ranking.joint and base'
+            )
+        ranker.begin_as_vanilla(base['cls.weight'], base['cls.bias'])
+
+    def ranking(self) -> dict[str, Any]:
+        return cast(CedrRanker, self.ranker).settings.ranking()
+
+    def inputs_of(
+        self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]
+    ) -> Batch:
+        """Pairs of query and document, sorted by length, in batches of `GROUP`; in one batch where
+        there is a GPU.
+
+        `groups` are these batches as dictionaries, `places` int64 (pairs,) the sorted positions of
+        the pairs.
+        """
+        pairs = [
+            self.layout.cut(queries[row], text)
+            for row, text in zip(query_of, passages, strict=True)
+        ]
+        order = sorted(range(len(pairs)), key=lambda place: self.layout.cost(pairs[place]))
+        size = len(pairs) if torch.cuda.is_available() else GROUP
+        parts = (order[start : start + size] for start in range(0, len(order), size))
+        groups = [vars(self.layout.collate([pairs[place] for place in part])) for part in parts]
+        return {'places': torch.tensor(order).argsort(), 'groups': groups}
+
+    def scores(self, batch: Batch) -> Tensor:
+        return torch.cat([self.ranker(PairBatch(**group)) for group in batch['groups']])[
+            batch['places']
+        ]

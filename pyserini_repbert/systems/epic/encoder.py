@@ -1,0 +1,355 @@
+"""EPIC's encoder: queries and passages to vectors over the vocabulary (EPIC section 3).
+
+A query's vector has its own terms alone; a passage's has all terms of the vocabulary, and is pruned
+to the largest weights for an index. https://arxiv.org/abs/2004.14245
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pyserini_repbert.encode.sharding import Encoding
+from pyserini_repbert.encode.text_encoder import check_model
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.records import EpicSettings
+from pyserini_repbert.models.batching import (
+    Progress,
+    collate_chunks,
+    in_batches,
+    length_batches,
+    usual_budget,
+)
+from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.loading import load_model
+from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVectors, largest
+from pyserini_repbert.models.token_ids import TokenIds
+from pyserini_repbert.models.tokenizer import TokenChunk
+from pyserini_repbert.systems.epic import network as epic
+from pyserini_repbert.systems.epic.encoding import epic_encoding
+
+# Query weights are sent in hundredths: Anserini takes whole numbers.
+QUERY_UNIT = 100
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TokenWeights:
+    """What EPIC says of each wordpiece of a text.
+
+    Attributes
+    ----------
+    ids : of its wordpieces, in order
+    weights : the importance of each, float32 (n,) (EPIC eq. 1 or 2)
+    quality : of a passage, 0 to 1 (EPIC eq. 3); 0 for a query, and for a text without wordpieces
+    """
+
+    ids: list[int]
+    weights: NDArray[np.float32]
+    quality: float = 0.0
+
+
+class Contextual(NamedTuple):
+    """BERT's output for n texts.
+
+    `tokens` are the vectors of all wordpieces, (total, h), text after text; `lengths` says how many
+    each text has; `cls_vectors` are the texts' [CLS] vectors, (n, h), means over their chunks.
+    """
+
+    tokens: Tensor
+    lengths: list[int]
+    cls_vectors: Tensor
+
+
+class EpicEncoder:
+    """An EPIC checkpoint that encodes queries and passages.
+
+    Inputs are `[CLS] text [SEP]`, token type 0 for queries and 1 for passages; a passage too long
+    for BERT's positions is cut into equal chunks, whose [CLS] vectors are averaged. A text without
+    wordpieces has the zero vector. A vector depends on its batch by rounding only.
+
+    Parameters
+    ----------
+    checkpoint : catalog name ('epic') or checkpoint folder; its `ranking` object names the variant
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : of BERT and the projection: vectors are always float32
+    max_length : wordpieces kept of a passage; default: the checkpoint's limit, else 2000
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint | str | Path,
+        device: str = 'cpu',
+        precision: Precision | str = Precision.FLOAT32,
+        max_length: int | None = None,
+    ) -> None:
+        opened = open_checkpoint(checkpoint, 'rerankers')
+        ranking = opened.system(epic.NAME)
+        config = BertConfig.from_dict(opened.config)
+        self.name = opened.name
+        self.variant = epic.Variant(ranking.get('variant', epic.Variant.OFFICIAL))
+        self.device = usable_device(device)
+        self.precision = Precision(precision).on(self.device)
+        self.chunk_size = config.max_position_embeddings - 2
+        if max_length is None:
+            max_length = int(ranking.get('max_doc_length', epic.MAX_PASSAGE_TOKENS))
+        self.limit = max_length
+        query_limit = int(ranking.get('max_query_length', epic.MAX_QUERY_TOKENS))
+        self.query_limit = min(query_limit, self.chunk_size)
+        shortest = min(self.limit, self.query_limit)
+        if shortest < 1:
+            raise InputError(f'maximum length {shortest} was given, expected 1 or more')
+        self.tokenizer = opened.tokenizer()
+        # The number of terms |V|.
+        self.vocabulary = config.vocab_size
+        model = load_model(lambda: epic.Epic(config, self.variant), opened, epic.TIED)
+        self.model = model.to(self.device, self.precision.dtype(self.device))
+        self.checkpoint = opened
+
+    @property
+    def weights_sha256(self) -> str:
+        """Checksum of the checkpoint's weights."""
+        return self.checkpoint.weights_sha256
+
+    @property
+    def vocabulary_sha256(self) -> str:
+        """Checksum of the wordpieces, in the order of their ids."""
+        names = self.tokenizer.tokens(range(self.vocabulary))
+        return hashlib.sha256('\n'.join(names).encode()).hexdigest()
+
+    def encoding(self, **storage: Any) -> Encoding[EpicSettings]:
+        """How it fills an EPIC bundle; `storage` are the parameters of `epic_encoding`."""
+        return epic_encoding(self, **storage)
+
+    def encode_query(self, query: str) -> TermVector:
+        """One query's vector: the importances of its terms (EPIC eq. 1).
+
+        Those of a repeated term are summed (section 2).
+        """
+        return self.encode_queries([query])[0]
+
+    def encode_queries(
+        self, queries: Sequence[str], token_budget: int | None = None
+    ) -> list[TermVector]:
+        """The vectors of many queries, in their order."""
+        weighted = self.query_weights(queries, token_budget)
+        return [TermVector.summed(query.ids, query.weights) for query in weighted]
+
+    def query_weights(
+        self, queries: Sequence[str], token_budget: int | None = None
+    ) -> list[TokenWeights]:
+        """The importance of each wordpiece of each query (EPIC eq. 1, Figure 3)."""
+        return self._token_weights(queries, epic.QUERY_TYPE, token_budget)
+
+    def passage_weights(self, passages: Sequence[str]) -> list[TokenWeights]:
+        """The importance of each wordpiece of each passage (EPIC eq. 2); its quality (eq. 3)."""
+        return self._token_weights(passages, epic.PASSAGE_TYPE)
+
+    def _token_weights(
+        self, texts: Sequence[str], kind: int, token_budget: int | None = None
+    ) -> list[TokenWeights]:
+        """The weights of queries or passages, by their token type."""
+        of_query = kind == epic.QUERY_TYPE
+        limit = self.query_limit if of_query else self.limit
+        ids = self.tokenizer.ids(texts, limit + 1)
+        weighted = [TokenWeights([], np.empty(0, np.float32))] * len(texts)
+
+        def keep_weights(batch: list[int], output: Contextual) -> None:
+            if of_query:
+                importances = self.model.query_importances(output.tokens)
+                qualities = [0.0] * len(batch)
+            else:
+                importances = self.model.document_importances(output.tokens)
+                qualities = self.model.quality(output.cls_vectors).tolist()
+            by_text = torch.split(importances.cpu(), output.lengths)
+            for number, weights, quality in zip(batch, by_text, qualities, strict=True):
+                weighted[number] = TokenWeights(ids[number][:limit], weights.numpy(), quality)
+
+        self._in_batches(self._chunks(ids, limit, kind), keep_weights, token_budget)
+        return weighted
+
+    def encode_dense(
+        self,
+        passages: Sequence[str] | TokenIds,
+        terms: Sequence[int] | NDArray[np.int64] | None = None,
+        token_budget: int | None = None,
+        on_progress: Progress = int,
+    ) -> NDArray[np.float32]:
+        """Passage vectors that are not pruned (EPIC eq. 4): float32 (n, m), m being |V| by default.
+
+        Parameters
+        ----------
+        passages : texts, or their token ids
+        terms : the ids of m terms; only their weights are computed, which costs less
+        token_budget : padded tokens in a batch; default: by device
+        on_progress : called with the number of passages done since the last call
+        """
+        width = self.vocabulary if terms is None else len(terms)
+        dense = np.zeros((len(passages), width), dtype=np.float32)
+        self._encode(passages, dense.__setitem__, terms, token_budget, on_progress)
+        return dense
+
+    def encode_pruned(
+        self,
+        passages: Sequence[str] | TokenIds,
+        r: int,
+        token_budget: int | None = None,
+        on_progress: Progress = int,
+    ) -> TermVectors:
+        """Passage vectors pruned to the r largest weights (EPIC section 3, 'pruning').
+
+        Parameters
+        ----------
+        passages : texts, or their token ids
+        r : how many weights are kept of each; 0 for all that are not zero
+        token_budget : padded tokens in a batch; default: by device
+        on_progress : called with the number of passages done since the last call
+        """
+        pruned = [NO_TERMS] * len(passages)
+
+        def keep(positions: list[int], vectors: NDArray[np.float32]) -> None:
+            for position, vector in zip(positions, vectors, strict=True):
+                pruned[position] = largest(vector, r)
+
+        self._encode(passages, keep, None, token_budget, on_progress)
+        return TermVectors.of(pruned)
+
+    def input_tokens(self, length: int) -> int:
+        """How many tokens BERT reads for a passage of `length` wordpieces.
+
+        [CLS] and [SEP] of each chunk count, padding does not.
+        """
+        kept = min(length, self.limit)
+        n_chunks = -(-kept // self.chunk_size)
+        return kept + 2 * n_chunks
+
+    def _encode(
+        self,
+        passages: Sequence[str] | TokenIds,
+        keep: Callable[[list[int], NDArray[np.float32]], None],
+        terms: Sequence[int] | NDArray[np.int64] | None,
+        token_budget: int | None,
+        on_progress: Progress,
+    ) -> None:
+        """Call `keep` for batches of passages with their numbers and vectors, float32 (n, m)."""
+        ids = self.tokenizer.ids(passages, self.limit + 1)
+        texts = self._chunks(ids, self.limit, epic.PASSAGE_TYPE)
+        wanted: Tensor | None = None
+        if terms is not None:
+            wanted = torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
+
+        def keep_vectors(batch: list[int], output: Contextual) -> None:
+            vectors = self.model.document_vectors(
+                output.tokens, output.lengths, output.cls_vectors, wanted
+            )
+            keep(batch, vectors.cpu().numpy())
+
+        self._in_batches(texts, keep_vectors, token_budget, on_progress)
+
+    def _chunks(
+        self, ids: Sequence[list[int]], limit: int, token_type: int
+    ) -> list[list[TokenChunk]]:
+        """The chunks of each text, from its wordpiece ids; none for a text without wordpieces."""
+        texts = []
+        for ids_of_text in ids:
+            self.tokenizer.n_cut += len(ids_of_text) > limit
+            chunks = self.tokenizer.chunks(ids_of_text[:limit], self.chunk_size, token_type)
+            texts.append(chunks)
+        return texts
+
+    def _in_batches(
+        self,
+        texts: list[list[TokenChunk]],
+        work: Callable[[list[int], Contextual], None],
+        token_budget: int | None = None,
+        on_progress: Progress = int,
+    ) -> None:
+        """Call `work` for batches of texts that have wordpieces, with their numbers and output."""
+        numbers = []
+        lengths = []
+        for number, chunks in enumerate(texts):
+            if chunks:
+                numbers.append(number)
+                lengths.append(len(chunks) * len(chunks[0].sequence.input_ids))
+        batches = length_batches(lengths, usual_budget(token_budget, self.device))
+
+        def work_on(batch: list[int]) -> None:
+            chosen = [numbers[i] for i in batch]
+            work(chosen, self._contextual([texts[number] for number in chosen]))
+
+        in_batches(work_on, batches, on_progress)
+        on_progress(len(texts) - len(numbers))
+
+    def _contextual(self, texts: list[list[TokenChunk]]) -> Contextual:
+        """BERT's output for the chunks of texts."""
+        chunks = list(itertools.chain.from_iterable(texts))
+        ids, types, mask, positions = collate_chunks(chunks, self.tokenizer.pad, self.device)
+        hidden = self.model(ids, types, mask)
+        tokens = hidden.reshape(-1, hidden.shape[-1])[positions]
+        chunk_counts = [len(chunks_of_text) for chunks_of_text in texts]
+        of_texts = torch.split(hidden[:, 0], chunk_counts)
+        cls_vectors = torch.stack([part.mean(dim=0) for part in of_texts])
+        lengths = []
+        for chunks_of_text in texts:
+            lengths.append(sum(chunk.n_pieces for chunk in chunks_of_text))
+        return Contextual(tokens, lengths, cls_vectors)
+
+
+class EpicImpactQueryEncoder:
+    """Encodes queries as {wordpiece: whole weight}, as Pyserini's LuceneImpactSearcher expects.
+
+    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have.
+
+    Parameters
+    ----------
+    model : catalog name, checkpoint folder, or an encoder
+    device : where a model that is opened here runs
+    """
+
+    def __init__(self, model: str | Path | EpicEncoder, device: str = 'cpu') -> None:
+        if isinstance(model, EpicEncoder):
+            self.encoder = model
+        else:
+            self.encoder = EpicEncoder(model, device)
+
+    def encode(self, query: str, **_: object) -> dict[str, int]:
+        """{wordpiece: hundredths of its weight}; a weight that rounds to 0 is left out."""
+        vector = self.encoder.encode_query(query)
+        names = self.encoder.tokenizer.tokens(vector.terms.tolist())
+        levels = {}
+        for name, weight in zip(names, vector.weights.tolist(), strict=True):
+            level = round(QUERY_UNIT * weight)
+            if level > 0:
+                levels[name] = level
+        return levels
+
+
+def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:
+    """Raise MismatchError if an index was built with another encoder.
+
+    Its vocabulary, weights and variant are compared.
+    """
+    settings = index.settings
+    built = f'index {index.folder} was built with'
+    model = f"encoder '{encoder.name}'"
+    advice = f"pass the encoder it was built with ('{settings.encoder}')"
+    vocabulary = (encoder.vocabulary, encoder.vocabulary_sha256)
+    if (settings.vocabulary, settings.vocabulary_sha256) != vocabulary:
+        sizes = f'({settings.vocabulary} terms) than {model} ({encoder.vocabulary} terms)'
+        raise MismatchError(f'{built} another vocabulary {sizes}: {advice}')
+    check_model(index.folder, settings, encoder.checkpoint)
+    if settings.variant != encoder.variant:
+        raise MismatchError(
+            f"{built} variant '{settings.variant}', {model} has '{encoder.variant}': {advice}"
+        )

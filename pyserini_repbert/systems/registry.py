@@ -1,0 +1,131 @@
+"""The registry of systems: what a family of ranking models brings to this package.
+
+A system is a folder of this package, or a package of yours that is named by an entry point of the
+group `pyserini_repbert.systems`. Its `__init__` defines `SYSTEM`. Nothing else lists systems.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from pyserini_repbert.errors import InputError
+
+ENTRY_POINTS = 'pyserini_repbert.systems'
+
+
+@dataclass(frozen=True)
+class StageOption:
+    """An option of a reranking stage, as in `NAME@K:seed=1`.
+
+    Attributes
+    ----------
+    form : how it is written: 'seed=N'; 'METHOD' for one that is written without a key
+    parameter : the reranker's keyword argument
+    read : turns its text into a value; raises ValueError for a wrong one
+    implies : other keyword arguments that it sets
+    """
+
+    form: str
+    parameter: str
+    read: Callable[[str], Any]
+    implies: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """What stands before '='; the parameter for an option without a key."""
+        key, equals, _ = self.form.partition('=')
+        if equals:
+            return key
+        return self.parameter
+
+
+def count_one_each(k: int, options: Mapping[str, Any]) -> int:
+    """The model inputs of a reranker that reads each of its k candidates once."""
+    return k
+
+
+@dataclass(frozen=True)
+class System:
+    """A family of ranking models. Classes are named as 'MODULE:CLASS', and imported on first use.
+
+    Attributes
+    ----------
+    name : the `ranking.system` in the config.json of its checkpoints
+    title : its name in prose
+    query_encoder, document_encoder : a dense first stage's encoders, under Pyserini's contract
+    reranker : a subclass of `rerank.base.Reranker`, called with (checkpoint, device, **settings)
+    task : a subclass of `tasks.task.Task`, which trains it
+    group_size : how many candidates its training groups have; None: 2 or more
+    stage_options : the options of its reranking stages
+    stage_depths : names that a stage may have instead of its depth K
+    client_options : parameters that a client of the service may set
+    count_inputs : the model inputs of a stage, from its depth and its options
+    """
+
+    name: str
+    title: str
+    query_encoder: str | None = None
+    document_encoder: str | None = None
+    reranker: str | None = None
+    task: str | None = None
+    group_size: int | None = None
+    stage_options: tuple[StageOption, ...] = ()
+    stage_depths: Mapping[str, int] = field(default_factory=dict)
+    client_options: tuple[str, ...] = ()
+    count_inputs: Callable[[int, Mapping[str, Any]], int] = count_one_each
+
+
+@cache
+def systems() -> Mapping[str, System]:
+    """All systems by name: the folders of this package, then those of entry points.
+
+    Raises InputError for two systems of one name.
+    """
+    found: dict[str, System] = {}
+    for system in _defined():
+        if system.name in found:
+            raise InputError(
+                f"two packages define the system '{system.name}': uninstall one of them"
+            )
+        found[system.name] = system
+    return found
+
+
+def _defined() -> Iterable[System]:
+    """The `SYSTEM` of each folder, then those of entry points."""
+    package = importlib.import_module('pyserini_repbert.systems')
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.ispkg:
+            yield importlib.import_module(f'{package.__name__}.{module.name}').SYSTEM
+    for entry_point in metadata.entry_points(group=ENTRY_POINTS):
+        yield entry_point.load()
+
+
+def trained_systems() -> list[str]:
+    """The names of the systems that can be trained."""
+    return [name for name, system in systems().items() if system.task]
+
+
+def rerankers() -> list[str]:
+    """The names of the systems that rerank."""
+    return [name for name, system in systems().items() if system.reranker]
+
+
+def stage_options() -> Mapping[str, StageOption]:
+    """The options that stages of any system take, by key."""
+    options: dict[str, StageOption] = {}
+    for system in systems().values():
+        for option in system.stage_options:
+            options[option.key] = option
+    return options
+
+
+def load(name: str) -> Any:
+    """The class that 'MODULE:CLASS' names."""
+    return pkgutil.resolve_name(name)

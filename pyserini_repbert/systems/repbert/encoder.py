@@ -1,0 +1,195 @@
+"""RepBERT's query and document encoders, under Pyserini's contract.
+
+Their first parameters are those of Pyserini's encoders, in the same order. `query_encoder` and
+`document_encoder` of `systems.encoders` open the encoders of any checkpoint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from pyserini_repbert.encode.text_encoder import (
+    TextDocumentEncoder,
+    TextEncoder,
+    TextQueryEncoder,
+    Vectors,
+)
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.batching import Progress, ahead, run_batched
+from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
+from pyserini_repbert.models.checkpoints.loading import load_model
+from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.token_ids import TokenIds
+from pyserini_repbert.models.tokenizer import ModelInputs
+from pyserini_repbert.systems.repbert import network as repbert
+
+# Devices that compute while the host tokenises the next texts.
+OVERLAPPING = ('cuda',)
+# Texts that such a device gets together.
+GROUP = 4096
+
+
+class _RepBertEncoder(TextEncoder):
+    """The base of both encoders: the checkpoint, and the model on its device.
+
+    Vectors are not normalised, and passages have token type 1, unless the checkpoint's `ranking`
+    object says otherwise.
+
+    Attributes
+    ----------
+    limit_key, type_key : the keys of the `ranking` object for the length and the token type
+    paper_limit, paper_type : RepBERT's own values
+    mapped : the weights whose names end so stay in their file; None: all are read
+    """
+
+    limit_key: str
+    paper_limit: int
+    type_key: str = ''
+    paper_type: int
+    mapped: str | None = None
+
+    def __init__(
+        self,
+        encoder_dir: AnyCheckpoint | None = None,
+        device: str = 'cpu',
+        tokenizer_name: str | None = None,
+        prefix: str | None = None,
+        fp16: bool = False,
+        precision: Precision | str = Precision.FLOAT32,
+        max_length: int | None = None,
+        model_name: str | Path | None = None,
+        **_: object,
+    ) -> None:
+        if prefix:
+            raise InputError(
+                f'prefix {prefix!r} was given: RepBERT was trained without one, leave it out'
+            )
+        chosen = encoder_dir
+        if chosen is None:
+            chosen = model_name
+        if chosen is None:
+            raise InputError(
+                "no checkpoint was given: pass a catalog name ('repbert-demo') or a folder"
+            )
+        opened = open_checkpoint(chosen)
+        ranking = opened.system(repbert.NAME)
+        config = BertConfig.from_dict(opened.config)
+        self.name = opened.name
+        self.dimension = config.hidden_size
+        self.device = usable_device(device)
+        if fp16:
+            precision = Precision.FLOAT16
+        self.precision = Precision(precision).on(self.device)
+        self.max_length = config.max_position_embeddings - 2
+        if max_length is None:
+            max_length = int(ranking.get(self.limit_key, self.paper_limit))
+        self.limit = self._checked(max_length)
+        self._tokenizer_checkpoint = opened
+        if tokenizer_name:
+            self._tokenizer_checkpoint = open_checkpoint(tokenizer_name)
+        self.tokenizer = self._tokenizer_checkpoint.tokenizer()
+        normalised = bool(ranking.get('normalised', False))
+        self.pooling = 'mean+normalised' if normalised else 'mean'
+        self.token_type = int(ranking.get(self.type_key, self.paper_type))
+        self._settings = {
+            key: ranking[key] for key in ('doc_token_type', 'normalised') if key in ranking
+        }
+        new_network = partial(repbert.RepBert, config, normalised)
+        network = load_model(new_network, opened, tensors=opened.tensors(self.mapped))
+        self.model = network.to(self.device, self.precision.dtype(self.device))
+        self.checkpoint = opened
+
+    @property
+    def weights_sha256(self) -> str:
+        """Checksum of the checkpoint's weights.
+
+        Where other settings than RepBERT's decide a vector, the checksum covers them, too.
+        """
+        weights = self.checkpoint.weights_sha256
+        if not self._settings:
+            return weights
+        return hashlib.sha256(f'{weights}\n{self._settings}'.encode()).hexdigest()
+
+    @property
+    def tokenizer_sha256(self) -> str:
+        """Checksum of the tokenizer's files."""
+        return self._tokenizer_checkpoint.tokenizer_sha256
+
+    def _embed(
+        self,
+        texts: Sequence[str] | TokenIds,
+        limit: int,
+        token_budget: int | None,
+        on_progress: Progress,
+    ) -> Vectors:
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        pad = self.tokenizer.pad
+        start = 0
+        with closing(self._groups(texts, limit)) as groups:
+            for inputs in groups:
+                end = start + len(inputs)
+                vectors[start:end] = run_batched(
+                    self.model, inputs, pad, self.device, token_budget, on_progress
+                )
+                start = end
+        return vectors
+
+    def _groups(self, texts: Sequence[str] | TokenIds, limit: int) -> Generator[ModelInputs]:
+        """The model inputs of texts: all at once, or group by group.
+
+        A group is made while the one before it is computed.
+        """
+        if not len(texts):
+            return
+        overlaps = self.device.type in OVERLAPPING and len(texts) > GROUP
+        if isinstance(texts, TokenIds) or not overlaps:
+            yield self.tokenizer.single(texts, limit, self.token_type)
+            return
+        groups = (texts[first : first + GROUP] for first in range(0, len(texts), GROUP))
+        yield from ahead(self.tokenizer.single(group, limit, self.token_type) for group in groups)
+
+
+class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
+    """Queries to vectors (RepBERT eq. 1-2).
+
+    Token type 0 (footnote 2), by default 20 wordpieces (section 4.3.1).
+
+    Parameters
+    ----------
+    encoder_dir : catalog name ('repbert', 'repbert-demo') or checkpoint folder
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    tokenizer_name : another checkpoint, whose tokenizer is used
+    prefix : refused unless empty: RepBERT has none
+    fp16 : half-precision weights; the same as precision='float16'
+    precision : 'float32', 'bfloat16', 'float16', or 'auto'
+    max_length : wordpieces kept, special tokens not counted; default: the checkpoint's limit, else
+        the paper's
+    model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
+    """
+
+    paper_type = repbert.QUERY_TYPE
+    limit_key = 'max_query_length'
+    paper_limit = repbert.MAX_QUERY_TOKENS
+    # Of the 30,522 rows, queries need a few.
+    mapped = 'word_embeddings.weight'
+
+
+class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
+    """Passages to vectors (RepBERT eq. 1-2).
+
+    Token type 1 (footnote 2), by default 256 wordpieces (section 4.3.1).
+
+    Parameters are those of `RepBertQueryEncoder`.
+    """
+
+    type_key = 'doc_token_type'
+    paper_type = repbert.PASSAGE_TYPE
+    limit_key = 'max_doc_length'
+    paper_limit = repbert.MAX_PASSAGE_TOKENS

@@ -1,0 +1,59 @@
+"""RepBERT's network: one BERT that encodes queries and passages; inner products are scores.
+
+Use it as a first stage: passages are encoded once; a query costs one short forward pass and a
+matrix product. Jingtao Zhan, Jiaxin Mao, Yiqun Liu, Min Zhang, and Shaoping Ma: RepBERT:
+Contextualized Text Embeddings for First-Stage Retrieval, 2020. https://arxiv.org/abs/2006.15498
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pyserini_repbert.models.bert import Bert
+from pyserini_repbert.models.bert_config import BertConfig
+from pyserini_repbert.models.precision import on_device
+
+NAME = 'repbert'
+# Wordpieces, [CLS] and [SEP] not counted (RepBERT section 4.3.1).
+MAX_QUERY_TOKENS = 20
+MAX_PASSAGE_TOKENS = 256
+# Token types (RepBERT footnote 2).
+QUERY_TYPE = 0
+PASSAGE_TYPE = 1
+
+
+class RepBert(nn.Module):
+    """The encoder shared by queries and passages (RepBERT section 3.1).
+
+    Parameters
+    ----------
+    config : the sizes of its BERT
+    normalised : whether vectors are scaled to length 1, as sentence encoders for the cosine do;
+        RepBERT's are not
+    """
+
+    def __init__(self, config: BertConfig, normalised: bool = False) -> None:
+        super().__init__()
+        self.bert = Bert(config)
+        self.normalised = normalised
+
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
+    ) -> Tensor:
+        """Embeddings of texts: `[CLS] text [SEP]` in, one vector out.
+
+        Mean over all attended tokens, [CLS] and [SEP] included, of the last layer (RepBERT eq. 2):
+        float32 (n, h). Token type 0 is for queries, 1 for passages; parameters and errors are those
+        of `Bert.forward`.
+        """
+        hidden: Tensor = self.bert(input_ids, token_type_ids, attention_mask).float()
+        if attention_mask is None:
+            vectors = hidden.mean(dim=1)
+        else:
+            weights = on_device(attention_mask, hidden.device).to(hidden.dtype)
+            vectors = torch.einsum('nlh,nl->nh', hidden, weights) / weights.sum(dim=1, keepdim=True)
+        if self.normalised:
+            return functional.normalize(vectors, dim=1)
+        return vectors
