@@ -33,15 +33,45 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A passage in a ranking.
+class Excerpt:
+    """A passage of a longer document.
 
-    `text` is None until a stage needs it; the higher the score, the better.
+    Attributes
+    ----------
+    number : of the passage in its document, from 0
+    start, end : where it is: characters of the document's text
+    text : the passage, `document.text[start:end]`
+    title : of the document, '' if it has none
+    """
+
+    number: int
+    start: int
+    end: int
+    text: str
+    title: str = ''
+
+    @property
+    def model_input(self) -> str:
+        """What a model reads: the title, then the passage."""
+        return f'{self.title} {self.text}' if self.title else self.text
+
+
+Excerpts = tuple[Excerpt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage, or a document, in a ranking.
+
+    `text` is None until a stage needs it; the higher the score, the better. A document of a
+    collection has the passages that fit the query best in `excerpts`, the best first; its `text` is
+    then that passage, after the title.
     """
 
     docid: str
     score: float = 0.0
     text: str | None = None
+    excerpts: Excerpts = ()
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -56,21 +86,25 @@ class Ranking(Sequence[Candidate]):
     docids : distinct
     scores : one for each docid, never increasing
     texts : one for each docid, None where a text is not known; () until texts are needed
+    excerpts : of documents: the best passages of each; () for passages, and until they are needed
     """
 
     docids: tuple[str, ...]
     scores: tuple[float, ...]
     texts: tuple[str | None, ...]
+    excerpts: tuple[Excerpts, ...]
 
     def __init__(
         self,
         docids: Iterable[str] = (),
         scores: Iterable[float] = (),
         texts: Iterable[str | None] = (),
+        excerpts: Iterable[Excerpts] = (),
     ) -> None:
         object.__setattr__(self, 'docids', tuple(docids))
         object.__setattr__(self, 'scores', tuple(scores))
         object.__setattr__(self, 'texts', tuple(texts))
+        object.__setattr__(self, 'excerpts', tuple(excerpts))
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> Ranking:
@@ -81,14 +115,16 @@ class Ranking(Sequence[Candidate]):
         docids = [item.docid for item in items]
         scores = [item.score for item in items]
         texts = [item.text for item in items]
+        excerpts = [item.excerpts for item in items]
         has_texts = any(text is not None for text in texts)
-        return cls(docids, scores, texts if has_texts else ())
+        return cls(docids, scores, texts if has_texts else (), excerpts if any(excerpts) else ())
 
     def __len__(self) -> int:
         return len(self.docids)
 
     def __iter__(self) -> Iterator[Candidate]:
-        return map(Candidate, self.docids, self.scores, self.texts or repeat(None))
+        texts = self.texts or repeat(None)
+        return map(Candidate, self.docids, self.scores, texts, self.excerpts or repeat(()))
 
     @overload
     def __getitem__(self, row: int) -> Candidate: ...
@@ -98,9 +134,10 @@ class Ranking(Sequence[Candidate]):
 
     def __getitem__(self, row: int | slice) -> Candidate | Ranking:
         if isinstance(row, slice):
-            return Ranking(self.docids[row], self.scores[row], self.texts[row])
+            return Ranking(self.docids[row], self.scores[row], self.texts[row], self.excerpts[row])
         text = self.texts[row] if self.texts else None
-        return Candidate(self.docids[row], self.scores[row], text)
+        excerpts = self.excerpts[row] if self.excerpts else ()
+        return Candidate(self.docids[row], self.scores[row], text, excerpts)
 
     def with_texts(self, texts: Mapping[str, str | None]) -> Ranking:
         """The same hits with texts by docid; a hit that has one keeps it."""
@@ -109,11 +146,29 @@ class Ranking(Sequence[Candidate]):
             if text is None:
                 text = texts.get(docid)
             filled.append(text)
-        return Ranking(self.docids, self.scores, filled)
+        return Ranking(self.docids, self.scores, filled, self.excerpts)
+
+    def with_excerpts(self, excerpts: Mapping[str, Excerpts]) -> Ranking:
+        """The same documents with their best passages by docid.
+
+        The first of them becomes the text. A document without passages has ''; one that is not
+        named keeps what it has.
+        """
+        texts: list[str | None] = []
+        found: list[Excerpts] = []
+        for hit in self:
+            passages = excerpts.get(hit.docid)
+            if passages is None:
+                texts.append(hit.text)
+                found.append(hit.excerpts)
+            else:
+                texts.append(passages[0].model_input if passages else '')
+                found.append(passages)
+        return Ranking(self.docids, self.scores, texts, found)
 
     def without_texts(self) -> Ranking:
-        """The same hits without texts."""
-        if not self.texts:
+        """The same hits without texts and passages."""
+        if not self.texts and not self.excerpts:
             return self
         return Ranking(self.docids, self.scores)
 
@@ -141,7 +196,10 @@ class Ranking(Sequence[Candidate]):
         texts: tuple[str | None, ...] = ()
         if self.texts or rest.texts:
             texts = (self.texts or (None,) * len(self)) + (rest.texts or (None,) * len(rest))
-        return Ranking(self.docids + rest.docids, self.scores + scores, texts)
+        excerpts: tuple[Excerpts, ...] = ()
+        if self.excerpts or rest.excerpts:
+            excerpts = (self.excerpts or ((),) * len(self)) + (rest.excerpts or ((),) * len(rest))
+        return Ranking(self.docids + rest.docids, self.scores + scores, texts, excerpts)
 
     def select_rows(self, rows: Sequence[int], scores: Iterable[float]) -> Ranking:
         """The hits of these rows, from 0, in the order of `rows`.
@@ -150,7 +208,8 @@ class Ranking(Sequence[Candidate]):
         """
         docids = [self.docids[row] for row in rows]
         texts = [self.texts[row] for row in rows] if self.texts else ()
-        return Ranking(docids, scores, texts)
+        excerpts = [self.excerpts[row] for row in rows] if self.excerpts else ()
+        return Ranking(docids, scores, texts, excerpts)
 
 
 # Rankings by qid, in the order of the topics.
@@ -194,6 +253,8 @@ class Ranker(ABC):
     parts : the rankers that it is made of, in their order
     threads : CPU threads, or queries that Lucene answers at a time; 1 leaves the libraries' own
         settings
+    n_excerpts : how many passages of a document a reranker reads
+    has_excerpts : whether its hits are documents, whose texts are their best passages for a query
     remove_duplicates : of a docid that a ranking has twice, keep the best hit
     """
 
@@ -202,6 +263,8 @@ class Ranker(ABC):
     parts: tuple[Ranker, ...] = ()
     threads: int = 1
     remove_duplicates: bool = False
+    n_excerpts: int = 1
+    has_excerpts: bool = False
 
     def rank(
         self,
@@ -336,16 +399,23 @@ class Ranker(ABC):
         """
         check_question(query)
         run = self.rank([Query('0', query)], None, k)
-        return self.shown(run['0'])
+        return list(self.with_stored_texts(query, run['0']))
 
-    def shown(self, ranking: Ranking) -> list[Candidate]:
-        """The hits with the passages that it stores; without, where its index stores none."""
+    def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
+        """The hits with the texts that it stores; without, where its index stores none.
+
+        Parameters
+        ----------
+        query : its text: of a document, the passages that fit it best are taken
+        ranking : of this query
+        n_excerpts : how many passages of each document
+        """
         try:
             texts = self.texts(ranking.docids)
         except MismatchError:
-            return list(ranking)
+            return ranking
         texts_by_docid = dict(zip(ranking.docids, texts, strict=True))
-        return list(ranking.with_texts(texts_by_docid))
+        return ranking.with_texts(texts_by_docid)
 
     def batch_search(
         self, queries: Sequence[str], qids: Sequence[str], k: int = 10, threads: int = 1

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert.collection.reading import Generation, open_generation
+from pyserini_repbert.collection.searching import (
+    CollectionSearcher,
+    SearchSettings,
+    open_collection_encoder,
+    search_frame,
+)
 from pyserini_repbert.collection.settings import EncoderSource, WantedSettings
 from pyserini_repbert.collection.store import is_collection
 from pyserini_repbert.collection.syncing import (
@@ -25,6 +31,7 @@ from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.search.dense import QueryEncoder
 
 ADDED = 'add'  # the source of documents that were added, not synced
 GIVEN = 'python'  # the source of documents that were synced from Python
@@ -37,6 +44,7 @@ class Collection:
 
         with Collection.open('mine', encoder='minilm') as collection:
             collection.sync([{'id': 'a', 'text': 'Slugs avoid copper.', 'title': 'Slugs'}])
+            print(collection.search('keep snails off salad'))
 
     A reader sees one generation, `generation`, which does not change while others write. After this
     object has written, its generation is the new one; `refresh` takes the newest of another writer.
@@ -52,6 +60,9 @@ class Collection:
         self._source = source
         self._wanted = wanted
         self._generation: Generation | None = None
+        self._searcher: CollectionSearcher | None = None
+        self._query_encoder: QueryEncoder | None = None
+        self._encoder_of = b''
 
     @classmethod
     def open(
@@ -175,6 +186,51 @@ class Collection:
         self.refresh()
         return Changes(0, 0, 0, manifest.documents, 0, manifest.number)
 
+    def search(self, query: Any, k: int = 10) -> Any:
+        """The k best documents for a question, as candidates with their best passages.
+
+        For a DataFrame with the columns `qid` and `query`, a DataFrame with the columns `qid`,
+        `docid`, `rank`, `score`, `text`, `passage`, `start` and `end`: the best passage, its number
+        in the document, and the characters at which it begins and ends.
+
+        Raises InputError for a question without text.
+        """
+        if self._searcher is None or self._searcher.generation.number != self.generation.number:
+            self._close_searcher()
+            self._searcher = self.searcher()
+        if isinstance(query, str):
+            return self._searcher.search(query, k)
+        return search_frame(self._searcher, query, k)
+
+    def searcher(
+        self,
+        rankings: Sequence[str] = (),
+        aggregate: str = 'max',
+        query_encoder: QueryEncoder | None = None,
+        **formula: Any,
+    ) -> CollectionSearcher:
+        """A ranker of the newest generation, for pipelines and other projects; close it.
+
+        Parameters
+        ----------
+        rankings : 'dense', 'bm25', or both; default: all that the collection has
+        aggregate : how scores of passages become that of a document: 'max', 'first', 'mean', 'top3'
+        query_encoder : default: opened by the name that the collection has
+        formula : arguments of `fusion.fuse`; default: interpolation after min-max, 0.6 for the
+            dense ranking
+
+        Raises InputError for a folder that is no collection, MismatchError for another encoder.
+        """
+        generation = open_generation(self.folder)
+        settings = SearchSettings(rankings=rankings, aggregation=aggregate, formula=formula)
+        try:
+            if query_encoder is None:
+                query_encoder = self._open_query_encoder(generation)
+            return CollectionSearcher(generation, query_encoder, settings, self._source.device)
+        except BaseException:
+            generation.close()
+            raise
+
     @property
     def generation(self) -> Generation:
         """The generation that this object reads.
@@ -215,9 +271,22 @@ class Collection:
 
     def close(self) -> None:
         """Let the generation go; the collection can be used again."""
+        self._close_searcher()
         if self._generation is not None:
             self._generation.close()
             self._generation = None
+
+    def _open_query_encoder(self, generation: Generation) -> QueryEncoder:
+        """The encoder of queries, opened once: further generations have the same."""
+        if self._query_encoder is None or self._encoder_of != generation.settings.model_key():
+            self._query_encoder = open_collection_encoder(generation, device=self._source.device)
+            self._encoder_of = generation.settings.model_key()
+        return self._query_encoder
+
+    def _close_searcher(self) -> None:
+        if self._searcher is not None:
+            self._searcher.close()
+            self._searcher = None
 
     def _writer(self, rebuild: bool = False) -> Writer:
         return Writer(self.folder, self._source, self._wanted, rebuild)

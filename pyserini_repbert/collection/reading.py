@@ -30,8 +30,10 @@ from pyserini_repbert.collection.shards import SHARDS, Shard
 from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.ranking import Excerpt, Excerpts
 
 _TRIES = 50
+_TEXTS_AT_ONCE = 100
 _ALIVE = 'since <= :generation AND until > :generation'
 
 
@@ -227,6 +229,31 @@ class Generation:
             position = self._positions[name]
             spans[docno].append(PassageSpan(docno, number, start, end, position, row))
         return spans
+
+    def excerpts(self, numbers: Mapping[int, Sequence[int]]) -> dict[int, Excerpts]:
+        """Passages with their texts, by the document's number.
+
+        `numbers` has the numbers of the passages wanted, in the order of the result, by the
+        document's number.
+        """
+        spans = self.passages(numbers)
+        docnos = list(numbers)
+        excerpts: dict[int, Excerpts] = {}
+        for first in range(0, len(docnos), _TEXTS_AT_ONCE):
+            rows = self.select(
+                f'SELECT docno, title, text FROM texts WHERE {_ALIVE} '
+                'AND docno IN (SELECT value FROM json_each(:rows))',
+                docnos[first : first + _TEXTS_AT_ONCE],
+            )
+            for docno, title, text in rows:
+                by_number = {span.number: span for span in spans[docno]}
+                found = []
+                for number in numbers[docno]:
+                    start = by_number[number].start
+                    end = by_number[number].end
+                    found.append(Excerpt(number, start, end, text[start:end], title))
+                excerpts[docno] = tuple(found)
+        return excerpts
 
     def passage_vectors(self, spans: Sequence[PassageSpan]) -> NDArray[np.float32]:
         """The vectors of passages, float32 (n, d), in their order."""

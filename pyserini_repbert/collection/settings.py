@@ -42,7 +42,7 @@ class EncoderSource:
         token_budget: int | None = None,
     ) -> None:
         self._encoder = encoder
-        self._device = device
+        self.device = device
         self._precision = precision
         self.token_budget = token_budget
 
@@ -64,7 +64,7 @@ class EncoderSource:
     def opened(self) -> TextDocumentEncoder:
         """The encoder, after `complete`."""
         if isinstance(self._encoder, str):
-            return document_encoder(self._encoder, self._device, precision=self._precision)
+            return document_encoder(self._encoder, self.device, precision=self._precision)
         if self._encoder is None:
             raise ValueError('complete() comes first')
         return self._encoder

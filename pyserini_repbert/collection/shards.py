@@ -77,7 +77,9 @@ class Shard:
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
         """The vectors, float32 (n, d), mapped."""
-        return self._array('vectors', np.float32, (self.record.dimension,))
+        # Copy-on-write: PyTorch takes no read-only arrays.
+        shape = (len(self), self.record.dimension)
+        return mapped(self.folder / 'vectors.npy', np.float32, shape, mode='c')
 
     @cached_property
     def documents(self) -> NDArray[np.int32]:

@@ -45,7 +45,8 @@ def make_parser() -> argparse.ArgumentParser:
         'search',
         'Answer questions in the terminal, or write a run file for topics. --index is a ranking, '
         'each --sparse NAME@INDEX one more, as bm25@FOLDER or bm25@demo; all that are named are '
-        'fused. --rerank reranks the best hits.',
+        'fused. A collection has its own rankings, which are fused, too. --rerank reranks the best '
+        'hits.',
     )
     add = parser.add_argument
     what = parser.add_mutually_exclusive_group(required=True)
@@ -58,7 +59,8 @@ def make_parser() -> argparse.ArgumentParser:
         choices=('default', 'kilt', 'raw_jsonl'),
         help="format of the topics, by Pyserini's names; 'default' tells it by the file",
     )
-    add_flags(parser, 'index', 'encoder', 'ann', 'adapted', 'ray', 'sparse', 'k1', 'b', 'download')
+    add_flags(parser, 'index', 'rankings', 'aggregate', 'encoder', 'ann', 'adapted', 'ray')
+    add_flags(parser, 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
     add_flags(parser, 'sparse_first', *FORMULA, 'depth')
     add(
@@ -104,7 +106,8 @@ def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: M
         '--fusion and --depth need two rankings: give --index with --sparse, or --sparse twice',
     )
     has_bm25 = spec.k1 is not None or spec.b is not None
-    command.refuse(has_bm25 and not spec.sparse, '--k1 and --b are for --sparse')
+    searches_words = spec.sparse or 'bm25' in spec.rankings
+    command.refuse(has_bm25 and not searches_words, '--k1 and --b are for --sparse')
     command.refuse(
         spec.index is None and (spec.encoder or not spec.sparse),
         '--index names what to search: a folder or a catalog name',
@@ -129,15 +132,16 @@ def main(arguments: list[str]) -> None:
     for question in options.query or ():
         check_question(question)
     from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
+    from pyserini_repbert.pipeline.collections import apply_collection
 
     spec, machine = spec_of(options, ray=None)
-    spec = apply_adaptation(spec)
+    spec = apply_collection(apply_adaptation(spec))
     # Refuses a setting of another method.
     formula = spec.formula
     _check_outputs(options)
     _check_searchers(options, spec, machine)
     # The record has what was used.
-    options.fusion = options.fusion or 'interleave'
+    options.fusion = spec.fusion
     options.alpha = None if spec.weights else formula['alpha']
     options.rrf_k = formula['rrf_k']
     spec = _rank_deeper(spec, options)
@@ -174,7 +178,7 @@ def _start_engines(
     held : ends what was started
     """
     sparse_names = [name.partition('@')[0] for name in spec.sparse]
-    if not all(map(names_class, sparse_names)):
+    if 'bm25' in spec.rankings or not all(map(names_class, sparse_names)):
         from pyserini_repbert.lucene.jvm import started_ahead
 
         held.enter_context(started_ahead(few_queries=bool(options.query)))
@@ -220,9 +224,7 @@ def _answers(
     reranker = _last_reranker(pipeline) if options.explain else None
     shown = []
     for topic in topics:
-        hits = run[topic.qid]
-        texts = pipeline.texts(hits.docids)
-        hits = hits.with_texts(dict(zip(hits.docids, texts, strict=True)))
+        hits = pipeline.with_stored_texts(topic.text, run[topic.qid])
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or options.interactive:
             searchers = _searchers(watcher)

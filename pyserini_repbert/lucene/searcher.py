@@ -15,6 +15,7 @@ from typing import Any
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
+from pyserini_repbert.lucene.languages import ENGLISH
 from pyserini_repbert.lucene.pyserini_names import prebuilt_index
 from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings, default_settings
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
@@ -55,12 +56,12 @@ class LuceneSparseSearcher(Ranker):
             self._open_index = _OpenIndex(calling(searcher, str(self.index)))
             self._list = java_class('java.util.ArrayList')
             self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
-            self._analyzer = self._java.get_analyzer()
             # Terms weigh 0.85, pairs 0.10, windows 0.05.
             sdm = java_class('io.anserini.search.query.SdmQueryGenerator')
             self._generator = sdm() if self.settings.sdm else None
             self.size = int(self._java.get_total_num_docs())
             self._configure()
+            self._analyzer = self._java.get_analyzer()
 
     def _configure(self) -> None:
         """Tell Anserini's searcher the settings, which copies of this searcher may have changed."""
@@ -68,7 +69,11 @@ class LuceneSparseSearcher(Ranker):
         before = self._open_index.settings
         if before is not None and before.rm3:
             self._java.unset_rm3()
+        if before is not None and before.language != settings.language:
+            raise ValueError('an open index keeps its language')
         self._open_index.settings = settings
+        if before is None and settings.language != ENGLISH:
+            self._java.set_language(settings.language)
         if settings.model == 'bm25':
             self._java.set_bm25(float(settings.k1), float(settings.b))
         else:

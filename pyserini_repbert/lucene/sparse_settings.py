@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.lucene.languages import ENGLISH, check_language
 
 MODELS = ('bm25', 'ql')
 # Beside Lucene's files in an index that this package built.
@@ -42,6 +43,7 @@ class SparseSettings:
     k1, b : of BM25; the defaults are Anserini's; 0.82 and 0.68 are tuned for MS MARCO passages
     mu : of query likelihood
     rm3 : expand queries by RM3 feedback: False, True for Anserini's defaults, or parameters
+    language : of the analyzer: 'en', 'de', …
     sdm : sequential dependence model: terms, ordered pairs and pairs within a window, weighted as
         Anserini does
     """
@@ -52,12 +54,14 @@ class SparseSettings:
     mu: float = 1000.0
     rm3: Rm3 | bool = False
     sdm: bool = False
+    language: str = ENGLISH
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise InputError(
                 f"sparse model '{self.model}' is unknown: expected one of {', '.join(MODELS)}"
             )
+        check_language(self.language)
         if self.k1 < 0 or not 0 <= self.b <= 1 or self.mu <= 0:
             raise InputError(
                 f'k1={self.k1} b={self.b} mu={self.mu}: expected k1 >= 0, b from 0 to 1, mu > 0'

@@ -17,6 +17,7 @@ from pyserini_repbert.files import StrPath, atomic_folder, existing_file
 from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
 from pyserini_repbert.record import Sha256
+from pyserini_repbert.search.dense import QueryEncoder
 
 ADAPTED = 'adapted.json'
 QUERY_MAP = 'query_map.npy'
@@ -158,17 +159,24 @@ def _techniques(sparse: Sequence[str]) -> str:
 
 
 def apply_query_map(searcher: RepBertSearcher, folder: str) -> RepBertSearcher:
-    """The searcher with the folder's query map.
+    """The searcher with the folder's query map. Raises the errors of `read_query_map`."""
+    return searcher.with_settings(query_map=read_query_map(searcher.query_encoder, folder))
+
+
+def read_query_map(query_encoder: QueryEncoder, folder: str) -> NDArray[np.float32]:
+    """The folder's query map, float32 (d, d).
 
     Raises
     ------
     MismatchError
-        If the map was learnt for other weights of an encoder.
+        If the map was learnt for other weights than the encoder's.
     """
     adapted = read_adapted(folder)
-    if getattr(searcher.query_encoder, 'weights_sha256', None) != adapted.encoder_weights:
+    if getattr(query_encoder, 'weights_sha256', None) != adapted.encoder_weights:
+        name = getattr(query_encoder, 'name', type(query_encoder).__name__)
         raise MismatchError(
-            f"{folder} was learnt for encoder '{adapted.encoder}', '{searcher.name}' has other "
-            f'weights: adapt again'
+            f"{folder} was learnt for encoder '{adapted.encoder}', '{name}' has other weights: "
+            'adapt again'
         )
-    return searcher.with_settings(query_map=np.load(Path(folder) / QUERY_MAP))
+    query_map: NDArray[np.float32] = np.load(Path(folder) / QUERY_MAP)
+    return query_map

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.collection.store import is_collection
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionMethod
@@ -23,8 +25,9 @@ from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.names.sparse import open_sparse
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.adapted_folder import apply_adaptation, apply_query_map
+from pyserini_repbert.pipeline.collections import apply_collection, open_collection_searcher
 from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
-from pyserini_repbert.pipeline.spec import Machine, PipelineSpec, StageSpec
+from pyserini_repbert.pipeline.spec import EXCERPTS, WEIGHT, Machine, PipelineSpec, StageSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.rerank.base import Reranker
@@ -65,7 +68,7 @@ def open_pipeline(
     """Open everything that a spec names; `on_build` is called with an index, or its folder,
     before it is built.
     """
-    spec = apply_adaptation(spec)
+    spec = apply_collection(apply_adaptation(spec))
     machine = machine or Machine()
     searchers = _open_searchers(spec, machine, on_build)
     rerankers = [_open_rerankers(spec, machine)] if spec.stages else []
@@ -147,6 +150,12 @@ def _open_sparse(name: str, spec: PipelineSpec, machine: Machine, on_build: Buil
 def _open_index(spec: PipelineSpec, machine: Machine, on_build: Building) -> _Searcher:
     """The ranking of `index`: of vectors, or of a Lucene index."""
     index = str(spec.index)
+    if is_collection(Path(index)):
+        searcher = open_collection_searcher(spec, machine)
+        inputs = [Input('index', index, searcher.generation.sha256)]
+        if spec.adapted:
+            inputs.insert(0, Input('adapted', spec.adapted, checksum(spec.adapted)))
+        return _Searcher(searcher, tuple(inputs))
     if is_lucene_index(index) and not spec.encoder:
         ranker = open_sparse(index, device=machine.devices[0], k1=spec.k1, b=spec.b)
         return _Searcher(ranker, (Input('index', index, checksum(index)),))
@@ -215,7 +224,8 @@ def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> RerankerCha
 def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: str) -> Reranker:
     """The reranker of a stage, with its depth and its share of the score."""
     options = dict(stage.options)
-    weight = options.pop('weight', None)
+    weight = options.pop(WEIGHT.parameter, None)
+    n_excerpts = options.pop(EXCERPTS.parameter, 1)
     reranker = open_reranker(
         stage.name,
         device,
@@ -224,4 +234,11 @@ def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: 
         backend=spec.backend,
         token_budget=machine.batch_tokens,
     )
-    return reranker.with_settings(reads=stage.k, drop_rest=spec.drop_rest, weight=weight)
+    if n_excerpts > 1 and reranker.compares:
+        raise InputError(
+            f"'{stage.name}' compares the candidates of a list, each with one passage: leave "
+            "'passages' out"
+        )
+    return reranker.with_settings(
+        reads=stage.k, drop_rest=spec.drop_rest, weight=weight, n_excerpts=n_excerpts
+    )

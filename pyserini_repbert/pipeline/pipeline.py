@@ -12,7 +12,16 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.pipeline.part_file import PartFile, open_part_file, run_digest
 from pyserini_repbert.pipeline.spec import check_depths
-from pyserini_repbert.ranking import ALL, NO_HITS, Batch, Query, RankedBatch, Ranker, Run
+from pyserini_repbert.ranking import (
+    ALL,
+    NO_HITS,
+    Batch,
+    Query,
+    RankedBatch,
+    Ranker,
+    Ranking,
+    Run,
+)
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search.hybrid import Searcher, as_ranker
 from pyserini_repbert.trace import SILENT, Notes, StageTimes, Trace
@@ -43,6 +52,7 @@ class RerankerChain(Ranker):
         self.parts = tuple(stages)
         self.reads = stages[0].reads
         self.name = '+'.join(stage.label for stage in stages)
+        self.n_excerpts = max(stage.n_excerpts for stage in stages)
         encoders = [getattr(leaf, 'encoder', leaf) for leaf in self.leaves()]
         self.tokenizers = [
             encoder.tokenizer for encoder in encoders if hasattr(encoder, 'tokenizer')
@@ -118,6 +128,9 @@ class Pipeline(Ranker):
         elif rankers:
             self.rerankers = RerankerChain(rankers)
         self.source = texts or self.first
+        self.has_excerpts = isinstance(self.source, Ranker) and self.source.has_excerpts
+        if self.rerankers is not None:
+            self._check_excerpts(self.rerankers)
         if self.first is None and self.rerankers is not None:
             self.reads = self.rerankers.reads
         self.parts = tuple(part for part in (self.first, self.rerankers) if part)
@@ -125,6 +138,19 @@ class Pipeline(Ranker):
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         return run_pipeline(self, topics, run, k, trace, keep_runs=isinstance(trace, Notes))
+
+    def _check_excerpts(self, rerankers: Ranker) -> None:
+        """Raises InputError for several passages of what is no document."""
+        if rerankers.n_excerpts > 1 and not self.has_excerpts:
+            raise InputError(
+                f'{rerankers.n_excerpts} passages of a hit were asked for, which documents of a '
+                "collection have: leave 'passages' out"
+            )
+
+    def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
+        if self.has_excerpts and isinstance(self.source, Ranker):
+            return self.source.with_stored_texts(query, ranking, n_excerpts)
+        return super().with_stored_texts(query, ranking, n_excerpts)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         texts = _open_texts(self.source, docids)
@@ -281,12 +307,15 @@ class _Reranking:
         """The batches of these numbers; a batch gets its texts when it is taken."""
         if not numbers:
             return
-        reads = self.rerankers.reads
         texts = _open_texts(self.source, self._docids(numbers))
         for number in numbers:
             topics = [self.topics[row] for row in self.batches[number]]
             run = {topic.qid: self.run[topic.qid] for topic in topics}
-            yield Batch(number, topics, with_texts(run, texts, reads))
+            if isinstance(texts, Ranker) and texts.has_excerpts:
+                run = _with_excerpts(topics, run, texts, self.rerankers)
+            else:
+                run = with_texts(run, texts, self.rerankers.reads)
+            yield Batch(number, topics, run)
 
     def _docids(self, numbers: Sequence[int]) -> Iterator[str]:
         """The docids of all candidates of batches."""
@@ -319,6 +348,26 @@ def cut_batches(planned: Sequence[int], size: int = BATCH_INPUTS) -> list[range]
     if start < len(planned):
         batches.append(range(start, len(planned)))
     return batches
+
+
+def _with_excerpts(topics: Sequence[Query], run: Run, source: Ranker, rerankers: Ranker) -> Run:
+    """The run with the passages of the documents that the rerankers read.
+
+    Parameters
+    ----------
+    topics, run : of a batch
+    source : gives the passages that fit a query best
+    rerankers : say how many documents, and how many passages of each
+    """
+    found = {}
+    for topic in topics:
+        ranking = run[topic.qid]
+        head = source.with_stored_texts(
+            topic.text, ranking[: rerankers.reads], rerankers.n_excerpts
+        )
+        excerpts = dict(zip(head.docids, head.excerpts, strict=True))
+        found[topic.qid] = ranking.with_excerpts(excerpts)
+    return found
 
 
 def with_texts(run: Run, texts: PassageTexts | None, depth: int | None) -> Run:

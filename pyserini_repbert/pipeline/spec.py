@@ -15,6 +15,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import methods as fusion_methods
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
 from pyserini_repbert.names.rankers import names_class
+from pyserini_repbert.search.aggregation import AggregationName
 from pyserini_repbert.systems.registry import StageOption, stage_options, systems
 
 
@@ -26,8 +27,15 @@ def _share(text: str) -> float:
     return value
 
 
+def _one_or_more(text: str) -> int:
+    """A whole number from 1 on. Raises ValueError for anything else."""
+    return integer(text, 1)
+
+
 WEIGHT = StageOption('weight=W', 'weight', _share)
-"""The option that stages of all systems take."""
+EXCERPTS = StageOption('passages=N', 'n_excerpts', _one_or_more)
+_OF_ALL = (WEIGHT, EXCERPTS)
+"""The options that stages of all systems take."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +43,7 @@ class StageSpec:
     """A reranker by name (catalog name, checkpoint folder, or MODULE:CLASS), which reranks the k
     best candidates.
 
-    `options` are its keyword arguments, and `Reranker.weight`.
+    `options` are its keyword arguments, `Reranker.weight` and `Reranker.n_excerpts`.
     """
 
     name: str
@@ -43,13 +51,19 @@ class StageSpec:
     options: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
-        settings = ','.join(f'{key}={value}' for key, value in self.options)
+        keys = {option.parameter: option.key for option in _OF_ALL}
+        settings = ','.join(f'{keys.get(key, key)}={value}' for key, value in self.options)
         return f'{self.name}@{self.k}' + (f':{settings}' if settings else '')
 
     @property
     def label(self) -> str:
         """A short name for reports: 'duobert-large@50', the last part of a folder."""
         return f'{Path(self.name).name}@{self.k}'
+
+    @property
+    def n_excerpts(self) -> int:
+        """How many passages of a document it reads."""
+        return int(dict(self.options).get(EXCERPTS.parameter, 1))
 
 
 def parse_stage(text: str) -> StageSpec:
@@ -91,7 +105,7 @@ def _parse_option(stage: str, setting: str) -> dict[str, Any]:
     if not equals:
         key = 'method'
         value = setting
-    options = {**stage_options(), WEIGHT.key: WEIGHT}
+    options = {**stage_options(), **{option.key: option for option in _OF_ALL}}
     if key not in options:
         raise InputError(f"stage '{stage}': '{key}' is no option: expected {_form()}")
     option = options[key]
@@ -103,7 +117,7 @@ def _parse_option(stage: str, setting: str) -> dict[str, Any]:
 
 def _form() -> str:
     """How a stage is written, as an error shows it."""
-    options = [*stage_options().values(), WEIGHT]
+    options = [*stage_options().values(), *_OF_ALL]
     forms = ', '.join(option.form for option in options)
     return f"'NAME@K' or 'NAME@K:OPTION,…' with OPTION one of {forms}"
 
@@ -175,6 +189,15 @@ class PipelineSpec(_Values):
         default=None, description="BM25's k1; default: that of the sparse ranking or index"
     )
     b: float | None = Field(default=None, description="BM25's b; default: likewise")
+    rankings: tuple[str, ...] = Field(
+        default=(),
+        description='of a collection: dense, bm25, or both; default: all that it has',
+        json_schema_extra={'metavar': 'RANKING'},
+    )
+    aggregate: AggregationName = Field(
+        default='max',
+        description="of a collection: how its passages' scores become that of a document",
+    )
     remove_duplicates: bool = Field(
         default=False, description='keep only the best hit of a docid that occurs twice'
     )
@@ -282,7 +305,12 @@ class PipelineSpec(_Values):
 
     @property
     def n_rankings(self) -> int:
-        """How many rankings of a first stage are fused: that of `index`, and each of `sparse`."""
+        """How many rankings of a first stage are fused: that of `index`, and each of `sparse`.
+
+        A collection alone has several.
+        """
+        if not self.sparse and self.rankings:
+            return len(self.rankings)
         return len(self.sparse) + bool(self.index or self.encoder)
 
     @property

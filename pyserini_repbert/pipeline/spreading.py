@@ -86,6 +86,7 @@ class SpreadRerankers(Ranker):
         self._places: DevicePlaces | RayPlaces = places(RerankBatches(open_chain, spec, machine))
         self.name = '+'.join(stage.label for stage in spec.stages)
         self.reads = spec.stages[0].k
+        self.n_excerpts = max(stage.n_excerpts for stage in spec.stages)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         ((_, reranked, notes),) = self.stream([Batch(0, topics, run)], trace)

@@ -22,7 +22,16 @@ from numpy.typing import NDArray
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.fusion.fusing import scaled
 from pyserini_repbert.fusion.methods import Normalization
-from pyserini_repbert.ranking import ALL, NO_HITS, Candidate, Query, Ranker, Ranking, Run
+from pyserini_repbert.ranking import (
+    ALL,
+    NO_HITS,
+    Candidate,
+    Excerpts,
+    Query,
+    Ranker,
+    Ranking,
+    Run,
+)
 from pyserini_repbert.trace import SILENT, StageCost, Trace
 
 # Called with the number of model inputs done since the last call.
@@ -82,6 +91,8 @@ class Reranker(Ranker):
     precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
     work : where it counts what it does; None if it does not count
     compares : whether a score depends on the other candidates of its list
+    n_excerpts : how many passages it reads of a document that has `Candidate.excerpts`: the
+        document's score is the greatest of theirs (MaxP, Dai and Callan 2019)
     """
 
     reads: int = ALL
@@ -140,6 +151,8 @@ class Reranker(Ranker):
             identity |= {'k': self.reads, 'drop_rest': self.drop_rest}
         if self.weight is not None:
             identity['weight'] = self.weight
+        if self.n_excerpts > 1:
+            identity['passages'] = self.n_excerpts
         return identity
 
     def with_options(self, **options: Any) -> Self:
@@ -185,7 +198,7 @@ class Reranker(Ranker):
         return f'scored {hit.score:.4f} by {type(self).__name__}'
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
-        return [self.inferences(min(n, self.reads)) for n in lengths]
+        return [self.inferences(min(n, self.reads) * self.n_excerpts) for n in lengths]
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         """As of `Ranker`. All topics are scored in one call: their inputs may share batches."""
@@ -196,9 +209,34 @@ class Reranker(Ranker):
         for topic, head in zip(topics, heads, strict=True):
             self.check(topic.text, head)
         queries = [topic.text for topic in topics]
+        if self.n_excerpts > 1:
+            return self._rank_by_excerpts(given, queries, heads, trace)
         with self.counted(heads, trace) as counting:
             scores = counting.score_lists(queries, heads, trace.advance)
         return self.reordered(given, scores)
+
+    def _rank_by_excerpts(
+        self, given: Run, queries: Sequence[str], heads: Sequence[Ranking], trace: Trace
+    ) -> Run:
+        """The run after reranking documents by their best passages.
+
+        Parameters
+        ----------
+        given : the run
+        queries, heads : the text of each topic, and the documents that are read
+        trace : hears of progress and cost
+        """
+        passages = [_Passages.of(head, self.n_excerpts) for head in heads]
+        lists = [of_topic.ranking for of_topic in passages]
+        with self.counted(lists, trace) as counting:
+            scores = counting.score_lists(queries, lists, trace.advance)
+        found: Run = {}
+        totals: Scores = []
+        for (qid, ranking), of_topic, values in zip(given.items(), passages, scores, strict=True):
+            best = of_topic.best(values)
+            found[qid] = of_topic.put_first(ranking, best)
+            totals.append(values[best])
+        return self.reordered(found, totals)
 
     def reordered(self, run: Run, scores: Sequence[NDArray[np.floating]]) -> Run:
         """The run after reranking: its best candidates by their new scores, above the rest.
@@ -259,6 +297,53 @@ class Reranker(Ranker):
         if self.needs_text and len(ranking) and (not ranking.texts or None in ranking.texts):
             absent = next(candidate.docid for candidate in ranking if candidate.text is None)
             raise InputError(f"candidate '{absent}' {NO_TEXT}", parameters=('corpus', 'index'))
+
+
+@dataclass(frozen=True)
+class _Passages:
+    """The passages of a ranking's first documents, as candidates of their own.
+
+    Attributes
+    ----------
+    ranking : the passages, those of a document together
+    starts : where each document begins, int64 (documents,)
+    """
+
+    ranking: Ranking
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, documents: Ranking, n: int) -> _Passages:
+        """The n best passages of each document; its text alone, if it has none."""
+        passages: list[Candidate] = []
+        starts = []
+        for document in documents:
+            starts.append(len(passages))
+            texts = [excerpt.model_input for excerpt in document.excerpts[:n]]
+            for number, text in enumerate(texts or [document.text]):
+                name = f'{document.docid}#{number}'
+                passages.append(Candidate(name, document.score, text))
+        return cls(Ranking.of(passages), np.array(starts, np.int64))
+
+    def best(self, scores: NDArray[np.floating]) -> NDArray[np.int64]:
+        """The row of each document's best passage, int64 (documents,)."""
+        ends = [*self.starts[1:].tolist(), len(scores)]
+        rows = []
+        for start, end in zip(self.starts.tolist(), ends, strict=True):
+            rows.append(start + int(np.argmax(scores[start:end])))
+        return np.array(rows, np.int64)
+
+    def put_first(self, ranking: Ranking, best: NDArray[np.int64]) -> Ranking:
+        """The ranking, in which each document's best passage is its text and its first excerpt.
+
+        `best` has the rows of the best passages.
+        """
+        excerpts: dict[str, Excerpts] = {}
+        for document, start, row in zip(ranking, self.starts.tolist(), best.tolist(), strict=False):
+            number = row - start
+            others = document.excerpts[:number] + document.excerpts[number + 1 :]
+            excerpts[document.docid] = document.excerpts[number : number + 1] + others
+        return ranking.with_excerpts(excerpts)
 
 
 def _first_repeated(docids: Sequence[str]) -> str:

@@ -32,9 +32,25 @@ from pyserini_repbert.models.precision import usable_device
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, topics_of
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.gpu_index import GpuIndex
+from pyserini_repbert.search.products import Blocks
 from pyserini_repbert.trace import Trace
 
 DenseIndex = DenseBundle | FaissFolder
+
+
+class VectorIndex(Blocks, Protocol):
+    """Vectors in the rows of an index, and the docid of each."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+
+    @property
+    def settings(self) -> Any:
+        """`encoder`, `dimension`, and the checksums of the model."""
+
+    def docids(self, rows: NDArray[np.int64]) -> list[str]:
+        """The docids of rows."""
 
 
 class QueryEncoder(Protocol):
@@ -78,7 +94,7 @@ class DenseSearcher(Ranker):
 
     def __init__(
         self,
-        index: DenseIndex,
+        index: DenseIndex | VectorIndex,
         query_encoder: QueryEncoder,
         device: str = 'cpu',
         verify: bool = True,
@@ -92,36 +108,38 @@ class DenseSearcher(Ranker):
         self.device = usable_device(device)
         self.ann: AnnIndex | None = None
         if isinstance(index, FaissFolder):
-            if ann or spread:
-                raise InputError(
-                    f'FAISS folder {self.index_dir} is searched as it is, on one machine: give a '
-                    f'bundle'
-                )
             self.dimension = index.dimension
-            self._top_rows: exact.VectorSearch = partial(_search_faiss, index)
         else:
-            self.dimension = index.settings.dimension
-            if ann:
-                self.ann = AnnIndex(index, verify)
-            self._top_rows = self._search_of(index, device_dtype, spread)
+            self.dimension = int(index.settings.dimension)
+        if isinstance(index, DenseBundle) and ann:
+            self.ann = AnnIndex(index, verify)
+        elif ann or (spread and not isinstance(index, DenseBundle)):
+            kind = 'FAISS folder' if isinstance(index, FaissFolder) else 'index'
+            raise InputError(
+                f'{kind} {self.index_dir} is searched as it is, on one machine: give a bundle'
+            )
+        self._top_rows = self._search_of(index, device_dtype, spread)
         self.query_encoder = query_encoder
         self.name = str(getattr(query_encoder, 'name', type(query_encoder).__name__))
         self._check_encoder()
 
     def _search_of(
         self,
-        bundle: DenseBundle,
+        index: DenseIndex | VectorIndex,
         device_dtype: str,
         spread: Callable[[DenseBundle], exact.VectorSearch] | None,
     ) -> exact.VectorSearch:
-        """The search of a bundle's vectors."""
-        if self.ann:
-            return partial(approximate.search, bundle, self.ann)
-        if spread:
-            return spread(bundle)
-        if self.device.type == 'cuda':
-            return GpuIndex(bundle, self.dimension, self.device, device_dtype).search
-        return exact.ExactIndex(bundle, self.device).search
+        """The search of an index's vectors."""
+        if isinstance(index, FaissFolder):
+            return partial(_search_faiss, index)
+        if isinstance(index, DenseBundle):
+            if self.ann:
+                return partial(approximate.search, index, self.ann)
+            if spread:
+                return spread(index)
+            if self.device.type == 'cuda':
+                return GpuIndex(index, self.dimension, self.device, device_dtype).search
+        return exact.ExactIndex(index, self.device).search
 
     def _check_encoder(self) -> None:
         """Raise MismatchError if the index was built with another encoder."""
@@ -157,7 +175,7 @@ class DenseSearcher(Ranker):
         """`Ranker.search`, also for a query's vector, float32 (d,)."""
         if isinstance(query, str):
             return super().search(query, k)
-        return self.shown(self.of_vectors(query.reshape(1, -1), k)[0])
+        return list(self.with_stored_texts('', self.of_vectors(query.reshape(1, -1), k)[0]))
 
     def batch_search(
         self,
@@ -223,6 +241,10 @@ class DenseSearcher(Ranker):
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise InputError('a query vector has values that are not finite: check what made it')
+        return self._rankings(vectors, k)
+
+    def _rankings(self, vectors: NDArray[np.float32], k: int) -> list[Ranking]:
+        """The ranking of each query vector, k at least 1."""
         rankings = []
         for top in self._top_rows(vectors, k):
             docids = np.array(self.index.docids(top.rows), dtype=object)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
@@ -36,7 +36,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.models.precision import has_native_bfloat16
-from pyserini_repbert.search.products import SAMPLE_ROWS, Blocks, Float32Products, scores
+from pyserini_repbert.search.products import (
+    BLOCK_ROWS,
+    SAMPLE_ROWS,
+    Blocks,
+    Float32Products,
+    scores,
+)
 from pyserini_repbert.search.rounded import (
     ByteProducts,
     ByteVectors,
@@ -57,6 +63,8 @@ _BUFFER = 4
 _ROUNDED_SHARE = 1 / 4
 # So many queries are worth rounding the vectors in the first search; later searches always are.
 _ROUNDED_FROM = 256
+# Of fewer allowed rows, this share, the vectors are gathered.
+_GATHERED_SHARE = 1 / 16
 # From so many rows on, rounded vectors are faster.
 _ROUNDED_ROWS = 20_000
 Products = Float32Products | RoundedProducts | ByteProducts
@@ -116,39 +124,75 @@ class ExactIndex:
         self._searches = 0
         self._lock = threading.Lock()
 
-    def search(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
-        """The k best rows of each query, float32 (n, d), as of `Search`.
+    def search(
+        self, queries: NDArray[np.float32], k: int, allowed: NDArray[np.bool_] | None = None
+    ) -> list[TopRows]:
+        """The k best rows of each query, as of `VectorSearch`.
 
         An index of fewer than k rows gives all.
+
+        Parameters
+        ----------
+        queries : float32 (n, d)
+        k : how many rows
+        allowed : the rows that count, bool (rows,); None: all. Where they are few, their vectors
+            alone are read.
         """
+        count = len(self._index) if allowed is None else int(np.count_nonzero(allowed))
+        if allowed is not None and count < _GATHERED_SHARE * len(self._index):
+            return self._search_gathered(queries, k, allowed)
         tops: list[TopRows] = []
         for start in range(0, len(queries), QUERY_GROUP):
             group = np.ascontiguousarray(queries[start : start + QUERY_GROUP], np.float32)
-            tops += self._search_group(group, min(k, len(self._index)))
+            tops += self._search_group(group, min(k, count), allowed, count)
         return tops
 
-    def _search_group(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
+    def _search_gathered(
+        self, queries: NDArray[np.float32], k: int, allowed: NDArray[np.bool_]
+    ) -> list[TopRows]:
+        """As of `search`, in a copy of the vectors that are allowed."""
+        rows = np.flatnonzero(allowed)
+        parts = []
+        for first, vectors in self._index.blocks(BLOCK_ROWS):
+            parts.append(vectors[allowed[first : first + len(vectors)]])
+        tops = ExactIndex(_Gathered(np.concatenate(parts)), self._device).search(queries, k)
+        return [TopRows(top.scores, rows[top.rows]) for top in tops]
+
+    def _search_group(
+        self,
+        queries: NDArray[np.float32],
+        k: int,
+        allowed: NDArray[np.bool_] | None,
+        count: int,
+    ) -> list[TopRows]:
+        """As of `search`, for at most `QUERY_GROUP` queries; `count` rows are allowed."""
         if k == 0:
             return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]
         exact = Float32Products(self._index, queries, self._device, self._largest)
         products = self._rounded_products(queries, k)
         if products is None:
-            if len(queries) < _SAMPLED_FROM or len(self._index) <= max(2 * SAMPLE_ROWS, 4 * k):
-                return self._collect(queries, k, exact, exact.lowest(k))
+            if len(queries) < _SAMPLED_FROM or count <= max(2 * SAMPLE_ROWS, 4 * k):
+                return self._collect(queries, k, exact, exact.lowest(k, allowed), allowed)
             products = exact
-        thresholds = _estimate_thresholds(products.sample(), k / len(self._index))
-        tops = self._collect(queries, k, products, thresholds)
+        thresholds = _estimate_thresholds(products.sample(allowed), k / count)
+        tops = self._collect(queries, k, products, thresholds, allowed)
         # An estimate that fewer than k rows reach was too high.
         short = [number for number, top in enumerate(tops) if len(top.scores) < k]
         if short:
             again = Float32Products(self._index, queries[short], self._device, self._largest)
-            corrected = self._collect(queries[short], k, again, again.lowest(k))
+            lowest = again.lowest(k, allowed)
+            corrected = self._collect(queries[short], k, again, lowest, allowed)
             for number, top in zip(short, corrected, strict=True):
                 tops[number] = top
         return tops
 
     def _collect(
-        self, queries: NDArray[np.float32], k: int, products: Products, thresholds: Tensor
+        self,
+        queries: NDArray[np.float32],
+        k: int,
+        products: Products,
+        thresholds: Tensor,
+        allowed: NDArray[np.bool_] | None,
     ) -> list[TopRows]:
         """The k best of each query's rows that reach its threshold, and those that tie with the
         last.
@@ -158,6 +202,10 @@ class ExactIndex:
         def score_block(block: tuple[int, NDArray[np.floating]]) -> ScoredPairs:
             first, vectors = block
             rows, owners = products.reaching(first, vectors, best.thresholds)
+            if allowed is not None:
+                counts = allowed[first + rows]
+                rows = rows[counts]
+                owners = owners[counts]
             return ScoredPairs(first + rows, owners, scores(queries, vectors, rows, owners))
 
         blocks = self._index.blocks(products.block_rows)
@@ -206,6 +254,21 @@ class ExactIndex:
         if not isinstance(copy, kind) or not copy.usable:
             return None
         return copy
+
+
+class _Gathered:
+    """Vectors in memory, float32 or float16 (n, d), as `Blocks`."""
+
+    def __init__(self, vectors: NDArray[np.floating]) -> None:
+        self._vectors = vectors
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
+        """As of `Blocks`."""
+        for first in range(0, len(self._vectors), size):
+            yield first, self._vectors[first : first + size]
 
 
 @cache
@@ -272,8 +335,11 @@ def top_rows(scores: NDArray[np.float32], rows: NDArray[np.int64], k: int) -> To
 def _estimate_thresholds(products: Tensor, share: float) -> Tensor:
     """Scores that somewhat more than this share of all rows reach, float32 (n queries,).
 
-    They are estimated from `products` with a sample of the rows, (n queries, m).
+    They are estimated from `products` with a sample of the rows, (n queries, m); they are -inf for
+    a sample without rows.
     """
+    if not products.shape[1]:
+        return torch.full((len(products),), -math.inf)
     expected = share * products.shape[1]
     lowered = expected + _DEVIATIONS * math.sqrt(expected)
     rank = min(products.shape[1], math.ceil(lowered) + 1)

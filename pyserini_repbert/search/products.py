@@ -107,20 +107,24 @@ class Float32Products:
         self._last_first = -1
         self._last_products = self._sums
 
-    def sample(self) -> Tensor:
+    def sample(self, allowed: NDArray[np.bool_] | None = None) -> Tensor:
         """Products with about `SAMPLE_ROWS` rows, float32 (n queries, m).
 
-        They are evenly spaced, since a corpus may be ordered by topic.
+        They are evenly spaced, since a corpus may be ordered by topic; those that are not allowed,
+        bool (rows,), are left out.
         """
         step = max(1, len(self._index) // SAMPLE_ROWS)
         blocks = self._index.blocks(self.block_rows)
-        sampled = [vectors[-first % step :: step] for first, vectors in blocks]
-        return self._products(np.concatenate(sampled))
+        sampled = np.concatenate([vectors[-first % step :: step] for first, vectors in blocks])
+        if allowed is not None:
+            sampled = sampled[allowed[::step]]
+        return self._products(sampled)
 
-    def lowest(self, k: int) -> Tensor:
+    def lowest(self, k: int, allowed: NDArray[np.bool_] | None = None) -> Tensor:
         """Scores that k rows of the first block reach, float32 (n queries,).
 
-        They are -inf for a block of at most k rows.
+        They are -inf for a block of at most k rows. Only rows that are allowed, bool (rows,),
+        count.
         """
         first, vectors = next(self._index.blocks(self.block_rows))
         if k >= len(vectors):
@@ -128,6 +132,10 @@ class Float32Products:
         products = self._products(vectors)
         self._last_first = first
         self._last_products = products
+        if allowed is not None:
+            products = products[:, torch.from_numpy(allowed[: len(vectors)])]
+            if k >= products.shape[1]:
+                return torch.full((len(self._queries),), -math.inf)
         kth = torch.topk(products, k, dim=1, sorted=False).values.amin(dim=1)
         return (kth - self._errors(first, vectors)).nan_to_num(nan=-math.inf).cpu()
 

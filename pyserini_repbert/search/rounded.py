@@ -104,10 +104,13 @@ class RoundedProducts:
         self.is_for_threads = count >= _IN_THREADS and torch.get_num_threads() > 1
         self.block_rows = _ROWS if count >= _IN_THREADS else max(BLOCK_ROWS, _AT_ONCE // count)
 
-    def sample(self) -> Tensor:
-        """Products with a sample of the vectors, bfloat16 (n queries, m)."""
+    def sample(self, allowed: NDArray[np.bool_] | None = None) -> Tensor:
+        """Products with a sample of the vectors that are allowed, bfloat16 (n queries, m)."""
         self._queries[:, self._dimension :] = 0
-        return (self._rounded.sample @ self._queries.T).T
+        sample = self._rounded.sample
+        if allowed is not None:
+            sample = sample[torch.from_numpy(allowed[_sampled(len(allowed))])]
+        return (sample @ self._queries.T).T
 
     def reaching(
         self, first: int, vectors: NDArray[np.floating], thresholds: Tensor
@@ -189,9 +192,13 @@ class ByteProducts:
         self._rounded = rounded
         self.usable = bool(_SHORTEST <= norm <= _LONGEST)
 
-    def sample(self) -> Tensor:
-        """Products with a sample of the vectors, float32 (1, m)."""
-        return self._products(_sampled(len(self._rounded.scales)))[None]
+    def sample(self, allowed: NDArray[np.bool_] | None = None) -> Tensor:
+        """Products with a sample of the vectors that are allowed, float32 (1, m)."""
+        rows = _sampled(len(self._rounded.scales))
+        products = self._products(rows)
+        if allowed is not None:
+            products = products[torch.from_numpy(allowed[rows])]
+        return products[None]
 
     def reaching(
         self, first: int, vectors: NDArray[np.floating], thresholds: Tensor

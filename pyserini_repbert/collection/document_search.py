@@ -1,0 +1,183 @@
+"""Dense search for documents: passages are found by their vectors, documents ranked by passages.
+
+The documents are exactly those that scoring every passage would give. Passages are searched some
+times as deep as documents are wanted. What was found is enough once no unseen document can come
+among the best: the score of an unseen document is less than that of the last passage found, with
+every `Aggregation`. Where two deeper searches are not enough, as beside a document of thousands of
+passages, all passages are scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
+from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.data.runs import ranked
+from pyserini_repbert.encode.text_encoder import check_model
+from pyserini_repbert.ranking import Excerpts, Ranking
+from pyserini_repbert.search import exact
+from pyserini_repbert.search.aggregation import Aggregation
+from pyserini_repbert.search.dense import DenseSearcher, QueryEncoder
+from pyserini_repbert.search.documents import aggregate_groups
+
+# How much deeper each further search for passages goes.
+_DEEPER = 4
+_DEEPER_SEARCHES = 2
+
+
+@dataclass
+class _LastQueries:
+    """The vectors, float32 (d,), of the queries that were encoded last, by their texts.
+
+    `query_map` is the one after which they are these.
+    """
+
+    vectors: dict[str, NDArray[np.float32]]
+    query_map: NDArray[np.float32] | None = None
+
+
+class DocumentSearcher(DenseSearcher):
+    """Searches the documents of a collection's generation by their passages' vectors.
+
+    Parameters
+    ----------
+    generation : open, until the searcher is not used any more
+    query_encoder : the collection's, for queries
+    device : where vectors are multiplied
+    aggregation : how scores of passages become those of documents
+    """
+
+    def __init__(
+        self,
+        generation: Generation,
+        query_encoder: QueryEncoder,
+        device: str = 'cpu',
+        aggregation: Aggregation | str = Aggregation.MAX,
+    ) -> None:
+        self.generation = generation
+        self.aggregation = Aggregation(aggregation)
+        self.vectors = PassageVectors(generation)
+        self._last_queries = _LastQueries({})
+        super().__init__(self.vectors, query_encoder, device)
+
+    def _search_of(self, *_: object) -> exact.VectorSearch:
+        # Blocks are multiplied on a GPU, too: `GpuIndex` has no mask of rows.
+        search = exact.ExactIndex(self.vectors, self.device)
+        counts = self.vectors.live
+        if self.aggregation is Aggregation.FIRST:
+            counts = counts & (self.vectors.numbers == 0)
+        self._counts = None if counts.all() else counts
+        self._n_counted = int(np.count_nonzero(counts))
+
+        def search_rows(queries: NDArray[np.float32], k: int) -> list[exact.TopRows]:
+            return search.search(queries, k, self._counts)
+
+        return search_rows
+
+    def _check_encoder(self) -> None:
+        super()._check_encoder()
+        check_model(self.index_dir, vars(self.vectors.settings), self.query_encoder)
+
+    def __len__(self) -> int:
+        """How many documents can be found: those with a text."""
+        return self.vectors.n_documents
+
+    def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        vectors = super().encode(queries)
+        self._last_queries.vectors = dict(zip(queries, vectors, strict=True))
+        self._last_queries.query_map = self.query_map
+        return vectors
+
+    def vector_of(self, query: str) -> NDArray[np.float32]:
+        """A query's vector, float32 (d,); that of a query which was searched last is at hand."""
+        vector = None
+        if self._last_queries.query_map is self.query_map:
+            vector = self._last_queries.vectors.get(query)
+        if vector is None:
+            vector = super().encode([query])[0]
+        return vector
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        return self.generation.texts(docids)
+
+    def _rankings(self, vectors: NDArray[np.float32], k: int) -> list[Ranking]:
+        depth = k * -(-len(self.vectors) // max(len(self), 1))
+        rankings: dict[int, Ranking] = {}
+        waiting = list(range(len(vectors)))
+        for _ in range(1 + _DEEPER_SEARCHES):
+            if not waiting:
+                break
+            tops = self._top_rows(vectors[waiting], min(depth, max(self._n_counted, 1)))
+            for number, top in zip(waiting, tops, strict=True):
+                found = self._documents(vectors[number], top, k)
+                if found is not None:
+                    rankings[number] = found
+            waiting = [number for number in waiting if number not in rankings]
+            depth *= _DEEPER
+        for number in waiting:
+            # One query at a time: the scores of all passages are held.
+            (top,) = self._top_rows(vectors[[number]], self._n_counted)
+            rankings[number] = self._documents(vectors[number], top, k) or Ranking()
+        return [rankings[number] for number in range(len(vectors))]
+
+    def _documents(self, query: NDArray[np.float32], top: exact.TopRows, k: int) -> Ranking | None:
+        """The k best documents; None where more passages are needed to tell."""
+        docnos = self.vectors.documents[top.rows]
+        seen, firsts = np.unique(docnos, return_index=True)
+        has_all = len(top.rows) >= self._n_counted
+        if len(seen) < k and not has_all:
+            return None
+        if self.aggregation in (Aggregation.MAX, Aggregation.FIRST):
+            totals = top.scores[firsts]
+        else:
+            totals = self._aggregated(query, seen)
+            bound = top.scores[-1] if len(top.scores) else -np.inf
+            if not has_all and np.partition(totals, -k)[-k] < bound:
+                return None
+        best = _reaching(totals, k)
+        docids = np.array(self.generation.docids(seen[best]), dtype=object)
+        return ranked(docids, totals[best], k)
+
+    def _aggregated(
+        self, query: NDArray[np.float32], docnos: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
+        """The scores of documents by all their passages, float32 (m,)."""
+        rows, counts = self.vectors.rows_of(docnos.astype(np.int64))
+        starts = np.cumsum(counts) - counts
+        return aggregate_groups(self.vectors.scores(query, rows), starts, self.aggregation)
+
+    def excerpts(self, query: str, docids: Sequence[str], n: int = 1) -> dict[str, Excerpts]:
+        """The n passages of each document whose inner products with the query are greatest.
+
+        They are best first, by docid. A document without text, or that is not here, has none.
+        """
+        docnos = self.generation.docnos(docids)
+        known = distinct_in_order(docno for docno in docnos.tolist() if docno >= 0)
+        rows, counts = self.vectors.rows_of(known)
+        products = self.vectors.scores(self.vector_of(query), rows)
+        numbers = self.vectors.numbers[rows]
+        best: dict[int, list[int]] = {}
+        start = 0
+        for docno, count in zip(known.tolist(), counts.tolist(), strict=True):
+            inside = slice(start, start + count)
+            order = np.lexsort((numbers[inside], -products[inside]))[:n]
+            best[docno] = numbers[inside][order].tolist()
+            start += count
+        found = self.generation.excerpts(best)
+        return {
+            docid: found[docno]
+            for docid, docno in zip(docids, docnos.tolist(), strict=True)
+            if docno in found
+        }
+
+
+def _reaching(totals: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """The positions of the k greatest totals, and of those that tie with the last."""
+    if len(totals) <= k:
+        return np.arange(len(totals))
+    return np.flatnonzero(totals >= np.partition(totals, -k)[-k])

@@ -1,0 +1,120 @@
+"""The vectors of a generation's passages, as one index: rows, and the documents they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.settings import CollectionSettings
+from pyserini_repbert.search.products import scores
+
+
+class PassageVectors:
+    """All rows of a generation's shards, the largest shard first; dead rows keep their places.
+
+    Attributes
+    ----------
+    documents : the number of each row's document, int32 (n,)
+    live : the rows that count, bool (n,)
+    """
+
+    def __init__(self, generation: Generation) -> None:
+        self._generation = generation
+        # The first block decides the first thresholds of a search: it should be a large one.
+        shards = sorted(generation.shards, key=lambda live: -len(live.shard))
+        self._shards = [live.shard for live in shards]
+        documents = [np.empty(0, np.int32)]
+        masks = [np.empty(0, np.bool_)]
+        for live in shards:
+            documents.append(np.asarray(live.shard.documents))
+            mask = live.live
+            masks.append(np.ones(len(live.shard), np.bool_) if mask is None else mask)
+        self.documents: NDArray[np.int32] = np.concatenate(documents)
+        self.live: NDArray[np.bool_] = np.concatenate(masks)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    @property
+    def folder(self) -> Path:
+        """The collection's."""
+        return self._generation.folder
+
+    @property
+    def settings(self) -> CollectionSettings:
+        """The collection's."""
+        return self._generation.settings
+
+    def docids(self, rows: NDArray[np.int64]) -> list[str]:
+        """The docids of the documents to which rows belong."""
+        return self._generation.docids(self.documents[rows])
+
+    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
+        """(first row, float32 (n, d)) of at most `size` rows each, in order."""
+        first = 0
+        for shard in self._shards:
+            for start in range(0, len(shard), size):
+                yield first + start, shard.vectors[start : start + size]
+            first += len(shard)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int32]:
+        """The number of each row's passage in its document, int32 (n,)."""
+        parts = [np.asarray(shard.numbers) for shard in self._shards]
+        return np.concatenate([np.empty(0, np.int32), *parts])
+
+    @cached_property
+    def n_documents(self) -> int:
+        """How many documents have a passage."""
+        return len(np.unique(self._sorted_documents))
+
+    def rows_of(self, docnos: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The live rows of documents, document after document.
+
+        Parameters
+        ----------
+        docnos : numbers of documents, int64 (m,)
+
+        Returns the rows, int64 (n,), and how many each document has, int64 (m,).
+        """
+        begins = np.searchsorted(self._sorted_documents, docnos, side='left')
+        ends = np.searchsorted(self._sorted_documents, docnos, side='right')
+        counts = ends - begins
+        # The positions begin, begin + 1, …, end - 1 of each document, one after the other.
+        firsts = np.repeat(begins - np.cumsum(counts) + counts, counts)
+        positions = firsts + np.arange(counts.sum())
+        return self._rows_by_document[positions].astype(np.int64), counts
+
+    @cached_property
+    def _rows_by_document(self) -> NDArray[np.int32]:
+        """The live rows in the order of their documents."""
+        rows = np.flatnonzero(self.live)
+        order = np.argsort(self.documents[rows], kind='stable')
+        return rows[order].astype(np.int32)
+
+    @cached_property
+    def _sorted_documents(self) -> NDArray[np.int32]:
+        return self.documents[self._rows_by_document]
+
+    def scores(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The inner products of a query's vector, float32 (d,), with rows: float32 (n,)."""
+        products = np.empty(len(rows), np.float32)
+        first = 0
+        for shard in self._shards:
+            inside = np.flatnonzero((rows >= first) & (rows < first + len(shard)))
+            if len(inside):
+                local = rows[inside] - first
+                owners = np.zeros(len(local), np.int64)
+                products[inside] = scores(query.reshape(1, -1), shard.vectors, local, owners)
+            first += len(shard)
+        return products
+
+
+def distinct_in_order(values: Iterable[int]) -> NDArray[np.int64]:
+    """The values, each where it comes first."""
+    return np.array(list(dict.fromkeys(values)), np.int64)

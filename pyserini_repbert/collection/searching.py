@@ -1,0 +1,215 @@
+"""Searching a collection: its rankings of documents, fused, and the passages that answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
+from pyserini_repbert.data.values import Choice
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.fused import Fusion
+from pyserini_repbert.fusion.methods import FusionMethod, Normalization
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.lucene.sparse_settings import SparseSettings
+from pyserini_repbert.ranking import Ranker, Ranking, topics_of
+from pyserini_repbert.search.aggregation import Aggregation
+from pyserini_repbert.search.dense import QueryEncoder
+from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder
+
+# The dense ranking's share in the interpolation of a collection's rankings.
+DENSE_SHARE = 0.6
+
+
+class CollectionRanking(Choice, what='ranking of a collection'):
+    """A ranking that a collection has."""
+
+    DENSE = 'dense'
+    BM25 = 'bm25'
+
+
+def rankings_of(
+    settings: CollectionSettings, wanted: Sequence[str] = ()
+) -> tuple[CollectionRanking, ...]:
+    """The rankings of a collection that are searched, in the order of fusion.
+
+    `wanted` names some of them; none: all that it has. Raises InputError for BM25 of a collection
+    without Lucene, and for a ranking that is named twice.
+    """
+    has_bm25 = settings.sparse is not SparseKind.NONE
+    if not wanted:
+        return tuple(CollectionRanking) if has_bm25 else (CollectionRanking.DENSE,)
+    rankings = tuple(CollectionRanking(name) for name in wanted)
+    if len(set(rankings)) < len(rankings):
+        raise InputError(f'rankings {" ".join(wanted)}: name each once', parameters=('rankings',))
+    if CollectionRanking.BM25 in rankings and not has_bm25:
+        raise InputError(
+            'the collection was built without Lucene: its ranking is dense',
+            parameters=('rankings',),
+        )
+    return rankings
+
+
+def default_formula(n_rankings: int) -> dict[str, Any]:
+    """How a collection's rankings are fused unless the user says it: arguments of `Fusion`."""
+    if n_rankings < 2:
+        return {}
+    return {
+        'method': FusionMethod.INTERPOLATION,
+        'alpha': DENSE_SHARE,
+        'normalize': Normalization.MINMAX,
+    }
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How a collection is searched.
+
+    Attributes
+    ----------
+    rankings : those that are fused, in this order; none: all that the collection has
+    aggregation : how scores of passages become those of documents
+    formula : arguments of `Fusion`; none: interpolation after min-max, the dense share 0.6
+    k1, b : of BM25; None: 0.9 and 0.4
+    query_map : learned from judgments, float32 (d, d), as of `DenseSearcher`
+    """
+
+    rankings: Sequence[str] = ()
+    aggregation: str = Aggregation.MAX
+    formula: Mapping[str, Any] = field(default_factory=dict)
+    k1: float | None = None
+    b: float | None = None
+    query_map: NDArray[np.float32] | None = None
+
+
+class CollectionSearcher(Fusion):
+    """Searches the documents of a collection's generation by all its rankings.
+
+    A hit's `excerpts` are the passages that fit the query best by their vectors, whichever ranking
+    found it.
+
+    Parameters
+    ----------
+    generation : is closed with the searcher
+    query_encoder : the collection's, for queries
+    settings : what is searched, and how
+    device : where vectors are multiplied
+
+    Attributes
+    ----------
+    dense : the search of passages, also where the dense ranking is not asked for
+    """
+
+    has_excerpts = True
+
+    def __init__(
+        self,
+        generation: Generation,
+        query_encoder: QueryEncoder,
+        settings: SearchSettings | None = None,
+        device: str = 'cpu',
+    ) -> None:
+        settings = settings or SearchSettings()
+        rankings = rankings_of(generation.settings, settings.rankings)
+        self.generation = generation
+        dense = DocumentSearcher(generation, query_encoder, device, settings.aggregation)
+        name = Path(dense.name).name
+        self.dense = dense.with_settings(name=name, query_map=settings.query_map)
+        parts = [self._open(ranking, settings) for ranking in rankings]
+        super().__init__(parts, **{**default_formula(len(parts)), **settings.formula})
+        self.name = generation.folder.name
+
+    def _open(self, ranking: CollectionRanking, settings: SearchSettings) -> Ranker:
+        if ranking is CollectionRanking.DENSE:
+            return self.dense
+        usual = SparseSettings()
+        sparse = SparseSettings(
+            k1=usual.k1 if settings.k1 is None else settings.k1,
+            b=usual.b if settings.b is None else settings.b,
+            language=self.generation.settings.language,
+        )
+        searcher = LuceneSparseSearcher(str(self.generation.lucene_folder), sparse)
+        return searcher.with_settings(name=ranking.value)
+
+    def __len__(self) -> int:
+        """How many documents there are, those without text included."""
+        return len(self.generation)
+
+    def identity(self) -> Mapping[str, Any]:
+        return {
+            **super().identity(),
+            'generation': self.generation.sha256,
+            'aggregation': str(self.dense.aggregation),
+            'method': self.method,
+            'alpha': self.alpha,
+            'normalize': self.normalize,
+        }
+
+    def texts(self, docids: Sequence[str]) -> list[str | None]:
+        """Whole documents: title and text, joined by a space."""
+        return self.generation.texts(docids)
+
+    def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
+        """The hits with the passages of each that fit the query best."""
+        return ranking.with_excerpts(self.dense.excerpts(query, ranking.docids, n_excerpts))
+
+    def close(self) -> None:
+        super().close()
+        self.generation.close()
+
+
+def search_frame(searcher: CollectionSearcher, queries: Any, k: int) -> Any:
+    """The hits of a DataFrame of queries, as a DataFrame, as of `Collection.search`."""
+    import pandas
+
+    missing = {'qid', 'query'} - set(queries.columns)
+    if missing:
+        raise InputError(
+            f"the DataFrame lacks the columns {', '.join(sorted(missing))}: name them 'qid' and "
+            "'query'"
+        )
+    topics = topics_of([str(text) for text in queries['query']], [str(q) for q in queries['qid']])
+    rows = []
+    for topic, ranking in zip(topics, searcher.rank(topics, None, k).values(), strict=True):
+        for rank, hit in enumerate(searcher.with_stored_texts(topic.text, ranking), 1):
+            row = {'qid': topic.qid, 'docid': hit.docid, 'rank': rank, 'score': hit.score}
+            passage = hit.excerpts[0] if hit.excerpts else None
+            rows.append(
+                {
+                    **row,
+                    'text': hit.text,
+                    'passage': passage and passage.number,
+                    'start': passage and passage.start,
+                    'end': passage and passage.end,
+                }
+            )
+    columns = ['qid', 'docid', 'rank', 'score', 'text', 'passage', 'start', 'end']
+    return pandas.DataFrame(rows, columns=columns)
+
+
+def open_collection_encoder(
+    generation: Generation,
+    name: str | None = None,
+    device: str = 'cpu',
+    precision: str = 'float32',
+    max_length: int | None = None,
+) -> QueryEncoder:
+    """The encoder of queries for a collection.
+
+    Parameters
+    ----------
+    generation : of the collection
+    name : catalog name or checkpoint folder; default: the one that the collection names
+    device : where it runs
+    precision, max_length : as of `RepBertQueryEncoder`
+    """
+    return open_query_encoder(
+        name or generation.settings.encoder, device, precision=precision, max_length=max_length
+    )

@@ -1,0 +1,90 @@
+"""A collection as the first stage of a pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.collection.reading import open_generation
+from pyserini_repbert.collection.searching import (
+    DENSE_SHARE,
+    CollectionSearcher,
+    SearchSettings,
+    open_collection_encoder,
+    rankings_of,
+)
+from pyserini_repbert.collection.store import is_collection
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.pipeline.adapted_folder import read_query_map
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+
+
+def apply_collection(spec: PipelineSpec) -> PipelineSpec:
+    """The spec with the rankings of the collection that it names, and the way they are fused.
+
+    A spec of another index is returned as it is. Unless the spec says it, the rankings of a
+    collection are interpolated after min-max, the dense one with a share of 0.6; a collection
+    beside sparse rankings counts as one ranking.
+
+    Raises InputError for settings of collections without a collection, and for those that a
+    collection does not have.
+    """
+    if spec.index is None or not is_collection(Path(spec.index)):
+        for name in ('rankings', 'aggregate'):
+            if name in spec.model_fields_set and getattr(spec, name) not in ((), 'max'):
+                raise InputError(
+                    f"{name} is for a collection, and '{spec.index}' is none: leave it out",
+                    parameters=(name,),
+                )
+        return spec
+    if spec.ann:
+        raise InputError(
+            f"'{spec.index}' is a collection, which is searched exactly: leave it out",
+            parameters=('ann',),
+        )
+    generation = open_generation(Path(spec.index))
+    with_rankings = rankings_of(generation.settings, spec.rankings)
+    generation.close()
+    changes: dict[str, Any] = {'rankings': tuple(str(ranking) for ranking in with_rankings)}
+    is_fused = len(with_rankings) > 1 and not spec.sparse
+    fusion = spec.fusion
+    if is_fused and 'fusion' not in spec.model_fields_set:
+        fusion = 'interpolation'
+        changes['fusion'] = fusion
+    if is_fused and fusion == 'interpolation' and not spec.weights:
+        changes['alpha'] = DENSE_SHARE if spec.alpha is None else spec.alpha
+    return spec.model_copy(update=changes)
+
+
+def open_collection_searcher(spec: PipelineSpec, machine: Machine) -> CollectionSearcher:
+    """The search of the collection that a completed spec names.
+
+    Raises InputError for a Ray cluster: a collection is searched on one machine.
+    """
+    if machine.ray is not None:
+        raise InputError(
+            f"'{spec.index}' is a collection, which is searched on one machine",
+            parameters=('ray',),
+        )
+    device = machine.devices[0]
+    generation = open_generation(Path(str(spec.index)))
+    try:
+        encoder = open_collection_encoder(
+            generation, spec.encoder, device, spec.precision, spec.max_length
+        )
+        formula: dict[str, Any] = {}
+        if len(spec.rankings) > 1 and not spec.sparse:
+            formula = {**spec.formula, 'depth': spec.depth}
+        settings = SearchSettings(
+            rankings=spec.rankings,
+            aggregation=spec.aggregate,
+            formula=formula,
+            k1=spec.k1,
+            b=spec.b,
+            query_map=read_query_map(encoder, spec.adapted) if spec.adapted else None,
+        )
+        searcher = CollectionSearcher(generation, encoder, settings, device)
+    except BaseException:
+        generation.close()
+        raise
+    return searcher
