@@ -115,6 +115,9 @@ def _open_texts(spec: PipelineSpec, machine: Machine) -> Texts | None:
     """What gives the passages to rerank, if the spec names it; else the first stage does."""
     if not spec.stages or machine.build or not (spec.corpus or spec.texts_index):
         return None
+    if spec.texts_index and is_collection(Path(spec.texts_index)):
+        collection = {'index': spec.texts_index, 'rankings': ('dense',), 'sparse': ()}
+        return open_collection_searcher(spec.model_copy(update=collection), machine)
     return texts_opener(
         spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download
     )
