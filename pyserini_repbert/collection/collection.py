@@ -15,7 +15,6 @@ from pyserini_repbert.collection.searching import (
     search_frame,
 )
 from pyserini_repbert.collection.settings import EncoderSource, WantedSettings
-from pyserini_repbert.collection.store import is_collection
 from pyserini_repbert.collection.syncing import (
     Changes,
     add_documents,
@@ -30,6 +29,7 @@ from pyserini_repbert.data.passages import (
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.search.dense import QueryEncoder
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from pyserini_repbert.errors import DamagedFileError, InputError, within_limits
+from pyserini_repbert.index.manifest import COLLECTION_FILE
 
-STORE = 'collection.sqlite'
+STORE = COLLECTION_FILE
 FOREVER = 2**62  # `until` of a row that is not replaced yet
 _APPLICATION = 0x70726263  # says in the file's header that it is ours
 _FORMAT = 1
@@ -94,11 +95,6 @@ CREATE INDEX texts_ended ON texts (until) WHERE until < {FOREVER};
 CREATE INDEX passages_ended ON passages (until) WHERE until < {FOREVER};
 """
 VERSIONED = ('fields', 'field_values', 'texts', 'passages')
-
-
-def is_collection(folder: Path) -> bool:
-    """Whether a folder is a collection."""
-    return (folder / STORE).is_file()
 
 
 def open_for_writing(folder: Path) -> sqlite3.Connection:

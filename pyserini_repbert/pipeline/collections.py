@@ -13,8 +13,8 @@ from pyserini_repbert.collection.searching import (
     open_collection_encoder,
     rankings_of,
 )
-from pyserini_repbert.collection.store import is_collection
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.pipeline.adapted_folder import read_query_map
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 
