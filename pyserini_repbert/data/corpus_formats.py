@@ -18,7 +18,7 @@ from urllib.parse import quote
 from pyserini_repbert.data.documents import Document, document_of_markdown, document_of_record
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.data.trec_text import plain_text, read_documents
-from pyserini_repbert.data.values import identifier_of, parse_json
+from pyserini_repbert.data.values import first_key, identifier_of, parse_json
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import (
     ARCHIVE_ERRORS,
@@ -134,8 +134,7 @@ class JsonlCorpus(LinesCorpus):
         text_fields = self._text_fields(record, docid)
         if not self.fields and len(text_fields) > 1:
             text_fields = [name for name in text_fields if name != 'title']
-        docid_key = next(key for key in _JSONL_DOCIDS if key in record)
-        return document_of_record(docid, record, text_fields, (docid_key,))
+        return document_of_record(docid, record, text_fields, first_key(record, _JSONL_DOCIDS))
 
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
         return self._parsed_lines(self.parse_document)

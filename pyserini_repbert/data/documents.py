@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -83,7 +83,7 @@ def _plain_value(name: str, value: Any) -> Any:
 
 
 def document_of_record(
-    docid: str, record: Mapping[str, Any], text_keys: Iterable[str], known_keys: Iterable[str]
+    docid: str, record: Mapping[str, Any], text_keys: Sequence[str], docid_key: str
 ) -> Document:
     """The document of a JSON object.
 
@@ -92,21 +92,28 @@ def document_of_record(
     docid : its identifier
     record : the object
     text_keys : the keys whose texts, joined by a space, are the document's text
-    known_keys : further keys that do not become fields
+    docid_key : the key that has the identifier, and does not become a field
 
     Raises ValueError for a value that JSON cannot hold.
     """
-    text_keys = tuple(text_keys)
-    used = {*text_keys, *known_keys, TITLE_KEY}
     texts = [record.get(key) for key in text_keys]
-    text = ' '.join(part for part in texts if isinstance(part, str) and part)
-    title = record.get(TITLE_KEY)
-    # Pyserini's `contents` may begin with the title
-    is_in_text = 'contents' in text_keys and isinstance(title, str) and text.startswith(title)
-    if not isinstance(title, str) or TITLE_KEY in text_keys or is_in_text:
-        title = ''
+    text = ' '.join([part for part in texts if isinstance(part, str) and part])
+    title = ''
+    if TITLE_KEY in record and TITLE_KEY not in text_keys:
+        title = _title_beside(text, record[TITLE_KEY], text_keys)
+    used = (docid_key, TITLE_KEY, *text_keys)
     fields = {name: value for name, value in record.items() if name not in used}
-    return Document(docid, text, ' '.join(title.split()), plain_fields(fields))
+    return Document(docid, text, title, plain_fields(fields))
+
+
+def _title_beside(text: str, title: Any, text_keys: Sequence[str]) -> str:
+    """A title that is not in the text already; '' for another one, or a value that is no text."""
+    if not isinstance(title, str):
+        return ''
+    # Pyserini's `contents` may begin with the title.
+    if 'contents' in text_keys and text.startswith(title):
+        return ''
+    return ' '.join(title.split())
 
 
 def document_of_markdown(docid: str, text: str) -> Document:

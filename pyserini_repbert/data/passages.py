@@ -21,7 +21,12 @@ from pyserini_repbert.data.documents import (
     Document,
     document_of_record,
 )
-from pyserini_repbert.data.values import has_surrogates, identifier_of, identifier_problem
+from pyserini_repbert.data.values import (
+    first_key,
+    has_surrogates,
+    identifier_of,
+    identifier_problem,
+)
 from pyserini_repbert.errors import InputError
 
 logger = logging.getLogger(__name__)
@@ -159,7 +164,9 @@ class Corpus(ABC):
             if isinstance(item, BadPassage):
                 self._leave_out(location, str(item))
                 continue
-            problem = self._problem(item) or self._repetition(location, item, seen)
+            problem = self._problem(item)
+            if problem is None and seen.add(item.docid):
+                problem = self._repetition(location, item)
             if problem:
                 self._leave_out(location, problem)
             else:
@@ -178,12 +185,8 @@ class Corpus(ABC):
             return f"passage '{passage.docid}' has no text"
         return None
 
-    def _repetition(
-        self, location: str, passage: Passage | Document, seen: _SeenDocids
-    ) -> str | None:
-        """Where the docid was used before, in words; None if it was not."""
-        if not seen.add(passage.docid):
-            return None
+    def _repetition(self, location: str, passage: Passage | Document) -> str | None:
+        """Where a docid that seems to have been used before was, in words; None if it was not."""
         first = self._first_location(passage.docid)
         if first == location:
             # Only the hashes of two docids are equal.
@@ -303,8 +306,7 @@ def given_document(item: Any) -> Document | BadPassage:
         text_key = next((key for key in TEXT_KEYS if isinstance(item.get(key), str)), None)
         if text_key is None:
             return BadPassage(f"document '{docid}' has no 'text' that is a text")
-        docid_key = next(key for key in DOCID_KEYS if key in item)
-        return document_of_record(docid, item, (text_key,), (docid_key,))
+        return document_of_record(docid, item, (text_key,), first_key(item, DOCID_KEYS))
     except ValueError as error:
         return BadPassage(str(error))
 
