@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -20,6 +20,7 @@ from pyserini_repbert.data.documents import (
     TEXT_KEYS,
     Document,
     document_of_record,
+    plain_fields,
 )
 from pyserini_repbert.data.values import (
     first_key,
@@ -179,7 +180,7 @@ class Corpus(ABC):
         problem = identifier_problem(passage.docid)
         if problem:
             return f'docid {passage.docid[:60]!r} {problem}'
-        if has_surrogates(passage.text):
+        if has_surrogates(passage.text) or has_surrogates(getattr(passage, 'title', '')):
             return f"passage '{passage.docid}' has half of a surrogate pair, which is no character"
         if not self.keep_empty and not passage.text.strip():
             return f"passage '{passage.docid}' has no text"
@@ -296,12 +297,12 @@ def given_document(item: Any) -> Document | BadPassage:
 
     Other keys of a mapping, and other columns of a DataFrame, become fields.
     """
-    if isinstance(item, Document):
-        return item
-    if not isinstance(item, Mapping):
-        passage = given_passage(item)
-        return Document(*passage) if isinstance(passage, Passage) else passage
     try:
+        if isinstance(item, Document):
+            return replace(item, fields=plain_fields(item.fields))
+        if not isinstance(item, Mapping):
+            passage = given_passage(item)
+            return Document(*passage) if isinstance(passage, Passage) else passage
         docid = identifier_of(item, DOCID_KEYS)
         text_key = next((key for key in TEXT_KEYS if isinstance(item.get(key), str)), None)
         if text_key is None:

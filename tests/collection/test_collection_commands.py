@@ -7,6 +7,7 @@ import sqlite3
 import pytest
 
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main
@@ -138,8 +139,6 @@ def change(statement):
     ],
 )  # fmt: skip
 def test_a_check_finds_damage(collection, damage, expected):
-    from pyserini_repbert.collection.checking import check_collection
-
     folder = collection.folder
     collection.close()
     assert check_collection(folder).startswith(f'{folder}: whole, generation 2: 5 documents')
@@ -151,7 +150,6 @@ def test_a_check_finds_damage(collection, damage, expected):
 @pytest.mark.jvm
 def test_lucene_goes_along(open_collection, corpus_file, tmp_path):
     """After a merge, hits and scores are those of an index built anew; without, the same hits."""
-    from pyserini_repbert.collection.checking import check_collection
     from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
     from pyserini_repbert.ranking import Query
 
@@ -212,3 +210,12 @@ def test_the_languages_are_anserinis(open_collection):
     assert sorted([*map(str, known), 'en']) == list(LANGUAGES)
     with pytest.raises(InputError, match="language 'xx' has no analyzer"):
         open_collection(language='xx').sync([('a', 'cat')])
+
+
+@pytest.mark.jvm
+def test_lucene_gets_no_blank_documents(open_collection):
+    """Anserini refuses some of them, and all of what is added with them would be lost."""
+    texts = ['\x00', '\x01\x0b', '\u2003', '\x85', 'cat\x00dog', '', '.']
+    with open_collection(sparse='bm25') as collection:
+        collection.sync((f'd{number}', text) for number, text in enumerate(texts))
+        assert 'Lucene: 4 documents' in check_collection(collection.folder)
