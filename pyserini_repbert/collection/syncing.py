@@ -27,6 +27,9 @@ class Changes:
     unchanged: int
     encoded: int  # passages
     generation: int
+    is_published: (
+        bool  # by this command; where it changed nothing, the generation is the one before
+    )
 
     def __str__(self) -> str:
         """'10 added, 5 changed, 3 deleted, 581 unchanged; 97 passages encoded, generation 8'"""
@@ -99,6 +102,7 @@ def sync_documents(
         unchanged=counts.unchanged,
         encoded=writer.encoder.count,
         generation=manifest.number,
+        is_published=writer.has_published,
     )
 
 
@@ -132,6 +136,7 @@ def add_documents(
         unchanged=counts.unchanged,
         encoded=writer.encoder.count,
         generation=manifest.number,
+        is_published=writer.has_published,
     )
 
 
@@ -161,6 +166,7 @@ def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = Fal
         unchanged=manifest.documents,
         encoded=writer.encoder.count,
         generation=manifest.number,
+        is_published=writer.has_published,
     )
 
 

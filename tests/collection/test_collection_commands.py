@@ -12,6 +12,7 @@ from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.record import checksum, read_record
 
 
 @pytest.fixture
@@ -63,6 +64,32 @@ def test_the_actions(index, corpus_file, tmp_path):
         "mine: whole, generation 4: 4 documents, 4 passages in 1 shard, encoder 'tiny', "
         "language 'en'; no Lucene index\n",
     )
+
+
+def test_a_generation_has_the_record_of_its_command(index, corpus_file, tmp_path):
+    corpus = corpus_file(4)
+    index('sync', '--corpus', corpus.name)
+    folder = tmp_path / 'mine/generations'
+    record = read_record(folder / '000001.json')
+    assert record.name == 'index sync'
+    assert [(read.role, read.name) for read in record.inputs] == [('corpus', corpus.name)]
+    assert record.inputs[0].sha256 == checksum(corpus)
+    assert [model.name for model in record.models] == ['tiny']
+    # a command that publishes nothing made no generation
+    before = (folder / '000001.json.record.json').read_bytes()
+    index('add', '--corpus', corpus.name)
+    index('compact')
+    index('delete', '--ids', 'd1')
+    index('delete', '--ids', 'd1', '--merge')
+    assert read_record(folder / '000003.json').command[-2:] == ('--ids', 'd1')
+    assert read_record(folder / '000003.json').models == ()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        '000003.json',
+        '000003.json.record.json',
+    ]
+    index('copy', '--output', 'other')
+    copied = tmp_path / 'other/generations/000003.json.record.json'
+    assert copied.read_bytes() == (folder / '000003.json.record.json').read_bytes() != before
 
 
 def test_errors_are_one_line(index, corpus_file, tmp_path):
