@@ -24,6 +24,7 @@ from pyserini_repbert.files import (
     ARCHIVE_ERRORS,
     BYTE_ORDER_MARK,
     decoded_line,
+    files_below,
     numbered_bytes,
     open_binary,
 )
@@ -295,8 +296,8 @@ class HtmlCorpus(FilesCorpus):
     def _pages(self, path: Path) -> Iterator[tuple[str, bytes]]:
         """(name, content) of each page; a link in an archive leads to another of its files."""
         if path.is_dir():
-            for file in sorted(path.rglob('*.html')):
-                if not file.is_dir():
+            for file in files_below(path):
+                if file.name.endswith('.html'):
                     yield str(file.relative_to(path)), file.read_bytes()
             return
         try:
