@@ -31,6 +31,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.record import Model
 from pyserini_repbert.search.dense import QueryEncoder
 
 ADDED = 'add'  # the source of documents that were added, not synced
@@ -183,8 +184,17 @@ class Collection:
         self._check_exists()
         with self._writer() as writer:
             manifest = writer.finish(merge=True, compact=True)
+            changes = Changes(
+                added=0,
+                changed=0,
+                deleted=0,
+                unchanged=manifest.documents,
+                encoded=0,
+                generation=manifest.number,
+                is_published=writer.has_published,
+            )
         self.refresh()
-        return Changes(0, 0, 0, manifest.documents, 0, manifest.number)
+        return changes
 
     def search(self, query: Any, k: int = 10) -> Any:
         """The k best documents for a question, as candidates with their best passages.
@@ -240,6 +250,11 @@ class Collection:
         if self._generation is None:
             self._generation = open_generation(self.folder)
         return self._generation
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The checkpoint that this object has encoded with; empty if it has not opened one."""
+        return self._source.models
 
     def refresh(self) -> bool:
         """Read the newest generation from now on; returns whether it is another one.

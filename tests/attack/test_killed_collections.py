@@ -1,9 +1,13 @@
 """kill -9 at file events and SQL statements of a collection's writer: the published generation
 answers as before, and the same command again finishes, and encodes nothing twice.
+
+KILLS=50 kills each command at 50 random points, instead of ten; the slow tests at every point.
 """
 
 import hashlib
 import json
+import os
+import random
 import shutil
 import sqlite3
 from pathlib import Path
@@ -16,6 +20,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pyserini_repbert.collection import Collection, reading, staging, store
 
+KILLS = int(os.environ.get('KILLS', '10'))
 WORDS = 'cat dog fish bird sat ran mat hat red blue moon sea sky'.split()
 DIMENSION = 8
 
@@ -132,9 +137,17 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(store.sqlite3, 'connect', connect_with_points)
 
 
-@pytest.mark.parametrize('every', [31, pytest.param(1, marks=pytest.mark.slow)])
+def choose_points(count, kills):
+    """`kills` of a run's points, at random; all points where there are fewer, or for None."""
+    points = range(3, count)
+    if kills is None or kills >= len(points):
+        return points
+    return sorted(random.Random(kills).sample(points, kills))
+
+
+@pytest.mark.parametrize('kills', [KILLS, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', COMMANDS)
-def test_kills_of_a_writer(name, every, tmp_path, small_batches):
+def test_kills_of_a_writer(name, kills, tmp_path, small_batches):
     log = tmp_path / 'log'
     base = tmp_path / 'base'
     with open_one(base, log) as collection:
@@ -161,7 +174,7 @@ def test_kills_of_a_writer(name, every, tmp_path, small_batches):
     generation = reading.open_generation(base)
     number = generation.number
     generation.close()
-    for point in range(3, len(whole.points), every):
+    for point in choose_points(len(whole.points), kills):
         start()
         where = f'killed at {whole.points[point]}'
         assert kill_at.run(run, work, at=point).killed, where
