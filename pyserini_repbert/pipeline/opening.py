@@ -85,9 +85,8 @@ def open_pipeline(
 
 
 def open_searcher(spec: PipelineSpec, machine: Machine | None = None) -> Any:
-    """The only searcher of a spec."""
-    (searcher,) = open_pipeline(spec, machine).pipeline.leaves()
-    return searcher
+    """The first stage of a spec: its only searcher, or the search of a collection."""
+    return open_pipeline(spec, machine).pipeline.first
 
 
 def join_rankers(
@@ -115,6 +114,10 @@ def _open_texts(spec: PipelineSpec, machine: Machine) -> Texts | None:
     """What gives the passages to rerank, if the spec names it; else the first stage does."""
     if not spec.stages or machine.build or not (spec.corpus or spec.texts_index):
         return None
+    if spec.texts_index and is_collection(Path(spec.texts_index)):
+        # The passages of a document that fit the query best are found by their vectors.
+        documents = spec.model_copy(update={'index': spec.texts_index, 'rankings': ('dense',)})
+        return open_collection_searcher(documents, machine)
     return texts_opener(
         spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download
     )
