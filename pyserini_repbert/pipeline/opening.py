@@ -237,11 +237,19 @@ def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: 
         backend=spec.backend,
         token_budget=machine.batch_tokens,
     )
-    if n_excerpts > 1 and reranker.compares:
-        raise InputError(
-            f"'{stage.name}' compares the candidates of a list, each with one passage: leave "
-            "'passages' out"
-        )
+    check_excerpts(reranker, stage.name, n_excerpts)
     return reranker.with_settings(
         reads=stage.k, drop_rest=spec.drop_rest, weight=weight, n_excerpts=n_excerpts
     )
+
+
+def check_excerpts(reranker: Reranker, name: str, n_excerpts: int) -> None:
+    """Raises InputError for several passages of a document for a reranker that compares.
+
+    `name` is what the user calls it.
+    """
+    if n_excerpts > 1 and reranker.compares:
+        raise InputError(
+            f"'{name}' compares the candidates of a list, each with one passage: leave "
+            "'passages' out"
+        )

@@ -7,11 +7,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pyserini_repbert.data.snippets import mark_words
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.snippets import cut_around, mark_words
 from pyserini_repbert.data.spelling import mended
 
 # Characters of a passage that is mended and marked: a call of a pattern holds all threads up.
 SHOWN_CHARACTERS = 20_000
+# Characters of a document's passage that are shown of it.
+SNIPPET_CHARACTERS = 480
 _IDENTIFIERS = frozenset({'id', '_id', 'docid'})
 _CUT_FIELDS = frozenset({'body', 'content', 'contents', 'text'})
 
@@ -67,6 +70,31 @@ def _cut_fields(fields: dict[str, Any], max_length: int | None) -> dict[str, Any
         is_text = isinstance(item, str) and name.lower() in _CUT_FIELDS
         cut[name] = item[:max_length] if is_text else item
     return cut
+
+
+def document_values(document: Document) -> dict[str, Any]:
+    """The title of a collection's document, if it has one, its text, and its fields."""
+    values: dict[str, Any] = {'text': document.text}
+    if document.title:
+        values = {'title': document.title, **values}
+    for name, value in document.fields.items():
+        values.setdefault(name, value)
+    return values
+
+
+def parsed_document(document: Document, max_length: int | None = None) -> Any:
+    """A collection's document for a client: its values, or its text if it has no others.
+
+    `max_length` is how many characters of the text are given; None: all.
+    """
+    values = document_values(document)
+    values['text'] = document.text[:max_length]
+    return values if len(values) > 1 else values['text']
+
+
+def snippet_parts(query: str, text: str) -> list[dict[str, Any]]:
+    """A passage of a document as `display_parts`, cut around the words of the query."""
+    return display_parts(query, cut_around(query, mended(text), SNIPPET_CHARACTERS))
 
 
 def display_parts(query: str, text: str | None) -> list[dict[str, Any]]:
