@@ -116,8 +116,8 @@ def _open_texts(spec: PipelineSpec, machine: Machine) -> Texts | None:
         return None
     if spec.texts_index and is_collection(Path(spec.texts_index)):
         # The passages of a document that fit the query best are found by their vectors.
-        documents = spec.model_copy(update={'index': spec.texts_index, 'rankings': ('dense',)})
-        return open_collection_searcher(documents, machine)
+        collection = {'index': spec.texts_index, 'rankings': ('dense',), 'sparse': ()}
+        return open_collection_searcher(spec.model_copy(update=collection), machine)
     return texts_opener(
         spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download
     )

@@ -278,6 +278,9 @@ class BatchedRanker(Ranker):
         return self.ranker.planned(lengths)
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
+        if not self.has_excerpts:
+            return super().with_stored_texts(query, ranking, n_excerpts)
+
         def add_texts() -> Ranking:
             return self.ranker.with_stored_texts(query, ranking, n_excerpts)
 
