@@ -57,13 +57,19 @@ def rankings_of(
     return rankings
 
 
-def default_formula(n_rankings: int) -> dict[str, Any]:
+def dense_share(rankings: Sequence[CollectionRanking]) -> float:
+    """The share of the first of both rankings in their interpolation, unless the user says it."""
+    leads = rankings[0] is CollectionRanking.DENSE
+    return DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6)
+
+
+def default_formula(rankings: Sequence[CollectionRanking]) -> dict[str, Any]:
     """How a collection's rankings are fused unless the user says it: arguments of `Fusion`."""
-    if n_rankings < 2:
+    if len(rankings) < 2:
         return {}
     return {
         'method': FusionMethod.INTERPOLATION,
-        'alpha': DENSE_SHARE,
+        'alpha': dense_share(rankings),
         'normalize': Normalization.MINMAX,
     }
 
@@ -123,20 +129,13 @@ class CollectionSearcher(Fusion):
         name = Path(dense.name).name
         self.dense = dense.with_settings(name=name, query_map=settings.query_map)
         parts = [self._open(ranking, settings) for ranking in rankings]
-        super().__init__(parts, **{**default_formula(len(parts)), **settings.formula})
+        super().__init__(parts, **{**default_formula(rankings), **settings.formula})
         self.name = generation.folder.name
 
     def _open(self, ranking: CollectionRanking, settings: SearchSettings) -> Ranker:
         if ranking is CollectionRanking.DENSE:
             return self.dense
-        usual = SparseSettings()
-        sparse = SparseSettings(
-            k1=usual.k1 if settings.k1 is None else settings.k1,
-            b=usual.b if settings.b is None else settings.b,
-            language=self.generation.settings.language,
-        )
-        searcher = LuceneSparseSearcher(str(self.generation.lucene_folder), sparse)
-        return searcher.with_settings(name=ranking.value)
+        return open_bm25(self.generation, settings.k1, settings.b)
 
     def __len__(self) -> int:
         """How many documents there are, those without text included."""
@@ -163,6 +162,20 @@ class CollectionSearcher(Fusion):
     def close(self) -> None:
         super().close()
         self.generation.close()
+
+
+def open_bm25(
+    generation: Generation, k1: float | None = None, b: float | None = None
+) -> LuceneSparseSearcher:
+    """The BM25 ranking of a collection that has one, in its language; None is 0.9 and 0.4."""
+    usual = SparseSettings()
+    sparse = SparseSettings(
+        k1=usual.k1 if k1 is None else k1,
+        b=usual.b if b is None else b,
+        language=generation.settings.language,
+    )
+    searcher = LuceneSparseSearcher(str(generation.lucene_folder), sparse)
+    return searcher.with_settings(name=CollectionRanking.BM25.value)
 
 
 def search_frame(searcher: CollectionSearcher, queries: Any, k: int) -> Any:

@@ -224,7 +224,7 @@ def _answers(
     reranker = _last_reranker(pipeline) if options.explain else None
     shown = []
     for topic in topics:
-        hits = pipeline.with_stored_texts(topic.text, run[topic.qid])
+        hits = pipeline.with_decisive_texts(topic, run[topic.qid], watcher)
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or options.interactive:
             searchers = _searchers(watcher)

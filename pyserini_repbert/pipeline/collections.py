@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.collection.reading import open_generation
 from pyserini_repbert.collection.searching import (
-    DENSE_SHARE,
+    CollectionRanking,
     CollectionSearcher,
     SearchSettings,
+    dense_share,
     open_collection_encoder,
     rankings_of,
 )
@@ -45,14 +47,25 @@ def apply_collection(spec: PipelineSpec) -> PipelineSpec:
     generation = open_generation(Path(spec.index))
     with_rankings = rankings_of(generation.settings, spec.rankings)
     generation.close()
-    changes: dict[str, Any] = {'rankings': tuple(str(ranking) for ranking in with_rankings)}
-    is_fused = len(with_rankings) > 1 and not spec.sparse
+    names = tuple(str(ranking) for ranking in with_rankings)
+    spec = spec.model_copy(update={'rankings': names})
+    if len(with_rankings) > 1 and not spec.sparse:
+        spec = complete_fusion(spec, with_rankings)
+    return spec
+
+
+def complete_fusion(spec: PipelineSpec, rankings: Sequence[CollectionRanking]) -> PipelineSpec:
+    """The spec with the way in which rankings of a collection are fused, where it does not say it.
+
+    They are interpolated after min-max, the dense one with a share of 0.6.
+    """
+    changes: dict[str, Any] = {}
     fusion = spec.fusion
-    if is_fused and 'fusion' not in spec.model_fields_set:
+    if 'fusion' not in spec.model_fields_set:
         fusion = 'interpolation'
         changes['fusion'] = fusion
-    if is_fused and fusion == 'interpolation' and not spec.weights:
-        changes['alpha'] = DENSE_SHARE if spec.alpha is None else spec.alpha
+    if fusion == 'interpolation' and not spec.weights:
+        changes['alpha'] = dense_share(rankings) if spec.alpha is None else spec.alpha
     return spec.model_copy(update=changes)
 
 
