@@ -180,7 +180,7 @@ def test_a_reranker_reads_one_passage_or_several(search, cross_encoder_folder, f
         stage = f'monobert@3:passages={passages}'
         output = f'{passages}.txt'
         arguments = ('--topics', 'topics.tsv', '--output', output, '--rerank', stage)
-        status, printed = search('--index', 'mine', *arguments)
+        status = search('--index', 'mine', *arguments)[0]
         assert status == 0
         runs.append(read_run(output)['q1'])
     assert sorted(runs[0].docids) == sorted(runs[1].docids)
