@@ -117,6 +117,9 @@ def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: M
         options.ray is not None and (spec.index is None or spec.ann),
         '--ray is for the exact search of an --index',
     )
+    command.refuse(
+        options.ray is not None and spec.rankings, '--ray: a collection is searched on one machine'
+    )
     reads_corpus = machine.build or spec.stages
     command.refuse(
         spec.corpus and not reads_corpus,
@@ -141,6 +144,7 @@ def main(arguments: list[str]) -> None:
     _check_outputs(options)
     _check_searchers(options, spec, machine)
     # The record has what was used.
+    options.rankings = spec.rankings
     options.fusion = spec.fusion
     options.alpha = None if spec.weights else formula['alpha']
     options.rrf_k = formula['rrf_k']

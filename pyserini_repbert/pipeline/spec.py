@@ -192,7 +192,7 @@ class PipelineSpec(_Values):
     rankings: tuple[str, ...] = Field(
         default=(),
         description='of a collection: dense, bm25, or both; default: all that it has',
-        json_schema_extra={'metavar': 'RANKING'},
+        json_schema_extra={'metavar': 'RANKING', 'nargs': '+'},
     )
     aggregate: AggregationName = Field(
         default='max',
