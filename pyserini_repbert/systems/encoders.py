@@ -16,21 +16,23 @@ _SENTENCE_TRANSFORMERS = 'sentence-transformers'
 def query_encoder(name: AnyCheckpoint, device: str = 'cpu', **settings: Any) -> TextQueryEncoder:
     """The query encoder of a checkpoint; a plain BERT counts as RepBERT's.
 
-    `settings` are precision and max_length.
+    Parameters
+    ----------
+    name : catalog name, checkpoint folder, or an open checkpoint
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    settings : precision and max_length
     """
-    encoder: TextQueryEncoder = load(str(encoding_system(name).query_encoder))(
-        name, device, **settings
-    )
+    encoder_class = load(str(encoding_system(name).query_encoder))
+    encoder: TextQueryEncoder = encoder_class(name, device, **settings)
     return encoder
 
 
 def document_encoder(
     name: AnyCheckpoint, device: str = 'cpu', **settings: Any
 ) -> TextDocumentEncoder:
-    """The document encoder of a checkpoint, as in `query_encoder`."""
-    encoder: TextDocumentEncoder = load(str(encoding_system(name).document_encoder))(
-        name, device, **settings
-    )
+    """The document encoder of a checkpoint; parameters are those of `query_encoder`."""
+    encoder_class = load(str(encoding_system(name).document_encoder))
+    encoder: TextDocumentEncoder = encoder_class(name, device, **settings)
     return encoder
 
 

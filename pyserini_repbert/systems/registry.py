@@ -40,11 +40,13 @@ class StageOption:
     def key(self) -> str:
         """What stands before '='; the parameter for an option without a key."""
         key, equals, _ = self.form.partition('=')
-        return key if equals else self.parameter
+        if equals:
+            return key
+        return self.parameter
 
 
 def count_one_each(k: int, options: Mapping[str, Any]) -> int:
-    """The model inputs of a reranker that reads each candidate once."""
+    """The model inputs of a reranker that reads each of its k candidates once."""
     return k
 
 
@@ -94,6 +96,7 @@ def systems() -> Mapping[str, System]:
 
 
 def _defined() -> Iterable[System]:
+    """The `SYSTEM` of each folder, then those of entry points."""
     package = importlib.import_module('pyserini_repbert.systems')
     for module in pkgutil.iter_modules(package.__path__):
         if module.ispkg:
@@ -109,7 +112,11 @@ def rerankers() -> list[str]:
 
 def stage_options() -> Mapping[str, StageOption]:
     """The options that stages of any system take, by key."""
-    return {option.key: option for system in systems().values() for option in system.stage_options}
+    options: dict[str, StageOption] = {}
+    for system in systems().values():
+        for option in system.stage_options:
+            options[option.key] = option
+    return options
 
 
 def load(name: str) -> Any:

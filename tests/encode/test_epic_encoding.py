@@ -16,7 +16,9 @@ TEXTS = ['the cat sat on the mat', 'a big blue fish', 'moon', 'old tree , new le
 
 def test_query_has_its_terms_only_and_sums_repeated_ones(tiny_epic):
     encoder = EpicEncoder(tiny_epic())
-    ((ids, weights, _),) = encoder.query_weights(['the cat sat on the mat'])
+    (query,) = encoder.query_weights(['the cat sat on the mat'])
+    ids = query.ids
+    weights = query.weights
     vector = encoder.encode_query('the cat sat on the mat')
     assert vector.terms.tolist() == sorted(set(ids))
     assert vector.as_dict()[ids[0]] == pytest.approx(weights[0] + weights[4])

@@ -70,13 +70,12 @@ def test_vectors_quality_and_scores_equal_the_originals(variant, inputs, golden,
 
 
 def test_query_token_importances_equal_the_originals(inputs, encoder):
-    found = encoder('official').query_weights(texts(inputs['queries']))
+    weighted = encoder('official').query_weights(texts(inputs['queries']))
     recorded = json.loads((HERE / 'golden_queries.json').read_text(encoding='utf-8'))
-    for (ids, weights, _), query, expected in zip(
-        found, inputs['queries'], recorded['query_token_salience_official'], strict=True
-    ):
-        assert ids == query['tok_ids'], query['id']
-        np.testing.assert_allclose(weights, expected, **close)
+    saliences = recorded['query_token_salience_official']
+    for tokens, query, expected in zip(weighted, inputs['queries'], saliences, strict=True):
+        assert tokens.ids == query['tok_ids'], query['id']
+        np.testing.assert_allclose(tokens.weights, expected, **close)
 
 
 def test_pruned_scores_equal_the_originals(inputs, golden, encoder):

@@ -18,15 +18,17 @@ from pyserini_repbert.models.convert.pytorch import (
 )
 from pyserini_repbert.systems.epic.network import TIED, Epic
 
-_EPIC_BODY = 'encoder.bert.'  # prefix of the BERT with its pre-training heads
+# The prefix of the BERT with its pre-training heads.
+_EPIC_BODY = 'encoder.bert.'
 _EPIC_HEADS = {
     'query_salience': 'query_importance',
     'doc_salience': 'document_importance',
     'doc_quality': 'document_quality',
 }
+# The decoder is tied to the word embeddings.
 _EPIC_UNUSED = (
     '_nil',
-    'encoder.bert.cls.predictions.decoder.',  # is tied
+    'encoder.bert.cls.predictions.decoder.',
     'encoder.bert.cls.seq_relationship.',
     'encoder.bert.bert.embeddings.position_ids',
 )
@@ -39,33 +41,39 @@ def convert_epic(
     vocabulary: Path | None = None,
     heads: int | None = None,
 ) -> None:
-    """Convert EPIC's published weights into a checkpoint folder at `target`, which must not exist.
+    """Convert EPIC's published weights into a checkpoint folder.
 
-    `source` is `epic.p`, read without running code. It holds weights only: the model's sizes are
-    taken from their shapes, which do not tell the number of attention `heads` (default: one per 64
-    dimensions). `ranking` is the object for config.json, `vocabulary` a BERT vocab.txt (default:
-    `uncased_vocabulary`).
+    The file holds weights only: the model's sizes are taken from their shapes.
+
+    Parameters
+    ----------
+    source : `epic.p`, read without running code
+    target : the new folder, which must not exist
+    ranking : the `ranking` object for config.json
+    vocabulary : a BERT vocab.txt; default: `uncased_vocabulary`
+    heads : attention heads of its BERT, which shapes do not tell; default: one per 64 dimensions
     """
     check_absent(target)
     state = {}
     for name, value in load_legacy(existing_file(source, 'EPIC weights')).items():
         if not name.startswith(_EPIC_UNUSED):
-            head, _, rest = name.partition('.')
-            ours = (
-                f'{_EPIC_HEADS[head]}.{rest}'
-                if head in _EPIC_HEADS
-                else name.removeprefix(_EPIC_BODY)
-            )
-            state[ours] = value.contiguous()
+            state[_name_of(name)] = value.contiguous()
     config = sizes_of(source, state, heads) | {'ranking': dict(ranking)}
     pieces = vocabulary or uncased_vocabulary()
     n_pieces = len(pieces.read_text(encoding='utf-8').rstrip('\n').split('\n'))
     if n_pieces != config['vocab_size']:
         raise DamagedFileError(
             f'{source} has a vocabulary of {config["vocab_size"]}, {pieces} has {n_pieces} '
-            f'wordpieces: give the '
-            'vocab.txt of its BERT',
+            'wordpieces: give the vocab.txt of its BERT',
             parameters=('vocabulary',),
         )
     with converted(target, source, config, state, pieces) as written:
         load_model(lambda: Epic(BertConfig.from_dict(config)), written, TIED)
+
+
+def _name_of(name: str) -> str:
+    """A weight's name in this package, from its name in the authors' file."""
+    head, _, rest = name.partition('.')
+    if head in _EPIC_HEADS:
+        return f'{_EPIC_HEADS[head]}.{rest}'
+    return name.removeprefix(_EPIC_BODY)

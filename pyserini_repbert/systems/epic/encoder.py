@@ -1,11 +1,15 @@
-"""EPIC's encoder: queries to sparse vectors over their own terms, passages to vectors over the
-whole vocabulary.
+"""EPIC's encoder: queries and passages to vectors over the vocabulary (EPIC section 3).
+
+A query's vector has its own terms alone; a passage's has all terms of the vocabulary, and is pruned
+to the largest weights for an index. https://arxiv.org/abs/2004.14245
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,17 +40,36 @@ from pyserini_repbert.models.tokenizer import TokenChunk
 from pyserini_repbert.systems.epic import network as epic
 from pyserini_repbert.systems.epic.encoding import epic_encoding
 
-QUERY_UNIT = 100  # query weights are sent in hundredths: Anserini takes whole numbers
+# Query weights are sent in hundredths: Anserini takes whole numbers.
+QUERY_UNIT = 100
 
 
-class TokenWeights(NamedTuple):
-    """A text's wordpiece ids, the importance of each, float32 (n,), and a passage's quality, 0
-    to 1 (0 if empty).
+@dataclass(frozen=True, eq=False, slots=True)
+class TokenWeights:
+    """What EPIC says of each wordpiece of a text.
+
+    Attributes
+    ----------
+    ids : of its wordpieces, in order
+    weights : the importance of each, float32 (n,) (EPIC eq. 1 or 2)
+    quality : of a passage, 0 to 1 (EPIC eq. 3); 0 for a query, and for a text without wordpieces
     """
 
     ids: list[int]
     weights: NDArray[np.float32]
     quality: float = 0.0
+
+
+class Contextual(NamedTuple):
+    """BERT's output for n texts.
+
+    `tokens` are the vectors of all wordpieces, (total, h), text after text; `lengths` says how many
+    each text has; `cls_vectors` are the texts' [CLS] vectors, (n, h), means over their chunks.
+    """
+
+    tokens: Tensor
+    lengths: list[int]
+    cls_vectors: Tensor
 
 
 class EpicEncoder:
@@ -59,6 +82,7 @@ class EpicEncoder:
     Parameters
     ----------
     checkpoint : catalog name ('epic') or checkpoint folder; its `ranking` object names the variant
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : of BERT and the projection: vectors are always float32
     max_length : wordpieces kept of a passage; default: the checkpoint's limit, else 2000
     """
@@ -78,20 +102,17 @@ class EpicEncoder:
         self.device = usable_device(device)
         self.precision = Precision(precision).on(self.device)
         self.chunk_size = config.max_position_embeddings - 2
-        self.limit = (
-            int(ranking.get('max_doc_length', epic.MAX_PASSAGE_TOKENS))
-            if max_length is None
-            else max_length
-        )
-        self.query_limit = min(
-            int(ranking.get('max_query_length', epic.MAX_QUERY_TOKENS)), self.chunk_size
-        )
-        if min(self.limit, self.query_limit) < 1:
-            raise InputError(
-                f'maximum length {min(self.limit, self.query_limit)} was given, expected 1 or more'
-            )
+        if max_length is None:
+            max_length = int(ranking.get('max_doc_length', epic.MAX_PASSAGE_TOKENS))
+        self.limit = max_length
+        query_limit = int(ranking.get('max_query_length', epic.MAX_QUERY_TOKENS))
+        self.query_limit = min(query_limit, self.chunk_size)
+        shortest = min(self.limit, self.query_limit)
+        if shortest < 1:
+            raise InputError(f'maximum length {shortest} was given, expected 1 or more')
         self.tokenizer = opened.tokenizer()
-        self.vocabulary = config.vocab_size  # the number of terms |V|
+        # The number of terms |V|.
+        self.vocabulary = config.vocab_size
         model = load_model(lambda: epic.Epic(config, self.variant), opened, epic.TIED)
         self.model = model.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
@@ -108,12 +129,13 @@ class EpicEncoder:
         return hashlib.sha256('\n'.join(names).encode()).hexdigest()
 
     def encoding(self, **storage: Any) -> Encoding[EpicSettings]:
-        """How it fills an EPIC bundle; `storage` as in `encoding.epic_encoding`."""
+        """How it fills an EPIC bundle; `storage` are the parameters of `epic_encoding`."""
         return epic_encoding(self, **storage)
 
     def encode_query(self, query: str) -> TermVector:
-        """One query's vector: the importances of its terms (EPIC eq. 1), summed for a repeated
-        term (section 2).
+        """One query's vector: the importances of its terms (EPIC eq. 1).
+
+        Those of a repeated term are summed (section 2).
         """
         return self.encode_queries([query])[0]
 
@@ -121,10 +143,8 @@ class EpicEncoder:
         self, queries: Sequence[str], token_budget: int | None = None
     ) -> list[TermVector]:
         """The vectors of many queries, in their order."""
-        return [
-            TermVector.summed(query.ids, query.weights)
-            for query in self.query_weights(queries, token_budget)
-        ]
+        weighted = self.query_weights(queries, token_budget)
+        return [TermVector.summed(query.ids, query.weights) for query in weighted]
 
     def query_weights(
         self, queries: Sequence[str], token_budget: int | None = None
@@ -133,31 +153,31 @@ class EpicEncoder:
         return self._token_weights(queries, epic.QUERY_TYPE, token_budget)
 
     def passage_weights(self, passages: Sequence[str]) -> list[TokenWeights]:
-        """The importance of each wordpiece of each passage, and the passage's quality (EPIC eq.
-        2-3).
-        """
+        """The importance of each wordpiece of each passage (EPIC eq. 2); its quality (eq. 3)."""
         return self._token_weights(passages, epic.PASSAGE_TYPE)
 
     def _token_weights(
         self, texts: Sequence[str], kind: int, token_budget: int | None = None
     ) -> list[TokenWeights]:
-        model = self.model
+        """The weights of queries or passages, by their token type."""
         of_query = kind == epic.QUERY_TYPE
         limit = self.query_limit if of_query else self.limit
         ids = self.tokenizer.ids(texts, limit + 1)
-        result = [TokenWeights([], np.empty(0, np.float32))] * len(texts)
+        weighted = [TokenWeights([], np.empty(0, np.float32))] * len(texts)
 
-        def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
-            importances = (model.query_importances if of_query else model.document_importances)(
-                tokens
-            )
-            qualities = [0.0] * len(batch) if of_query else model.quality(cls_vectors).tolist()
-            by_text = torch.split(importances.cpu(), lengths)
-            for position, weights, quality in zip(batch, by_text, qualities, strict=True):
-                result[position] = TokenWeights(ids[position][:limit], weights.numpy(), quality)
+        def keep_weights(batch: list[int], output: Contextual) -> None:
+            if of_query:
+                importances = self.model.query_importances(output.tokens)
+                qualities = [0.0] * len(batch)
+            else:
+                importances = self.model.document_importances(output.tokens)
+                qualities = self.model.quality(output.cls_vectors).tolist()
+            by_text = torch.split(importances.cpu(), output.lengths)
+            for number, weights, quality in zip(batch, by_text, qualities, strict=True):
+                weighted[number] = TokenWeights(ids[number][:limit], weights.numpy(), quality)
 
-        self._in_batches(self._chunks(ids, limit, kind), work, token_budget)
-        return result
+        self._in_batches(self._chunks(ids, limit, kind), keep_weights, token_budget)
+        return weighted
 
     def encode_dense(
         self,
@@ -168,12 +188,15 @@ class EpicEncoder:
     ) -> NDArray[np.float32]:
         """Passage vectors that are not pruned (EPIC eq. 4): float32 (n, m), m being |V| by default.
 
-        Passages are texts, or their token ids. Given the ids of m `terms`, only their weights are
-        computed, which costs less. The other parameters are those of `TextEncoder.embed`.
+        Parameters
+        ----------
+        passages : texts, or their token ids
+        terms : the ids of m terms; only their weights are computed, which costs less
+        token_budget : padded tokens in a batch; default: by device
+        on_progress : called with the number of passages done since the last call
         """
-        dense = np.zeros(
-            (len(passages), self.vocabulary if terms is None else len(terms)), dtype=np.float32
-        )
+        width = self.vocabulary if terms is None else len(terms)
+        dense = np.zeros((len(passages), width), dtype=np.float32)
         self._encode(passages, dense.__setitem__, terms, token_budget, on_progress)
         return dense
 
@@ -186,8 +209,12 @@ class EpicEncoder:
     ) -> TermVectors:
         """Passage vectors pruned to the r largest weights (EPIC section 3, 'pruning').
 
-        With r = 0, all that are not zero are kept. The other parameters are those of
-        `encode_dense`.
+        Parameters
+        ----------
+        passages : texts, or their token ids
+        r : how many weights are kept of each; 0 for all that are not zero
+        token_budget : padded tokens in a batch; default: by device
+        on_progress : called with the number of passages done since the last call
         """
         pruned = [NO_TERMS] * len(passages)
 
@@ -199,11 +226,13 @@ class EpicEncoder:
         return TermVectors.of(pruned)
 
     def input_tokens(self, length: int) -> int:
-        """How many tokens BERT reads for a passage of `length` wordpieces, with [CLS] and [SEP],
-        without padding.
+        """How many tokens BERT reads for a passage of `length` wordpieces.
+
+        [CLS] and [SEP] of each chunk count, padding does not.
         """
         kept = min(length, self.limit)
-        return kept + 2 * -(-kept // self.chunk_size)
+        n_chunks = -(-kept // self.chunk_size)
+        return kept + 2 * n_chunks
 
     def _encode(
         self,
@@ -213,105 +242,110 @@ class EpicEncoder:
         token_budget: int | None,
         on_progress: Progress,
     ) -> None:
+        """Call `keep` for batches of passages with their numbers and vectors, float32 (n, m)."""
         ids = self.tokenizer.ids(passages, self.limit + 1)
         texts = self._chunks(ids, self.limit, epic.PASSAGE_TYPE)
-        wanted = (
-            None
-            if terms is None
-            else torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
-        )
+        wanted: Tensor | None = None
+        if terms is not None:
+            wanted = torch.as_tensor(np.asarray(terms, dtype=np.int64), device=self.device)
 
-        def work(batch: list[int], tokens: Tensor, lengths: list[int], cls_vectors: Tensor) -> None:
-            keep(
-                batch,
-                self.model.document_vectors(tokens, lengths, cls_vectors, wanted).cpu().numpy(),
+        def keep_vectors(batch: list[int], output: Contextual) -> None:
+            vectors = self.model.document_vectors(
+                output.tokens, output.lengths, output.cls_vectors, wanted
             )
+            keep(batch, vectors.cpu().numpy())
 
-        self._in_batches(texts, work, token_budget, on_progress)
+        self._in_batches(texts, keep_vectors, token_budget, on_progress)
 
     def _chunks(
         self, ids: Sequence[list[int]], limit: int, token_type: int
     ) -> list[list[TokenChunk]]:
-        self.tokenizer.n_cut += sum(len(ids_of_text) > limit for ids_of_text in ids)
-        return [
-            self.tokenizer.chunks(ids_of_text[:limit], self.chunk_size, token_type)
-            for ids_of_text in ids
-        ]
+        """The chunks of each text, from its wordpiece ids; none for a text without wordpieces."""
+        texts = []
+        for ids_of_text in ids:
+            self.tokenizer.n_cut += len(ids_of_text) > limit
+            chunks = self.tokenizer.chunks(ids_of_text[:limit], self.chunk_size, token_type)
+            texts.append(chunks)
+        return texts
 
     def _in_batches(
         self,
         texts: list[list[TokenChunk]],
-        work: Callable[[list[int], Tensor, list[int], Tensor], None],
+        work: Callable[[list[int], Contextual], None],
         token_budget: int | None = None,
         on_progress: Progress = int,
     ) -> None:
-        """Call `work` for batches of texts that have wordpieces: with their positions, and what
-        `_contextual` gives.
-        """
-        some = [position for position, chunks in enumerate(texts) if chunks]
-        lengths = [
-            len(texts[position]) * len(texts[position][0].sequence.input_ids) for position in some
-        ]
+        """Call `work` for batches of texts that have wordpieces, with their numbers and output."""
+        numbers = []
+        lengths = []
+        for number, chunks in enumerate(texts):
+            if chunks:
+                numbers.append(number)
+                lengths.append(len(chunks) * len(chunks[0].sequence.input_ids))
         batches = length_batches(lengths, usual_budget(token_budget, self.device))
 
         def work_on(batch: list[int]) -> None:
-            positions = [some[i] for i in batch]
-            work(positions, *self._contextual([texts[position] for position in positions]))
+            chosen = [numbers[i] for i in batch]
+            work(chosen, self._contextual([texts[number] for number in chosen]))
 
         in_batches(work_on, batches, on_progress)
-        on_progress(len(texts) - len(some))
+        on_progress(len(texts) - len(numbers))
 
-    def _contextual(self, texts: list[list[TokenChunk]]) -> tuple[Tensor, list[int], Tensor]:
-        """Contextual vectors of all tokens, (total, h), how many each text has, and mean [CLS]
-        vectors (n, h).
-        """
-        chunks = [chunk for chunks_of_text in texts for chunk in chunks_of_text]
-        ids, types, mask, places = collate_chunks(chunks, self.tokenizer.pad, self.device)
+    def _contextual(self, texts: list[list[TokenChunk]]) -> Contextual:
+        """BERT's output for the chunks of texts."""
+        chunks = list(itertools.chain.from_iterable(texts))
+        ids, types, mask, positions = collate_chunks(chunks, self.tokenizer.pad, self.device)
         hidden = self.model(ids, types, mask)
-        tokens = hidden.reshape(-1, hidden.shape[-1])[places]
-        of_texts = torch.split(hidden[:, 0], [len(chunks_of_text) for chunks_of_text in texts])
+        tokens = hidden.reshape(-1, hidden.shape[-1])[positions]
+        chunk_counts = [len(chunks_of_text) for chunks_of_text in texts]
+        of_texts = torch.split(hidden[:, 0], chunk_counts)
         cls_vectors = torch.stack([part.mean(dim=0) for part in of_texts])
-        return (
-            tokens,
-            [sum(chunk.n_pieces for chunk in chunks_of_text) for chunks_of_text in texts],
-            cls_vectors,
-        )
+        lengths = []
+        for chunks_of_text in texts:
+            lengths.append(sum(chunk.n_pieces for chunk in chunks_of_text))
+        return Contextual(tokens, lengths, cls_vectors)
 
 
 class EpicImpactQueryEncoder:
-    """Encodes queries as {wordpiece: whole weight}, the form that Pyserini's LuceneImpactSearcher
-    expects.
+    """Encodes queries as {wordpiece: whole weight}, as Pyserini's LuceneImpactSearcher expects.
 
-    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have. `model` is a
-    catalog name, a checkpoint folder, or an encoder.
+    Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have.
+
+    Parameters
+    ----------
+    model : catalog name, checkpoint folder, or an encoder
+    device : where a model that is opened here runs
     """
 
     def __init__(self, model: str | Path | EpicEncoder, device: str = 'cpu') -> None:
-        self.encoder = model if isinstance(model, EpicEncoder) else EpicEncoder(model, device)
+        if isinstance(model, EpicEncoder):
+            self.encoder = model
+        else:
+            self.encoder = EpicEncoder(model, device)
 
     def encode(self, query: str, **_: object) -> dict[str, int]:
         """{wordpiece: hundredths of its weight}; a weight that rounds to 0 is left out."""
         vector = self.encoder.encode_query(query)
         names = self.encoder.tokenizer.tokens(vector.terms.tolist())
-        levels = {
-            name: round(QUERY_UNIT * weight)
-            for name, weight in zip(names, vector.weights.tolist(), strict=True)
-        }
-        return {name: level for name, level in levels.items() if level > 0}
+        levels = {}
+        for name, weight in zip(names, vector.weights.tolist(), strict=True):
+            level = round(QUERY_UNIT * weight)
+            if level > 0:
+                levels[name] = level
+        return levels
 
 
 def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:
-    """Raises MismatchError if an index was made with another vocabulary, other weights or
-    another variant.
+    """Raise MismatchError if an index was built with another encoder.
+
+    Its vocabulary, weights and variant are compared.
     """
     settings = index.settings
     built = f'index {index.folder} was built with'
     model = f"encoder '{encoder.name}'"
     advice = f"pass the encoder it was built with ('{settings.encoder}')"
-    if (settings.vocabulary, settings.vocabulary_sha256) != (
-        encoder.vocabulary,
-        encoder.vocabulary_sha256,
-    ):
+    vocabulary = (encoder.vocabulary, encoder.vocabulary_sha256)
+    if (settings.vocabulary, settings.vocabulary_sha256) != vocabulary:
         sizes = f'({settings.vocabulary} terms) than {model} ({encoder.vocabulary} terms)'
         raise MismatchError(f'{built} another vocabulary {sizes}: {advice}')
     check_model(index.folder, settings, encoder.checkpoint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +21,10 @@ from pyserini_repbert.models.token_ids import TokenIds
 if TYPE_CHECKING:
     from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
-PRUNE = 1000  # EPIC section 3: "virtually no difference" in effectiveness
-_WINDOW_WEIGHTS = 1 << 22  # about as many weights are in memory at a time
+# EPIC section 3: "virtually no difference" in effectiveness.
+PRUNE = 1000
+# About as many weights are in memory at a time.
+_WINDOW_WEIGHTS = 1 << 22
 
 
 def epic_encoding(
@@ -35,11 +37,19 @@ def epic_encoding(
     token_budget: int | None = None,
     on_progress: Callable[[int], object] = int,
 ) -> Encoding[EpicSettings]:
-    """How an encoder fills an EPIC bundle: with the `prune` largest weights of a passage, 0 for all
-    (EPIC section 3).
+    """How an encoder fills an EPIC bundle.
 
-    `weights` is the type of stored weights, 'float16' or 'uint8'; the other parameters are those of
-    `dense_encoding`.
+    Parameters
+    ----------
+    encoder : of passages
+    prune : how many of a passage's largest weights are stored, 0 for all (EPIC section 3)
+    weights : the type of stored weights, 'float16' or 'uint8'
+    store_text : store the passages, for showing and reranking them
+    shard_size : passages in a shard
+    token_budget : padded tokens in a batch; default: by device
+    on_progress : called with the number of passages done since the last call
+
+    Raises InputError for a `prune` below 0, or another type.
     """
     if prune < 0 or weights not in ('float16', 'uint8'):
         raise InputError(
@@ -66,14 +76,14 @@ def epic_encoding(
             return encoder.encode_pruned(texts, prune, token_budget, on_progress)
         return complete(encoder.encode_dense(texts, None, token_budget, on_progress))
 
-    return Encoding(
-        settings, EpicShardWriter, encode, _window(settings), encoder.tokenizer, on_progress
-    )
+    window = _window_size(settings)
+    return Encoding(settings, EpicShardWriter, encode, window, encoder.tokenizer, on_progress)
 
 
-def _window(settings: EpicSettings) -> int:
+def _window_size(settings: EpicSettings) -> int:
     """How many passages are tokenised, sorted by length and encoded together."""
-    return max(64, min(4096, _WINDOW_WEIGHTS // (settings.prune or settings.vocabulary)))
+    weights_each = settings.prune or settings.vocabulary
+    return max(64, min(4096, _WINDOW_WEIGHTS // weights_each))
 
 
 def prune_epic_bundle(
@@ -87,11 +97,17 @@ def prune_epic_bundle(
     resume: bool = False,
     overwrite: bool = False,
 ) -> EpicBundle:
-    """A copy of a bundle with fewer weights a passage, or weights of another type ('float16' or
-    'uint8').
+    """A copy of a bundle with fewer weights a passage, or with weights of another type.
 
-    `prune` is how many of a passage's largest stored weights are kept, 0 for all that are stored.
-    `shard_size` is the bundle's by default.
+    Parameters
+    ----------
+    bundle : what is copied
+    output : the folder of the copy
+    prune : how many of a passage's largest stored weights are kept, 0 for all that are stored
+    weights : the type of stored weights, 'float16' or 'uint8'
+    on_progress : called with the number of passages done since the last call
+    shard_size : passages in a shard; default: the bundle's
+    resume, overwrite : as of `encode_corpus`
     """
     if Path(output).resolve() == bundle.folder.resolve():
         raise InputError(f'index {bundle.folder} cannot be copied onto itself: give another output')
@@ -99,23 +115,30 @@ def prune_epic_bundle(
     if before.prune and not 0 < prune <= before.prune:
         raise InputError(
             f'index {bundle.folder} keeps {before.prune} weights a passage, {prune or "all"} were '
-            f'asked for: '
-            'build it again with more'
+            'asked for: build it again with more'
         )
     layout = 'blocks' if prune else 'all'
     size = shard_size or before.shard_size
     settings = replace(before, prune=prune, weights=weights, layout=layout, shard_size=size)
 
     def encode(passages: Sequence[Passage]) -> TermVectors:
-        vectors = list(bundle.rows_from(int(bundle.rows([passages[0].docid])[0]), len(passages)))
+        # The passages of a call follow one another in the bundle.
+        first_row = int(bundle.rows([passages[0].docid])[0])
+        vectors = list(bundle.rows_from(first_row, len(passages)))
         on_progress(len(vectors))
         if prune:
             vectors = [largest(vector.weights, prune, vector.terms) for vector in vectors]
         return TermVectors.of(vectors)
 
-    without_text = (Passage(docid, '') for shard in bundle.shards for docid in shard.docids)
-    encoding = Encoding(settings, EpicShardWriter, encode, _window(before), on_progress=on_progress)
-    build_bundle(
-        bundle.passages() if before.texts else without_text, output, encoding, resume, overwrite
-    )
+    window = _window_size(before)
+    encoding = Encoding(settings, EpicShardWriter, encode, window, on_progress=on_progress)
+    passages = bundle.passages() if before.texts else _without_text(bundle)
+    build_bundle(passages, output, encoding, resume, overwrite)
     return EpicBundle(output)
+
+
+def _without_text(bundle: EpicBundle) -> Iterator[Passage]:
+    """The docids of a bundle that stores no texts, as passages."""
+    for shard in bundle.shards:
+        for docid in shard.docids:
+            yield Passage(docid, '')

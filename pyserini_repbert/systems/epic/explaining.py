@@ -8,7 +8,7 @@ from typing import Any
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector, largest
-from pyserini_repbert.systems.epic.encoder import EpicEncoder, check_fits
+from pyserini_repbert.systems.epic.encoder import EpicEncoder, TokenWeights, check_fits
 
 
 def explain_text(
@@ -16,8 +16,7 @@ def explain_text(
 ) -> dict[str, Any]:
     """EPIC's score of a passage that is given as a text, taken apart into values of JSON.
 
-    Of the passage's weights, the `prune` largest count (0: all). Every term has a 'term' and its
-    weights.
+    Every term has a 'term' and its weights.
 
     - 'query_terms': the query's wordpieces in order, with their importances (EPIC eq. 1, Figure 3)
     - 'passage_terms': the passage's wordpieces in order, with their weights in its vector (EPIC eq.
@@ -27,6 +26,13 @@ def explain_text(
       and passage, and their product 'contribution'; the products sum to 'score' (EPIC eq. 5)
     - 'quality': of the passage, 0 to 1 (EPIC eq. 3)
     - 'precision': what the model ran in
+
+    Parameters
+    ----------
+    encoder : of queries and passages
+    query, passage : texts
+    top : how many expansion terms are shown
+    prune : how many of the passage's largest weights count, 0 for all
     """
     vector = largest(encoder.encode_dense([passage])[0], prune)
     return _explained(encoder, query, vector, passage, top)
@@ -40,11 +46,17 @@ def explain_indexed(
     text: str | None = None,
     top: int = 10,
 ) -> dict[str, Any]:
-    """`explain_text` for a passage in an index, from its stored vector, pruned and quantised as it
-    is.
+    """`explain_text` for a passage in an index, from its stored vector, pruned and quantised.
 
-    The text is that of the index, if it stores texts and none is given; without one, there are no
-    wordpieces of the passage, and its quality is None.
+    Parameters
+    ----------
+    encoder : the one that the index was built with
+    index : an EPIC bundle
+    query : its text
+    docid : of the passage
+    text : of the passage; default: the one in the index, if that stores texts; without a text,
+        there are no wordpieces of the passage, and its quality is None
+    top : how many expansion terms are shown
     """
     check_fits(index, encoder)
     row = int(index.rows([docid])[0])
@@ -53,36 +65,58 @@ def explain_indexed(
             f"index {index.folder} has no passage '{docid}': check the docid, or give its text",
             parameters=('passage',),
         )
-    return _explained(encoder, query, index.vector(row), text or index.texts([docid])[0], top)
+    if not text:
+        (text,) = index.texts([docid])
+    return _explained(encoder, query, index.vector(row), text, top)
 
 
 def _explained(
     encoder: EpicEncoder, query: str, vector: TermVector, text: str | None, top: int
 ) -> dict[str, Any]:
+    """The values of `explain_text`, from a passage's vector and, if it is known, its text."""
     if top < 0:
         raise InputError(f'{top} expansions were asked for, expected 0 or more')
     (query_tokens,) = encoder.query_weights([query])
-    passage = None if text is None else encoder.passage_weights([text])[0]
-    ids = passage.ids if passage else []
+    ids: list[int] = []
+    quality: float | None = None
+    if text is not None:
+        (passage,) = encoder.passage_weights([text])
+        ids = passage.ids
+        quality = passage.quality
     weights = vector.as_dict()
     others = sorted(weights.keys() - set(ids), key=lambda term: (-weights[term], term))[:top]
-    summed = TermVector.summed(query_tokens.ids, query_tokens.weights)
-    terms = encoder.tokenizer.tokens(summed.terms.tolist())
-    pairs = zip(summed.weights.tolist(), vector.weights_of(summed.terms).tolist(), strict=True)
-    shares = [
-        {'term': term, 'query_weight': one, 'passage_weight': other, 'contribution': one * other}
-        for term, (one, other) in zip(terms, pairs, strict=True)
-    ]
-    shares.sort(key=lambda share: (-share['contribution'], share['term']))
+    shares = _contributions(encoder, query_tokens, vector)
     return {
         'score': sum(share['contribution'] for share in shares),
-        'quality': passage.quality if passage else None,
+        'quality': quality,
         'precision': encoder.precision,
         'query_terms': _weighted(encoder, query_tokens.ids, query_tokens.weights.tolist()),
         'passage_terms': _weighted(encoder, ids, [weights.get(term, 0.0) for term in ids]),
         'expansions': _weighted(encoder, others, [weights[term] for term in others]),
         'contributions': shares,
     }
+
+
+def _contributions(
+    encoder: EpicEncoder, query: TokenWeights, passage: TermVector
+) -> list[dict[str, Any]]:
+    """What each distinct query term adds to the score, greatest first."""
+    summed = TermVector.summed(query.ids, query.weights)
+    terms = encoder.tokenizer.tokens(summed.terms.tolist())
+    query_weights = summed.weights.tolist()
+    passage_weights = passage.weights_of(summed.terms).tolist()
+    shares = []
+    for term, one, other in zip(terms, query_weights, passage_weights, strict=True):
+        shares.append(
+            {
+                'term': term,
+                'query_weight': one,
+                'passage_weight': other,
+                'contribution': one * other,
+            }
+        )
+    shares.sort(key=lambda share: (-share['contribution'], share['term']))
+    return shares
 
 
 def _weighted(

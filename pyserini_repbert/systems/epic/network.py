@@ -1,9 +1,9 @@
-"""EPIC (MacAvaney et al., 2020): queries and passages as vectors over the vocabulary, whose inner
-product is the score.
+"""EPIC's network: queries and passages as vectors over the vocabulary; inner products are scores.
 
 Use it to rerank: passage vectors are computed once and pruned; a query costs one short forward pass
-and a few sums. Every dimension is a term, so a score can be explained.
-https://arxiv.org/abs/2004.14245
+and a few sums. Every dimension is a term, so a score can be explained. Sean MacAvaney, Franco Maria
+Nardini, Raffaele Perego, Nicola Tonellotto, Nazli Goharian, and Ophir Frieder: Expansion via
+Prediction of Importance with Contextualization, 2020. https://arxiv.org/abs/2004.14245
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from pyserini_repbert.models.linear import linear
 from pyserini_repbert.models.pretraining import MaskedLmPredictions
 
 NAME = 'epic'
-MAX_QUERY_TOKENS = 500  # wordpieces; the authors' code uses this, whatever is configured
-# wordpieces; the authors' setting, beyond BERT's positions: long passages are read in chunks
+# Wordpieces kept of a query: the authors' code uses this, whatever is configured.
+MAX_QUERY_TOKENS = 500
+# Wordpieces kept of a passage: the authors' setting. It is beyond BERT's positions, so long
+# passages are read in chunks.
 MAX_PASSAGE_TOKENS = 2000
 QUERY_TYPE = 0
 PASSAGE_TYPE = 1
@@ -31,18 +33,26 @@ TIED = {
     'cls.predictions.decoder.bias': 'cls.predictions.bias',
 }
 
-_CHUNK_VALUES = 1 << 18  # values projected at a time on a CPU: its second-level cache holds as many
-_CHUNK_VALUES_DEVICE = 1 << 28  # on other devices: 1 GiB in float32
-_LINEAR_FROM = 60.0  # from here on, softplus(x) equals x in float32
+# Values projected at a time on a CPU, whose second-level cache holds as many.
+_CHUNK_VALUES = 1 << 18
+# Values projected at a time on other devices: 1 GiB in float32.
+_CHUNK_VALUES_DEVICE = 1 << 28
+# From here on, softplus(x) equals x in float32.
+_LINEAR_FROM = 60.0
 
 
 class Variant(Choice, what='EPIC variant'):
     """The forms of EPIC that differ between its paper and its authors' code.
 
-    OFFICIAL, with which the published checkpoint was trained: the projection to a term (psi in eq.
-    4) is ln(1 + softplus(.)) of the masked-LM head's logit; importances and quality have biases.
-    PAPER_STRICT: psi is the word-embedding matrix times the contextual vector; nothing has a bias
-    (eq. 1-4). PAPER_MLM_HEAD: psi is the masked-LM head's logit itself; biases as in OFFICIAL.
+    psi is the projection to a term in eq. 4.
+
+    Attributes
+    ----------
+    OFFICIAL : the published checkpoint was trained with it: psi is ln(1 + softplus(.)) of the
+        masked-LM head's logit; importances and quality have biases
+    PAPER_STRICT : psi is the word-embedding matrix times the contextual vector; nothing has a bias
+        (eq. 1-4)
+    PAPER_MLM_HEAD : psi is the masked-LM head's logit itself; biases as in OFFICIAL
     """
 
     OFFICIAL = 'official'
@@ -51,14 +61,20 @@ class Variant(Choice, what='EPIC variant'):
 
 
 class _MaskedLmHead(nn.Module):
+    """The masked-LM head under the names of published checkpoints: `cls.predictions`."""
+
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         self.predictions = MaskedLmPredictions(config)
 
 
 class Epic(nn.Module):
-    """EPIC's model: `forward` gives contextual vectors, the other methods turn them into
-    weights.
+    """EPIC's model: `forward` gives contextual vectors, the other methods make weights of them.
+
+    Parameters
+    ----------
+    config : the sizes of its BERT
+    variant : which form of EPIC it computes, a `Variant`
     """
 
     def __init__(self, config: BertConfig, variant: Variant | str = Variant.OFFICIAL) -> None:
@@ -69,9 +85,8 @@ class Epic(nn.Module):
         self.query_importance = nn.Linear(config.hidden_size, 1)
         self.document_importance = nn.Linear(config.hidden_size, 1)
         self.document_quality = nn.Linear(config.hidden_size, 1)
-        self.dropout = nn.Dropout(
-            config.hidden_dropout_prob
-        )  # before the importances, as the authors train
+        # Before the importances, as the authors train.
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
@@ -80,20 +95,23 @@ class Epic(nn.Module):
         return self.bert(input_ids, token_type_ids, attention_mask)  # type: ignore[no-any-return]
 
     def query_importances(self, tokens: Tensor) -> Tensor:
-        """w_q: ln(1 + softplus(theta1 f_i)) for query tokens (EPIC eq. 1): float32 (n,) from (n,
-        h).
+        """w_q: ln(1 + softplus(theta1 f_i)) for query tokens (EPIC eq. 1).
+
+        float32 (n,), from contextual vectors (n, h).
         """
         return importance(self._linear(self.query_importance, self.dropout(tokens)))
 
     def document_importances(self, tokens: Tensor) -> Tensor:
-        """w_d: ln(1 + softplus(theta3 f_j)) for passage tokens (EPIC eq. 2): float32 (n,) from
-        (n, h).
+        """w_d: ln(1 + softplus(theta3 f_j)) for passage tokens (EPIC eq. 2).
+
+        float32 (n,), from contextual vectors (n, h).
         """
         return importance(self._linear(self.document_importance, self.dropout(tokens)))
 
     def quality(self, cls_vectors: Tensor) -> Tensor:
-        """phi(d): sigmoid(theta4 d_CLS) (EPIC eq. 3): float32 (n,) from the last layer's [CLS],
-        (n, h).
+        """phi(d): sigmoid(theta4 d_CLS) (EPIC eq. 3).
+
+        float32 (n,), from the last layer's [CLS], (n, h).
         """
         return torch.sigmoid(self._linear(self.document_quality, cls_vectors))
 
@@ -104,11 +122,10 @@ class Epic(nn.Module):
         cls_vectors: Tensor,
         terms: Tensor | None = None,
     ) -> Tensor:
-        """phi_d: quality x max over the passage's tokens of importance x projection (EPIC eq. 4):
-        float32 (n, |V|).
+        """phi_d: quality x max over the passage's tokens of importance x projection (EPIC eq. 4).
 
-        The vocabulary is processed in chunks, so that the projections are never in memory all at
-        once.
+        float32 (n, |V|). The vocabulary is processed in chunks, so that the projections are never
+        in memory all at once.
 
         Parameters
         ----------
@@ -126,32 +143,40 @@ class Epic(nn.Module):
         if terms is not None:
             decoder = decoder[terms]
             bias = bias[terms]
-        features = (
-            tokens
-            if self.variant is Variant.PAPER_STRICT
-            else self.cls.predictions.transform(tokens)
-        )
+        features = tokens
+        if self.variant is not Variant.PAPER_STRICT:
+            features = self.cls.predictions.transform(tokens)
         values = _CHUNK_VALUES if tokens.device.type == 'cpu' else _CHUNK_VALUES_DEVICE
         size = max(128, values // max(len(tokens), 1) // 64 * 64)
-        pieces = []
+        maxima = []
         for start in range(0, len(decoder), size):
-            own_bias = None if self.variant is Variant.PAPER_STRICT else bias[start : start + size]
-            projected = linear(features, decoder[start : start + size], own_bias).float()
+            chunk = slice(start, start + size)
+            weighted = self._weighted(features, decoder[chunk], bias[chunk], importances)
+            by_passage = torch.split(weighted, list(lengths))
+            maxima.append(torch.stack([part.amax(dim=0) for part in by_passage]))
+        return torch.cat(maxima, dim=1) * self.quality(cls_vectors)[:, None]
+
+    def _weighted(
+        self, features: Tensor, decoder: Tensor, bias: Tensor, importances: Tensor
+    ) -> Tensor:
+        """Importance x projection of each token to each of m terms, float32 (total, m).
+
+        Without gradients, it is computed in place.
+        """
+        if self.variant is Variant.PAPER_STRICT:
+            projected = linear(features, decoder, None).float()
+        else:
+            projected = linear(features, decoder, bias).float()
+        if torch.is_grad_enabled():
             if self.variant is Variant.OFFICIAL:
-                projected = (
-                    importance(projected)
-                    if torch.is_grad_enabled()
-                    else _importance_in_place(projected)
-                )
-            projected = (
-                projected * importances if torch.is_grad_enabled() else projected.mul_(importances)
-            )
-            pieces.append(
-                torch.stack([part.amax(dim=0) for part in torch.split(projected, list(lengths))])
-            )
-        return torch.cat(pieces, dim=1) * self.quality(cls_vectors)[:, None]
+                projected = importance(projected)
+            return projected * importances
+        if self.variant is Variant.OFFICIAL:
+            projected = _importance_in_place(projected)
+        return projected.mul_(importances)
 
     def _linear(self, layer: nn.Linear, vectors: Tensor) -> Tensor:
+        """The layer's output, float32 (n,); without its bias in the variant PAPER_STRICT."""
         bias = None if self.variant is Variant.PAPER_STRICT else layer.bias
         return functional.linear(vectors, layer.weight, bias).squeeze(-1).float()
 

@@ -1,5 +1,7 @@
-"""Reranking with EPIC: passage vectors come from an index, or are computed on the fly; a query
-costs a few sums.
+"""Reranking with EPIC: a query costs a few sums, since passage vectors come from an index.
+
+Use it as a second stage where monoBERT takes too long. Candidates that the index lacks are encoded
+on the fly. EPIC section 3, https://arxiv.org/abs/2004.14245
 """
 
 from __future__ import annotations
@@ -7,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.files import StrPath
@@ -31,12 +34,22 @@ from pyserini_repbert.systems.epic.explaining import explain_indexed, explain_te
 from pyserini_repbert.systems.epic.network import NAME
 from pyserini_repbert.trace import SILENT, Trace
 
-REASON_TERMS = 5  # query terms in the reason for a hit
+# Query terms in the reason for a hit.
+REASON_TERMS = 5
+
+
+class _Absent(NamedTuple):
+    """A candidate without a stored vector: its query's number, its row in the list, its text."""
+
+    number: int
+    row: int
+    text: str
 
 
 class EpicReranker(Reranker):
-    """Scores are inner products of sparse vectors over the vocabulary (EPIC eq. 5): 0 where no term
-    is shared.
+    """Scores are inner products of sparse vectors over the vocabulary (EPIC eq. 5).
+
+    A score is 0 where query and passage share no term.
 
     Of its work, an inference is a passage that was encoded on the fly. Its vector is pruned like
     those of the index but not quantised, so that scores differ by the error of quantising. If
@@ -76,23 +89,24 @@ class EpicReranker(Reranker):
             raise InputError(
                 f'prune {prune} was given, expected how many weights to keep, or 0 for all'
             )
-        self.index = (
-            index if index is None or isinstance(index, EpicBundle) else EpicBundle(index, verify)
-        )
-        if self.index is not None and max_length is None:
-            max_length = self.index.settings.max_length
+        if index is not None and not isinstance(index, EpicBundle):
+            index = EpicBundle(index, verify)
+        if index is not None and max_length is None:
+            max_length = index.settings.max_length
         if not isinstance(model, EpicEncoder):
             model = EpicEncoder(model, device, precision, max_length)
+        self.index = index
         self.encoder = model
         self.checkpoint = model.checkpoint
         self.name = model.name
         self.precision = model.precision
-        self.prune = prune if self.index is None else self.index.settings.prune
+        self.prune = prune
         self.token_budget = token_budget
-        self.needs_text = self.index is None
+        self.needs_text = index is None
         self.work: Work = Work()
-        if self.index is not None:
-            check_fits(self.index, self.encoder)
+        if index is not None:
+            self.prune = index.settings.prune
+            check_fits(index, model)
 
     @property
     def weights_sha256(self) -> str:
@@ -100,83 +114,99 @@ class EpicReranker(Reranker):
         return self.checkpoint.weights_sha256
 
     def identity(self) -> Mapping[str, object]:
-        settings = {
+        identity = {
+            **super().identity(),
             'max_length': self.encoder.limit,
             'prune': self.prune,
             'dtype': str(self.precision),
         }
-        weights = {} if self.index is None else {'index_weights': self.index.settings.weights}
-        return {**super().identity(), **settings, **weights}
+        if self.index is not None:
+            identity['index_weights'] = self.index.settings.weights
+        return identity
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
     ) -> Scores:
-        """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for
-        several queries.
+        """Scores for the candidates of each query, float32 (n,) each.
+
+        A text is encoded once for several queries.
         """
         vectors = self.encoder.encode_queries(queries, self.token_budget)
         scores: Scores = []
-        absent: list[tuple[int, int, str]] = []  # (query, candidate, text) of candidates to encode
+        absent: list[_Absent] = []
         for number, candidates in enumerate(lists):
-            self.work.candidates += len(candidates)
-            rows = (
-                np.full(len(candidates), -1)
-                if self.index is None
-                else self.index.rows(candidates.docids)
-            )
-            values = np.empty(len(candidates), dtype=np.float32)
-            if self.index is not None:
-                values[rows >= 0] = self.index.score(rows[rows >= 0], vectors[number])
+            values, absent_rows = self._stored_scores(vectors[number], candidates)
             scores.append(values)
-            lacking = np.flatnonzero(rows < 0).tolist()
-            absent += [(number, i, self._text(candidates[i], len(lacking))) for i in lacking]
-            self.work.stored += len(candidates) - len(lacking)
-            on_progress(len(candidates) - len(lacking))
+            for row in absent_rows:
+                text = self._text(candidates[row], len(absent_rows))
+                absent.append(_Absent(number, row, text))
+            n_stored = len(candidates) - len(absent_rows)
+            self.work.candidates += len(candidates)
+            self.work.stored += n_stored
+            on_progress(n_stored)
         if absent:
             self._score_texts(vectors, absent, scores, on_progress)
         return scores
 
+    def _stored_scores(
+        self, query: TermVector, candidates: Ranking
+    ) -> tuple[NDArray[np.float32], list[int]]:
+        """Scores by stored vectors, float32 (n,), and the rows of candidates that have none.
+
+        The scores of these are not set.
+        """
+        values = np.empty(len(candidates), dtype=np.float32)
+        if self.index is None:
+            return values, list(range(len(candidates)))
+        rows = self.index.rows(candidates.docids)
+        is_stored = rows >= 0
+        values[is_stored] = self.index.score(rows[is_stored], query)
+        return values, np.flatnonzero(~is_stored).tolist()
+
     def _score_texts(
         self,
         queries: Sequence[TermVector],
-        absent: Sequence[tuple[int, int, str]],
+        absent: Sequence[_Absent],
         scores: Scores,
-        progress: Progress,
+        on_progress: Progress,
     ) -> None:
-        """Encode the texts of (query, candidate, text), and fill in the scores of these
-        candidates.
-        """
-        texts = Counter(text for _, _, text in absent)  # distinct, in order of first occurrence
-        places = {text: place for place, text in enumerate(texts)}
-        ids = self.encoder.tokenizer.flat_ids(list(places), self.encoder.limit + 1)
+        """Encode the texts of candidates without a stored vector, and fill in their scores."""
+        # Each text is encoded once, in the order of first occurrence.
+        counts = Counter(candidate.text for candidate in absent)
+        row_of = {text: row for row, text in enumerate(counts)}
+        ids = self.encoder.tokenizer.flat_ids(list(counts), self.encoder.limit + 1)
         lengths = ids.lengths.tolist()
-        self.work.inferences += len(places)
+        self.work.inferences += len(counts)
         self.work.tokens += sum(map(self.encoder.input_tokens, lengths))
-        pairs = zip(texts.values(), lengths, strict=True)
-        self.work.truncated += sum(times for times, length in pairs if length > self.encoder.limit)
+        for count, length in zip(counts.values(), lengths, strict=True):
+            if length > self.encoder.limit:
+                self.work.truncated += count
         if self.prune:
-            vectors = self.encoder.encode_pruned(ids, self.prune, self.token_budget, progress)
-            for number, i, text in absent:
-                scores[number][i] = queries[number].dot(vectors[places[text]])
+            vectors = self.encoder.encode_pruned(ids, self.prune, self.token_budget, on_progress)
+            for number, row, text in absent:
+                scores[number][row] = queries[number].dot(vectors[row_of[text]])
         else:
-            terms = np.unique(np.concatenate([queries[number].terms for number, _, _ in absent]))
-            dense = self.encoder.encode_dense(ids, terms, self.token_budget, progress)
+            # Only the terms of the queries are computed.
+            of_queries = [queries[candidate.number].terms for candidate in absent]
+            terms = np.unique(np.concatenate(of_queries))
+            dense = self.encoder.encode_dense(ids, terms, self.token_budget, on_progress)
             columns = [np.searchsorted(terms, query.terms) for query in queries]
-            for number, i, text in absent:
-                scores[number][i] = dense[places[text], columns[number]] @ queries[number].weights
-        progress(len(absent) - len(places))
+            for number, row, text in absent:
+                weights = dense[row_of[text], columns[number]]
+                scores[number][row] = weights @ queries[number].weights
+        on_progress(len(absent) - len(counts))
 
     def _text(self, candidate: Candidate, n_absent: int) -> str:
         """The text of a candidate without a vector.
 
-        Raises if such candidates are refused, or it has no text.
+        Raises MissingResourceError if such candidates are refused, InputError if it has no text.
+        `n_absent` is how many such candidates its list has.
         """
         no_vector = '' if self.index is None else f'no vector in index {self.index.folder}'
         if no_vector and self.missing == 'refuse':
             raise MissingResourceError(
                 f"candidate '{candidate.docid}' (one of {n_absent}) has {no_vector}: index its "
-                f'corpus, or encode '
-                'missing candidates on the fly'
+                'corpus, or encode missing candidates on the fly'
             )
         if candidate.text is None:
             raise InputError(
@@ -188,7 +218,10 @@ class EpicReranker(Reranker):
     def explain(
         self, query: str, hits: Ranking, settings: ExplanationSettings, trace: Trace = SILENT
     ) -> dict[str, Any]:
-        """The weights of each hit: of its vector in the index, if that has one."""
+        """The weights of each hit: of its vector in the index, if that has one.
+
+        `query`, `hits`, `settings` and `trace` are those of `Reranker.explain`.
+        """
         passages = []
         for hit in hits:
             index = self._index_of(hit)

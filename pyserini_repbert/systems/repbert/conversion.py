@@ -19,12 +19,14 @@ from pyserini_repbert.systems.repbert.network import RepBert
 def convert_repbert(
     source: Path, target: Path, ranking: Mapping[str, Any], vocabulary: Path | None = None
 ) -> None:
-    """Convert RepBERT's published archive, or its folder, into a checkpoint folder at `target`,
-    which must not exist.
+    """Convert RepBERT's published weights into a checkpoint folder.
 
-    `source` is a .zip or a folder with `config.json` and `pytorch_model.bin`; `ranking` is the
-    object for config.json, `vocabulary` the vocab.txt to use if the archive has none (default:
-    `uncased_vocabulary`).
+    Parameters
+    ----------
+    source : the published .zip, or a folder with `config.json` and `pytorch_model.bin`
+    target : the new folder, which must not exist
+    ranking : the `ranking` object for config.json
+    vocabulary : the vocab.txt to use if the archive has none; default: `uncased_vocabulary`
     """
     if not source.exists():
         raise InputError(
@@ -32,17 +34,17 @@ def convert_repbert(
         )
     check_absent(target)
     with tempfile.TemporaryDirectory() as temporary:
-        whole = unpacked(source, Path(temporary)) if source.is_file() else source
+        whole = source
+        if source.is_file():
+            whole = unpacked(source, Path(temporary))
         folders = sorted(path.parent for path in whole.rglob('pytorch_model.bin'))
         folder = next((folder for folder in folders if (folder / 'config.json').is_file()), None)
         if folder is None:
             raise InputError(f'{source} holds no pytorch_model.bin with a config.json beside it')
-        state = load_legacy(folder / 'pytorch_model.bin')
-        state = {
-            name: value.contiguous()
-            for name, value in state.items()
-            if not name.endswith('position_ids')
-        }
+        state = {}
+        for name, value in load_legacy(folder / 'pytorch_model.bin').items():
+            if not name.endswith('position_ids'):
+                state[name] = value.contiguous()
         config = read_object(folder / 'config.json') | {'ranking': dict(ranking)}
         with converted(target, source, config, state, vocabulary_of(folder, vocabulary)) as written:
             load_model(lambda: RepBert(BertConfig.from_dict(config)), written)

@@ -1,8 +1,7 @@
-"""RepBERT's query and document encoders, with the parameters of Pyserini's, which are passed by
-position.
+"""RepBERT's query and document encoders, under Pyserini's contract.
 
-`query_encoder` and `document_encoder` open a checkpoint's, be it RepBERT's or of
-sentence-transformers.
+Their first parameters are those of Pyserini's encoders, in the same order. `query_encoder` and
+`document_encoder` of `systems.encoders` open the encoders of any checkpoint.
 """
 
 from __future__ import annotations
@@ -31,8 +30,10 @@ from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.models.tokenizer import ModelInputs
 from pyserini_repbert.systems.repbert import network as repbert
 
-OVERLAPPING = ('cuda',)  # devices that compute while the host tokenises the next texts
-GROUP = 4096  # texts that such a device gets together
+# Devices that compute while the host tokenises the next texts.
+OVERLAPPING = ('cuda',)
+# Texts that such a device gets together.
+GROUP = 4096
 
 
 class _RepBertEncoder(TextEncoder):
@@ -40,13 +41,19 @@ class _RepBertEncoder(TextEncoder):
 
     Vectors are not normalised, and passages have token type 1, unless the checkpoint's `ranking`
     object says otherwise.
+
+    Attributes
+    ----------
+    limit_key, type_key : the keys of the `ranking` object for the length and the token type
+    paper_limit, paper_type : RepBERT's own values
+    mapped : the weights whose names end so stay in their file; None: all are read
     """
 
-    limit_key: str  # keys of the checkpoint's `ranking` object, and RepBERT's own values
+    limit_key: str
     paper_limit: int
     type_key: str = ''
     paper_type: int
-    mapped: str | None = None  # the weights whose names end so stay in their file
+    mapped: str | None = None
 
     def __init__(
         self,
@@ -64,7 +71,9 @@ class _RepBertEncoder(TextEncoder):
             raise InputError(
                 f'prefix {prefix!r} was given: RepBERT was trained without one, leave it out'
             )
-        chosen = model_name if encoder_dir is None else encoder_dir
+        chosen = encoder_dir
+        if chosen is None:
+            chosen = model_name
         if chosen is None:
             raise InputError(
                 "no checkpoint was given: pass a catalog name ('repbert-demo') or a folder"
@@ -75,11 +84,16 @@ class _RepBertEncoder(TextEncoder):
         self.name = opened.name
         self.dimension = config.hidden_size
         self.device = usable_device(device)
-        self.precision = (Precision.FLOAT16 if fp16 else Precision(precision)).on(self.device)
+        if fp16:
+            precision = Precision.FLOAT16
+        self.precision = Precision(precision).on(self.device)
         self.max_length = config.max_position_embeddings - 2
-        usual = int(ranking.get(self.limit_key, self.paper_limit))
-        self.limit = self._checked(usual if max_length is None else max_length)
-        self._tokenizer_checkpoint = open_checkpoint(tokenizer_name) if tokenizer_name else opened
+        if max_length is None:
+            max_length = int(ranking.get(self.limit_key, self.paper_limit))
+        self.limit = self._checked(max_length)
+        self._tokenizer_checkpoint = opened
+        if tokenizer_name:
+            self._tokenizer_checkpoint = open_checkpoint(tokenizer_name)
         self.tokenizer = self._tokenizer_checkpoint.tokenizer()
         normalised = bool(ranking.get('normalised', False))
         self.pooling = 'mean+normalised' if normalised else 'mean'
@@ -87,25 +101,21 @@ class _RepBertEncoder(TextEncoder):
         self._settings = {
             key: ranking[key] for key in ('doc_token_type', 'normalised') if key in ranking
         }
-        model = load_model(
-            partial(repbert.RepBert, config, normalised),
-            opened,
-            tensors=opened.tensors(self.mapped),
-        )
-        self.model = model.to(self.device, self.precision.dtype(self.device))
+        new_network = partial(repbert.RepBert, config, normalised)
+        network = load_model(new_network, opened, tensors=opened.tensors(self.mapped))
+        self.model = network.to(self.device, self.precision.dtype(self.device))
         self.checkpoint = opened
 
     @property
     def weights_sha256(self) -> str:
-        """Checksum of the checkpoint's weights, and of what else decides a vector, where it is
-        not RepBERT's.
+        """Checksum of the checkpoint's weights.
+
+        Where other settings than RepBERT's decide a vector, the checksum covers them, too.
         """
         weights = self.checkpoint.weights_sha256
-        return (
-            hashlib.sha256(f'{weights}\n{self._settings}'.encode()).hexdigest()
-            if self._settings
-            else weights
-        )
+        if not self._settings:
+            return weights
+        return hashlib.sha256(f'{weights}\n{self._settings}'.encode()).hexdigest()
 
     @property
     def tokenizer_sha256(self) -> str:
@@ -120,11 +130,11 @@ class _RepBertEncoder(TextEncoder):
         on_progress: Progress,
     ) -> Vectors:
         vectors = np.empty((len(texts), self.dimension), np.float32)
+        pad = self.tokenizer.pad
         start = 0
         with closing(self._groups(texts, limit)) as groups:
             for inputs in groups:
                 end = start + len(inputs)
-                pad = self.tokenizer.pad
                 vectors[start:end] = run_batched(
                     self.model, inputs, pad, self.device, token_budget, on_progress
                 )
@@ -132,21 +142,24 @@ class _RepBertEncoder(TextEncoder):
         return vectors
 
     def _groups(self, texts: Sequence[str] | TokenIds, limit: int) -> Generator[ModelInputs]:
-        """The model inputs of texts: all at once, or group by group, each made ahead."""
-        if (
-            isinstance(texts, TokenIds)
-            or self.device.type not in OVERLAPPING
-            or len(texts) <= GROUP
-        ):
-            yield from [self.tokenizer.single(texts, limit, self.token_type)] if len(texts) else []
+        """The model inputs of texts: all at once, or group by group.
+
+        A group is made while the one before it is computed.
+        """
+        if not len(texts):
+            return
+        overlaps = self.device.type in OVERLAPPING and len(texts) > GROUP
+        if isinstance(texts, TokenIds) or not overlaps:
+            yield self.tokenizer.single(texts, limit, self.token_type)
             return
         groups = (texts[first : first + GROUP] for first in range(0, len(texts), GROUP))
         yield from ahead(self.tokenizer.single(group, limit, self.token_type) for group in groups)
 
 
 class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
-    """Queries to vectors (RepBERT eq. 1-2): token type 0 (footnote 2), by default 20 wordpieces
-    (section 4.3.1).
+    """Queries to vectors (RepBERT eq. 1-2).
+
+    Token type 0 (footnote 2), by default 20 wordpieces (section 4.3.1).
 
     Parameters
     ----------
@@ -164,12 +177,14 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     paper_type = repbert.QUERY_TYPE
     limit_key = 'max_query_length'
     paper_limit = repbert.MAX_QUERY_TOKENS
-    mapped = 'word_embeddings.weight'  # 30,522 rows, of which queries need a few
+    # Of the 30,522 rows, queries need a few.
+    mapped = 'word_embeddings.weight'
 
 
 class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
-    """Passages to vectors (RepBERT eq. 1-2): token type 1 (footnote 2), by default 256 wordpieces
-    (section 4.3.1).
+    """Passages to vectors (RepBERT eq. 1-2).
+
+    Token type 1 (footnote 2), by default 256 wordpieces (section 4.3.1).
 
     Parameters are those of `RepBertQueryEncoder`.
     """

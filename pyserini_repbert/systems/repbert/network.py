@@ -1,8 +1,8 @@
-"""RepBERT (Zhan et al., 2020): one BERT encodes queries and passages into vectors whose inner
-product is the score.
+"""RepBERT's network: one BERT that encodes queries and passages; inner products are scores.
 
-Use it as a first stage: passages are encoded once, a query costs one short forward pass and a
-matrix product. https://arxiv.org/abs/2006.15498
+Use it as a first stage: passages are encoded once; a query costs one short forward pass and a
+matrix product. Jingtao Zhan, Jiaxin Mao, Yiqun Liu, Min Zhang, and Shaoping Ma: RepBERT:
+Contextualized Text Embeddings for First-Stage Retrieval, 2020. https://arxiv.org/abs/2006.15498
 """
 
 from __future__ import annotations
@@ -16,17 +16,22 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.precision import on_device
 
 NAME = 'repbert'
-MAX_QUERY_TOKENS = 20  # RepBERT section 4.3.1; wordpieces, [CLS] and [SEP] not counted
-MAX_PASSAGE_TOKENS = 256  # RepBERT section 4.3.1, likewise
-QUERY_TYPE = 0  # RepBERT footnote 2: the token type of queries
-PASSAGE_TYPE = 1  # RepBERT footnote 2: of passages
+# Wordpieces, [CLS] and [SEP] not counted (RepBERT section 4.3.1).
+MAX_QUERY_TOKENS = 20
+MAX_PASSAGE_TOKENS = 256
+# Token types (RepBERT footnote 2).
+QUERY_TYPE = 0
+PASSAGE_TYPE = 1
 
 
 class RepBert(nn.Module):
     """The encoder shared by queries and passages (RepBERT section 3.1).
 
-    `normalised` scales vectors to length 1, as sentence encoders for the cosine do; RepBERT does
-    not.
+    Parameters
+    ----------
+    config : the sizes of its BERT
+    normalised : whether vectors are scaled to length 1, as sentence encoders for the cosine do;
+        RepBERT's are not
     """
 
     def __init__(self, config: BertConfig, normalised: bool = False) -> None:
@@ -49,4 +54,6 @@ class RepBert(nn.Module):
         else:
             weights = on_device(attention_mask, hidden.device).to(hidden.dtype)
             vectors = torch.einsum('nlh,nl->nh', hidden, weights) / weights.sum(dim=1, keepdim=True)
-        return functional.normalize(vectors, dim=1) if self.normalised else vectors
+        if self.normalised:
+            return functional.normalize(vectors, dim=1)
+        return vectors

@@ -1,5 +1,6 @@
-"""RepBERT, trained by a margin over in-batch negatives (RepBERT section 3.2), and by the scores
-of a teacher.
+"""Training RepBERT: a margin over in-batch negatives, and the scores of a teacher.
+
+RepBERT section 3.2, https://arxiv.org/abs/2006.15498.
 """
 
 from __future__ import annotations
@@ -20,23 +21,15 @@ from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.weights import UNIT_LAYER
 from pyserini_repbert.systems.repbert import network as repbert
 from pyserini_repbert.tasks.instances import Instance, InstanceSource
-from pyserini_repbert.tasks.losses import (
-    MARGIN,
-    multi_label_margin,
-)
+from pyserini_repbert.tasks.losses import MARGIN, multi_label_margin
 from pyserini_repbert.tasks.recipe import Recipe
-from pyserini_repbert.tasks.task import (
-    Batch,
-    Task,
-    limit,
-    outputs,
-    padded,
-)
+from pyserini_repbert.tasks.task import Batch, Task, limit, outputs, padded
 
 logger = logging.getLogger(__name__)
 
-SCALE_INSTANCES = 32  # instances from whose scores the scale is chosen
-# share of pairs of a relevant and another passage that a chosen scale leaves within the margin
+# Instances from whose scores the scale is chosen.
+SCALE_INSTANCES = 32
+# The share of pairs of a relevant and another passage that a chosen scale leaves within the margin.
 WITHIN_MARGIN = 0.1
 _SPECIAL_TOKENS = 2
 
@@ -51,10 +44,14 @@ class RepBertTask(Task):
 
     With groups, rows are judged queries; the scores of a query's own candidates also follow the
     teacher's.
+
+    Attributes
+    ----------
+    first_scale : the scale that was chosen, 0 before; None where the recipe says it
     """
 
     known = ('max_query_length', 'max_doc_length')
-    first_scale: Tensor | None  # the scale that was chosen, 0 before; None where the recipe says it
+    first_scale: Tensor | None
 
     def new_ranker(self, sizes: BertConfig) -> repbert.RepBert:
         most = sizes.max_position_embeddings - _SPECIAL_TOKENS
@@ -63,11 +60,12 @@ class RepBertTask(Task):
         scale = self.recipe.training.scale
         is_open = scale is None and self.recipe.training.unit_layer
         self.register_buffer('first_scale', torch.zeros(()) if is_open else None)
-        self.log_scale = (
-            nn.Parameter(torch.tensor(math.log(scale or 1.0))) if scale or is_open else None
-        )
         self.last_norm = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}.output.LayerNorm.'
-        self.trained_in_body = () if self.log_scale is None else (self.last_norm,)
+        self.log_scale: nn.Parameter | None = None
+        self.trained_in_body = ()
+        if scale or is_open:
+            self.log_scale = nn.Parameter(torch.tensor(math.log(scale or 1.0)))
+            self.trained_in_body = (self.last_norm,)
         if any(source.source.triples or source.source.negatives for source in self.sources):
             self.inputs_per_pair = 2
         return repbert.RepBert(sizes)
@@ -89,9 +87,7 @@ class RepBertTask(Task):
 
     @torch.no_grad()
     def before_first_step(self, stream: Iterable[Instance]) -> None:
-        """With a unit layer and no `scale`, choose the scale by the scores of the model as it
-        begins.
-        """
+        """With a unit layer and no `scale`, choose the scale by the scores of the first model."""
         if self.first_scale is None or self.log_scale is None:
             return
         batch = self.collate(list(itertools.islice(stream, SCALE_INSTANCES)))
@@ -99,19 +95,20 @@ class RepBertTask(Task):
         queries = outputs(self.ranker, batch, 'query_')
         passages = outputs(self.ranker, batch, 'passage_')
         self.ranker.train()
-        labels = in_batch_labels(batch['passage_keys'], batch['relevant_keys'][batch['rows']])
-        scale = fitting_scale(queries[batch['rows']].float() @ passages.float().T, labels)
+        rows = batch['rows']
+        labels = in_batch_labels(batch['passage_keys'], batch['relevant_keys'][rows])
+        scale = fitting_scale(queries[rows].float() @ passages.float().T, labels)
         self.first_scale.fill_(scale)
         self.log_scale.fill_(math.log(scale))
         logger.info(*self.notes())
 
     def notes(self) -> list[str]:
         scale = self.first_scale
-        return (
-            [f"scale of inner products: {scale:.4g} at the beginning, from the base's own scores"]
-            if scale
-            else []
-        )
+        if not scale:
+            return []
+        return [
+            f"scale of inner products: {scale:.4g} at the beginning, from the base's own scores"
+        ]
 
     def ranking(self) -> dict[str, Any]:
         return {
@@ -123,39 +120,44 @@ class RepBertTask(Task):
     def collate(self, instances: Sequence[Instance]) -> Batch:
         """Queries, passages, and the docids by which labels are found.
 
-        `rows` int64 (n,): the query of each passage; `passage_keys` int64 (n,): hashes of the
-        docids; `relevant_keys` int64 (queries, m): hashes of the docids that are relevant to a
-        query, padded with -1. For groups, also the tensors of `of_teacher`.
+        The batch has the tensors of `padded`, with the prefixes `query_` and `passage_`, and these:
+
+        - `rows`, int64 (n,): the row of each passage's query
+        - `passage_keys`, int64 (n,): hashes of the docids
+        - `relevant_keys`, int64 (queries, m): hashes of the docids that are relevant to a query,
+          padded with -1
+        - for groups, the tensors of `of_teacher`
         """
-        queries = []
-        passages = []
-        keys = []
-        relevant_keys = []
-        for instance in instances:
+        queries: list[str] = []
+        passages: list[str] = []
+        rows: list[int] = []
+        keys: list[int] = []
+        relevant_keys: list[list[int]] = []
+        for row, instance in enumerate(instances):
             source = self.sources[instance.source]
             queries.append(source.query(instance.qid))
             passages += source.texts(instance.docids)
+            rows += [row] * len(instance.docids)
             keys += [_key(source, docid) for docid in instance.docids]
-            relevant = (
-                [instance.docids[0], *source.relevant(instance.qid)] if instance.judged else []
-            )
+            relevant: list[str] = []
+            if instance.judged:
+                relevant = [instance.docids[0], *source.relevant(instance.qid)]
             relevant_keys.append([_key(source, docid) for docid in dict.fromkeys(relevant)])
         most = max(1, *map(len, relevant_keys))
-        relevant_keys = [
-            keys_of_row + [-1] * (most - len(keys_of_row)) for keys_of_row in relevant_keys
-        ]
-        single = self.tokenizer.single
-        pad = self.tokenizer.pad
+        for keys_of_query in relevant_keys:
+            keys_of_query += [-1] * (most - len(keys_of_query))
+        query_inputs = self.tokenizer.single(queries, self.max_query, repbert.QUERY_TYPE)
+        passage_inputs = self.tokenizer.single(passages, self.max_passage, repbert.PASSAGE_TYPE)
         batch = {
-            **padded(single(queries, self.max_query, repbert.QUERY_TYPE), pad, 'query_'),
-            **padded(single(passages, self.max_passage, repbert.PASSAGE_TYPE), pad, 'passage_'),
-            'rows': torch.tensor(
-                [row for row, instance in enumerate(instances) for _ in instance.docids]
-            ),
+            **padded(query_inputs, self.tokenizer.pad, 'query_'),
+            **padded(passage_inputs, self.tokenizer.pad, 'passage_'),
+            'rows': torch.tensor(rows),
             'passage_keys': torch.tensor(keys),
             'relevant_keys': torch.tensor(relevant_keys),
         }
-        return batch | self.of_teacher(instances) if self.recipe.training.group else batch
+        if self.recipe.training.group:
+            batch |= self.of_teacher(instances)
+        return batch
 
     def forward(self, batch: Batch) -> Tensor:
         """RepBERT eq. 4, averaged over rows; plus the teacher's loss, for groups."""
@@ -168,29 +170,31 @@ class RepBertTask(Task):
         rows = batch['rows']
         judged = batch.get('judged')
         with torch.autocast(queries.device.type, enabled=False):
-            queries = (
-                queries.float()
-                if self.log_scale is None
-                else queries.float() * self.log_scale.exp()
-            )
+            queries = queries.float()
+            if self.log_scale is not None:
+                queries = queries * self.log_scale.exp()
+            # With groups, a judged query is one row of the loss.
             of_rows = rows if judged is None else judged.nonzero().squeeze(1)
             labels = in_batch_labels(keys, batch['relevant_keys'][of_rows])
             loss = multi_label_margin(queries[of_rows] @ columns.float().T, labels)
             if judged is not None:
-                loss = self.with_teacher(loss, (queries[rows] * passages.float()).sum(dim=1), batch)
+                scores = (queries[rows] * passages.float()).sum(dim=1)
+                loss = self.with_teacher(loss, scores, batch)
         return loss
 
     def finished(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The weights; a learnt scale s goes into the last layer norm, which makes vectors
-        sqrt(s) times as long.
+        """The weights to be saved.
+
+        A learnt scale s goes into the last layer norm: vectors become sqrt(s) times as long.
         """
         if self.log_scale is None:
             return tensors
         root = float((self.log_scale.detach() / 2).exp())
-        return {
-            name: value * root if name.startswith(self.last_norm) else value
-            for name, value in tensors.items()
-        }
+        scaled = dict(tensors)
+        for name, value in tensors.items():
+            if name.startswith(self.last_norm):
+                scaled[name] = value * root
+        return scaled
 
 
 def _key(source: InstanceSource, docid: str) -> int:
@@ -200,12 +204,11 @@ def _key(source: InstanceSource, docid: str) -> int:
 
 
 def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
-    """A factor of similarities at which some pairs of a relevant and another passage violate the
-    margin, and not all.
+    """A factor of similarities with which the margin is violated by some pairs, and not by all.
 
-    The margin of 1 then equals the standard deviation of the scores of the other passages, or the
-    difference of scores that a tenth of the pairs stay below, whichever is more. The parameters are
-    those of `multi_label_margin`.
+    A pair has a relevant and another passage. The margin of 1 then equals the standard deviation of
+    the other passages' scores, or the difference of scores that a tenth of the pairs stay below,
+    whichever is more. The parameters are those of `multi_label_margin`.
     """
     rows = similarities.double().numpy()
     relevant = positive.numpy()
@@ -217,27 +220,26 @@ def fitting_scale(similarities: Tensor, positive: Tensor) -> float:
     if not len(differences):
         return 1.0
     margin = max(float(rows[~relevant].std()), float(np.quantile(differences, WITHIN_MARGIN)))
-    return MARGIN / margin if margin > 0 else 1.0
+    if margin <= 0:
+        return 1.0
+    return MARGIN / margin
 
 
 def in_batch_labels(passage_keys: Tensor, relevant_keys: Tensor) -> Tensor:
-    """Which passages are relevant to each row: bool (rows, passages), from int64 (passages,) and
-    (rows, m).
+    """Which passages are relevant to each row: bool (rows, passages).
+
+    `passage_keys` are int64 (passages,), `relevant_keys` int64 (rows, m).
     """
     return (passage_keys[None, :, None] == relevant_keys[:, None, :]).any(dim=2)
 
 
 def gathered(passages: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-    """Passages and their keys of all processes, in the order of their ranks, with gradients;
-    unchanged for one process.
+    """The passages and keys of all processes, in the order of their ranks, with gradients.
 
-    Every process has to have the same number of passages.
+    Every process has to have the same number of passages. With one process, nothing changes.
     """
-    if not (
-        distributed.is_available()
-        and distributed.is_initialized()
-        and distributed.get_world_size() > 1
-    ):
+    in_group = distributed.is_available() and distributed.is_initialized()
+    if not in_group or distributed.get_world_size() == 1:
         return passages, keys
     from torch.distributed.nn import functional
 

@@ -32,35 +32,48 @@ from pyserini_repbert.systems.sentence_transformers.loading import (
     open_model,
 )
 
-CHUNK = 1024  # texts between two calls of a progress callback
-NO_LIMIT = 10**6  # tokens of a text: the model sets no limit
+# Texts between two calls of a progress callback.
+CHUNK = 1024
+# Stands for the tokens of a text where the model sets no limit.
+NO_LIMIT = 10**6
 _SIMILARITIES = (None, 'dot', 'cosine')
 
 
 def is_sentence_folder(name: AnyCheckpoint) -> bool:
-    """Whether a name means a folder of a bi-encoder of sentence-transformers, not of one of this
-    package's systems.
+    """Whether a name means a folder of a bi-encoder of sentence-transformers.
+
+    A folder of one of this package's systems is none.
     """
     if not isinstance(name, (str, Path)) or catalog.find('encoders', str(name)) is not None:
         return False
     folder = folder_of(name)
+    if not (folder / MODULES).is_file():
+        return False
     config = folder / 'config.json'
-    return (folder / MODULES).is_file() and not (
-        config.is_file() and 'ranking' in read_object(config)
-    )
+    return not config.is_file() or 'ranking' not in read_object(config)
 
 
 class _SentenceEncoder(TextEncoder):
-    """The base of both encoders: a folder of sentence-transformers, or a repository in the hub's
-    cache.
+    """The base of both encoders.
 
-    `max_length` is how many tokens are kept of a text and its prompt, special tokens included
-    (default: as the folder says); the other parameters are those of RepBERT's encoders.
+    Parameters
+    ----------
+    encoder_dir : a folder of sentence-transformers, or a repository in the hub's cache
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : 'float32', 'bfloat16', 'float16', or 'auto'
+    max_length : tokens kept of a text and its prompt, special tokens included; default: as the
+        folder says
+
+    Attributes
+    ----------
+    method : the method of SentenceTransformer that encodes
     """
 
-    method: str  # of SentenceTransformer
+    method: str
     pooling = 'sentence-transformers'
-    config_sha256 = tokenizer_sha256 = None  # `weights_sha256` covers all files
+    # `weights_sha256` covers all files.
+    config_sha256 = None
+    tokenizer_sha256 = None
 
     def __init__(
         self,
@@ -75,7 +88,9 @@ class _SentenceEncoder(TextEncoder):
         self.device = usable_device(device)
         self.precision = Precision(precision).on(self.device)
         settings = self._folder / 'config_sentence_transformers.json'
-        similarity = read_object(settings).get('similarity_fn_name') if settings.is_file() else None
+        similarity = None
+        if settings.is_file():
+            similarity = read_object(settings).get('similarity_fn_name')
         if similarity not in _SIMILARITIES:
             raise InputError(
                 f"{settings}: similarity '{similarity}' was given, cosine or dot was expected"
@@ -86,7 +101,9 @@ class _SentenceEncoder(TextEncoder):
         )
         self._encode = getattr(self._sentence_transformer, self.method)
         self.max_length = int(min(self._sentence_transformer.max_seq_length or math.inf, NO_LIMIT))
-        self.limit = self._checked(self.max_length if max_length is None else max_length)
+        if max_length is None:
+            max_length = self.max_length
+        self.limit = self._checked(max_length)
         self.dimension = len(self._encode(''))
 
     @cached_property
@@ -98,11 +115,11 @@ class _SentenceEncoder(TextEncoder):
         self, texts: Sequence[str], limit: int, token_budget: int | None, on_progress: Progress
     ) -> Vectors:
         """As in the base class; `token_budget` is not used."""
-        bad = next(
-            (text for text in texts if not isinstance(text, str) or has_surrogates(text)), None
-        )
-        if bad is not None:
-            raise InputError(f'{ascii(bad)[:60]} is no text that UTF-8 can hold: mend or remove it')
+        for text in texts:
+            if not isinstance(text, str) or has_surrogates(text):
+                raise InputError(
+                    f'{ascii(text)[:60]} is no text that UTF-8 can hold: mend or remove it'
+                )
         if self.max_length < NO_LIMIT:
             self._sentence_transformer.max_seq_length = limit
         vectors = np.empty((len(texts), self.dimension), np.float32)

@@ -13,15 +13,23 @@ from pyserini_repbert.models.checkpoints.checkpoint import verify
 from pyserini_repbert.models.precision import Precision, usable_device
 
 MODULES = 'modules.json'
-BATCH = 32  # texts in a batch, sentence-transformers' own default
-SAFE_RELEASE = 6  # earlier ones run the code that lies in a local folder
+# Texts in a batch: sentence-transformers' own default.
+BATCH = 32
+# Earlier releases run the code that lies in a local folder.
+SAFE_RELEASE = 6
 _PURPOSE = 'a model of sentence-transformers'
 _NO_PART = ('README.md', 'sha256sums')
 
 
 def open_model(kind: str, folder: StrPath, device: str, precision: Precision) -> Any:
-    """A model of the class `kind` of sentence-transformers, on `device`, in the dtype of
-    `precision`.
+    """A model of sentence-transformers, for inference.
+
+    Parameters
+    ----------
+    kind : the name of its class
+    folder : the model's files
+    device : where it runs
+    precision : of its weights
 
     Raises MissingDependencyError without sentence-transformers from release 6 on, InputError for a
     folder that it cannot open.
@@ -34,25 +42,26 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
         raise MissingDependencyError.of('sentence-transformers', _PURPOSE, install, why)
     from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()  # of loading weights
+    # It would show the loading of weights.
+    disable_progress_bar()
     verify(Path(folder))
-    place = usable_device(device)
+    usable = usable_device(device)
+    model_class = getattr(sentence_transformers, kind)
     try:
-        model = getattr(sentence_transformers, kind)(
+        model = model_class(
             str(folder),
-            device=str(place),
+            device=str(usable),
             trust_remote_code=False,
             local_files_only=True,
             model_kwargs={'use_safetensors': True},
         )
-    except (
-        Exception
-    ) as error:  # transformers, tokenizers and safetensors raise errors of many classes
+    # transformers, tokenizers and safetensors raise errors of many classes.
+    except Exception as error:
         why = ' '.join(str(error).split())[:200] or type(error).__name__
         raise InputError(
             f"sentence-transformers cannot open '{folder}' without remote code: {why}"
         ) from error
-    return model.to(precision.dtype(place)).eval()
+    return model.to(precision.dtype(usable)).eval()
 
 
 def folder_digest(folder: StrPath) -> str:
@@ -62,11 +71,9 @@ def folder_digest(folder: StrPath) -> str:
     """
     root = Path(folder)
     names = sorted(path.relative_to(root).as_posix() for path in root.rglob('*') if path.is_file())
-    parts = [
-        name
-        for name in names
-        if not name.startswith('.') and '/.' not in name and name not in _NO_PART
-    ]
-    return hashlib.sha256(
-        '\n'.join(f'{digest(root / name)}  {name}' for name in parts).encode()
-    ).hexdigest()
+    lines = []
+    for name in names:
+        is_hidden = name.startswith('.') or '/.' in name
+        if not is_hidden and name not in _NO_PART:
+            lines.append(f'{digest(root / name)}  {name}')
+    return hashlib.sha256('\n'.join(lines).encode()).hexdigest()

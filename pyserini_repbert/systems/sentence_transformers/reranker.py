@@ -19,30 +19,26 @@ from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import ExplanationSettings, Progress, Reranker, Scores, rounded
 from pyserini_repbert.rerank.cross_encoder import checked_length, each_pair, in_lists
-from pyserini_repbert.systems.sentence_transformers.loading import (
-    BATCH,
-    folder_digest,
-    open_model,
-)
+from pyserini_repbert.systems.sentence_transformers.loading import BATCH, folder_digest, open_model
 from pyserini_repbert.trace import SILENT, Trace
 
-CHUNK = 1024  # pairs between two calls of a progress callback
+# Pairs between two calls of a progress callback.
+CHUNK = 1024
 
 
 def is_cross_encoder(checkpoint: Checkpoint) -> bool:
-    """Whether a checkpoint is a cross-encoder of sentence-transformers, not of one of this
-    package's systems.
+    """Whether a checkpoint is a cross-encoder of sentence-transformers.
 
-    It is a classifier with one label, or says so in the file of sentence-transformers.
+    It is one if it is a classifier with one label, or says so in the file of sentence-transformers.
+    A checkpoint of one of this package's systems is none.
     """
     if 'ranking' in checkpoint.config:
         return False
     labels = checkpoint.config.get('id2label')
+    if isinstance(labels, dict) and len(labels) == 1:
+        return True
     settings = checkpoint.folder / 'config_sentence_transformers.json'
-    one_label = isinstance(labels, dict) and len(labels) == 1
-    return one_label or (
-        settings.is_file() and read_object(settings).get('model_type') == 'CrossEncoder'
-    )
+    return settings.is_file() and read_object(settings).get('model_type') == 'CrossEncoder'
 
 
 class SentenceCrossEncoderReranker(Reranker):
@@ -54,9 +50,9 @@ class SentenceCrossEncoderReranker(Reranker):
     Parameters
     ----------
     model : a folder of sentence-transformers whose cross-encoder has one label, or two
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : tokens of the longest input, special tokens included; default: as the folder says
-
-    The other parameters are those of `MonoBertReranker`.
     """
 
     def __init__(
@@ -78,9 +74,9 @@ class SentenceCrossEncoderReranker(Reranker):
                 f"'{self.name}' gives {self._n_labels} scores, one or two were expected"
             )
         most = self._cross_encoder.max_seq_length
-        self.max_tokens = checked_length(
-            self.name, most if max_length is None else max_length, most
-        )
+        if max_length is None:
+            max_length = most
+        self.max_tokens = checked_length(self.name, max_length, most)
         self._cross_encoder.max_seq_length = self.max_tokens
 
     @cached_property
@@ -98,7 +94,6 @@ class SentenceCrossEncoderReranker(Reranker):
         from torch.nn import Identity, LogSoftmax
 
         activation = Identity() if self._n_labels == 1 else LogSoftmax(dim=-1)
-
         pairs = each_pair(queries, lists)
         scores = np.empty(len(pairs), np.float32)
         for start in range(0, len(pairs), CHUNK):
@@ -113,7 +108,10 @@ class SentenceCrossEncoderReranker(Reranker):
     def explain(
         self, query: str, hits: Ranking, settings: ExplanationSettings, trace: Trace = SILENT
     ) -> dict[str, Any]:
-        """The score of each hit, and the sigmoid of it: monoBERT's form."""
+        """The score of each hit, and the sigmoid of it, in monoBERT's form.
+
+        `query`, `hits`, `settings` and `trace` are those of `Reranker.explain`.
+        """
         scores = self.scores_of(query, hits, trace)
         return {
             'system': 'monobert',
