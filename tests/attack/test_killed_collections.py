@@ -137,17 +137,19 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(store.sqlite3, 'connect', connect_with_points)
 
 
-def choose_points(count, kills):
-    """`kills` of a run's points, at random; all points where there are fewer, or for None."""
+def choose_points(count, kills, every):
+    """`kills` of a run's points, at random; for None, one in `every` points."""
     points = range(3, count)
-    if kills is None or kills >= len(points):
+    if kills is None:
+        return points[::every]
+    if kills >= len(points):
         return points
     return sorted(random.Random(kills).sample(points, kills))
 
 
 @pytest.mark.parametrize('kills', [KILLS, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', COMMANDS)
-def test_kills_of_a_writer(name, kills, tmp_path, small_batches):
+def test_kills_of_a_writer(name, kills, tmp_path, small_batches, one_in):
     log = tmp_path / 'log'
     base = tmp_path / 'base'
     with open_one(base, log) as collection:
@@ -174,7 +176,7 @@ def test_kills_of_a_writer(name, kills, tmp_path, small_batches):
     generation = reading.open_generation(base)
     number = generation.number
     generation.close()
-    for point in choose_points(len(whole.points), kills):
+    for point in choose_points(len(whole.points), kills, one_in(5)):
         start()
         where = f'killed at {whole.points[point]}'
         assert kill_at.run(run, work, at=point).killed, where
@@ -196,8 +198,8 @@ def test_kills_of_a_writer(name, kills, tmp_path, small_batches):
 
 
 @pytest.mark.jvm
-@pytest.mark.parametrize('every', [9, pytest.param(1, marks=pytest.mark.slow)])
-def test_kills_while_lucene_writes(every, tmp_path):
+@pytest.mark.parametrize('every', [9, pytest.param(3, marks=pytest.mark.slow)])
+def test_kills_while_lucene_writes(every, tmp_path, one_in):
     script = Path(__file__).with_name('collection_with_lucene.py')
     log = tmp_path / 'log'
     before = kill_at.fresh(script, tmp_path / 'base', log, 'before')
@@ -206,7 +208,7 @@ def test_kills_while_lucene_writes(every, tmp_path):
     assert whole['before'] == {name: before[name] for name in ('dense', 'lucene')}
     assert whole['steps'] > 15
     folder = tmp_path / 'mine'
-    for step in range(2, whole['steps'], every):
+    for step in range(2, whole['steps'], one_in(every)):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(tmp_path / 'base', folder)
         with pytest.raises(RuntimeError, match='ended with -9'):
