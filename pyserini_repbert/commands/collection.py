@@ -150,22 +150,16 @@ def _record(
 
 def _delete(options: argparse.Namespace) -> None:
     from pyserini_repbert.collection import Collection
+    from pyserini_repbert.data.documents import read_docids
 
     command.refuse(
         (options.ids is None) == (options.ids_file is None), 'give either --ids or --ids-file'
     )
-    docids = options.ids or _read_docids(options.ids_file)
+    docids = options.ids or read_docids(options.ids_file)
     with Collection.open(options.index) as collection:
         changes = collection.delete(docids, merge=options.merge)
         _record(options, collection, changes, ('ids_file',))
     print(f'{options.index}: {changes}')
-
-
-def _read_docids(path: str) -> list[str]:
-    from pyserini_repbert.files import numbered_lines
-
-    docids = [line.strip() for _, line in numbered_lines(path, 'file of docids')]
-    return [docid for docid in docids if docid]
 
 
 def _compact(options: argparse.Namespace) -> None:

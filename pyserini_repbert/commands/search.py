@@ -60,7 +60,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="format of the topics, by Pyserini's names; 'default' tells it by the file",
     )
     add_flags(parser, 'index', 'rankings', 'aggregate', 'encoder', 'ann', 'adapted', 'ray')
-    add_flags(parser, 'sparse', 'k1', 'b', 'download')
+    add_flags(parser, 'filter', 'only_ids', 'not_ids', 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
     add_flags(parser, 'sparse_first', *FORMULA, 'depth')
     add(

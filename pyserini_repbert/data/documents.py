@@ -16,6 +16,7 @@ from typing import Any
 from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.data.yaml_files import parse_yaml
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath, numbered_lines
 
 DOCID_KEYS = ('docid', 'docno', 'id', '_id')
 TEXT_KEYS = ('text', 'contents')
@@ -44,6 +45,15 @@ class Document:
     text: str
     title: str = ''
     fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_docids(path: StrPath) -> list[str]:
+    """The docids of a file, one a line; blank lines are passed over.
+
+    Raises InputError for a file that is missing or is no UTF-8.
+    """
+    docids = [line.strip() for _, line in numbered_lines(path, 'file of docids')]
+    return [docid for docid in docids if docid]
 
 
 def plain_fields(values: Mapping[Any, Any]) -> dict[str, Any]:
