@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
@@ -196,21 +197,29 @@ class Collection:
         self.refresh()
         return changes
 
-    def search(self, query: Any, k: int = 10) -> Any:
+    def search(self, query: Any, k: int = 10, filter: str | None = None) -> Any:
         """The k best documents for a question, as candidates with their best passages.
+
+        Parameters
+        ----------
+        query : the question
+        k : how many
+        filter : search within the documents that match, in Lucene's syntax (`collection.filters`)
 
         For a DataFrame with the columns `qid` and `query`, a DataFrame with the columns `qid`,
         `docid`, `rank`, `score`, `text`, `passage`, `start` and `end`: the best passage, its number
         in the document, and the characters at which it begins and ends.
 
-        Raises InputError for a question without text.
+        Raises InputError for a question without text, and for a filter that cannot be read or names
+        a field that no document has.
         """
         if self._searcher is None or self._searcher.generation.number != self.generation.number:
             self._close_searcher()
             self._searcher = self.searcher()
+        searcher = self._searcher.within(DocumentFilter(filter))
         if isinstance(query, str):
-            return self._searcher.search(query, k)
-        return search_frame(self._searcher, query, k)
+            return searcher.search(query, k)
+        return search_frame(searcher, query, k)
 
     def searcher(
         self,

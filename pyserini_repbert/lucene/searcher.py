@@ -120,7 +120,7 @@ class LuceneSparseSearcher(Ranker):
             make_bytes = java_class('org.apache.lucene.util.BytesRef')
             ids = self._list()
             for docid in docids:
-                ids.add(make_bytes(docid))
+                ids.add(make_bytes(docid.encode()))
             filter_query = java_class('org.apache.lucene.search.TermInSetQuery')('id', ids)
         return self.with_settings(_filter=filter_query)
 
