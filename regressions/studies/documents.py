@@ -7,7 +7,8 @@ missing there is skipped with a line that begins with !!!!. The work folder keep
 runs: said again, the command encodes nothing.
 
 - articles: the paragraphs of each Wikipedia article in the demo collection, joined: 1,361
-  documents, of which 75 have several paragraphs. The topics are XQuAD's 1,190 questions.
+  documents, of which 75 have several paragraphs. The topics are XQuAD's 1,190 questions, on which
+  the demo's rerankers were trained: none is measured here.
 - answers: MedQuAD's answers of the 919 pages with an answer that LiveQA-Med judges.
 - pages: the same pages, the answers of each joined.
 
@@ -36,15 +37,14 @@ from pyserini_repbert.fusion import fuse
 from pyserini_repbert.names.corpora import collection_file
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline import Pipeline
-from pyserini_repbert.ranking import Query, Ranker, Run
+from pyserini_repbert.ranking import Query, Run
 from pyserini_repbert.rerank import CedrReranker, MonoBertReranker
+from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.search import RepBertSearcher
 
 DEPTH = 1000
-# Of a run, for rerankers. Each reads several passages of each, and two CPU cores are slow.
-RERANKED = 20
-# Rerankers get every fifth of more topics than these.
-MANY_TOPICS = 200
+# Documents of a run that rerankers read: two CPU cores are slow.
+RERANKED = 10
 MEASURE = 'nDCG@10'
 WHOLE = 800  # wordpieces of a document that CEDR reads, as in its paper
 DEFAULT = {'method': 'interpolation', 'alpha': 0.6, 'normalize': 'minmax'}
@@ -97,10 +97,8 @@ def read_articles(data: Path) -> Judged:
             source = docid.partition('-')[0]
             parts[docid] = record['contents']
             document_of[docid] = firsts.setdefault((source, record['title']), docid)
-    folder = Path(path).parent
-    topics = load_topics(str(folder / 'topics.xquad.tsv.gz'))
-    qrels = load_qrels(str(folder / 'qrels.xquad.txt.gz'))
-    return Judged(join_parts(parts, document_of), topics, judge_documents(qrels, document_of))
+    qrels = judge_documents(load_qrels('demo-xquad'), document_of)
+    return Judged(join_parts(parts, document_of), load_topics('demo-xquad'), qrels)
 
 
 def page_of(answer: str) -> str:
@@ -141,6 +139,13 @@ READERS: dict[str, Callable[[Path], Judged]] = {
 }
 
 
+def open_reranker(name: str, passages: int) -> Reranker:
+    """A reranker of passages, or of the beginning of whole documents."""
+    if name.startswith('monobert'):
+        return MonoBertReranker(name)
+    return CedrReranker(name, max_length=None if passages else WHOLE)
+
+
 class Study:
     """The runs of one collection and encoder, and where they are kept.
 
@@ -158,12 +163,6 @@ class Study:
         self.documents = [{'id': docid, 'text': text} for docid, text in judged.texts.items()]
         self.collection = Collection.open(folder / 'collection', encoder=encoder)
         self.cut = folder / 'cut'
-
-    def build(self) -> None:
-        """Sync the collection; encode the documents, each cut at the encoder's length."""
-        self.collection.sync(self.documents)
-        if not self.cut.exists():
-            encode_corpus(self.documents, RepBertDocumentEncoder(self.encoder), self.cut)
 
     def run(self, name: str, make: Callable[[], Run]) -> Run:
         """A run by its name, made unless it is kept."""
@@ -183,6 +182,10 @@ class Study:
         """The first stages, by name."""
 
         def search_cut() -> Run:
+            if not (self.cut / 'manifest.json').exists():
+                # Each document is cut at the encoder's length.
+                encoder = RepBertDocumentEncoder(self.encoder)
+                encode_corpus(self.documents, encoder, self.cut, resume=self.cut.exists())
             return RepBertSearcher(self.cut).rank(self.judged.topics, None, DEPTH)
 
         runs = {'documents cut': self.run('cut', search_cut)}
@@ -198,9 +201,9 @@ class Study:
         runs['the default'] = self.run('default', self.search)
         return runs
 
-    def rerank(self, reranker: Ranker, passages: int) -> Run:
-        """The default's run, reranked; passages 0: rerankers read whole documents."""
-        topics = self.reranked_topics()
+    def rerank(self, reranker: Reranker, passages: int) -> Run:
+        """The default's run, reranked by so many passages of each document; 0: by its text."""
+        topics = self.judged.topics
         reranker = reranker.with_settings(reads=RERANKED, n_excerpts=max(passages, 1))
         searcher = self.collection.searcher()
         if passages:
@@ -211,40 +214,29 @@ class Study:
         searcher.close()
         return run
 
-    def reranked_topics(self) -> list[Query]:
-        """Those that rerankers get."""
-        topics = self.judged.topics
-        return topics if len(topics) <= MANY_TOPICS else topics[::5]
-
     def rerankings(self) -> dict[str, Run]:
         """The default's run and its rerankings, by name."""
         runs = {'the default': self.run('default', self.search)}
-        opened = {
-            'monobert-demo': MonoBertReranker('monobert-demo'),
-            'vanilla-demo': CedrReranker('vanilla-demo'),
-            'cedr-knrm-demo': CedrReranker('cedr-knrm-demo'),
-        }
-        for name, reranker in opened.items():
-            for passages in (1, 3):
+        stages = [
+            ('monobert-demo', 1),
+            ('monobert-demo', 3),
+            ('vanilla-demo', 1),
+            ('vanilla-demo', 0),
+            ('cedr-knrm-demo', 1),
+            ('cedr-knrm-demo', 0),
+        ]
+        for name, passages in stages:
 
-                def rerank(reranker: Ranker = reranker, passages: int = passages) -> Run:
-                    return self.rerank(reranker, passages)
+            def rerank(name: str = name, passages: int = passages) -> Run:
+                return self.rerank(open_reranker(name, passages), passages)
 
-                label = f'{name}@{RERANKED}:passages={passages}'
-                runs[label] = self.run(f'{name}.{passages}', rerank)
-        for name in ('vanilla-demo', 'cedr-knrm-demo'):
-
-            def rerank_whole(name: str = name) -> Run:
-                return self.rerank(CedrReranker(name, max_length=WHOLE), 0)
-
-            label = f'{name}@{RERANKED}, {WHOLE} wordpieces of the document'
-            runs[label] = self.run(f'{name}.whole', rerank_whole)
+            read = f'{passages} passages' if passages else f'{WHOLE} wordpieces of the document'
+            runs[f'{name}@{RERANKED}, {read}'] = self.run(f'{name}.{passages}', rerank)
         return runs
 
-    def table(self, runs: Mapping[str, Run], topics: list[Query], compared: str) -> str:
-        """nDCG@10 of runs; differences from the first, or from the run `compared` is of."""
-        qids = {topic.qid for topic in topics}
-        qrels = {qid: grades for qid, grades in self.judged.qrels.items() if qid in qids}
+    def table(self, runs: Mapping[str, Run], compared: str) -> str:
+        """nDCG@10 of runs; the differences are from the run that `compared` names."""
+        qrels = self.judged.qrels
         measures = parse_measures([MEASURE])
         evaluations = {name: evaluate(run, qrels, measures) for name, run in runs.items()}
         rows = [row(name, found, evaluations[compared]) for name, found in evaluations.items()]
@@ -276,15 +268,15 @@ def main() -> None:
             continue
         judged = READERS[name](options.data)
         study = Study(judged, options.work / f'{name}.{options.encoder}', options.encoder)
-        study.build()
+        study.collection.sync(study.documents)
         n_passages = study.collection.generation.manifest.passages
         print(
             f'\n{name}, {options.encoder}: {len(judged.texts)} documents, {n_passages} passages\n'
         )
         if options.rerank:
-            print(study.table(study.rerankings(), study.reranked_topics(), 'the default'))
+            print(study.table(study.rerankings(), 'the default'))
         else:
-            print(study.table(study.searches(), judged.topics, 'documents cut'))
+            print(study.table(study.searches(), 'documents cut'))
 
 
 if __name__ == '__main__':

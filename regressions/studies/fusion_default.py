@@ -12,7 +12,7 @@ import argparse
 from dataclasses import dataclass
 
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
+from pyserini_repbert.evaluate.measures import Evaluation, by_rank, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import compare
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.fusion import fuse
@@ -60,7 +60,10 @@ def fusions(runs: Runs) -> dict[str, Run]:
 def evaluate_all(runs: Runs) -> dict[str, Evaluation]:
     """The values of all fusions, by name."""
     measures = parse_measures([MEASURE])
-    return {name: evaluate(run, runs.qrels, measures) for name, run in fusions(runs).items()}
+    evaluations = {}
+    for name, run in fusions(runs).items():
+        evaluations[name] = evaluate(by_rank(run), runs.qrels, measures)
+    return evaluations
 
 
 def cell(evaluation: Evaluation, baseline: Evaluation) -> str:
