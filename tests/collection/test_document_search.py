@@ -172,6 +172,12 @@ def test_an_empty_collection_has_no_hits(open_collection):
         assert collection.search('cat') == []
 
 
+def test_no_queries_have_no_rankings(garden):
+    searcher = garden.searcher()
+    assert searcher.batch_search([], []) == {}
+    searcher.close()
+
+
 def test_documents_of_a_run_of_passages():
     run = {'1': Ranking(['b#2', 'a#0', 'b#0', 'plain', 'a#1'], [9.0, 8.0, 4.0, 3.0, 1.0])}
 
