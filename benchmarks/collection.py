@@ -13,8 +13,10 @@ put together into one shard.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -81,15 +83,13 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def size(folder: Path) -> int:
-    """The bytes of a folder, those of hard links once."""
+    """The bytes of a folder that may be written meanwhile, those of hard links once."""
     sizes = {}
-    for path in folder.rglob('*'):
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            continue
-        if path.is_file():
-            sizes[status.st_ino] = status.st_size
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                status = os.stat(os.path.join(parent, name))
+                sizes[status.st_ino] = status.st_size
     return sum(sizes.values())
 
 

@@ -130,7 +130,7 @@ class Staging:
         ----------
         documents : those to put
         source : the number of their source
-        counts : counts them
+        counts : gets how many are added, changed, and as they are
         on_known : called with the number of each document that the collection has had before
         """
         known_documents = self.rows.find([document.docid for document in documents])
