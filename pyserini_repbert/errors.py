@@ -27,9 +27,9 @@ _LIMITS = {
         'end other programs, raise the limit (ulimit -v), or use smaller batches',
     ),
 }
-# What libraries say when there is no memory to load them, or none for their work.
 # What NumPy says where a file does not take all of an array; it has no number.
 _SHORT_WRITE = re.compile(r'\d+ requested and \d+ written')
+# What libraries say when there is no memory to load them, or none for their work.
 _NO_MEMORY = ('failed to map segment', 'error return without exception set')
 _ON_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -11,7 +11,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.lucene.updating import check_lucene_index
 
 _ALIVE = 'since <= :generation AND until > :generation'
-_AGAIN = 'restore the folder from a copy, or build the collection again'
+_ADVICE = 'restore the folder from a copy, or build the collection again'
 
 
 def check_collection(folder: Path) -> str:
@@ -92,7 +92,7 @@ def _check_lucene(generation: Generation) -> str:
     if folder is None:
         return 'no Lucene index'
     if not folder.is_dir():
-        raise DamagedFileError(f'{folder} is missing: {_AGAIN}')
+        raise DamagedFileError(f'{folder} is missing: {_ADVICE}')
     rows = generation.select(
         f'SELECT docid FROM documents JOIN texts USING (docno) WHERE {_ALIVE} '
         'AND has_contents(title, text)'
@@ -100,10 +100,10 @@ def _check_lucene(generation: Generation) -> str:
     try:
         counts = check_lucene_index(folder, [docid for (docid,) in rows])
     except InputError as error:
-        raise DamagedFileError(f'{error}: {_AGAIN}') from error
+        raise DamagedFileError(f'{error}: {_ADVICE}') from error
     if counts.documents != len(rows):
         raise DamagedFileError(
-            f'{folder} has {counts.documents} documents, {len(rows)} were expected: {_AGAIN}'
+            f'{folder} has {counts.documents} documents, {len(rows)} were expected: {_ADVICE}'
         )
     text = f'Lucene: {counts.documents} documents'
     if counts.dead:
@@ -112,4 +112,4 @@ def _check_lucene(generation: Generation) -> str:
 
 
 def _damage(generation: Generation, what: str) -> DamagedFileError:
-    return DamagedFileError(f'collection {generation.folder} is damaged, {what}: {_AGAIN}')
+    return DamagedFileError(f'collection {generation.folder} is damaged, {what}: {_ADVICE}')

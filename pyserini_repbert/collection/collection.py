@@ -23,10 +23,7 @@ from pyserini_repbert.collection.syncing import (
     sync_documents,
 )
 from pyserini_repbert.collection.writing import Writer
-from pyserini_repbert.data.passages import (
-    Corpus,
-    corpus_of,
-)
+from pyserini_repbert.data.passages import Corpus, corpus_of
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath

@@ -123,35 +123,37 @@ class PassageCutter:
 
     def cut(self, titles: Sequence[str], texts: Sequence[str]) -> list[list[Passage]]:
         """The passages of each text, in order; none where both title and text are empty."""
-        pieces_of_titles = self._wordpieces(titles)
-        pieces_of_texts = self._wordpieces(texts)
+        title_wordpieces = self._wordpieces(titles)
+        text_wordpieces = self._wordpieces(texts)
         passages = []
         for number, text in enumerate(texts):
             title = titles[number]
-            title_length = min(len(pieces_of_titles[number]), self._capacity // _TITLE_SHARE)
-            title = _first_wordpieces(title, pieces_of_titles[number], title_length)
+            title_length = min(len(title_wordpieces[number]), self._capacity // _TITLE_SHARE)
+            title = _first_wordpieces(title, title_wordpieces[number], title_length)
             size = self._capacity - title_length
-            passages.append(self._passages(title, text, pieces_of_texts[number], size))
+            passages.append(self._passages(title, text, text_wordpieces[number], size))
         return passages
 
-    def _passages(self, title: str, text: str, pieces: _Wordpieces, capacity: int) -> list[Passage]:
-        if not len(pieces):
+    def _passages(
+        self, title: str, text: str, wordpieces: _Wordpieces, capacity: int
+    ) -> list[Passage]:
+        if not len(wordpieces):
             return [Passage(0, 0, title)] if title else []
         size = min(self._tokens, capacity)
         longest = min(int(size * _LONGEST), capacity)
-        if len(pieces) <= longest:
-            return [_passage(title, text, pieces.start, len(text))]
-        windows = _Windows(
-            pieces=pieces,
-            boundaries=_find_boundaries(text, pieces),
+        if len(wordpieces) <= longest:
+            return [_passage(title, text, wordpieces.start, len(text))]
+        ranges = _PassageRanges(
+            wordpieces=wordpieces,
+            boundaries=_find_boundaries(text, wordpieces),
             size=size,
             overlap=min(self._overlap, size // 2),
             longest=longest,
         )
         passages = []
-        for first, after in windows:
-            start = int(pieces.starts[first])
-            end = int(pieces.starts[after]) if after < len(pieces) else len(text)
+        for first, after in ranges:
+            start = int(wordpieces.starts[first])
+            end = int(wordpieces.starts[after]) if after < len(wordpieces) else len(text)
             passages.append(_passage(title, text, start, end))
         return passages
 
@@ -190,19 +192,19 @@ def check_lengths(tokens: int, overlap: int) -> None:
         )
 
 
-class _Windows:
+class _PassageRanges:
     """The passages of a text as (first wordpiece, the one after the last), in order."""
 
     def __init__(
         self,
-        pieces: _Wordpieces,
+        wordpieces: _Wordpieces,
         boundaries: dict[str, NDArray[np.int64]],
         size: int,
         overlap: int,
         longest: int,
     ) -> None:
-        self._count = len(pieces)
-        self._words = np.flatnonzero(pieces.is_word)
+        self._count = len(wordpieces)
+        self._words = np.flatnonzero(wordpieces.is_word)
         self._by_level = [boundaries[level] for level in _LEVELS]
         self._size = size
         self._overlap = overlap
@@ -246,17 +248,17 @@ def _first_within(positions: NDArray[np.int64], least: int, below: int) -> list[
     return []
 
 
-def _find_boundaries(text: str, pieces: _Wordpieces) -> dict[str, NDArray[np.int64]]:
+def _find_boundaries(text: str, wordpieces: _Wordpieces) -> dict[str, NDArray[np.int64]]:
     """The wordpieces before which a part of the text ends, by the level of the part."""
     positions: dict[str, list[int]] = {level: [] for level in _LEVELS}
     for match in _BOUNDARY.finditer(text):
         positions[str(match.lastgroup)].append(match.end())
-    found = {}
+    boundaries = {}
     for level in _LEVELS:
-        numbers = np.searchsorted(pieces.starts, np.array(positions[level], np.int64))
-        numbers = np.unique(numbers[numbers < len(pieces)])
-        found[level] = numbers[pieces.is_word[numbers]]
-    return found
+        numbers = np.searchsorted(wordpieces.starts, np.array(positions[level], np.int64))
+        numbers = np.unique(numbers[numbers < len(wordpieces)])
+        boundaries[level] = numbers[wordpieces.is_word[numbers]]
+    return boundaries
 
 
 def _begin_words(word_ids: Sequence[int | None]) -> NDArray[np.bool_]:
@@ -268,13 +270,13 @@ def _begin_words(word_ids: Sequence[int | None]) -> NDArray[np.bool_]:
     return begins
 
 
-def _first_wordpieces(text: str, pieces: _Wordpieces, count: int) -> str:
+def _first_wordpieces(text: str, wordpieces: _Wordpieces, count: int) -> str:
     """The words of a text that have at most `count` wordpieces together."""
-    if len(pieces) <= count:
+    if len(wordpieces) <= count:
         return text
-    while count and not pieces.is_word[count]:
+    while count and not wordpieces.is_word[count]:
         count -= 1
-    return text[: pieces.starts[count]].rstrip()
+    return text[: wordpieces.starts[count]].rstrip()
 
 
 def _cut_at_spaces(text: str) -> Iterator[tuple[int, int]]:

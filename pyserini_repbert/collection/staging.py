@@ -130,7 +130,7 @@ class Staging:
         ----------
         documents : those to put
         source : the number of their source
-        counts : counts them
+        counts : gets how many are added, changed, and as they are
         on_known : called with the number of each document that the collection has had before
         """
         known_documents = self.rows.find([document.docid for document in documents])
@@ -224,7 +224,7 @@ class Staging:
         self._n_passages = 0
         self._n_characters = 0
         new_rows = _NewRows()
-        passages = self._place_passages(pending, new_rows)
+        passages = self._locate_passages(pending, new_rows)
         shard = None
         if new_rows.documents:
             shard = self._write_shard(new_rows)
@@ -238,21 +238,21 @@ class Staging:
                 known_shard = row.location.shard
                 self.rows.write_passage(row, number if known_shard is None else known_shard)
 
-    def _place_passages(
+    def _locate_passages(
         self, documents: Sequence[_Pending], new_rows: _NewRows
     ) -> list[PassageRow]:
         """The passages of documents, in the rows that have them; others are added to `new_rows`."""
         cut = [item for item in documents if item.passages]
         known = self.rows.locations([item.docno for item in cut])
-        placed = []
+        located = []
         for item in cut:
             for number, passage in enumerate(item.passages or ()):
                 digest = self.encoder.input_digest(passage.input)
                 location = known.get((item.docno, number, digest))
                 if location is None:
                     location = new_rows.add(item.docno, number, digest, passage.input)
-                placed.append(PassageRow(item.docno, number, passage, digest, location))
-        return placed
+                located.append(PassageRow(item.docno, number, passage, digest, location))
+        return located
 
     def _write_shard(self, rows: _NewRows) -> Shard:
         vectors_by_digest = self.vectors.vectors_of(rows.inputs)

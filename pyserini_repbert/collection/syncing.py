@@ -27,9 +27,8 @@ class Changes:
     unchanged: int
     encoded: int  # passages
     generation: int
-    is_published: (
-        bool  # by this command; where it changed nothing, the generation is the one before
-    )
+    # Whether the command published it; where nothing changed, it is the generation before.
+    is_published: bool
 
     def __str__(self) -> str:
         """'10 added, 5 changed, 3 deleted, 581 unchanged; 97 passages encoded, generation 8'"""

@@ -145,10 +145,12 @@ class JsonlCorpus(LinesCorpus):
 
         Raises BadPassage for a field that is no text, or no field.
         """
-        fields = self.fields
+        fields = list(self.fields)
         if not fields:
             usual_fields = ('contents',) if 'contents' in record else ('title', 'text')
-            fields = [field for field in usual_fields if record.get(field) is not None]
+            for field in usual_fields:
+                if record.get(field) is not None:
+                    fields.append(field)
         if not fields:
             raise BadPassage(
                 f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text"

@@ -133,14 +133,20 @@ def document_of_record(
 
     Raises ValueError for a value that JSON cannot hold.
     """
-    texts = [record.get(key) for key in text_keys]
-    text = ' '.join([part for part in texts if isinstance(part, str) and part])
+    texts = []
+    for key in text_keys:
+        part = record.get(key)
+        if isinstance(part, str) and part:
+            texts.append(part)
+    text = ' '.join(texts)
     title = ''
     if TITLE_KEY in record and TITLE_KEY not in text_keys:
         title = _title_beside(text, record[TITLE_KEY], text_keys)
-    used = (docid_key, TITLE_KEY, *text_keys)
-    fields = {name: value for name, value in record.items() if name not in used}
-    return Document(docid, text, title, plain_fields(fields))
+    fields = {}
+    for name, value in record.items():
+        if name != docid_key and name != TITLE_KEY and name not in text_keys:
+            fields[name] = value
+    return Document(docid, text, title, plain_fields(fields) if fields else fields)
 
 
 def _title_beside(text: str, title: Any, text_keys: Sequence[str]) -> str:
