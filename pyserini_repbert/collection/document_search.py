@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,17 +68,28 @@ class DocumentSearcher(DenseSearcher):
 
     def _search_of(self, *_: object) -> exact.VectorSearch:
         # Blocks are multiplied on a GPU, too: `GpuIndex` has no mask of rows.
-        search = exact.ExactIndex(self.vectors, self.device)
-        counts = self.vectors.live
+        self._exact = exact.ExactIndex(self.vectors, self.device)
+        counted = self.vectors.live
         if self.aggregation is Aggregation.FIRST:
-            counts = counts & (self.vectors.numbers == 0)
-        self._counts = None if counts.all() else counts
-        self._n_counted = int(np.count_nonzero(counts))
+            counted = counted & (self.vectors.numbers == 0)
+        self._count(counted)
+        return self._exact.search
 
-        def search_rows(queries: NDArray[np.float32], k: int) -> list[exact.TopRows]:
-            return search.search(queries, k, self._counts)
+    def _count(self, rows: NDArray[np.bool_]) -> None:
+        """Let these rows count, bool (n,)."""
+        self._counted = rows
+        self._n_counted = int(np.count_nonzero(rows))
 
-        return search_rows
+    def within(self, documents: NDArray[np.bool_]) -> Self:
+        """The same search among some documents: by number, whether each counts, bool (numbers,)."""
+        other = self.with_settings()
+        other._count(self._counted & documents[self.vectors.documents])
+        return other
+
+    def _find(self, vectors: NDArray[np.float32], depth: int) -> list[exact.TopRows]:
+        """The best rows that count, of each query vector, float32 (n, d)."""
+        allowed = None if self._n_counted == len(self.vectors) else self._counted
+        return self._exact.search(vectors, depth, allowed)
 
     def _check_encoder(self) -> None:
         super()._check_encoder()
@@ -112,7 +124,7 @@ class DocumentSearcher(DenseSearcher):
         for _ in range(1 + _DEEPER_SEARCHES):
             if not waiting:
                 break
-            tops = self._top_rows(vectors[waiting], min(depth, max(self._n_counted, 1)))
+            tops = self._find(vectors[waiting], depth)
             for number, top in zip(waiting, tops, strict=True):
                 found = self._documents(vectors[number], top, k)
                 if found is not None:
@@ -121,7 +133,7 @@ class DocumentSearcher(DenseSearcher):
             depth *= _DEEPER
         for number in waiting:
             # One query at a time: the scores of all passages are held.
-            (top,) = self._top_rows(vectors[[number]], self._n_counted)
+            (top,) = self._find(vectors[[number]], self._n_counted)
             rankings[number] = self._documents(vectors[number], top, k) or Ranking()
         return [rankings[number] for number in range(len(vectors))]
 

@@ -129,7 +129,8 @@ def read_manifest(folder: Path, published: Published) -> Manifest:
 
 def list_manifests(folder: Path) -> list[int]:
     """The numbers of the generations whose manifests are in a collection, in order."""
-    paths = (folder / GENERATIONS).glob('[0-9]*.json')
+    # not the records of commands that lie beside them
+    paths = (folder / GENERATIONS).glob('[0-9]*[0-9].json')
     return sorted(int(path.stem) for path in paths)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.filtered import FilteredBm25
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.data.values import Choice
@@ -26,6 +28,8 @@ from pyserini_repbert.systems.encoders import query_encoder as open_query_encode
 
 # The dense ranking's share in the interpolation of a collection's rankings.
 DENSE_SHARE = 0.6
+# Filters of a searcher whose documents are kept.
+_MOST_FILTERS = 32
 
 
 class CollectionRanking(Choice, what='ranking of a collection'):
@@ -111,6 +115,7 @@ class CollectionSearcher(Fusion):
     Attributes
     ----------
     dense : the search of passages, also where the dense ranking is not asked for
+    filter : which documents count
     """
 
     has_excerpts = True
@@ -131,11 +136,38 @@ class CollectionSearcher(Fusion):
         parts = [self._open(ranking, settings) for ranking in rankings]
         super().__init__(parts, **{**default_formula(rankings), **settings.formula})
         self.name = generation.folder.name
+        self.filter = DocumentFilter()
+        self._all_parts = self.parts
+        self._filtered: dict[DocumentFilter, tuple[Ranker, ...]] = {}
 
     def _open(self, ranking: CollectionRanking, settings: SearchSettings) -> Ranker:
         if ranking is CollectionRanking.DENSE:
             return self.dense
         return open_bm25(self.generation, settings.k1, settings.b)
+
+    def within(self, wanted: DocumentFilter) -> Self:
+        """The same search among the documents that a filter lets through.
+
+        Every ranking answers within the filter, and what they find is fused: always k documents
+        where a ranking has k. The filter of a generation is evaluated once. Raises InputError for
+        a filter that cannot be read, or names a field that is not there.
+        """
+        if wanted.is_open:
+            return self
+        if wanted not in self._filtered:
+            if len(self._filtered) >= _MOST_FILTERS:
+                self._filtered.pop(next(iter(self._filtered)))
+            self._filtered[wanted] = tuple(self._filtered_parts(wanted))
+        return self.with_settings(parts=self._filtered[wanted], filter=wanted)
+
+    def _filtered_parts(self, wanted: DocumentFilter) -> Iterator[Ranker]:
+        mask = wanted.mask(self.generation)
+        for part in self._all_parts:
+            if isinstance(part, LuceneSparseSearcher):
+                filtered: Ranker = FilteredBm25(part, self.generation, mask)
+            else:
+                filtered = self.dense.within(mask)
+            yield filtered
 
     def __len__(self) -> int:
         """How many documents there are, those without text included."""
@@ -149,6 +181,7 @@ class CollectionSearcher(Fusion):
             'method': self.method,
             'alpha': self.alpha,
             'normalize': self.normalize,
+            'filter': repr(self.filter),
         }
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:

@@ -117,6 +117,11 @@ class Writer:
         return self.published is not None and not cuts_alike(self.published.settings, self.settings)
 
     @property
+    def has_published(self) -> bool:
+        """Whether this writer has published a generation."""
+        return self.published is not None and self.published.number == self.staging.generation
+
+    @property
     def has_changes(self) -> bool:
         """Whether anything is staged that a generation would have."""
         if self.published is None or self.published.settings != self.settings:

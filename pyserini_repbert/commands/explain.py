@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.collection.store import is_collection
 from pyserini_repbert.commands.command import (
     parser,
     positive_int,
@@ -23,6 +22,7 @@ from pyserini_repbert.commands.flags import add_flags, parse_flags
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Ranking, check_question
 
 if TYPE_CHECKING:

@@ -178,9 +178,9 @@ def _field_settings(name: str, of: Any) -> dict[str, Any]:
     number = _number_type(kinds)
     if get_origin(field.annotation) is not tuple:
         return {'type': number or str} | given
-    if number is None:
+    if number is None and 'nargs' not in given:
         return given | {'action': 'append', 'default': None}
-    return given | {'nargs': '+', 'type': number, 'default': []}
+    return given | {'nargs': '+', 'type': number or str, 'default': []}
 
 
 def _number_type(kinds: Sequence[Any]) -> Callable[[str], Any] | None:

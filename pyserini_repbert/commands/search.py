@@ -60,7 +60,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="format of the topics, by Pyserini's names; 'default' tells it by the file",
     )
     add_flags(parser, 'index', 'rankings', 'aggregate', 'encoder', 'ann', 'adapted', 'ray')
-    add_flags(parser, 'sparse', 'k1', 'b', 'download')
+    add_flags(parser, 'filter', 'only_ids', 'not_ids', 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
     add_flags(parser, 'sparse_first', *FORMULA, 'depth')
     add(
@@ -117,6 +117,9 @@ def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: M
         options.ray is not None and (spec.index is None or spec.ann),
         '--ray is for the exact search of an --index',
     )
+    command.refuse(
+        options.ray is not None and spec.rankings, '--ray: a collection is searched on one machine'
+    )
     reads_corpus = machine.build or spec.stages
     command.refuse(
         spec.corpus and not reads_corpus,
@@ -141,6 +144,7 @@ def main(arguments: list[str]) -> None:
     _check_outputs(options)
     _check_searchers(options, spec, machine)
     # The record has what was used.
+    options.rankings = spec.rankings
     options.fusion = spec.fusion
     options.alpha = None if spec.weights else formula['alpha']
     options.rrf_k = formula['rrf_k']

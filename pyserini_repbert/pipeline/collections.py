@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import open_generation
 from pyserini_repbert.collection.searching import (
     CollectionRanking,
@@ -15,8 +16,9 @@ from pyserini_repbert.collection.searching import (
     open_collection_encoder,
     rankings_of,
 )
-from pyserini_repbert.collection.store import is_collection
+from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.pipeline.adapted_folder import read_query_map
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 
@@ -32,11 +34,11 @@ def apply_collection(spec: PipelineSpec) -> PipelineSpec:
     collection does not have.
     """
     if spec.index is None or not is_collection(Path(spec.index)):
-        for name in ('rankings', 'aggregate'):
+        for name in ('rankings', 'aggregate', 'filter', 'only_ids', 'not_ids'):
             if name in spec.model_fields_set and getattr(spec, name) not in ((), 'max'):
+                given = f"'{spec.index}' is none" if spec.index else 'no index was named'
                 raise InputError(
-                    f"{name} is for a collection, and '{spec.index}' is none: leave it out",
-                    parameters=(name,),
+                    f'{name} is for a collection, and {given}: leave it out', parameters=(name,)
                 )
         return spec
     if spec.ann:
@@ -69,6 +71,17 @@ def complete_fusion(spec: PipelineSpec, rankings: Sequence[CollectionRanking]) -
     return spec.model_copy(update=changes)
 
 
+def _filter(spec: PipelineSpec) -> DocumentFilter:
+    """The documents that count. Raises InputError for a file that cannot be read."""
+    only_ids = None
+    if spec.only_ids is not None:
+        only_ids = frozenset(read_docids(spec.only_ids))
+    not_ids: frozenset[str] = frozenset()
+    if spec.not_ids is not None:
+        not_ids = frozenset(read_docids(spec.not_ids))
+    return DocumentFilter(spec.filter, only_ids, not_ids)
+
+
 def open_collection_searcher(spec: PipelineSpec, machine: Machine) -> CollectionSearcher:
     """The search of the collection that a completed spec names.
 
@@ -96,7 +109,7 @@ def open_collection_searcher(spec: PipelineSpec, machine: Machine) -> Collection
             b=spec.b,
             query_map=read_query_map(encoder, spec.adapted) if spec.adapted else None,
         )
-        searcher = CollectionSearcher(generation, encoder, settings, device)
+        searcher = CollectionSearcher(generation, encoder, settings, device).within(_filter(spec))
     except BaseException:
         generation.close()
         raise

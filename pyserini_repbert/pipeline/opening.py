@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.collection.store import is_collection
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert import catalog
-from pyserini_repbert.collection.store import is_collection
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import (
     InputError,
@@ -20,6 +19,7 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
