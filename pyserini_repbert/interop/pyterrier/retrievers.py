@@ -7,11 +7,11 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.collection.store import is_collection
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import fused_depth
 from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.interop.pyterrier.frames import (
     check_queries,
     excerpt_columns,
