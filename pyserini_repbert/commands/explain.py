@@ -174,7 +174,7 @@ def _passages_of_documents(options: argparse.Namespace) -> Ranking:
             options.query, Ranking(docids, [0.0] * len(docids))
         )
     for hit in hits:
-        if hit.text is None:
+        if not hit.excerpts:
             raise MissingResourceError(
                 f"collection {options.index} has no document '{hit.docid}' with a text: check the "
                 'docid'

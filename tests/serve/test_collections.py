@@ -165,8 +165,8 @@ def test_a_reranker_reads_several_passages(client, hits, tmp_path):
 
 def test_the_passage_that_decided_is_the_rerankers(client, tmp_path):
     """Its score alone is that of the document."""
-    mono = MonoBertReranker(cross_encoder_folder('monobert'))
-    for hit in candidates(client, 'dog tree', rerank='monobert@3:passages=20'):
+    mono = MonoBertReranker(tmp_path / 'monobert')
+    for hit in candidates(client, 'dog tree', rerank='monobert@4:passages=20'):
         text = f'{hit["title"]} {hit["doc"]}'.strip()
         (alone,) = mono.rerank('dog tree', [Candidate('x', text=text)])
         assert alone.score == pytest.approx(hit['score'], abs=1e-5)
