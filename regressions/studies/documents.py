@@ -20,7 +20,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -234,23 +234,27 @@ class Study:
             runs[f'{name}@{RERANKED}, {read}'] = self.run(f'{name}.{passages}', rerank)
         return runs
 
-    def table(self, runs: Mapping[str, Run], compared: str) -> str:
-        """nDCG@10 of runs; the differences are from the run that `compared` names."""
-        qrels = self.judged.qrels
+    def table(self, runs: Mapping[str, Run], baselines: Sequence[str]) -> str:
+        """nDCG@10 of runs, and their differences from those that `baselines` names."""
         measures = parse_measures([MEASURE])
-        evaluations = {name: evaluate(run, qrels, measures) for name, run in runs.items()}
-        rows = [row(name, found, evaluations[compared]) for name, found in evaluations.items()]
-        header = [f'{len(qrels)} topics', MEASURE, f'against {compared}', 'p']
-        return markdown(header, rows)
+        evaluations = {}
+        for name, run in runs.items():
+            evaluations[name] = evaluate(run, self.judged.qrels, measures)
+        header = [f'{len(self.judged.qrels)} topics', MEASURE]
+        header += [f'against {baseline}' for baseline in baselines]
+        rows = []
+        for name, found in evaluations.items():
+            cells = [difference(found, evaluations[baseline]) for baseline in baselines]
+            rows.append([name, f'{found.means[MEASURE]:.4f}', *cells])
+        return markdown(header, rows, is_padded=False)
 
 
-def row(name: str, evaluation: Evaluation, baseline: Evaluation) -> list[str]:
-    """A line of the table."""
-    mean = f'{evaluation.means[MEASURE]:.4f}'
+def difference(evaluation: Evaluation, baseline: Evaluation) -> str:
+    """'+0.0228, p 0.12': of the means, and the two-sided p of a paired t-test over topics."""
     if evaluation is baseline:
-        return [name, mean, '', '']
+        return ''
     (comparison,) = compare(baseline, evaluation)
-    return [name, mean, f'{comparison.difference:+.4f}', f'{comparison.p:.2g}']
+    return f'{comparison.difference:+.4f}, p {comparison.p:.2g}'
 
 
 def main() -> None:
@@ -274,9 +278,9 @@ def main() -> None:
             f'\n{name}, {options.encoder}: {len(judged.texts)} documents, {n_passages} passages\n'
         )
         if options.rerank:
-            print(study.table(study.rerankings(), 'the default'))
+            print(study.table(study.rerankings(), ['the default']))
         else:
-            print(study.table(study.searches(), 'documents cut'))
+            print(study.table(study.searches(), ['documents cut', 'documents cut + BM25']))
 
 
 if __name__ == '__main__':
