@@ -1,7 +1,8 @@
 # make demo    install everything and search the demo collection
 # make test    install everything and run the quick tests, two at a time or JOBS=1 (make test-all: the slow ones too);
 #              FLAGS=--native-bf16=yes or =no: as on a CPU that computes in bfloat16, or on one that does not
-# make test-slow    the slow tests that have no target of their own: a quarter of an hour on two cores
+# make test-slow    the slow tests that have no target of their own: about ten minutes on two cores; they take a share of the
+#              kill points, bits and seeds, with FLAGS=--exhaustive all of them
 # make test-precision    the tests of models on both kinds of CPU, with PyTorch's plainest kernels, and test-avx2
 # make test-avx2    the tests of models with oneDNN's kernels for a CPU without AVX-512: they add up in another order
 # make test-pyserini2    the tests that Pyserini and Java are part of, and the demo, with Pyserini 2.x on Python 3.12

@@ -44,6 +44,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages 
     'cedr': (),
     'training': ('sentence_transformers', 'datasets'),
     'epic': (),
+    'collection': ('pyserini',),
     'serve': ('fastapi', 'uvicorn', 'prometheus_client'),
     'gpu': (CUDA, 'sentence_transformers', 'datasets'),
     'gpu_search': (CUDA,),

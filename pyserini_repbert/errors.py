@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -26,6 +27,8 @@ _LIMITS = {
         'end other programs, raise the limit (ulimit -v), or use smaller batches',
     ),
 }
+# What NumPy says where a file does not take all of an array; it has no number.
+_SHORT_WRITE = re.compile(r'\d+ requested and \d+ written')
 # What libraries say when there is no memory to load them, or none for their work.
 _NO_MEMORY = ('failed to map segment', 'error return without exception set')
 _ON_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -156,6 +159,8 @@ def _limit_of(error: BaseException) -> int:
         return errno.ENOMEM
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
+    if _SHORT_WRITE.fullmatch(message):
+        return errno.ENOSPC
     # FAISS, PyTorch and Java only have words.
     for number in _LIMITS:
         if os.strerror(number) in message:

@@ -91,6 +91,26 @@ def check_link(target: StrPath) -> None:
         )
 
 
+def files_below(folder: StrPath) -> list[Path]:
+    """All files in a folder and the folders in it, in order; links to folders are not followed.
+
+    Raises InputError for a folder that cannot be read: its files are not there by mistake.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise InputError(
+            f'folder {error.filename} cannot be read ({error.strerror}): check its permissions'
+        ) from error
+
+    files = []
+    for parent, _, names in os.walk(folder, onerror=refuse):
+        for name in names:
+            path = Path(parent, name)
+            if path.is_file():
+                files.append(path)
+    return sorted(files)
+
+
 @contextmanager
 def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked when its name ends in .gz.

@@ -3,6 +3,9 @@ tiny checkpoints.
 
 `pytest --native-bf16=yes` and `--native-bf16=no` make the package believe that this machine
 computes in bfloat16 natively, or that it does not; without it, it is asked.
+
+`pytest --exhaustive` makes slow tests take every kill point, every bit and all seeds; without it,
+they take a share of them.
 """
 
 import gc
@@ -111,10 +114,20 @@ def pytest_collection_finish():
 
 
 def pytest_addoption(parser):
-    """`--native-bf16`."""
+    """`--native-bf16` and `--exhaustive`."""
     parser.addoption(
         '--native-bf16', choices=('yes', 'no'), help='what every device answers; default: the truth'
     )
+    parser.addoption(
+        '--exhaustive', action='store_true', help='slow tests: every case, not one in a few'
+    )
+
+
+@pytest.fixture
+def one_in(request):
+    """one_in(n) -> n, or 1 with `--exhaustive`: a test takes one case in so many."""
+    is_exhaustive = request.config.getoption('--exhaustive')
+    return lambda n: 1 if is_exhaustive else n
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.adapt.judged_index import JudgedIndex
 from pyserini_repbert.adapt.weights import AlignedRankings, align, align_reranked, ndcg
 from pyserini_repbert.data.topics import Qrels, normal_form
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.ranking import ALL, Query, Ranker, Run
+from pyserini_repbert.search.dense import DenseSearcher
 
 LEAST_TOPICS = 20  # with different texts
 FOLDS = 5
@@ -110,14 +110,14 @@ def align_runs(topics: Sequence[JudgedTopic], runs: Sequence[Run]) -> list[Align
 
 
 def select_judged(
-    dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Query], qrels: Qrels
+    dense: DenseSearcher, index: JudgedIndex, topics: Sequence[Query], qrels: Qrels
 ) -> list[JudgedTopic]:
     """The topics with a relevant passage in the index, and their vectors.
 
     Parameters
     ----------
     dense : encodes the topics
-    index : the one that `dense` searches
+    index : what `dense` searches
     topics, qrels : topics and their judgments
 
     Raises
@@ -130,7 +130,7 @@ def select_judged(
     grades_of: dict[str, dict[str, int]] = {}
     for topic in topics:
         grades = {docid: grade for docid, grade in qrels.get(topic.qid, {}).items() if grade > 0}
-        if (index.rows(list(grades)) >= 0).any():
+        if index.holds(list(grades)).any():
             chosen.append(topic)
             grades_of[topic.qid] = grades
     if not chosen:
@@ -150,7 +150,7 @@ def select_judged(
 
 
 def _check_judgments_match(
-    dense: RepBertSearcher, index: DenseBundle, topics: Sequence[Query], qrels: Qrels
+    dense: DenseSearcher, index: JudgedIndex, topics: Sequence[Query], qrels: Qrels
 ) -> None:
     """Raise InputError if no judged qid is a topic's, or no judged docid is in the index."""
     judged = [topic.qid for topic in topics if qrels.get(topic.qid)]
@@ -162,8 +162,8 @@ def _check_judgments_match(
     docids: list[str] = []
     for qid in judged:
         docids += qrels[qid]
-    if docids and len(index) and (index.rows(docids) < 0).all():
-        stored = index.docids(np.array([0]))[0]
+    stored = index.a_docid()
+    if docids and stored is not None and not index.holds(docids).any():
         raise InputError(
             f"no judged docid is in index {dense.index_dir}: it has docids like '{stored}', the "
             f"judgments like '{docids[0]}': give the judgments of its passages"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.adapt.adaptation import Adaptation, best_name
+from pyserini_repbert.adapt.judged_index import judged_index
 from pyserini_repbert.adapt.judged_topics import (
     FOLDS,
     JudgedTopic,
@@ -25,20 +26,18 @@ from pyserini_repbert.adapt.judged_topics import (
 from pyserini_repbert.adapt.query_map import TrainingVectors, learn_query_map, read_training_vectors
 from pyserini_repbert.adapt.weights import CUT, AlignedRankings, learn_weights
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
 from pyserini_repbert.fusion.fusing import fuse
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
-from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.ranking import Query, Ranker, Run
+from pyserini_repbert.search.dense import DenseSearcher
 
 DEPTH = 1000  # hits of each ranking that are fused
 N_MAPS = FOLDS * (FOLDS + 1) // 2 + 1  # that are learnt: one or two folds held out, or none
 
 
 def adapt(
-    dense: RepBertSearcher,
+    dense: DenseSearcher,
     sparse: Sequence[Ranker],
     topics: Sequence[Query],
     qrels: Qrels,
@@ -50,7 +49,7 @@ def adapt(
 
     Parameters
     ----------
-    dense : searches a dense bundle
+    dense : searches a dense bundle, or the documents of a collection
     sparse : rankers whose rankings are fused with the dense one
     topics, qrels : topics without a relevant passage in the index are left out
     seed : draws the folds and the random passages
@@ -60,15 +59,12 @@ def adapt(
     Raises
     ------
     InputError
-        If the index is no dense bundle, if the judgments are of other topics or passages, or if
+        If the index is a FAISS folder, if the judgments are of other topics or passages, or if
         fewer than `LEAST_TOPICS` texts remain.
     """
-    if not isinstance(dense.index, DenseBundle):
-        raise InputError(
-            f'index {dense.index_dir} is no dense bundle, whose vectors are read: encode the corpus'
-        )
-    judged = JudgedTopics(select_judged(dense, dense.index, topics, qrels), seed)
-    vectors = read_training_vectors(dense, dense.index, judged.topics, seed)
+    index = judged_index(dense)
+    judged = JudgedTopics(select_judged(dense, index, topics, qrels), seed)
+    vectors = read_training_vectors(dense, index, judged.topics, seed)
     maps = _MapLearner(dense, vectors, judged, on_progress)
     sparse_runs = [ranker.rank(judged.queries, None, DEPTH) for ranker in sparse]
 
@@ -139,7 +135,7 @@ class _MapLearner:
 
     def __init__(
         self,
-        dense: RepBertSearcher,
+        dense: DenseSearcher,
         vectors: TrainingVectors,
         judged: JudgedTopics,
         on_progress: Callable[[int], object],

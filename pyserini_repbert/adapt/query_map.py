@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pyserini_repbert.adapt.judged_index import JudgedIndex
 from pyserini_repbert.adapt.judged_topics import JudgedTopic
-from pyserini_repbert.index.dense import DenseBundle
-from pyserini_repbert.names.dense import RepBertSearcher
+from pyserini_repbert.search.dense import DenseSearcher
 
 RIDGE = 0.26
 TEMPERATURE = 0.5  # in standard deviations of a query's scores
@@ -52,23 +52,24 @@ class TrainingVectors:
 
 
 def read_training_vectors(
-    dense: RepBertSearcher, index: DenseBundle, topics: Sequence[JudgedTopic], seed: int
+    dense: DenseSearcher, index: JudgedIndex, topics: Sequence[JudgedTopic], seed: int
 ) -> TrainingVectors:
     """Read the vectors of the topics' relevant passages and of others from the index.
 
     Parameters
     ----------
     dense : finds the best passages of each topic
-    index : the one that `dense` searches
+    index : what `dense` searches; of a relevant document, its best passage is read
     topics : with their vectors
     seed : draws the random passages
     """
-    relevant_rows = [_stored_rows(index, topic) for topic in topics]
+    relevant_rows = [index.best_rows(topic.vector, list(topic.grades)) for topic in topics]
     n_relevant = [len(rows) for rows in relevant_rows]
-    n_random = min(RANDOM, len(index))
-    drawn = np.random.default_rng(seed).choice(len(index), n_random, replace=False)
-    random_rows = np.sort(drawn)
-    in_random = [np.isin(random_rows, rows) for rows in relevant_rows]
+    usable = index.usable_rows()
+    n_random = min(RANDOM, len(usable))
+    drawn = np.random.default_rng(seed).choice(len(usable), n_random, replace=False)
+    random_rows = usable[np.sort(drawn)]
+    in_random = [np.isin(random_rows, index.rows(list(topic.grades))) for topic in topics]
 
     queries = torch.from_numpy(np.stack([topic.vector for topic in topics]))
     random = torch.from_numpy(index.vectors(random_rows))
@@ -84,14 +85,8 @@ def read_training_vectors(
     )
 
 
-def _stored_rows(index: DenseBundle, topic: JudgedTopic) -> NDArray[np.int64]:
-    """The rows of the topic's relevant passages that the index has."""
-    rows = index.rows(list(topic.grades))
-    return rows[rows >= 0]
-
-
 def _read_hard_vectors(
-    dense: RepBertSearcher, index: DenseBundle, topics: Sequence[JudgedTopic], most_relevant: int
+    dense: DenseSearcher, index: JudgedIndex, topics: Sequence[JudgedTopic], most_relevant: int
 ) -> Tensor:
     """The vectors of each topic's best passages that are not relevant: (n, at most `HARD`, d)."""
     queries = np.stack([topic.vector for topic in topics])
@@ -100,7 +95,10 @@ def _read_hard_vectors(
     for topic, ranking in zip(topics, rankings, strict=True):
         not_relevant.append([docid for docid in ranking.docids if docid not in topic.grades])
     n_hard = min(HARD, *map(len, not_relevant))
-    vectors = [index.vectors(index.rows(docids[:n_hard])) for docids in not_relevant]
+    vectors = []
+    for topic, docids in zip(topics, not_relevant, strict=True):
+        rows = index.best_rows(topic.vector, docids[:n_hard])
+        vectors.append(index.vectors(rows))
     return torch.from_numpy(np.stack(vectors))
 
 

@@ -11,7 +11,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.lucene.updating import check_lucene_index
 
 _ALIVE = 'since <= :generation AND until > :generation'
-_AGAIN = 'restore the folder from a copy, or build the collection again'
+_ADVICE = 'restore the folder from a copy, or build the collection again'
 
 
 def check_collection(folder: Path) -> str:
@@ -73,15 +73,17 @@ def _check_rows(generation: Generation, live: LiveShard) -> None:
 
 def _check_spans(generation: Generation) -> None:
     """Look for passages that lie outside of their texts."""
-    wrong = generation.select(
-        'SELECT docno FROM passages JOIN texts USING (docno) '
+    doubtful = generation.select(
+        'SELECT docno, start, end, text FROM passages JOIN texts USING (docno) '
         'WHERE passages.since <= :generation AND passages.until > :generation '
         'AND texts.since <= :generation AND texts.until > :generation '
-        'AND (start < 0 OR end < start OR end > length(text)) LIMIT 1'
+        'AND (start < 0 OR end < start OR end > length(text))'
     )
-    if wrong:
-        docid = generation.docids([wrong[0][0]])[0]
-        raise _damage(generation, f"a passage of document '{docid}' lies outside of its text")
+    for docno, start, end, text in doubtful:
+        # SQLite's length ends at a character U+0000, which a text may have
+        if not 0 <= start <= end <= len(text):
+            docid = generation.docids([docno])[0]
+            raise _damage(generation, f"a passage of document '{docid}' lies outside of its text")
 
 
 def _check_lucene(generation: Generation) -> str:
@@ -90,18 +92,18 @@ def _check_lucene(generation: Generation) -> str:
     if folder is None:
         return 'no Lucene index'
     if not folder.is_dir():
-        raise DamagedFileError(f'{folder} is missing: {_AGAIN}')
+        raise DamagedFileError(f'{folder} is missing: {_ADVICE}')
     rows = generation.select(
-        'SELECT docid FROM documents JOIN texts USING (docno) '
-        f"WHERE {_ALIVE} AND trim(title || text, char(9, 10, 13, 32)) != ''"
+        f'SELECT docid FROM documents JOIN texts USING (docno) WHERE {_ALIVE} '
+        'AND has_contents(title, text)'
     )
     try:
         counts = check_lucene_index(folder, [docid for (docid,) in rows])
     except InputError as error:
-        raise DamagedFileError(f'{error}: {_AGAIN}') from error
+        raise DamagedFileError(f'{error}: {_ADVICE}') from error
     if counts.documents != len(rows):
         raise DamagedFileError(
-            f'{folder} has {counts.documents} documents, {len(rows)} were expected: {_AGAIN}'
+            f'{folder} has {counts.documents} documents, {len(rows)} were expected: {_ADVICE}'
         )
     text = f'Lucene: {counts.documents} documents'
     if counts.dead:
@@ -110,4 +112,4 @@ def _check_lucene(generation: Generation) -> str:
 
 
 def _damage(generation: Generation, what: str) -> DamagedFileError:
-    return DamagedFileError(f'collection {generation.folder} is damaged, {what}: {_AGAIN}')
+    return DamagedFileError(f'collection {generation.folder} is damaged, {what}: {_ADVICE}')

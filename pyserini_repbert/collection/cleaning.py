@@ -18,6 +18,7 @@ from pyserini_repbert.collection.generations import (
 from pyserini_repbert.collection.locks import removal_lock
 from pyserini_repbert.collection.shards import SHARDS
 from pyserini_repbert.collection.store import VERSIONED, transaction
+from pyserini_repbert.record import record_path
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ def _remove_manifests(folder: Path, current: int) -> int:
         with removal_lock(path) as is_free:
             if is_free:
                 path.unlink()
+                record_path(path).unlink(missing_ok=True)
             else:
                 oldest = number
     return oldest
@@ -84,7 +86,7 @@ def _remove_lucene_folders(folder: Path, connection: sqlite3.Connection) -> None
         if number in here:
             needed.add(read_manifest(folder, Published(number, sha256)).lucene)
     _remove_others(folder / LUCENE, needed)
-    for path in (folder / GENERATIONS).glob('.*'):
+    for path in (folder / GENERATIONS).glob('.[0-9]*[0-9].json'):
         path.unlink()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
@@ -15,7 +16,6 @@ from pyserini_repbert.collection.searching import (
     search_frame,
 )
 from pyserini_repbert.collection.settings import EncoderSource, WantedSettings
-from pyserini_repbert.collection.store import is_collection
 from pyserini_repbert.collection.syncing import (
     Changes,
     add_documents,
@@ -23,14 +23,13 @@ from pyserini_repbert.collection.syncing import (
     sync_documents,
 )
 from pyserini_repbert.collection.writing import Writer
-from pyserini_repbert.data.passages import (
-    Corpus,
-    corpus_of,
-)
+from pyserini_repbert.data.passages import Corpus, corpus_of
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.record import Model
 from pyserini_repbert.search.dense import QueryEncoder
 
 ADDED = 'add'  # the source of documents that were added, not synced
@@ -183,24 +182,41 @@ class Collection:
         self._check_exists()
         with self._writer() as writer:
             manifest = writer.finish(merge=True, compact=True)
+            changes = Changes(
+                added=0,
+                changed=0,
+                deleted=0,
+                unchanged=manifest.documents,
+                encoded=0,
+                generation=manifest.number,
+                is_published=writer.has_published,
+            )
         self.refresh()
-        return Changes(0, 0, 0, manifest.documents, 0, manifest.number)
+        return changes
 
-    def search(self, query: Any, k: int = 10) -> Any:
+    def search(self, query: Any, k: int = 10, filter: str | None = None) -> Any:
         """The k best documents for a question, as candidates with their best passages.
+
+        Parameters
+        ----------
+        query : the question
+        k : how many
+        filter : search within the documents that match, in Lucene's syntax (`collection.filters`)
 
         For a DataFrame with the columns `qid` and `query`, a DataFrame with the columns `qid`,
         `docid`, `rank`, `score`, `text`, `passage`, `start` and `end`: the best passage, its number
         in the document, and the characters at which it begins and ends.
 
-        Raises InputError for a question without text.
+        Raises InputError for a question without text, and for a filter that cannot be read or names
+        a field that no document has.
         """
         if self._searcher is None or self._searcher.generation.number != self.generation.number:
             self._close_searcher()
             self._searcher = self.searcher()
+        searcher = self._searcher.within(DocumentFilter(filter))
         if isinstance(query, str):
-            return self._searcher.search(query, k)
-        return search_frame(self._searcher, query, k)
+            return searcher.search(query, k)
+        return search_frame(searcher, query, k)
 
     def searcher(
         self,
@@ -240,6 +256,11 @@ class Collection:
         if self._generation is None:
             self._generation = open_generation(self.folder)
         return self._generation
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The checkpoint that this object has encoded with; empty if it has not opened one."""
+        return self._source.models
 
     def refresh(self) -> bool:
         """Read the newest generation from now on; returns whether it is another one.

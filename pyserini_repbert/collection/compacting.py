@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.shards import (
-    ROW_FILES,
     SHARD_ROWS,
     SHARDS,
+    Shard,
     ShardRows,
     write_shard,
 )
@@ -37,6 +38,11 @@ class ShardState:
     def n_live(self) -> int:
         """How many rows count."""
         return self.rows - len(self.dead)
+
+    @property
+    def live(self) -> NDArray[np.int64]:
+        """The rows that count."""
+        return np.setdiff1d(np.arange(self.rows), self.dead, assume_unique=True)
 
 
 def shard_states(staging: Staging) -> list[ShardState]:
@@ -110,15 +116,43 @@ def _rewrite(staging: Staging, states: Sequence[ShardState]) -> None:
 
 def _live_rows(staging: Staging, states: Sequence[ShardState]) -> ShardRows:
     """The live rows of some shards, in the order of documents and passages."""
-    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in ROW_FILES}
+    folder = staging.folder / SHARDS
+    documents = _live_values(folder, states, 'documents')
+    numbers = _live_values(folder, states, 'numbers')
+    order = np.lexsort((numbers, documents))
+    return ShardRows(
+        vectors=_ordered_vectors(folder, states, order),
+        documents=documents[order],
+        numbers=numbers[order],
+        inputs=_live_values(folder, states, 'inputs')[order],
+    )
+
+
+def _live_values(folder: Path, states: Sequence[ShardState], name: str) -> NDArray[Any]:
+    """The live rows of one file of each shard, in the order of the shards."""
+    return np.concatenate(
+        [getattr(Shard(folder / state.name), name)[state.live] for state in states]
+    )
+
+
+def _ordered_vectors(
+    folder: Path, states: Sequence[ShardState], order: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """The live vectors in an order of all live rows.
+
+    There is one copy of them in memory. Shards are opened one after the other, because what is
+    mapped of a file counts as memory, too.
+    """
+    targets = np.empty_like(order)
+    targets[order] = np.arange(len(order))
+    first_shard = Shard(folder / states[0].name)
+    vectors = np.empty((len(order), first_shard.record.dimension), np.float32)
+    first = 0
     for state in states:
-        shard = staging.vectors.shard(state.name)
-        live = np.setdiff1d(np.arange(state.rows), state.dead, assume_unique=True)
-        for name, arrays in parts.items():
-            arrays.append(getattr(shard, name)[live])
-    whole = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-    order = np.lexsort((whole['numbers'], whole['documents']))
-    return ShardRows(**{name: array[order] for name, array in whole.items()})
+        after = first + state.n_live
+        vectors[targets[first:after]] = Shard(folder / state.name).vectors[state.live]
+        first = after
+    return vectors
 
 
 def _move_passages(staging: Staging, rows: ShardRows, shard: int) -> None:

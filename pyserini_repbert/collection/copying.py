@@ -26,6 +26,7 @@ from pyserini_repbert.collection.store import (
 )
 from pyserini_repbert.errors import BusyError
 from pyserini_repbert.files import StrPath, atomic_folder, check_absent
+from pyserini_repbert.record import record_path
 
 JUDGMENTS = 'judgments.sqlite'
 _TRIES = 10
@@ -45,7 +46,9 @@ def copy_collection(folder: StrPath, target: StrPath) -> Manifest:
             shutil.copytree(live.shard.folder, copy / SHARDS / live.shard.name)
         (copy / GENERATIONS).mkdir()
         path = manifest_path(source, generation.number)
-        shutil.copyfile(path, copy / GENERATIONS / path.name)
+        for file in (path, record_path(path)):
+            if file.is_file():
+                shutil.copyfile(file, copy / GENERATIONS / file.name)
         (copy / LUCENE).mkdir()
         if generation.lucene_folder is not None:
             name = generation.lucene_folder.name

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,17 @@ class _LastQueries:
     query_map: NDArray[np.float32] | None = None
 
 
+@dataclass(frozen=True)
+class _FoundDocuments:
+    """Numbers of documents, int32 (n,), and their scores, float32 (n,)."""
+
+    docnos: NDArray[np.int32]
+    scores: NDArray[np.float32]
+
+
+_NOTHING = _FoundDocuments(np.empty(0, np.int32), np.empty(0, np.float32))
+
+
 class DocumentSearcher(DenseSearcher):
     """Searches the documents of a collection's generation by their passages' vectors.
 
@@ -67,17 +79,28 @@ class DocumentSearcher(DenseSearcher):
 
     def _search_of(self, *_: object) -> exact.VectorSearch:
         # Blocks are multiplied on a GPU, too: `GpuIndex` has no mask of rows.
-        search = exact.ExactIndex(self.vectors, self.device)
-        counts = self.vectors.live
+        self._exact = exact.ExactIndex(self.vectors, self.device)
+        counted = self.vectors.live
         if self.aggregation is Aggregation.FIRST:
-            counts = counts & (self.vectors.numbers == 0)
-        self._counts = None if counts.all() else counts
-        self._n_counted = int(np.count_nonzero(counts))
+            counted = counted & (self.vectors.numbers == 0)
+        self._count(counted)
+        return self._exact.search
 
-        def search_rows(queries: NDArray[np.float32], k: int) -> list[exact.TopRows]:
-            return search.search(queries, k, self._counts)
+    def _count(self, rows: NDArray[np.bool_]) -> None:
+        """Let these rows count, bool (n,)."""
+        self._counted = rows
+        self._n_counted = int(np.count_nonzero(rows))
 
-        return search_rows
+    def within(self, documents: NDArray[np.bool_]) -> Self:
+        """The same search among some documents: by number, whether each counts, bool (numbers,)."""
+        other = self.with_settings()
+        other._count(self._counted & documents[self.vectors.documents])
+        return other
+
+    def _find(self, vectors: NDArray[np.float32], depth: int) -> list[exact.TopRows]:
+        """The best rows that count, of each query vector, float32 (n, d)."""
+        allowed = None if self._n_counted == len(self.vectors) else self._counted
+        return self._exact.search(vectors, depth, allowed)
 
     def _check_encoder(self) -> None:
         super()._check_encoder()
@@ -107,26 +130,47 @@ class DocumentSearcher(DenseSearcher):
 
     def _rankings(self, vectors: NDArray[np.float32], k: int) -> list[Ranking]:
         depth = k * -(-len(self.vectors) // max(len(self), 1))
-        rankings: dict[int, Ranking] = {}
+        found: dict[int, _FoundDocuments] = {}
         waiting = list(range(len(vectors)))
         for _ in range(1 + _DEEPER_SEARCHES):
             if not waiting:
                 break
-            tops = self._top_rows(vectors[waiting], min(depth, max(self._n_counted, 1)))
+            tops = self._find(vectors[waiting], depth)
             for number, top in zip(waiting, tops, strict=True):
-                found = self._documents(vectors[number], top, k)
-                if found is not None:
-                    rankings[number] = found
-            waiting = [number for number in waiting if number not in rankings]
+                best = self._best_documents(vectors[number], top, k)
+                if best is not None:
+                    found[number] = best
+            waiting = [number for number in waiting if number not in found]
             depth *= _DEEPER
         for number in waiting:
             # One query at a time: the scores of all passages are held.
-            (top,) = self._top_rows(vectors[[number]], self._n_counted)
-            rankings[number] = self._documents(vectors[number], top, k) or Ranking()
-        return [rankings[number] for number in range(len(vectors))]
+            (top,) = self._find(vectors[[number]], self._n_counted)
+            found[number] = self._best_documents(vectors[number], top, k) or _NOTHING
+        return self._named([found[number] for number in range(len(vectors))], k)
 
-    def _documents(self, query: NDArray[np.float32], top: exact.TopRows, k: int) -> Ranking | None:
-        """The k best documents; None where more passages are needed to tell."""
+    def _named(self, found: Sequence[_FoundDocuments], k: int) -> list[Ranking]:
+        """The ranking of each query, k documents deep: docids are read once for all of them."""
+        docnos = np.unique(np.concatenate([_NOTHING.docnos, *(best.docnos for best in found)]))
+        docids = np.array(self.generation.docids(docnos), dtype=object)
+        rankings = []
+        for best in found:
+            names = docids[np.searchsorted(docnos, best.docnos)]
+            rankings.append(ranked(names, best.scores, k))
+        return rankings
+
+    def _best_documents(
+        self, query: NDArray[np.float32], top: exact.TopRows, k: int
+    ) -> _FoundDocuments | None:
+        """The k best documents, and those that tie with the last.
+
+        None where more passages are needed to tell.
+
+        Parameters
+        ----------
+        query : its vector, float32 (d,)
+        top : the best rows
+        k : how many documents
+        """
         docnos = self.vectors.documents[top.rows]
         seen, firsts = np.unique(docnos, return_index=True)
         has_all = len(top.rows) >= self._n_counted
@@ -136,12 +180,10 @@ class DocumentSearcher(DenseSearcher):
             totals = top.scores[firsts]
         else:
             totals = self._aggregated(query, seen)
-            bound = top.scores[-1] if len(top.scores) else -np.inf
-            if not has_all and np.partition(totals, -k)[-k] < bound:
+            if not has_all and np.partition(totals, -k)[-k] < top.scores[-1]:
                 return None
         best = _reaching(totals, k)
-        docids = np.array(self.generation.docids(seen[best]), dtype=object)
-        return ranked(docids, totals[best], k)
+        return _FoundDocuments(seen[best], totals[best])
 
     def _aggregated(
         self, query: NDArray[np.float32], docnos: NDArray[np.int32]

@@ -26,7 +26,7 @@ def text_digest(document: Document) -> bytes:
 
 def fields_digest(document: Document) -> bytes:
     """A digest of the fields, whatever their order."""
-    return _digest(rendered_fields(document.fields))
+    return _digest(rendered_fields(document.fields)) if document.fields else _NO_FIELDS
 
 
 def rendered_fields(fields: Mapping[str, Any]) -> str:
@@ -60,3 +60,6 @@ def _values_of(name: str, value: Any) -> Iterator[_Typed]:
 
 def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+_NO_FIELDS = _digest(rendered_fields({}))

@@ -28,12 +28,12 @@ GENERATIONS = 'generations'
 LUCENE = 'lucene'
 _Natural = Annotated[int, Field(ge=0)]
 _CONFIG = ConfigDict(extra='forbid')
-_AGAIN = 'restore the file from a copy, or build the collection again'
+_ADVICE = 'restore the file from a copy, or build the collection again'
 
 
 @dataclass(frozen=True, config=_CONFIG)
 class ShardOfGeneration:
-    """A shard and its dead rows, as (first row, number of rows) of each stretch of them."""
+    """A shard and its dead rows, as (first row, number of rows) of each range of them."""
 
     name: str
     rows: Count
@@ -119,22 +119,23 @@ def read_manifest(folder: Path, published: Published) -> Manifest:
     path = manifest_path(folder, published.number)
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != published.manifest_sha256:
-        raise DamagedFileError(f'{path} is damaged, its sha256 is another: {_AGAIN}')
+        raise DamagedFileError(f'{path} is damaged, its sha256 is another: {_ADVICE}')
     try:
         manifest: Manifest = TypeAdapter(Manifest).validate_json(content)
     except ValidationError as error:
-        raise DamagedFileError(f'{path} is no manifest of a generation: {_AGAIN}') from error
+        raise DamagedFileError(f'{path} is no manifest of a generation: {_ADVICE}') from error
     return manifest
 
 
 def list_manifests(folder: Path) -> list[int]:
     """The numbers of the generations whose manifests are in a collection, in order."""
-    paths = (folder / GENERATIONS).glob('[0-9]*.json')
+    # not the records of commands that lie beside them
+    paths = (folder / GENERATIONS).glob('[0-9]*[0-9].json')
     return sorted(int(path.stem) for path in paths)
 
 
-def stretches_of(rows: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
-    """Ascending rows as (first row, number of rows) of each stretch."""
+def ranges_of(rows: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
+    """Ascending rows as (first row, number of rows) of each range."""
     if not len(rows):
         return ()
     breaks = np.flatnonzero(np.diff(rows) != 1) + 1

@@ -16,7 +16,7 @@ from pathlib import Path
 from pyserini_repbert.collection.generations import Manifest, generation_name
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.collection.shards import sync_to_disk
-from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.collection.store import FOREVER, contents_of
 from pyserini_repbert.errors import within_limits
 from pyserini_repbert.lucene.updating import LuceneUpdate
 
@@ -96,12 +96,10 @@ def _contents(
     """The docid and the contents of documents; those without text are left out."""
     rows = connection.execute(
         f'SELECT docid, title, text FROM texts JOIN documents USING (docno) {join} '
-        f'WHERE until = {FOREVER} {condition} ORDER BY docno'
+        f'WHERE until = {FOREVER} AND has_contents(title, text) {condition} ORDER BY docno'
     )
     for docid, title, text in rows:
-        contents = f'{title} {text}' if title else text
-        if contents.strip():
-            yield docid, contents
+        yield docid, contents_of(title, text)
 
 
 def _make_links(source: Path | None, target: Path) -> Path:

@@ -101,6 +101,33 @@ class PassageVectors:
     def _sorted_documents(self) -> NDArray[np.int32]:
         return self.documents[self._rows_by_document]
 
+    def best_rows(self, query: NDArray[np.float32], docnos: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The row of the passage that fits a query best, for each document that has one.
+
+        Parameters
+        ----------
+        query : its vector, float32 (d,)
+        docnos : numbers of documents, int64 (m,)
+        """
+        rows, counts = self.rows_of(docnos)
+        products = self.scores(query, rows)
+        ends = np.cumsum(counts)
+        best = []
+        for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True):
+            if end > start:
+                best.append(rows[start + int(np.argmax(products[start:end]))])
+        return np.array(best, np.int64)
+
+    def gather(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of rows, float32 (n, d), in their order."""
+        vectors = np.empty((len(rows), self.settings.dimension), np.float32)
+        first = 0
+        for shard in self._shards:
+            inside = np.flatnonzero((rows >= first) & (rows < first + len(shard)))
+            vectors[inside] = shard.vectors[rows[inside] - first]
+            first += len(shard)
+        return vectors
+
     def scores(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The inner products of a query's vector, float32 (d,), with rows: float32 (n,)."""
         products = np.empty(len(rows), np.float32)

@@ -8,8 +8,9 @@ repeats its last wordpieces. No encoder has to cut a passage again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.errors import InputError
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 PASSAGE_TOKENS = 200
 OVERLAP = 40
@@ -49,14 +50,47 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class _Wordpieces:
-    """A text's wordpieces: the character at which each begins, and whether a word begins there."""
+class _Part:
+    """A part of a text that was tokenised on its own, and the character at which it begins."""
 
-    starts: NDArray[np.int64]
-    is_word: NDArray[np.bool_]
+    start: int
+    encoding: Encoding
+
+
+class _Wordpieces:
+    """A text's wordpieces.
+
+    Most texts become one passage: for these, the arrays are not made.
+    """
+
+    def __init__(self, parts: Sequence[_Part]) -> None:
+        self._parts = parts
+        self._count = sum(len(part.encoding) for part in parts)
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return self._count
+
+    @property
+    def start(self) -> int:
+        """The character at which the first of them begins."""
+        for part in self._parts:
+            if len(part.encoding):
+                return part.start + int(part.encoding.offsets[0][0])
+        return 0
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """The character at which each begins."""
+        starts = [np.empty(0, np.int64)]
+        for part in self._parts:
+            offsets = np.array(part.encoding.offsets, np.int64).reshape(-1, 2)
+            starts.append(offsets[:, 0] + part.start)
+        return np.concatenate(starts)
+
+    @cached_property
+    def is_word(self) -> NDArray[np.bool_]:
+        """Whether a word begins with each."""
+        return np.concatenate([_begin_words(part.encoding.word_ids) for part in self._parts])
 
 
 class PassageCutter:
@@ -89,65 +123,62 @@ class PassageCutter:
 
     def cut(self, titles: Sequence[str], texts: Sequence[str]) -> list[list[Passage]]:
         """The passages of each text, in order; none where both title and text are empty."""
-        pieces_of_titles = self._wordpieces(titles)
-        pieces_of_texts = self._wordpieces(texts)
+        title_wordpieces = self._wordpieces(titles)
+        text_wordpieces = self._wordpieces(texts)
         passages = []
         for number, text in enumerate(texts):
             title = titles[number]
-            title_length = min(len(pieces_of_titles[number]), self._capacity // _TITLE_SHARE)
-            title = _first_wordpieces(title, pieces_of_titles[number], title_length)
+            title_length = min(len(title_wordpieces[number]), self._capacity // _TITLE_SHARE)
+            title = _first_wordpieces(title, title_wordpieces[number], title_length)
             size = self._capacity - title_length
-            passages.append(self._passages(title, text, pieces_of_texts[number], size))
+            passages.append(self._passages(title, text, text_wordpieces[number], size))
         return passages
 
-    def _passages(self, title: str, text: str, pieces: _Wordpieces, capacity: int) -> list[Passage]:
-        if not len(pieces):
+    def _passages(
+        self, title: str, text: str, wordpieces: _Wordpieces, capacity: int
+    ) -> list[Passage]:
+        if not len(wordpieces):
             return [Passage(0, 0, title)] if title else []
         size = min(self._tokens, capacity)
         longest = min(int(size * _LONGEST), capacity)
-        windows: Iterable[tuple[int, int]] = [(0, len(pieces))]
-        if len(pieces) > longest:
-            windows = _Windows(
-                pieces=pieces,
-                boundaries=_find_boundaries(text, pieces),
-                size=size,
-                overlap=min(self._overlap, size // 2),
-                longest=longest,
-            )
+        if len(wordpieces) <= longest:
+            return [_passage(title, text, wordpieces.start, len(text))]
+        ranges = _PassageRanges(
+            wordpieces=wordpieces,
+            boundaries=_find_boundaries(text, wordpieces),
+            size=size,
+            overlap=min(self._overlap, size // 2),
+            longest=longest,
+        )
         passages = []
-        for first, after in windows:
-            start = int(pieces.starts[first])
-            end = int(pieces.starts[after]) if after < len(pieces) else len(text)
-            part = text[start:end].rstrip()
-            passage_input = f'{title} {part}' if title else part
-            passages.append(Passage(start, start + len(part), passage_input))
+        for first, after in ranges:
+            start = int(wordpieces.starts[first])
+            end = int(wordpieces.starts[after]) if after < len(wordpieces) else len(text)
+            passages.append(_passage(title, text, start, end))
         return passages
 
     def _wordpieces(self, texts: Sequence[str]) -> list[_Wordpieces]:
         """The wordpieces of each text."""
         parts: list[str] = []
-        starts_of_parts: list[int] = []
-        counts = []
+        starts_by_text: list[list[int]] = []
         for text in texts:
-            cuts = list(_cut_at_spaces(text))
-            counts.append(len(cuts))
-            for start, end in cuts:
+            starts = []
+            for start, end in _cut_at_spaces(text):
                 parts.append(text[start:end])
-                starts_of_parts.append(start)
-        encodings = self._tokenizer.encode_batch(parts, add_special_tokens=False)
+                starts.append(start)
+            starts_by_text.append(starts)
+        encodings = iter(self._tokenizer.encode_batch(parts, add_special_tokens=False))
         wordpieces = []
-        first = 0
-        for count in counts:
-            starts = [np.empty(0, np.int64)]
-            is_word = [np.empty(0, np.bool_)]
-            for number in range(first, first + count):
-                encoding = encodings[number]
-                offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)
-                starts.append(offsets[:, 0] + starts_of_parts[number])
-                is_word.append(_begin_words(encoding.word_ids))
-            wordpieces.append(_Wordpieces(np.concatenate(starts), np.concatenate(is_word)))
-            first += count
+        for starts in starts_by_text:
+            wordpieces.append(_Wordpieces([_Part(start, next(encodings)) for start in starts]))
         return wordpieces
+
+
+def _passage(title: str, text: str, start: int, end: int) -> Passage:
+    """The passage `text[start:end]`, without white space at its end, below a title."""
+    part = text[start:end].rstrip()
+    passage_input = f'{title} {part}' if title else part
+    return Passage(start, start + len(part), passage_input)
 
 
 def check_lengths(tokens: int, overlap: int) -> None:
@@ -161,19 +192,19 @@ def check_lengths(tokens: int, overlap: int) -> None:
         )
 
 
-class _Windows:
+class _PassageRanges:
     """The passages of a text as (first wordpiece, the one after the last), in order."""
 
     def __init__(
         self,
-        pieces: _Wordpieces,
+        wordpieces: _Wordpieces,
         boundaries: dict[str, NDArray[np.int64]],
         size: int,
         overlap: int,
         longest: int,
     ) -> None:
-        self._count = len(pieces)
-        self._words = np.flatnonzero(pieces.is_word)
+        self._count = len(wordpieces)
+        self._words = np.flatnonzero(wordpieces.is_word)
         self._by_level = [boundaries[level] for level in _LEVELS]
         self._size = size
         self._overlap = overlap
@@ -217,17 +248,17 @@ def _first_within(positions: NDArray[np.int64], least: int, below: int) -> list[
     return []
 
 
-def _find_boundaries(text: str, pieces: _Wordpieces) -> dict[str, NDArray[np.int64]]:
+def _find_boundaries(text: str, wordpieces: _Wordpieces) -> dict[str, NDArray[np.int64]]:
     """The wordpieces before which a part of the text ends, by the level of the part."""
     positions: dict[str, list[int]] = {level: [] for level in _LEVELS}
     for match in _BOUNDARY.finditer(text):
         positions[str(match.lastgroup)].append(match.end())
-    found = {}
+    boundaries = {}
     for level in _LEVELS:
-        numbers = np.searchsorted(pieces.starts, np.array(positions[level], np.int64))
-        numbers = np.unique(numbers[numbers < len(pieces)])
-        found[level] = numbers[pieces.is_word[numbers]]
-    return found
+        numbers = np.searchsorted(wordpieces.starts, np.array(positions[level], np.int64))
+        numbers = np.unique(numbers[numbers < len(wordpieces)])
+        boundaries[level] = numbers[wordpieces.is_word[numbers]]
+    return boundaries
 
 
 def _begin_words(word_ids: Sequence[int | None]) -> NDArray[np.bool_]:
@@ -239,13 +270,13 @@ def _begin_words(word_ids: Sequence[int | None]) -> NDArray[np.bool_]:
     return begins
 
 
-def _first_wordpieces(text: str, pieces: _Wordpieces, count: int) -> str:
+def _first_wordpieces(text: str, wordpieces: _Wordpieces, count: int) -> str:
     """The words of a text that have at most `count` wordpieces together."""
-    if len(pieces) <= count:
+    if len(wordpieces) <= count:
         return text
-    while count and not pieces.is_word[count]:
+    while count and not wordpieces.is_word[count]:
         count -= 1
-    return text[: pieces.starts[count]].rstrip()
+    return text[: wordpieces.starts[count]].rstrip()
 
 
 def _cut_at_spaces(text: str) -> Iterator[tuple[int, int]]:

@@ -215,6 +215,32 @@ class Generation:
         by_docid = {docid: json.loads(fields) for docid, fields in rows}
         return [by_docid.get(docid) for docid in docids]
 
+    def live_documents(self) -> NDArray[np.bool_]:
+        """Whether each number of a document is live, bool (numbers,); do not write to it."""
+        return self._live_documents
+
+    @cached_property
+    def _live_documents(self) -> NDArray[np.bool_]:
+        rows = self.select(f'SELECT docno FROM fields WHERE {_ALIVE} ORDER BY docno')
+        docnos = np.fromiter((docno for (docno,) in rows), np.int64)
+        # Dead rows of shards have numbers of their own, which may be greater.
+        ((greatest,),) = self.select('SELECT max(docno) FROM documents')
+        live = np.zeros((greatest or 0) + 1, np.bool_)
+        live[docnos] = True
+        return live
+
+    def field_types(self) -> dict[str, set[str]]:
+        """The types of the values of each field: 'text', 'number' or 'date'."""
+        return self._field_types
+
+    @cached_property
+    def _field_types(self) -> dict[str, set[str]]:
+        types: dict[str, set[str]] = {}
+        rows = self.select(f'SELECT DISTINCT field, type FROM field_values WHERE {_ALIVE}')
+        for field, kind in rows:
+            types.setdefault(field, set()).add(kind)
+        return types
+
     def passages(self, docnos: Iterable[int]) -> dict[int, list[PassageSpan]]:
         """The passages of documents, in order, by the document's number."""
         numbers = [int(docno) for docno in docnos]

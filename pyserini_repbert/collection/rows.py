@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyserini_repbert.collection.documents import rendered_fields, typed_values
 from pyserini_repbert.collection.passages import Passage
@@ -14,10 +15,10 @@ from pyserini_repbert.collection.store import FOREVER, VERSIONED, transaction
 from pyserini_repbert.data.documents import Document
 
 
-@dataclass(frozen=True)
-class KnownDocument:
+class KnownDocument(NamedTuple):
     """What the collection has of a docid; of one that is deleted, the number alone."""
 
+    docid: str
     docno: int
     source: int | None
     fields_digest: bytes | None
@@ -99,10 +100,7 @@ class StagedRows:
             'WHERE docid IN (SELECT value FROM json_each(?))',
             [json.dumps(list(docids))],
         )
-        found = {}
-        for docid, docno, source, of_fields, of_text in rows:
-            found[docid] = KnownDocument(docno, source, of_fields, of_text)
-        return found
+        return {known.docid: known for known in map(KnownDocument._make, rows)}
 
     def locations(self, docnos: Sequence[int]) -> dict[tuple[int, int, bytes], RowOfShard]:
         """Where the live passages of documents are, by docno, number, and digest of the input."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.filtered import FilteredBm25
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.data.values import Choice
@@ -26,6 +28,8 @@ from pyserini_repbert.systems.encoders import query_encoder as open_query_encode
 
 # The dense ranking's share in the interpolation of a collection's rankings.
 DENSE_SHARE = 0.6
+# Filters of a searcher whose documents are kept.
+_MOST_FILTERS = 32
 
 
 class CollectionRanking(Choice, what='ranking of a collection'):
@@ -57,13 +61,19 @@ def rankings_of(
     return rankings
 
 
-def default_formula(n_rankings: int) -> dict[str, Any]:
+def dense_share(rankings: Sequence[CollectionRanking]) -> float:
+    """The share of the first of both rankings in their interpolation, unless the user says it."""
+    leads = rankings[0] is CollectionRanking.DENSE
+    return DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6)
+
+
+def default_formula(rankings: Sequence[CollectionRanking]) -> dict[str, Any]:
     """How a collection's rankings are fused unless the user says it: arguments of `Fusion`."""
-    if n_rankings < 2:
+    if len(rankings) < 2:
         return {}
     return {
         'method': FusionMethod.INTERPOLATION,
-        'alpha': DENSE_SHARE,
+        'alpha': dense_share(rankings),
         'normalize': Normalization.MINMAX,
     }
 
@@ -105,6 +115,7 @@ class CollectionSearcher(Fusion):
     Attributes
     ----------
     dense : the search of passages, also where the dense ranking is not asked for
+    filter : which documents count
     """
 
     has_excerpts = True
@@ -123,20 +134,40 @@ class CollectionSearcher(Fusion):
         name = Path(dense.name).name
         self.dense = dense.with_settings(name=name, query_map=settings.query_map)
         parts = [self._open(ranking, settings) for ranking in rankings]
-        super().__init__(parts, **{**default_formula(len(parts)), **settings.formula})
+        super().__init__(parts, **{**default_formula(rankings), **settings.formula})
         self.name = generation.folder.name
+        self.filter = DocumentFilter()
+        self._all_parts = self.parts
+        self._filtered: dict[DocumentFilter, tuple[Ranker, ...]] = {}
 
     def _open(self, ranking: CollectionRanking, settings: SearchSettings) -> Ranker:
         if ranking is CollectionRanking.DENSE:
             return self.dense
-        usual = SparseSettings()
-        sparse = SparseSettings(
-            k1=usual.k1 if settings.k1 is None else settings.k1,
-            b=usual.b if settings.b is None else settings.b,
-            language=self.generation.settings.language,
-        )
-        searcher = LuceneSparseSearcher(str(self.generation.lucene_folder), sparse)
-        return searcher.with_settings(name=ranking.value)
+        return open_bm25(self.generation, settings.k1, settings.b)
+
+    def within(self, wanted: DocumentFilter) -> Self:
+        """The same search among the documents that a filter lets through.
+
+        Every ranking answers within the filter, and what they find is fused: always k documents
+        where a ranking has k. The filter of a generation is evaluated once. Raises InputError for
+        a filter that cannot be read, or names a field that is not there.
+        """
+        if wanted.is_open:
+            return self
+        if wanted not in self._filtered:
+            if len(self._filtered) >= _MOST_FILTERS:
+                self._filtered.pop(next(iter(self._filtered)))
+            self._filtered[wanted] = tuple(self._filtered_parts(wanted))
+        return self.with_settings(parts=self._filtered[wanted], filter=wanted)
+
+    def _filtered_parts(self, wanted: DocumentFilter) -> Iterator[Ranker]:
+        mask = wanted.mask(self.generation)
+        for part in self._all_parts:
+            if isinstance(part, LuceneSparseSearcher):
+                filtered: Ranker = FilteredBm25(part, self.generation, mask)
+            else:
+                filtered = self.dense.within(mask)
+            yield filtered
 
     def __len__(self) -> int:
         """How many documents there are, those without text included."""
@@ -150,6 +181,7 @@ class CollectionSearcher(Fusion):
             'method': self.method,
             'alpha': self.alpha,
             'normalize': self.normalize,
+            'filter': repr(self.filter),
         }
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
@@ -163,6 +195,20 @@ class CollectionSearcher(Fusion):
     def close(self) -> None:
         super().close()
         self.generation.close()
+
+
+def open_bm25(
+    generation: Generation, k1: float | None = None, b: float | None = None
+) -> LuceneSparseSearcher:
+    """The BM25 ranking of a collection that has one, in its language; None is 0.9 and 0.4."""
+    usual = SparseSettings()
+    sparse = SparseSettings(
+        k1=usual.k1 if k1 is None else k1,
+        b=usual.b if b is None else b,
+        language=generation.settings.language,
+    )
+    searcher = LuceneSparseSearcher(str(generation.lucene_folder), sparse)
+    return searcher.with_settings(name=CollectionRanking.BM25.value)
 
 
 def search_frame(searcher: CollectionSearcher, queries: Any, k: int) -> Any:

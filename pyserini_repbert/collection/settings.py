@@ -16,7 +16,8 @@ from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS, Length, Name
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
-from pyserini_repbert.record import Sha256
+from pyserini_repbert.models.checkpoints.checkpoint import used_models
+from pyserini_repbert.record import Model, Sha256
 from pyserini_repbert.systems.encoders import document_encoder
 
 DEFAULT_ENCODER = 'minilm'
@@ -52,6 +53,11 @@ class EncoderSource:
         if self._encoder is None or isinstance(self._encoder, str):
             return self._encoder
         return self._encoder.name
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The checkpoint that was opened, if one was."""
+        return used_models(self.opened) if 'opened' in vars(self) else ()
 
     def complete(self, stored: CollectionSettings | None) -> None:
         """Take what the user did not name from the settings of the collection."""

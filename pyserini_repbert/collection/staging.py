@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -30,12 +29,13 @@ _CHARACTERS_AT_ONCE = 8_000_000
 _CUT_AT_ONCE = 100  # documents that are read to be cut again
 
 
-class Change(StrEnum):
-    """What writing a document does to the collection."""
+@dataclass
+class WrittenCounts:
+    """How many documents were new to the collection, differed from it, and were as it has them."""
 
-    ADDED = 'added'
-    CHANGED = 'changed'
-    UNCHANGED = 'unchanged'
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,15 +121,19 @@ class Staging:
         self,
         documents: Sequence[Document],
         source: int,
+        counts: WrittenCounts,
         on_known: Callable[[int], object] = int,
-    ) -> list[Change]:
+    ) -> None:
         """Add documents, or change them to what is given; what changes is written in time.
 
-        Returns what happens to each. `on_known` is called with the number of each document that
-        the collection has had before.
+        Parameters
+        ----------
+        documents : those to put
+        source : the number of their source
+        counts : gets how many are added, changed, and as they are
+        on_known : called with the number of each document that the collection has had before
         """
         known_documents = self.rows.find([document.docid for document in documents])
-        changes = []
         changed = []
         for document in documents:
             known = known_documents.get(document.docid)
@@ -142,14 +146,15 @@ class Staging:
                 docno = known.docno
                 on_known(docno)
                 if known.has(source, of_fields, of_text):
-                    changes.append(Change.UNCHANGED)
+                    counts.unchanged += 1
                     continue
-            is_live = known is not None and known.is_live
-            changes.append(Change.CHANGED if is_live else Change.ADDED)
+            if known is not None and known.is_live:
+                counts.changed += 1
+            else:
+                counts.added += 1
             changed.append(_Pending(docno, document, source, known, of_fields, of_text))
         self._cut([pending for pending in changed if pending.is_text_new])
         self._append([pending for pending in changed if not pending.is_text_new])
-        return changes
 
     def remove(self, docnos: Iterable[int]) -> None:
         """Take live documents out of the collection."""
@@ -180,7 +185,7 @@ class Staging:
         )
         documents = []
         for docno, docid, title, text, source, of_fields, of_text in rows:
-            known = KnownDocument(docno, source, of_fields, of_text)
+            known = KnownDocument(docid, docno, source, of_fields, of_text)
             document = Document(docid, text, title)
             documents.append(_Pending(docno, document, source, known, of_fields, of_text))
         return documents
@@ -219,7 +224,7 @@ class Staging:
         self._n_passages = 0
         self._n_characters = 0
         new_rows = _NewRows()
-        passages = self._place_passages(pending, new_rows)
+        passages = self._locate_passages(pending, new_rows)
         shard = None
         if new_rows.documents:
             shard = self._write_shard(new_rows)
@@ -233,21 +238,21 @@ class Staging:
                 known_shard = row.location.shard
                 self.rows.write_passage(row, number if known_shard is None else known_shard)
 
-    def _place_passages(
+    def _locate_passages(
         self, documents: Sequence[_Pending], new_rows: _NewRows
     ) -> list[PassageRow]:
         """The passages of documents, in the rows that have them; others are added to `new_rows`."""
         cut = [item for item in documents if item.passages]
         known = self.rows.locations([item.docno for item in cut])
-        placed = []
+        located = []
         for item in cut:
             for number, passage in enumerate(item.passages or ()):
                 digest = self.encoder.input_digest(passage.input)
                 location = known.get((item.docno, number, digest))
                 if location is None:
                     location = new_rows.add(item.docno, number, digest, passage.input)
-                placed.append(PassageRow(item.docno, number, passage, digest, location))
-        return placed
+                located.append(PassageRow(item.docno, number, passage, digest, location))
+        return located
 
     def _write_shard(self, rows: _NewRows) -> Shard:
         vectors_by_digest = self.vectors.vectors_of(rows.inputs)

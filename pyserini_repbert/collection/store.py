@@ -15,13 +15,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 from pyserini_repbert.errors import DamagedFileError, InputError, within_limits
+from pyserini_repbert.index.manifest import COLLECTION_FILE
 
-STORE = 'collection.sqlite'
+STORE = COLLECTION_FILE
 FOREVER = 2**62  # `until` of a row that is not replaced yet
 _APPLICATION = 0x70726263  # says in the file's header that it is ours
 _FORMAT = 1
 _WAIT = 60  # seconds for another connection's lock
 _CACHE = -64_000  # negative: in kB
+# Anserini refuses contents of these characters alone: what Java's `trim` removes.
+_BLANK = ''.join(map(chr, range(33)))
 # File systems over a network, on which WAL's shared memory does not work.
 _NETWORK = ('nfs', 'cifs', 'smb', '9p', 'fuse.sshfs', 'lustre', 'gpfs', 'afs', 'ceph', 'glusterfs')
 
@@ -96,9 +99,14 @@ CREATE INDEX passages_ended ON passages (until) WHERE until < {FOREVER};
 VERSIONED = ('fields', 'field_values', 'texts', 'passages')
 
 
-def is_collection(folder: Path) -> bool:
-    """Whether a folder is a collection."""
-    return (folder / STORE).is_file()
+def contents_of(title: str, text: str) -> str:
+    """What Lucene reads of a document."""
+    return f'{title} {text}' if title else text
+
+
+def has_contents(title: str, text: str) -> bool:
+    """Whether Lucene gets a document; SQL knows this function, too."""
+    return bool(contents_of(title, text).strip(_BLANK))
 
 
 def open_for_writing(folder: Path) -> sqlite3.Connection:
@@ -111,6 +119,7 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
             path, timeout=_WAIT, isolation_level=None, check_same_thread=False
         )
+        connection.create_function('has_contents', 2, has_contents, deterministic=True)
         journal = 'DELETE' if is_on_network(folder) else 'WAL'
         connection.execute(f'PRAGMA journal_mode = {journal}')
         connection.execute('PRAGMA synchronous = FULL')
@@ -144,6 +153,7 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
             address, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True
         )
+        connection.create_function('has_contents', 2, has_contents, deterministic=True)
         _check_format(connection, path)
     return connection
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from pyserini_repbert.collection.staging import Change
+from pyserini_repbert.collection.staging import WrittenCounts
 from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.documents import Document
@@ -27,6 +27,8 @@ class Changes:
     unchanged: int
     encoded: int  # passages
     generation: int
+    # Whether the command published it; where nothing changed, it is the generation before.
+    is_published: bool
 
     def __str__(self) -> str:
         """'10 added, 5 changed, 3 deleted, 581 unchanged; 97 passages encoded, generation 8'"""
@@ -36,15 +38,6 @@ class Changes:
             f'{self.unchanged} unchanged; {self.encoded} {passages} encoded, '
             f'generation {self.generation}'
         )
-
-
-@dataclass(frozen=True)
-class _Counts:
-    """How many documents of a source were added, changed and left."""
-
-    added: int
-    changed: int
-    unchanged: int
 
 
 class _SeenNumbers:
@@ -108,6 +101,7 @@ def sync_documents(
         unchanged=counts.unchanged,
         encoded=writer.encoder.count,
         generation=manifest.number,
+        is_published=writer.has_published,
     )
 
 
@@ -141,6 +135,7 @@ def add_documents(
         unchanged=counts.unchanged,
         encoded=writer.encoder.count,
         generation=manifest.number,
+        is_published=writer.has_published,
     )
 
 
@@ -170,6 +165,7 @@ def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = Fal
         unchanged=manifest.documents,
         encoded=writer.encoder.count,
         generation=manifest.number,
+        is_published=writer.has_published,
     )
 
 
@@ -179,16 +175,14 @@ def _put(
     source: int,
     seen: _SeenNumbers,
     on_progress: Callable[[int], object],
-) -> _Counts:
+) -> WrittenCounts:
     """Write documents; `seen` gets the numbers of those that the collection knows."""
-    counts = dict.fromkeys(Change, 0)
+    counts = WrittenCounts()
     for batch in _batches(documents):
-        changes = writer.staging.put(batch, source, seen.add)
-        for change in changes:
-            counts[change] += 1
+        writer.staging.put(batch, source, counts=counts, on_known=seen.add)
         on_progress(len(batch))
     writer.staging.flush()
-    return _Counts(counts[Change.ADDED], counts[Change.CHANGED], counts[Change.UNCHANGED])
+    return counts
 
 
 def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:

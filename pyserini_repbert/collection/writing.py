@@ -22,8 +22,8 @@ from pyserini_repbert.collection.generations import (
     Manifest,
     ShardOfGeneration,
     last_published,
+    ranges_of,
     read_manifest,
-    stretches_of,
     write_manifest,
 )
 from pyserini_repbert.collection.locks import writer_lock
@@ -117,6 +117,11 @@ class Writer:
         return self.published is not None and not cuts_alike(self.published.settings, self.settings)
 
     @property
+    def has_published(self) -> bool:
+        """Whether this writer has published a generation."""
+        return self.published is not None and self.published.number == self.staging.generation
+
+    @property
     def has_changes(self) -> bool:
         """Whether anything is staged that a generation would have."""
         if self.published is None or self.published.settings != self.settings:
@@ -169,7 +174,7 @@ class Writer:
     def _new_manifest(self, lucene: LuceneState) -> Manifest:
         shards = []
         for state in shard_states(self.staging):
-            dead = stretches_of(state.dead)
+            dead = ranges_of(state.dead)
             shards.append(ShardOfGeneration(state.name, state.rows, dead))
         count = self._connection.execute(
             f'SELECT COUNT(*) FROM fields WHERE until = {FOREVER}'

@@ -59,11 +59,11 @@ def main(arguments: list[str]) -> None:
     """
     options = make_parser().parse_args(arguments)
     from pyserini_repbert.adapt.learning import DEPTH, N_MAPS, adapt
-    from pyserini_repbert.names.dense import RepBertSearcher
     from pyserini_repbert.names.topics import load_qrels, load_topics
     from pyserini_repbert.pipeline.adapted_folder import ADAPTED, write_adapted
     from pyserini_repbert.pipeline.opening import join_rankers, open_pipeline
     from pyserini_repbert.pipeline.spec import Machine
+    from pyserini_repbert.search.dense import DenseSearcher
 
     check_replaced(options.output, options.overwrite, ADAPTED, 'adapted search')
     spec = _spec_of(options)
@@ -73,14 +73,15 @@ def main(arguments: list[str]) -> None:
     pipeline = opened.pipeline
     assert pipeline.first is not None
     dense, *sparse = pipeline.first.leaves()
-    if not isinstance(dense, RepBertSearcher):
+    if not isinstance(dense, DenseSearcher):
         raise InputError('no dense index was given: name the encoder of --index as --encoder')
     reranker = pipeline.rerankers and join_rankers(spec, [], [pipeline.rerankers], pipeline.source)
     with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
         learnt = adapt(dense, sparse, topics, qrels, options.seed, bar.update, reranker)
 
     estimate = learnt.estimate()
-    _print_estimate(learnt, estimate, [dense.name, *spec.sparse])
+    sparse_names = spec.sparse or [ranker.name for ranker in sparse]
+    _print_estimate(learnt, estimate, [dense.name, *sparse_names])
     if not options.keep and not estimate.is_convincing:
         print(
             f'no gain that can be told from noise: {options.output} is not written (--keep writes '
@@ -92,7 +93,7 @@ def main(arguments: list[str]) -> None:
         learnt.query_map,
         overwrite=options.overwrite,
         index=options.index,
-        encoder=dense.name,
+        encoder=getattr(dense.query_encoder, 'name', dense.name),
         encoder_weights=getattr(dense.query_encoder, 'weights_sha256', ''),
         sparse=spec.sparse,
         weights=learnt.weights,

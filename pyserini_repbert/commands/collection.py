@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import Action
-from pyserini_repbert.commands.flags import add_flags, check_outside
+from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
 from pyserini_repbert.lucene.languages import LANGUAGES
+
+if TYPE_CHECKING:
+    from pyserini_repbert.collection import Changes, Collection
 
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
 
@@ -123,25 +127,39 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
         command.progress(corpus.count_hint(), method, 'documents', options.quiet) as bar,
     ):
         changes = getattr(collection, method)(corpus, on_progress=bar.update, **settings)
+        _record(options, collection, changes, ('corpus',))
     print(f'{options.index}: {changes}{skipped_text(corpus)}')
+
+
+def _record(
+    options: argparse.Namespace,
+    collection: Collection,
+    changes: Changes,
+    roles: Sequence[str] = (),
+) -> None:
+    """Write the record of a generation beside its manifest, if the command has published one.
+
+    No other writer removes it meanwhile: the collection holds its generation.
+    """
+    from pyserini_repbert.collection.generations import manifest_path
+
+    if changes.is_published and collection.generation.number == changes.generation:
+        path = manifest_path(collection.folder, changes.generation)
+        record_output(options, str(path), roles, collection.models)
 
 
 def _delete(options: argparse.Namespace) -> None:
     from pyserini_repbert.collection import Collection
+    from pyserini_repbert.data.documents import read_docids
 
     command.refuse(
         (options.ids is None) == (options.ids_file is None), 'give either --ids or --ids-file'
     )
-    docids = options.ids or _read_docids(options.ids_file)
+    docids = options.ids or read_docids(options.ids_file)
     with Collection.open(options.index) as collection:
-        print(f'{options.index}: {collection.delete(docids, merge=options.merge)}')
-
-
-def _read_docids(path: str) -> list[str]:
-    from pyserini_repbert.files import numbered_lines
-
-    docids = [line.strip() for _, line in numbered_lines(path, 'file of docids')]
-    return [docid for docid in docids if docid]
+        changes = collection.delete(docids, merge=options.merge)
+        _record(options, collection, changes, ('ids_file',))
+    print(f'{options.index}: {changes}')
 
 
 def _compact(options: argparse.Namespace) -> None:
@@ -149,6 +167,7 @@ def _compact(options: argparse.Namespace) -> None:
 
     with Collection.open(options.index) as collection:
         changes = collection.compact()
+        _record(options, collection, changes)
         manifest = collection.generation.manifest
         shards = command.count_text(len(manifest.shards), 'shard')
     print(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from pyserini_repbert.commands.flags import add_flags, parse_flags
 from pyserini_repbert.commands.terminal import ProgressBars, say_device
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.tables import markdown
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Ranking, check_question
 
 if TYPE_CHECKING:
@@ -44,7 +46,12 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add_flags(flags, 'query')
     what = flags.add_mutually_exclusive_group(required=True)
-    what.add_argument('--docid', nargs='+', metavar='ID', help='passages of --index or --corpus')
+    what.add_argument(
+        '--docid',
+        nargs='+',
+        metavar='ID',
+        help='passages of --index or --corpus, or documents of a collection',
+    )
     what.add_argument(
         '--passage', nargs='+', type=utf8_text, metavar='TEXT', help='passages as texts'
     )
@@ -144,10 +151,35 @@ def _passages(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking
         docids = [str(number) for number in range(1, len(options.passage) + 1)]
         return Ranking(docids, [0.0] * len(docids), options.passage)
     docids = options.docid
+    if options.index and not options.corpus and is_collection(Path(options.index)):
+        return _passages_of_documents(options)
     texts: list[str | None] = [None] * len(docids)
     if options.corpus or bundle is None or bundle.has_texts:
         texts = _read_texts(options, docids)
     return Ranking(docids, [0.0] * len(docids), texts)
+
+
+def _passages_of_documents(options: argparse.Namespace) -> Ranking:
+    """Documents of a collection, each with the passage that fits the query best.
+
+    Raises MissingResourceError for a document that is not there, or has no text.
+    """
+    from pyserini_repbert.pipeline.opening import open_searcher
+    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+
+    spec = PipelineSpec(index=options.index, rankings=('dense',))
+    docids = options.docid
+    with contextlib.closing(open_searcher(spec, Machine(devices=(options.device,)))) as searcher:
+        hits: Ranking = searcher.with_stored_texts(
+            options.query, Ranking(docids, [0.0] * len(docids))
+        )
+    for hit in hits:
+        if not hit.excerpts:
+            raise MissingResourceError(
+                f"collection {options.index} has no document '{hit.docid}' with a text: check the "
+                'docid'
+            )
+    return hits
 
 
 def _read_texts(options: argparse.Namespace, docids: Sequence[str]) -> list[str | None]:
@@ -171,13 +203,20 @@ def _read_texts(options: argparse.Namespace, docids: Sequence[str]) -> list[str 
 
 def _text(explained: Mapping[str, Any]) -> str:
     """An explanation for a terminal."""
+    from pyserini_repbert.explain.explaining import excerpt_line
+
+    lines = []
+    for passage in explained.get('excerpts', ()):
+        line = excerpt_line(passage['number'], passage['start'], passage['end'])
+        lines.append(f'{printable(passage["docid"])}: {line}')
     text_of = {
         'epic': _epic_text,
         'cedr': _cedr_text,
         'duobert': _duobert_text,
         'monobert': _monobert_text,
     }
-    return text_of.get(explained['system'], _scores_text)(explained)
+    shown = text_of.get(explained['system'], _scores_text)(explained)
+    return '\n\n'.join(filter(None, ['\n'.join(lines), shown]))
 
 
 def _scores_text(explained: Mapping[str, Any]) -> str:

@@ -30,6 +30,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod, methods_text
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import NO_HITS, Ranking
+from pyserini_repbert.search.aggregation import Aggregation
 
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.studies.fusion import Tuned
@@ -54,6 +55,12 @@ def make_parser() -> argparse.ArgumentParser:
         help=methods_text(),
     )
     add_flags(flags, *FORMULA, 'depth', 'hits')
+    add(
+        '--documents',
+        choices=tuple(map(str, Aggregation)),
+        help='the runs are of passages named DOCID#NUMBER: fuse their documents, whose scores are '
+        'those of their passages, aggregated',
+    )
     add('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
     add_flags(flags, 'overwrite', 'output_format', 'tag')
     add(
@@ -73,6 +80,8 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.fusion.fusing import combiner
 
     check_scores(options.method, options.runs)
+    if options.documents:
+        _check_passage_scores(options.runs)
     settings = {'k': options.hits or None, **formula(options.method, options)}
     combine = combiner(len(options.runs), **settings)
     n_queries = None
@@ -113,6 +122,18 @@ def check_scores(method: str, paths: Iterable[str]) -> None:
             )
 
 
+def _check_passage_scores(paths: Iterable[str]) -> None:
+    """Raise InputError for a run file without scores."""
+    from pyserini_repbert.data.runs import RunFormat, run_format
+
+    for path in paths:
+        if not _is_pipe(path) and run_format(path) is RunFormat.MSMARCO:
+            raise InputError(
+                f'run file {path} has no scores, by which passages become documents: give a TREC '
+                'run'
+            )
+
+
 def _is_pipe(path: str) -> bool:
     return Path(path).exists() and not Path(path).is_file()
 
@@ -120,10 +141,11 @@ def _is_pipe(path: str) -> bool:
 def _can_read_twice(options: argparse.Namespace) -> bool:
     """Whether the runs can be fused while they are read, and begun anew if that fails.
 
-    A pipe is read and written once. For --provenance the runs are held in memory.
+    A pipe is read and written once. For --provenance and --documents the runs are held in memory.
     """
     files = (*options.runs, options.output)
-    return not options.provenance and not any(map(_is_pipe, files))
+    holds_runs = options.provenance or options.documents
+    return not holds_runs and not any(map(_is_pipe, files))
 
 
 def _fuse_while_reading(
@@ -161,9 +183,12 @@ def _fuse_whole_runs(options: argparse.Namespace, settings: Mapping[str, Any]) -
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.fusion.fusing import fuse
     from pyserini_repbert.fusion.interleaving import write_provenance
+    from pyserini_repbert.search.documents import documents_of_run
 
     paths = dict(enumerate(options.runs))
     runs = [run for _, run in read_named(paths, options.quiet, options.depth)]
+    if options.documents:
+        runs = [documents_of_run(run, Aggregation(options.documents)) for run in runs]
     fused = fuse(runs, **settings)
     write_run(options.output, fused, options.output_format, options.tag)
     if options.provenance:

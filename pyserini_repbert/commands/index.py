@@ -58,7 +58,7 @@ def _add_check_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from pyserini_repbert.collection.store import is_collection
+    from pyserini_repbert.index.manifest import is_collection
 
     folder = Path(options.index)
     if is_collection(folder):

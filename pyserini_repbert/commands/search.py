@@ -60,7 +60,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="format of the topics, by Pyserini's names; 'default' tells it by the file",
     )
     add_flags(parser, 'index', 'rankings', 'aggregate', 'encoder', 'ann', 'adapted', 'ray')
-    add_flags(parser, 'sparse', 'k1', 'b', 'download')
+    add_flags(parser, 'filter', 'only_ids', 'not_ids', 'sparse', 'k1', 'b', 'download')
     add_flags(parser, 'fusion', default=None)
     add_flags(parser, 'sparse_first', *FORMULA, 'depth')
     add(
@@ -228,7 +228,7 @@ def _answers(
     reranker = _last_reranker(pipeline) if options.explain else None
     shown = []
     for topic in topics:
-        hits = pipeline.with_stored_texts(topic.text, run[topic.qid])
+        hits = pipeline.with_decisive_texts(topic, run[topic.qid], watcher)
         reasons: Sequence[Sequence[str]] = ()
         if options.explain or options.interactive:
             searchers = _searchers(watcher)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands.command import printable, progress
 from pyserini_repbert.errors import PyseriniRepbertError
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.trace import Notes, StageCost, StageTimes
 
 if TYPE_CHECKING:
@@ -26,32 +26,47 @@ if TYPE_CHECKING:
 STAGES = ('reading', 'tokenising', 'computing', 'writing')
 _INDENT = '      '
 _LINES = 4
+_STEP = 4  # characters
 
 
 def hits_text(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ()) -> str:
-    """The query and its hits as lines of text, each hit's reasons below it; a passage is cut to
-    a few lines.
+    """The query and its hits as lines of text, each hit's reasons below it; a long passage is cut
+    to a few lines around the words of the query.
     """
     lines = [f'? {printable(query)}']
     if not hits:
         lines.append('   no hits')
     width = max(40, min(shutil.get_terminal_size().columns, 110))
     for rank, hit in enumerate(hits, 1):
-        lines.append(f'{rank:4d}. {printable(hit.docid)}  ({hit.score:.4f})')
+        lines.append(f'{rank:4d}. {printable(hit.docid)}  ({hit.score:.4f}){_title_text(hit)}')
         below = []
-        if hit.text is not None:
-            below += _passage_lines(hit.text, width - len(_INDENT))
+        text = hit.excerpts[0].text if hit.excerpts else hit.text
+        if text is not None:
+            below += _passage_lines(query, text, width - len(_INDENT))
         if reasons:
             below += reasons[rank - 1]
         lines += [_INDENT + line for line in below]
     return '\n'.join(lines)
 
 
-def _passage_lines(text: str, width: int) -> list[str]:
-    """The first lines of a passage."""
+def _title_text(hit: Candidate) -> str:
+    """The title of a document, after its docid and score; '' if it has none."""
+    title = hit.excerpts[0].title if hit.excerpts else ''
+    return f'  {printable(title)}' if title else ''
+
+
+def _passage_lines(query: str, text: str, width: int) -> list[str]:
+    """A few lines of a passage: all of it, or what stands around the words of the query."""
+    from pyserini_repbert.data.snippets import cut_around
     from pyserini_repbert.data.spelling import mended
 
-    return textwrap.wrap(mended(printable(text)), width, max_lines=_LINES, placeholder=' …')
+    whole = ' '.join(mended(printable(text)).split())
+    # Lines are seldom full: a text is cut until its lines are few enough.
+    for most in range(_LINES * width, 0, -_STEP):
+        lines = textwrap.wrap(cut_around(query, whole, most), width)
+        if len(lines) <= _LINES:
+            break
+    return lines
 
 
 def answer_questions(answer: Callable[[str], str]) -> None:

@@ -25,7 +25,7 @@ from pyserini_repbert.data.deliveries import (
 )
 from pyserini_repbert.data.passages import Corpus, OnError
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, open_binary
+from pyserini_repbert.files import BYTE_ORDER_MARK, StrPath, existing_file, files_below, open_binary
 
 _MARKDOWN = ('.md', '.markdown')
 _PROSE = (*_MARKDOWN, '.txt')
@@ -71,8 +71,8 @@ def corpus_of_files(
 
 
 def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    files = (file for file in folder.rglob('*') if file.is_file())
-    return sorted(file for file in files if file.name.removesuffix('.gz').endswith(suffixes))
+    files = files_below(folder)
+    return [file for file in files if file.name.removesuffix('.gz').endswith(suffixes)]
 
 
 def _text_files(folder: Path) -> list[Path]:

@@ -18,12 +18,13 @@ from urllib.parse import quote
 from pyserini_repbert.data.documents import Document, document_of_markdown, document_of_record
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.data.trec_text import plain_text, read_documents
-from pyserini_repbert.data.values import identifier_of, parse_json
+from pyserini_repbert.data.values import first_key, identifier_of, parse_json
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import (
     ARCHIVE_ERRORS,
     BYTE_ORDER_MARK,
     decoded_line,
+    files_below,
     numbered_bytes,
     open_binary,
 )
@@ -134,8 +135,7 @@ class JsonlCorpus(LinesCorpus):
         text_fields = self._text_fields(record, docid)
         if not self.fields and len(text_fields) > 1:
             text_fields = [name for name in text_fields if name != 'title']
-        docid_key = next(key for key in _JSONL_DOCIDS if key in record)
-        return document_of_record(docid, record, text_fields, (docid_key,))
+        return document_of_record(docid, record, text_fields, first_key(record, _JSONL_DOCIDS))
 
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
         return self._parsed_lines(self.parse_document)
@@ -145,10 +145,12 @@ class JsonlCorpus(LinesCorpus):
 
         Raises BadPassage for a field that is no text, or no field.
         """
-        fields = self.fields
+        fields = list(self.fields)
         if not fields:
             usual_fields = ('contents',) if 'contents' in record else ('title', 'text')
-            fields = [field for field in usual_fields if record.get(field) is not None]
+            for field in usual_fields:
+                if record.get(field) is not None:
+                    fields.append(field)
         if not fields:
             raise BadPassage(
                 f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text"
@@ -296,8 +298,8 @@ class HtmlCorpus(FilesCorpus):
     def _pages(self, path: Path) -> Iterator[tuple[str, bytes]]:
         """(name, content) of each page; a link in an archive leads to another of its files."""
         if path.is_dir():
-            for file in sorted(path.rglob('*.html')):
-                if not file.is_dir():
+            for file in files_below(path):
+                if file.name.endswith('.html'):
                     yield str(file.relative_to(path)), file.read_bytes()
             return
         try:

@@ -15,7 +15,7 @@ from pyserini_repbert.data.corpus_formats import FilesCorpus, TrecCorpus
 from pyserini_repbert.data.passages import BadPassage, Passage
 from pyserini_repbert.data.trec_text import plain_text
 from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.files import ARCHIVE_ERRORS
+from pyserini_repbert.files import ARCHIVE_ERRORS, files_below
 
 # Bytes that packed files begin with. NIST's are packed by Unix's compress: .Z, .0Z, .1Z, .2Z.
 _COMPRESS = b'\x1f\x9d'
@@ -40,9 +40,9 @@ def disk_files(folder: Path) -> list[Path]:
     Documentation, the Congressional Record and folders of DTDs and the like are left out.
     """
     files = []
-    for path in sorted(folder.rglob('*')):
+    for path in files_below(folder):
         folders = {name.lower() for name in path.relative_to(folder).parts[:-1]}
-        if not path.is_file() or folders & _UNUSED_FOLDERS or is_documentation(path):
+        if folders & _UNUSED_FOLDERS or is_documentation(path):
             continue
         if _has_documents(path):
             files.append(path)
@@ -58,8 +58,7 @@ def _has_documents(path: Path) -> bool:
 
 def warc_files(folder: Path) -> list[Path]:
     """The WARC files below a folder, in the order of their names."""
-    files = sorted(folder.rglob('*'))
-    return [path for path in files if _WARC.search(path.name) and path.is_file()]
+    return [path for path in files_below(folder) if _WARC.search(path.name)]
 
 
 class TrecDisksCorpus(TrecCorpus):

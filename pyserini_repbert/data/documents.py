@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
+from pyserini_repbert.data.values import has_surrogates
 from pyserini_repbert.data.yaml_files import parse_yaml
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath, numbered_lines
 
 DOCID_KEYS = ('docid', 'docno', 'id', '_id')
 TEXT_KEYS = ('text', 'contents')
@@ -24,6 +26,7 @@ _FRONT_MATTER = re.compile(r'---[ \t]*\r?\n(.*?\n)---[ \t]*(?:\r?\n|\Z)', re.DOT
 _HEADING = re.compile(r'\s*#[ \t]+(\S.*?)[ \t#]*(?:\r?\n|\Z)')
 _KEY_OF_YAML = re.compile(r'\s*[^\s:#-][^:\n]*:(\s|\Z)')
 _MOST_HEADER = 65_536  # characters
+_MOST_NESTED = 50  # lists and mappings in one another, within a field
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,24 @@ class Document:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
+def read_docids(path: StrPath) -> list[str]:
+    """The docids of a file, one a line; blank lines are passed over.
+
+    Raises InputError for a file that is missing or is no UTF-8.
+    """
+    docids = [line.strip() for _, line in numbered_lines(path, 'file of docids')]
+    return [docid for docid in docids if docid]
+
+
 def plain_fields(values: Mapping[Any, Any]) -> dict[str, Any]:
     """Fields as JSON has them; a value that is missing (NaN in a DataFrame) is left out.
 
-    Raises ValueError for a value that JSON cannot hold.
+    Raises ValueError for a name or a value that cannot be stored.
     """
     plain = {}
     for name, value in values.items():
         if not _is_missing(value):
-            plain[str(name)] = _plain_value(str(name), value)
+            plain[_checked_text(str(name), 'field')] = _plain_value(str(name), value)
     return plain
 
 
@@ -61,29 +73,54 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, (float, datetime)) and value != value
 
 
-def _plain_value(name: str, value: Any) -> Any:
-    if value is None or isinstance(value, (str, bool, int)):
+def _plain_value(name: str, value: Any, depth: int = 0) -> Any:
+    if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"field '{name}' is {value}: a finite number was expected")
-        return value
+    if isinstance(value, str):
+        return _checked_text(value, f"field '{name}': the text")
+    if isinstance(value, (int, float)):
+        return _plain_number(name, value)
     if isinstance(value, (date, datetime)):
         return value.isoformat()
+    if depth == _MOST_NESTED:
+        raise ValueError(f"field '{name}' is nested more than {_MOST_NESTED} times")
     if isinstance(value, Mapping):
-        return {str(key): _plain_value(name, item) for key, item in value.items()}
+        plain = {}
+        for key, item in value.items():
+            plain[_checked_text(str(key), 'field')] = _plain_value(name, item, depth + 1)
+        return plain
     if isinstance(value, (list, tuple)):
-        return [_plain_value(name, item) for item in value]
-    if hasattr(value, 'tolist'):  # numbers and arrays of NumPy
-        return _plain_value(name, value.tolist())
+        return [_plain_value(name, item, depth + 1) for item in value]
+    # Numbers and arrays of NumPy have a method that makes them Python's.
+    if hasattr(value, 'tolist'):
+        return _plain_value(name, value.tolist(), depth + 1)
     raise ValueError(
         f"field '{name}' is a {type(value).__name__}: a text, a number, a date, a truth value or a "
         'list of them was expected'
     )
 
 
+def _checked_text(text: str, what: str) -> str:
+    """The text itself. Raises ValueError for one that no file can hold."""
+    if has_surrogates(text):
+        raise ValueError(
+            f'{what} {ascii(text)[:60]} has half of a surrogate pair, which is no character'
+        )
+    return text
+
+
+def _plain_number(name: str, value: float) -> float:
+    try:
+        is_finite = math.isfinite(value)
+    except OverflowError as error:
+        raise ValueError(f"field '{name}' is a number of more than 308 digits") from error
+    if not is_finite:
+        raise ValueError(f"field '{name}' is {value}: a finite number was expected")
+    return value
+
+
 def document_of_record(
-    docid: str, record: Mapping[str, Any], text_keys: Iterable[str], known_keys: Iterable[str]
+    docid: str, record: Mapping[str, Any], text_keys: Sequence[str], docid_key: str
 ) -> Document:
     """The document of a JSON object.
 
@@ -92,21 +129,34 @@ def document_of_record(
     docid : its identifier
     record : the object
     text_keys : the keys whose texts, joined by a space, are the document's text
-    known_keys : further keys that do not become fields
+    docid_key : the key that has the identifier, and does not become a field
 
     Raises ValueError for a value that JSON cannot hold.
     """
-    text_keys = tuple(text_keys)
-    used = {*text_keys, *known_keys, TITLE_KEY}
-    texts = [record.get(key) for key in text_keys]
-    text = ' '.join(part for part in texts if isinstance(part, str) and part)
-    title = record.get(TITLE_KEY)
-    # Pyserini's `contents` may begin with the title
-    is_in_text = 'contents' in text_keys and isinstance(title, str) and text.startswith(title)
-    if not isinstance(title, str) or TITLE_KEY in text_keys or is_in_text:
-        title = ''
-    fields = {name: value for name, value in record.items() if name not in used}
-    return Document(docid, text, ' '.join(title.split()), plain_fields(fields))
+    texts = []
+    for key in text_keys:
+        part = record.get(key)
+        if isinstance(part, str) and part:
+            texts.append(part)
+    text = ' '.join(texts)
+    title = ''
+    if TITLE_KEY in record and TITLE_KEY not in text_keys:
+        title = _title_beside(text, record[TITLE_KEY], text_keys)
+    fields = {}
+    for name, value in record.items():
+        if name != docid_key and name != TITLE_KEY and name not in text_keys:
+            fields[name] = value
+    return Document(docid, text, title, plain_fields(fields) if fields else fields)
+
+
+def _title_beside(text: str, title: Any, text_keys: Sequence[str]) -> str:
+    """A title that is not in the text already; '' for another one, or a value that is no text."""
+    if not isinstance(title, str):
+        return ''
+    # Pyserini's `contents` may begin with the title.
+    if 'contents' in text_keys and text.startswith(title):
+        return ''
+    return ' '.join(title.split())
 
 
 def document_of_markdown(docid: str, text: str) -> Document:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -20,8 +20,14 @@ from pyserini_repbert.data.documents import (
     TEXT_KEYS,
     Document,
     document_of_record,
+    plain_fields,
 )
-from pyserini_repbert.data.values import has_surrogates, identifier_of, identifier_problem
+from pyserini_repbert.data.values import (
+    first_key,
+    has_surrogates,
+    identifier_of,
+    identifier_problem,
+)
 from pyserini_repbert.errors import InputError
 
 logger = logging.getLogger(__name__)
@@ -159,7 +165,9 @@ class Corpus(ABC):
             if isinstance(item, BadPassage):
                 self._leave_out(location, str(item))
                 continue
-            problem = self._problem(item) or self._repetition(location, item, seen)
+            problem = self._problem(item)
+            if problem is None and seen.add(item.docid):
+                problem = self._repetition(location, item)
             if problem:
                 self._leave_out(location, problem)
             else:
@@ -172,18 +180,14 @@ class Corpus(ABC):
         problem = identifier_problem(passage.docid)
         if problem:
             return f'docid {passage.docid[:60]!r} {problem}'
-        if has_surrogates(passage.text):
+        if has_surrogates(passage.text) or has_surrogates(getattr(passage, 'title', '')):
             return f"passage '{passage.docid}' has half of a surrogate pair, which is no character"
         if not self.keep_empty and not passage.text.strip():
             return f"passage '{passage.docid}' has no text"
         return None
 
-    def _repetition(
-        self, location: str, passage: Passage | Document, seen: _SeenDocids
-    ) -> str | None:
-        """Where the docid was used before, in words; None if it was not."""
-        if not seen.add(passage.docid):
-            return None
+    def _repetition(self, location: str, passage: Passage | Document) -> str | None:
+        """Where a docid that seems to have been used before was, in words; None if it was not."""
         first = self._first_location(passage.docid)
         if first == location:
             # Only the hashes of two docids are equal.
@@ -293,18 +297,17 @@ def given_document(item: Any) -> Document | BadPassage:
 
     Other keys of a mapping, and other columns of a DataFrame, become fields.
     """
-    if isinstance(item, Document):
-        return item
-    if not isinstance(item, Mapping):
-        passage = given_passage(item)
-        return Document(*passage) if isinstance(passage, Passage) else passage
     try:
+        if isinstance(item, Document):
+            return replace(item, fields=plain_fields(item.fields))
+        if not isinstance(item, Mapping):
+            passage = given_passage(item)
+            return Document(*passage) if isinstance(passage, Passage) else passage
         docid = identifier_of(item, DOCID_KEYS)
         text_key = next((key for key in TEXT_KEYS if isinstance(item.get(key), str)), None)
         if text_key is None:
             return BadPassage(f"document '{docid}' has no 'text' that is a text")
-        docid_key = next(key for key in DOCID_KEYS if key in item)
-        return document_of_record(docid, item, (text_key,), (docid_key,))
+        return document_of_record(docid, item, (text_key,), first_key(item, DOCID_KEYS))
     except ValueError as error:
         return BadPassage(str(error))
 

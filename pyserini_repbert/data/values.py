@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from numbers import Integral
@@ -62,7 +62,7 @@ def identifier_problem(name: str) -> str | None:
     """Why a run file cannot hold a qid or a docid; None if it can."""
     if not name:
         return 'is empty'
-    if len(name.split()) != 1 or name != name.strip():
+    if name.split() != [name]:
         return 'contains white space, which run files cannot hold'
     strange = _STRANGE.search(name)
     if strange:
@@ -165,17 +165,27 @@ def adapter(kind: Any) -> Any:
     return TypeAdapter(kind)
 
 
+def first_key(record: Mapping[str, Any], keys: Iterable[str]) -> str:
+    """The first of `keys` that a record has; '' if it has none."""
+    for key in keys:
+        if key in record:
+            return key
+    return ''
+
+
 def identifier_of(record: Mapping[str, Any], keys: Sequence[str]) -> str:
     """The value of the first of `keys` that the record has, as text: a string, or an integer.
 
     Raises ValueError where there is none, or for another type: true would become 'True', and 1e3
     '1000.0'.
     """
-    key = next((key for key in keys if key in record), '')
+    key = first_key(record, keys)
     value = record.get(key)
+    if isinstance(value, str):
+        return value
     if value is None or isinstance(value, (dict, list)):
         raise ValueError(f"no '{keys[0]}'")
-    if isinstance(value, bool) or not isinstance(value, (str, Integral)):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         shown = json.dumps(value, default=str)[:_SHOWN]
         raise ValueError(f"'{key}' is {shown}, no text or whole number: put it in quotes")
     return str(value)

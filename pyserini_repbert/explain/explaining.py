@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.fusion.interleaving import provenance
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.rerank.base import ExplanationSettings, Reranker
 from pyserini_repbert.trace import SILENT, Trace
 
@@ -30,7 +30,8 @@ def explanation(
 
     All have 'model', 'system' and 'query'; those of EPIC and CEDR 'passages', one entry a hit;
     those of other rerankers 'docids' and 'inferences', the model inputs that it took, with
-    'probabilities' (duoBERT, monoBERT) or 'scores' alone (your own).
+    'probabilities' (duoBERT, monoBERT) or 'scores' alone (your own). Of documents, 'excerpts' says
+    which passage of each is explained.
 
     Parameters
     ----------
@@ -49,7 +50,21 @@ def explanation(
     reranker.check(query, hits)
     settings = ExplanationSettings(top=top, layers=layers, samples=samples, seed=seed)
     values = reranker.explain(query, hits, settings, trace)
-    return {'model': name, 'system': values.pop('system'), 'query': query, **values}
+    explained = {'model': name, 'system': values.pop('system'), 'query': query, **values}
+    if any(hits.excerpts):
+        explained['excerpts'] = [_excerpt_values(hit) for hit in hits if hit.excerpts]
+    return explained
+
+
+def _excerpt_values(hit: Candidate) -> dict[str, Any]:
+    """Which passage of a document is explained."""
+    passage = hit.excerpts[0]
+    return {
+        'docid': hit.docid,
+        'number': passage.number,
+        'start': passage.start,
+        'end': passage.end,
+    }
 
 
 def hit_reasons(
@@ -78,12 +93,20 @@ def hit_reasons(
         for name, rank, ranking in zip(names, ranks, inputs, strict=True):
             shown.append(f'{name} {rank or _absent(ranking, depth)}')
         lines = [f'ranks: {", ".join(shown)}']
+        if hit.excerpts:
+            passage = hit.excerpts[0]
+            lines.append(excerpt_line(passage.number, passage.start, passage.end))
         if reranker and position < reranker.reads and hit.text is not None:
             reason = reranker.reason(query, hit)
             if reason:
                 lines.append(f'why: {reason}')
         reasons.append(lines)
     return reasons
+
+
+def excerpt_line(number: int, start: int, end: int) -> str:
+    """Which passage of a document decided, in a line, by its number and its characters."""
+    return f'passage: {number} (characters {start} to {end})'
 
 
 def _absent(ranking: Ranking, depth: int | None) -> str:

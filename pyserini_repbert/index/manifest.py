@@ -33,6 +33,8 @@ from pyserini_repbert.index.records import (
 logger = logging.getLogger(__name__)
 
 MANIFEST = 'manifest.json'
+# The SQLite file of a collection.
+COLLECTION_FILE = 'collection.sqlite'
 SETTINGS = 'encoding.json'  # in a folder that is being filled
 PART = 'part-'  # prefix of the folders that hold the parts of an unfinished index
 SHARD = 'shard.json'
@@ -129,6 +131,11 @@ def read_manifest(folder: StrPath, settings: type[SettingsT]) -> Manifest[Settin
     return manifest
 
 
+def is_collection(folder: Path) -> bool:
+    """Whether a folder is a collection (`collection.Collection`)."""
+    return (folder / COLLECTION_FILE).is_file()
+
+
 def _missing_manifest(folder: StrPath, path: Path) -> InputError:
     """The error for a folder without a manifest: what it is instead, and what to do."""
     if any(Path(folder).glob(f'{PART}*')):
@@ -143,6 +150,11 @@ def _missing_manifest(folder: StrPath, path: Path) -> InputError:
         return InputError(
             f"'{folder}' is a Lucene index, an index of vectors was expected: name it as a sparse "
             f'ranking, bm25@{folder}'
+        )
+    if is_collection(Path(folder)):
+        return InputError(
+            f"'{folder}' is a collection, an index of vectors was expected: search and adapt take "
+            'it as it is'
         )
     return InputError(
         f"'{folder}' is not an index folder: expected {path}, or Pyserini's files 'index' and "

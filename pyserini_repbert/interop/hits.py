@@ -61,6 +61,28 @@ def index_passages(
     return open_searcher(spec, Machine(devices=(device,)))
 
 
+def open_named(searcher: Any) -> Any:
+    """The search of an index or a collection that is given by its folder or catalog name; an open
+    searcher as it is.
+    """
+    if isinstance(searcher, (str, Path)):
+        return open_searcher(PipelineSpec(index=str(searcher)))
+    return searcher
+
+
+def excerpt_metadata(hit: Candidate) -> dict[str, Any]:
+    """Of a document: its title, and the number and the characters of the passage that decided."""
+    if not hit.excerpts:
+        return {}
+    passage = hit.excerpts[0]
+    return {
+        'title': passage.title,
+        'passage': passage.number,
+        'start': passage.start,
+        'end': passage.end,
+    }
+
+
 def score_by_docid(ranking: Ranking) -> dict[str, float]:
     """{docid: score}, best first."""
     return dict(zip(ranking.docids, ranking.scores, strict=True))
@@ -68,6 +90,8 @@ def score_by_docid(ranking: Ranking) -> dict[str, float]:
 
 def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None = None) -> Ranking:
     """The k best hits of a query, each with its passage; a hit without is refused.
+
+    A document of a collection has the passage that decided.
 
     Parameters
     ----------
@@ -77,7 +101,10 @@ def hits_with_text(searcher: Any, query: str, k: int, texts: PassageTexts | None
     texts : gives the passages; None: the searcher
     """
     ranker = as_ranker(searcher)
-    ranking = ranker.rank([Query('0', query)], None, k)['0']
+    if ranker.has_excerpts:
+        ranking = Ranking.of(ranker.search(query, k))
+    else:
+        ranking = ranker.rank([Query('0', query)], None, k)['0']
     passages = texts or ranker
     known = dict(zip(ranking.docids, passages.texts(ranking.docids), strict=True))
     ranking = ranking.with_texts(known)

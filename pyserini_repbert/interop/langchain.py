@@ -9,32 +9,44 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyserini_repbert.errors import needs
-from pyserini_repbert.interop.hits import hits_with_text, rerank_texts
+from pyserini_repbert.interop.hits import (
+    excerpt_metadata,
+    hits_with_text,
+    open_named,
+    rerank_texts,
+)
 from pyserini_repbert.rerank.base import Reranker
 
 with needs('langchain-core', __name__, 'langchain'):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks
     from langchain_core.documents import BaseDocumentCompressor, Document
     from langchain_core.retrievers import BaseRetriever
-    from pydantic import ConfigDict
+    from pydantic import ConfigDict, field_validator
 
 
 class DocumentRetriever(BaseRetriever):  # type: ignore[misc]
     """A `BaseRetriever`: documents are passages, with `docid` and `score` in their metadata.
 
-    Its fields are the parameters of `interop.hits.hits_with_text`.
+    Its fields are the parameters of `interop.hits.hits_with_text`; `searcher` may be the folder of
+    an index or a collection. Of a document of a collection, the content is the passage that
+    decided, and the metadata have the document's title, and the passage's number and characters.
     """
 
     searcher: Any
     k: int = 10
     texts: Any = None
 
+    @field_validator('searcher')
+    @classmethod
+    def _opened(cls, searcher: Any) -> Any:
+        return open_named(searcher)
+
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun | None = None
     ) -> list[Document]:
         documents = []
         for hit in hits_with_text(self.searcher, query, self.k, self.texts):
-            metadata = {'docid': hit.docid, 'score': hit.score}
+            metadata = {'docid': hit.docid, 'score': hit.score, **excerpt_metadata(hit)}
             documents.append(Document(id=hit.docid, page_content=hit.text, metadata=metadata))
         return documents
 

@@ -11,7 +11,12 @@ from typing import Any
 
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError, needs
-from pyserini_repbert.interop.hits import hits_with_text, rerank_texts
+from pyserini_repbert.interop.hits import (
+    excerpt_metadata,
+    hits_with_text,
+    open_named,
+    rerank_texts,
+)
 from pyserini_repbert.rerank.base import Reranker
 
 with needs('llama-index-core', __name__, 'llama-index'):
@@ -22,13 +27,18 @@ with needs('llama-index-core', __name__, 'llama-index'):
 
 
 class NodeRetriever(BaseRetriever):  # type: ignore[misc]
-    """A `BaseRetriever`; searcher, k and texts are those of `interop.hits.hits_with_text`."""
+    """A `BaseRetriever`; searcher, k and texts are those of `interop.hits.hits_with_text`.
+
+    `searcher` may be the folder of an index or a collection. Of a document of a collection, the
+    node's text is the passage that decided, and the metadata have the document's title, and the
+    passage's number and characters; no model reads them.
+    """
 
     def __init__(
         self, searcher: Any, k: int = 10, texts: PassageTexts | None = None, **settings: Any
     ) -> None:
         super().__init__(**settings)
-        self.searcher = searcher
+        self.searcher = open_named(searcher)
         self.k = k
         self.texts = texts
 
@@ -36,7 +46,16 @@ class NodeRetriever(BaseRetriever):  # type: ignore[misc]
         hits = hits_with_text(self.searcher, query_bundle.query_str, self.k, self.texts)
         nodes = []
         for hit in hits:
-            node = TextNode(id_=hit.docid, text=hit.text)
+            metadata = excerpt_metadata(hit)
+            node = TextNode(
+                id_=hit.docid,
+                text=hit.text,
+                metadata=metadata,
+                start_char_idx=metadata.get('start'),
+                end_char_idx=metadata.get('end'),
+                excluded_llm_metadata_keys=list(metadata),
+                excluded_embed_metadata_keys=list(metadata),
+            )
             nodes.append(NodeWithScore(node=node, score=hit.score))
         return nodes
 

@@ -7,10 +7,10 @@ used without importing Pyserini's encoders, so that a sparse search starts in a 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
@@ -50,6 +50,7 @@ class LuceneSparseSearcher(Ranker):
         self.index = index_folder(index, download)
         self.settings = settings or default_settings(self.index)
         self.name = self.index.name
+        self._filter: Any = None
         with java_calls():
             quiet_java()
             searcher = java_class('io.anserini.search.SimpleSearcher')
@@ -109,9 +110,34 @@ class LuceneSparseSearcher(Ranker):
             depth = self.size if k is None else min(k, self.size)
             return self._hits(topics, depth)
 
+    def among(self, docids: Iterable[str]) -> Self:
+        """The same search among some documents: a term query of their ids filters its hits.
+
+        It is for few documents: each takes some 20 microseconds once. Feedback and the sequential
+        dependence model are left out.
+        """
+        with java_calls():
+            make_bytes = java_class('org.apache.lucene.util.BytesRef')
+            ids = self._list()
+            for docid in docids:
+                ids.add(make_bytes(docid.encode()))
+            filter_query = java_class('org.apache.lucene.search.TermInSetQuery')('id', ids)
+        return self.with_settings(_filter=filter_query)
+
+    def _filtered_hits(self, topic: Query, k: int) -> Ranking:
+        """The hits of a topic among the documents of `among`."""
+        words = java_class('io.anserini.search.query.BagOfWordsQueryGenerator')()
+        occur = java_class('org.apache.lucene.search.BooleanClause$Occur')
+        builder = java_class('org.apache.lucene.search.BooleanQuery$Builder')()
+        builder.add(words.buildQuery('contents', self._analyzer, topic.text), occur.MUST)
+        builder.add(self._filter, occur.FILTER)
+        return _ranking(calling(self._java.search, builder.build(), k))
+
     def _hits(self, topics: Sequence[Query], k: int) -> Run:
         """The hits of the topics that have any term in the index's language."""
         asked = [topic for topic in topics if k and self._has_terms(topic.text)]
+        if self._filter is not None:
+            return {topic.qid: self._filtered_hits(topic, k) for topic in asked}
         generator = () if self._generator is None else (self._generator,)
         if len(asked) == 1:
             topic = asked[0]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import open_generation
 from pyserini_repbert.collection.searching import (
-    DENSE_SHARE,
+    CollectionRanking,
     CollectionSearcher,
     SearchSettings,
+    dense_share,
     open_collection_encoder,
     rankings_of,
 )
-from pyserini_repbert.collection.store import is_collection
+from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.pipeline.adapted_folder import read_query_map
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 
@@ -30,7 +34,7 @@ def apply_collection(spec: PipelineSpec) -> PipelineSpec:
     collection does not have.
     """
     if spec.index is None or not is_collection(Path(spec.index)):
-        for name in ('rankings', 'aggregate'):
+        for name in ('rankings', 'aggregate', 'filter', 'only_ids', 'not_ids'):
             if name in spec.model_fields_set and getattr(spec, name) not in ((), 'max'):
                 given = f"'{spec.index}' is none" if spec.index else 'no index was named'
                 raise InputError(
@@ -45,15 +49,37 @@ def apply_collection(spec: PipelineSpec) -> PipelineSpec:
     generation = open_generation(Path(spec.index))
     with_rankings = rankings_of(generation.settings, spec.rankings)
     generation.close()
-    changes: dict[str, Any] = {'rankings': tuple(str(ranking) for ranking in with_rankings)}
-    is_fused = len(with_rankings) > 1 and not spec.sparse
+    names = tuple(str(ranking) for ranking in with_rankings)
+    spec = spec.model_copy(update={'rankings': names})
+    if len(with_rankings) > 1 and not spec.sparse:
+        spec = complete_fusion(spec, with_rankings)
+    return spec
+
+
+def complete_fusion(spec: PipelineSpec, rankings: Sequence[CollectionRanking]) -> PipelineSpec:
+    """The spec with the way in which rankings of a collection are fused, where it does not say it.
+
+    They are interpolated after min-max, the dense one with a share of 0.6.
+    """
+    changes: dict[str, Any] = {}
     fusion = spec.fusion
-    if is_fused and 'fusion' not in spec.model_fields_set:
+    if 'fusion' not in spec.model_fields_set:
         fusion = 'interpolation'
         changes['fusion'] = fusion
-    if is_fused and fusion == 'interpolation' and not spec.weights:
-        changes['alpha'] = DENSE_SHARE if spec.alpha is None else spec.alpha
+    if fusion == 'interpolation' and not spec.weights:
+        changes['alpha'] = dense_share(rankings) if spec.alpha is None else spec.alpha
     return spec.model_copy(update=changes)
+
+
+def _filter(spec: PipelineSpec) -> DocumentFilter:
+    """The documents that count. Raises InputError for a file that cannot be read."""
+    only_ids = None
+    if spec.only_ids is not None:
+        only_ids = frozenset(read_docids(spec.only_ids))
+    not_ids: frozenset[str] = frozenset()
+    if spec.not_ids is not None:
+        not_ids = frozenset(read_docids(spec.not_ids))
+    return DocumentFilter(spec.filter, only_ids, not_ids)
 
 
 def open_collection_searcher(spec: PipelineSpec, machine: Machine) -> CollectionSearcher:
@@ -83,7 +109,7 @@ def open_collection_searcher(spec: PipelineSpec, machine: Machine) -> Collection
             b=spec.b,
             query_map=read_query_map(encoder, spec.adapted) if spec.adapted else None,
         )
-        searcher = CollectionSearcher(generation, encoder, settings, device)
+        searcher = CollectionSearcher(generation, encoder, settings, device).within(_filter(spec))
     except BaseException:
         generation.close()
         raise

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.collection.store import is_collection
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
@@ -85,9 +85,8 @@ def open_pipeline(
 
 
 def open_searcher(spec: PipelineSpec, machine: Machine | None = None) -> Any:
-    """The only searcher of a spec."""
-    (searcher,) = open_pipeline(spec, machine).pipeline.leaves()
-    return searcher
+    """The first stage of a spec: its only searcher, or the search of a collection."""
+    return open_pipeline(spec, machine).pipeline.first
 
 
 def join_rankers(
@@ -115,6 +114,10 @@ def _open_texts(spec: PipelineSpec, machine: Machine) -> Texts | None:
     """What gives the passages to rerank, if the spec names it; else the first stage does."""
     if not spec.stages or machine.build or not (spec.corpus or spec.texts_index):
         return None
+    if spec.texts_index and is_collection(Path(spec.texts_index)):
+        # The passages of a document that fit the query best are found by their vectors.
+        collection = {'index': spec.texts_index, 'rankings': ('dense',), 'sparse': ()}
+        return open_collection_searcher(spec.model_copy(update=collection), machine)
     return texts_opener(
         spec.corpus, spec.texts_index, spec.corpus_format, spec.fields, machine.download
     )
@@ -234,11 +237,19 @@ def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: 
         backend=spec.backend,
         token_budget=machine.batch_tokens,
     )
-    if n_excerpts > 1 and reranker.compares:
-        raise InputError(
-            f"'{stage.name}' compares the candidates of a list, each with one passage: leave "
-            "'passages' out"
-        )
+    check_excerpts(reranker, stage.name, n_excerpts)
     return reranker.with_settings(
         reads=stage.k, drop_rest=spec.drop_rest, weight=weight, n_excerpts=n_excerpts
     )
+
+
+def check_excerpts(reranker: Reranker, name: str, n_excerpts: int) -> None:
+    """Raises InputError for several passages of a document for a reranker that compares.
+
+    `name` is what the user calls it.
+    """
+    if n_excerpts > 1 and reranker.compares:
+        raise InputError(
+            f"'{name}' compares the candidates of a list, each with one passage: leave "
+            "'passages' out"
+        )

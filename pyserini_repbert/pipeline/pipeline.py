@@ -16,13 +16,16 @@ from pyserini_repbert.ranking import (
     ALL,
     NO_HITS,
     Batch,
+    Candidate,
+    Excerpts,
     Query,
     RankedBatch,
     Ranker,
     Ranking,
     Run,
+    check_question,
 )
-from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.rerank.base import DECISIVE, Reranker
 from pyserini_repbert.search.hybrid import Searcher, as_ranker
 from pyserini_repbert.trace import SILENT, Notes, StageTimes, Trace
 
@@ -151,6 +154,38 @@ class Pipeline(Ranker):
         if self.has_excerpts and isinstance(self.source, Ranker):
             return self.source.with_stored_texts(query, ranking, n_excerpts)
         return super().with_stored_texts(query, ranking, n_excerpts)
+
+    def search(self, query: str, k: int = 10) -> list[Candidate]:
+        check_question(query)
+        notes = Notes()
+        run = self.rank([Query('0', query)], None, k, notes)
+        return list(self.with_decisive_texts(Query('0', query), run['0'], notes))
+
+    def with_decisive_texts(self, topic: Query, ranking: Ranking, notes: Notes) -> Ranking:
+        """The hits with their texts; of a document, the passage that decided its rank comes first.
+
+        That is the one to which a reranker of several passages gave the greatest score, or else
+        the one that fits the query best.
+
+        Parameters
+        ----------
+        topic : the query
+        ranking : of this query
+        notes : what `rank` reported
+        """
+        n_excerpts = self.rerankers.n_excerpts if self.rerankers else 1
+        hits = self.with_stored_texts(topic.text, ranking, n_excerpts)
+        decisive: dict[str, int] = {}
+        for part in notes.walk():
+            decisive |= part.kept.get(DECISIVE, {}).get(topic.qid, {})
+        excerpts: dict[str, Excerpts] = {}
+        for hit in hits:
+            first = [
+                passage for passage in hit.excerpts if passage.number == decisive.get(hit.docid)
+            ]
+            others = [passage for passage in hit.excerpts if passage not in first]
+            excerpts[hit.docid] = (*first, *others)
+        return hits.with_excerpts(excerpts) if decisive else hits
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         texts = _open_texts(self.source, docids)

@@ -198,6 +198,21 @@ class PipelineSpec(_Values):
         default='max',
         description="of a collection: how its passages' scores become that of a document",
     )
+    filter: str | None = Field(
+        default=None,
+        description='of a collection: search within the documents that match, as in '
+        "'type:guide AND year:[2020 TO *]'",
+    )
+    only_ids: str | None = Field(
+        default=None,
+        description='of a collection: search within these documents, a docid a line',
+        json_schema_extra={'metavar': 'FILE'},
+    )
+    not_ids: str | None = Field(
+        default=None,
+        description='of a collection: leave these documents out, a docid a line',
+        json_schema_extra={'metavar': 'FILE'},
+    )
     remove_duplicates: bool = Field(
         default=False, description='keep only the best hit of a docid that occurs twice'
     )

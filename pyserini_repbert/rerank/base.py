@@ -38,6 +38,9 @@ from pyserini_repbert.trace import SILENT, StageCost, Trace
 Progress = Callable[[int], object]
 # The scores of each list of candidates, (n,) each.
 Scores = list[NDArray[np.floating]]
+# What a reranker of several passages keeps in its trace: the number of the passage that gave each
+# document its score, by docid.
+DECISIVE = 'decisive passages'
 NO_TEXT = 'has no text: name the corpus or an index that stores its passages'
 
 
@@ -236,6 +239,8 @@ class Reranker(Ranker):
             best = of_topic.best(values)
             found[qid] = of_topic.put_first(ranking, best)
             totals.append(values[best])
+            decisive = {hit.docid: hit.excerpts[0].number for hit in found[qid] if hit.excerpts}
+            trace.keep(DECISIVE, qid, decisive)
         return self.reordered(found, totals)
 
     def reordered(self, run: Run, scores: Sequence[NDArray[np.floating]]) -> Run:

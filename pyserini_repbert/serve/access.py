@@ -205,6 +205,9 @@ class Gate:
             'latency_ms': round(1000 * seconds, 3),
             'key_id': _digest(head.key).hex()[:12] if head.key else None,
         }
+        generation = scope.get('state', {}).get('generation')
+        if generation is not None:
+            entry['generation'] = generation
         if self._settings.log_queries:
             entry['query'] = (scope.get('query_string') or b'').decode('latin-1')[:2000]
         access_log.info(json.dumps(entry))

@@ -46,17 +46,33 @@ class Part(BaseModel):
     match: bool = Field(description='whether it is a word of the query')
 
 
+class PassageSpan(BaseModel):
+    """Where a passage is in its document."""
+
+    number: int = Field(description='number of the passage, from 0')
+    start: int = Field(description="its first character of the document's text, from 0")
+    end: int = Field(description='the character after its last')
+
+
 class CandidateResponse(BaseModel):
     """A hit."""
 
-    docid: str = Field(description='docid of the passage')
+    docid: str = Field(description='docid of the passage or document')
     doc: Any = Field(
-        description='as in Pyserini: text, or an object where several fields are stored'
+        description='as in Pyserini: text, or an object where several fields are stored; of a '
+        'collection: the best passage of the document'
+    )
+    title: str | None = Field(None, description="of a collection: the document's title")
+    passage: PassageSpan | None = Field(
+        None,
+        description='of a collection: where the best passage is; null for a document without text',
     )
     score: float = Field(description='score in the last ranking')
     rank: int = Field(description='rank, from 1')
     display: list[Part] | None = Field(
-        None, description='with display=true: the passage, cleaned up for reading'
+        None,
+        description='with display=true: the passage, cleaned up for reading; that of a document is '
+        'cut around the words of the query',
     )
     provenance: list[Place] | None = Field(
         None, description='with provenance=true: its rank in each ranking'
@@ -151,7 +167,7 @@ class IndexInfo(BaseModel):
     """What may be asked of an index."""
 
     name: str = Field(description='name of the index')
-    index_type: str = Field(description='tf (Lucene), dense, faiss or impact')
+    index_type: str = Field(description='tf (Lucene), dense, faiss, impact or collection')
     passages: int = Field(description='how many passages it holds')
     encoder: str | None = Field(description='the encoder of a dense index')
     base_index: str | None = Field(description='the index that gives texts and sparse rankings')
@@ -162,6 +178,17 @@ class IndexInfo(BaseModel):
     topics: int = Field(description='how many topics it has')
     judged_topics: int = Field(description='how many topics have judgments')
     limits: dict[str, int] = Field(description='the greatest values that are accepted')
+    documents: int | None = Field(None, description='of a collection: how many documents it holds')
+    language: str | None = Field(None, description="of a collection: of Lucene's analyzer")
+    generation: int | None = Field(
+        None, description='of a collection: the number of the generation that is served'
+    )
+    fusion: str | None = Field(
+        None, description='of a collection: how its rankings are fused if a search does not say it'
+    )
+    weights: list[float] | None = Field(
+        None, description='of a collection: the weight of each ranking in that fusion'
+    )
 
 
 class IndexesResponse(Answered):
@@ -179,7 +206,8 @@ class DocumentResponse(OfIndex):
 
     docid: str = Field(description='docid of the document')
     doc: Any = Field(
-        description='as in Pyserini: text, or an object where several fields are stored'
+        description='as in Pyserini: text, or an object where several fields are stored; of a '
+        'collection: an object of title, text and fields, or the text where there is nothing else'
     )
     display: list[Part] | None = Field(
         None, description='with display=true: the document, cleaned up for reading'

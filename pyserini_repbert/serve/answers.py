@@ -12,8 +12,14 @@ from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
 from pyserini_repbert.fusion.methods import FusionMethod
-from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.serve.documents import display_parts, document
+from pyserini_repbert.ranking import Excerpt, Ranking
+from pyserini_repbert.serve.collections import ServedCollection
+from pyserini_repbert.serve.documents import (
+    display_parts,
+    document,
+    parsed_document,
+    snippet_parts,
+)
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.searching import Answer, RankedPart
 from pyserini_repbert.serve.service import Service
@@ -61,16 +67,68 @@ def document_fields(
     query : whose words `display` marks
     """
     fields: list[dict[str, Any]]
-    if options.parse and not index.keeps_raws:
+    if options.parse and index.collection is not None:
+        documents = index.collection.documents(docids)
+        fields = [{'doc': own and parsed_document(own, options.max_length)} for own in documents]
+    elif options.parse and not index.keeps_raws:
         texts = index.texts(docids)
         fields = [{'doc': text and text[: options.max_length]} for text in texts]
     else:
         raws = index.raws(docids)
         fields = [{'doc': document(raw, options.parse, options.max_length)} for raw in raws]
     if options.display:
-        for shown, text in zip(fields, index.texts(docids), strict=True):
+        for shown, text in zip(fields, _shown_texts(index, docids), strict=True):
             shown['display'] = display_parts(query, text)
     return fields
+
+
+def _shown_texts(index: ServedIndex, docids: Sequence[str]) -> list[str | None]:
+    """What is displayed of documents: their texts, without the title of a collection's."""
+    if index.collection is None:
+        return index.texts(docids)
+    texts = []
+    for found in index.collection.documents(docids):
+        texts.append(None if found is None else found.text)
+    return texts
+
+
+def excerpt_fields(
+    collection: ServedCollection, hits: Ranking, options: AnswerOptions, query: str
+) -> list[dict[str, Any]]:
+    """For each hit of a collection its title, its best passage as `doc`, and where that is.
+
+    Parameters
+    ----------
+    collection : what holds the documents
+    hits : with their passages
+    options : how they are shown; documents that are not parsed are whole
+    query : whose words `display` marks
+    """
+    without_passages = [hit.docid for hit in hits if not hit.excerpts]
+    titles: dict[str, str] = {}
+    for found in collection.documents(without_passages):
+        if found is not None:
+            titles[found.docid] = found.title
+    fields = []
+    for hit in hits:
+        passage = hit.excerpts[0] if hit.excerpts else None
+        text = passage.text if passage else ''
+        shown: dict[str, Any] = {
+            'title': passage.title if passage else titles.get(hit.docid, ''),
+            'doc': text[: options.max_length],
+            'passage': passage and _excerpt_span(passage),
+        }
+        if options.display:
+            shown['display'] = snippet_parts(query, text)
+        fields.append(shown)
+    if not options.parse:
+        for shown, raw in zip(fields, collection.raws(hits.docids), strict=True):
+            shown['doc'] = raw
+    return fields
+
+
+def _excerpt_span(passage: Excerpt) -> dict[str, int]:
+    return {'number': passage.number, 'start': passage.start, 'end': passage.end}
 
 
 def document_answer(
@@ -92,7 +150,10 @@ def search_answer(
     """The answer to a search, with `extra` fields: a batch's query has a `qid`."""
     search = answer.search
     hits = answer.hits
-    documents = document_fields(index, hits.docids, options, search.query)
+    if index.collection is None:
+        documents = document_fields(index, hits.docids, options, search.query)
+    else:
+        documents = excerpt_fields(index.collection, hits, options, search.query)
     candidates: list[dict[str, Any]] = []
     for hit, fields in zip(hits, documents, strict=True):
         score = _rounded(hit.score)
@@ -201,6 +262,9 @@ def comparison_answer(
 def index_answer(service: Service, index: ServedIndex) -> dict[str, Any]:
     """What a client may ask of an index."""
     systems = service.rerankers.systems
+    about: dict[str, Any] = {}
+    if index.collection is not None:
+        about = index.collection.about()
     return {
         'name': index.alias,
         'index_type': index.index_type,
@@ -214,4 +278,5 @@ def index_answer(service: Service, index: ServedIndex) -> dict[str, Any]:
         'topics': len(index.topics),
         'judged_topics': len(index.qrels),
         'limits': service.settings.limits.model_dump(include=_LIMITS),
+        **about,
     }

@@ -5,22 +5,18 @@ query marked.
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass
 from typing import Any
 
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.snippets import cut_around, mark_words
 from pyserini_repbert.data.spelling import mended
 
 # Characters of a passage that is mended and marked: a call of a pattern holds all threads up.
 SHOWN_CHARACTERS = 20_000
+# Characters of a document's passage that are shown of it.
+SNIPPET_CHARACTERS = 480
 _IDENTIFIERS = frozenset({'id', '_id', 'docid'})
 _CUT_FIELDS = frozenset({'body', 'content', 'contents', 'text'})
-_WORD = re.compile(r'\w+')
-_STOPWORDS = frozenset(
-    'a an and are as at be but by did do does for had has have how if in into is it its no not of '
-    'on or such that the their then there these they this to was were what when where which who '
-    'why will with'.split()
-)
 
 
 def document(raw: str | None, parse: bool = True, max_length: int | None = None) -> Any:
@@ -76,32 +72,29 @@ def _cut_fields(fields: dict[str, Any], max_length: int | None) -> dict[str, Any
     return cut
 
 
-@dataclass(frozen=True)
-class TextPart:
-    """A part of a text, and whether it is a word of the query."""
+def document_values(document: Document) -> dict[str, Any]:
+    """The title of a collection's document, if it has one, its text, and its fields."""
+    values: dict[str, Any] = {'text': document.text}
+    if document.title:
+        values = {'title': document.title, **values}
+    for name, value in document.fields.items():
+        values.setdefault(name, value)
+    return values
 
-    text: str
-    match: bool
 
+def parsed_document(document: Document, max_length: int | None = None) -> Any:
+    """A collection's document for a client: its values, or its text if it has no others.
 
-def mark_words(query: str, text: str) -> list[TextPart]:
-    """The text in parts, with the words of the query as parts of their own; joined, they are the
-    text.
-
-    Words match regardless of case and a plural ending; frequent words do not count.
+    `max_length` is how many characters of the text are given; None: all.
     """
-    wanted = {_stem(word) for word in _WORD.findall(query)} - _STOPWORDS
-    parts = []
-    end = 0
-    for match in _WORD.finditer(text):
-        if _stem(match.group()) in wanted:
-            if match.start() > end:
-                parts.append(TextPart(text[end : match.start()], match=False))
-            parts.append(TextPart(match.group(), match=True))
-            end = match.end()
-    if end < len(text) or not parts:
-        parts.append(TextPart(text[end:], match=False))
-    return parts
+    values = document_values(document)
+    values['text'] = document.text[:max_length]
+    return values if len(values) > 1 else values['text']
+
+
+def snippet_parts(query: str, text: str) -> list[dict[str, Any]]:
+    """A passage of a document as `display_parts`, cut around the words of the query."""
+    return display_parts(query, cut_around(query, mended(text), SNIPPET_CHARACTERS))
 
 
 def display_parts(query: str, text: str | None) -> list[dict[str, Any]]:
@@ -114,13 +107,3 @@ def display_parts(query: str, text: str | None) -> list[dict[str, Any]]:
     if len(whole) > SHOWN_CHARACTERS:
         parts.append({'text': ' …', 'match': False})
     return parts
-
-
-def _stem(word: str) -> str:
-    """The word in lower case, without a plural ending."""
-    folded = word.casefold()
-    if len(folded) > 4 and folded.endswith('ies'):
-        return folded[:-3] + 'y'
-    if len(folded) > 3 and folded.endswith('s') and not folded.endswith('ss'):
-        return folded[:-1]
-    return folded

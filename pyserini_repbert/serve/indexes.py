@@ -19,6 +19,7 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
@@ -26,8 +27,10 @@ from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
+from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import Query, Ranker
+from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.serve.collections import ServedCollection
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
@@ -36,15 +39,17 @@ logger = logging.getLogger(__name__)
 DENSE = 'dense'
 ANN = 'ann'
 HYBRID = 'hybrid'
+BM25 = 'bm25'
+COLLECTION = 'collection'
 ADAPTED = 'adapted'
 
 
 def index_type_of(alias: str, settings: IndexSettings) -> str:
     """The type of an index by its files, in Pyserini's words: 'tf' (Lucene), 'dense' (a bundle of
-    ours), 'faiss' or 'impact'.
+    ours), 'faiss', 'impact' or 'collection'.
 
     Raises UnknownNameError if there is none, MismatchError if the settings name another type, and
-    InputError if they name a Ray cluster for an index that it cannot search.
+    InputError if they name what an index of the type does not take.
     """
     location = settings.location
     if not catalog.find('indexes', location) and not Path(location).is_dir():
@@ -63,6 +68,11 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
         )
+    if index_type == COLLECTION and (settings.base_index or settings.sparse or settings.ann):
+        raise InputError(
+            f"index '{alias}' is a collection, which has its own rankings and is searched exactly: "
+            'leave base_index, sparse and ann out'
+        )
     return index_type
 
 
@@ -71,6 +81,8 @@ def _type_at(location: str) -> str:
     folder = Path(location)
     if catalog.find('indexes', location):
         return 'dense'
+    if is_collection(folder):
+        return COLLECTION
     if is_lucene_index(folder):
         return 'impact' if built_variant(folder) == EPIC_IMPACT else 'tf'
     return 'dense' if (folder / 'manifest.json').is_file() else 'faiss'
@@ -107,11 +119,13 @@ class ServedIndex:
 
     Attributes
     ----------
-    index_type : 'tf' (Lucene), 'dense', 'faiss' or 'impact'
+    index_type : 'tf' (Lucene), 'dense', 'faiss', 'impact' or 'collection'
+    collection : of an index of that type; None for the others
     specs : the sparse systems by name, each opened when it is first searched
     systems : the names that `ranker` takes
     default : the systems of a search that names none: one ranking of the vectors, one of Lucene
     passages : how many it holds
+    hits : how many hits a ranking can have: its passages, or a collection's documents
     encoder : name of the encoder of its dense vectors; None without any
     keeps_raws : whether documents are stored as they were given, not only their texts
     topics : by qid; empty if none are known
@@ -136,12 +150,15 @@ class ServedIndex:
         self._rankers: dict[str, BatchedRanker] = {}
         self.encoder: str | None = None
         self.index_type = index_type_of(alias, settings)
+        self.collection: ServedCollection | None = None
         self.specs = self._specs()
         has_vectors = self.index_type in ('dense', 'faiss')
         if has_vectors:
             queues['dense'].call(self._open_vectors)
+        if self.index_type == COLLECTION:
+            self._open_collection()
         # One ranking of the vectors and one of Lucene, before `adapted` is one more.
-        usual = [*list(self._rankers)[:1], *list(self.specs)[:1]]
+        usual = [*list(self._rankers)[:1], *self._sparse_systems()[:1]]
         if settings.adapted:
             self._open_adapted()
         self.systems = self._list_systems()
@@ -154,18 +171,29 @@ class ServedIndex:
         self.default = tuple(opened or searchers[:1])
 
         first: Any = self.ranker(searchers[0]).ranker
-        self.passages = len(first) if has_vectors else first.size
         self._store: Ranker = base._store if base else first
         self.keeps_raws = isinstance(self._store, LuceneSparseSearcher)
+        if self.collection is not None:
+            self.passages: int = self.collection.n_passages
+            self._store = self.collection.searcher
+        else:
+            self.passages = len(first) if has_vectors else first.size
+        self.hits: int = self.passages if self.collection is None else len(self.collection)
         self._load_judgments()
 
     def _list_systems(self) -> tuple[str, ...]:
         """Vectors, then sparse systems, then what `adapt` wrote."""
         vectors = [name for name in self._rankers if name != ADAPTED]
-        systems = (*vectors, *self.specs)
+        systems = (*vectors, *self._sparse_systems())
         if self.settings.adapted:
             systems += (ADAPTED,)
         return systems
+
+    def _sparse_systems(self) -> list[str]:
+        """The names of the rankings by words."""
+        if self.collection is not None and len(self.collection.rankings) > 1:
+            return [BM25]
+        return list(self.specs)
 
     def _load_judgments(self) -> None:
         settings = self.settings
@@ -222,6 +250,18 @@ class ServedIndex:
         # The first search is slow.
         dense.search('warm', 1)
 
+    def _open_collection(self) -> None:
+        """Open the collection's documents, and the search of their vectors."""
+        collection = ServedCollection(
+            self.alias, self.settings, self._service, self._queues['dense']
+        )
+        self._held.callback(collection.close)
+        self.collection = collection
+        self._rankers[DENSE] = BatchedRanker(
+            collection.searcher.dense, self._queues['dense'], DENSE
+        )
+        self.encoder = Path(collection.generation.settings.encoder).name
+
     def _open_adapted(self) -> None:
         """Open what `adapt` wrote, as one system; with a reranker, it works in the queue of
         rerankers.
@@ -237,7 +277,12 @@ class ServedIndex:
 
     def _open_sparse(self, system: str) -> None:
         if system not in self._rankers:
-            searcher = open_searcher(self.specs[system], self._machine)
+            if self.collection is not None:
+                searcher: Ranker = self.collection.open_bm25().with_settings(
+                    threads=self._machine.threads
+                )
+            else:
+                searcher = open_searcher(self.specs[system], self._machine)
             self._rankers[system] = BatchedRanker(searcher, self._queues['java'], system)
 
     def _open_named_systems(self) -> None:
@@ -260,7 +305,7 @@ class ServedIndex:
         return True
 
     def close(self) -> None:
-        """Release the workers of a Ray cluster."""
+        """Release the workers of a Ray cluster, and the generation of a collection."""
         self._held.close()
 
     def resolve_systems(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -270,7 +315,7 @@ class ServedIndex:
         """
         systems: list[str] = []
         for name in names or self.default:
-            systems += [DENSE, 'bm25'] if name == HYBRID else [name]
+            systems += [DENSE, BM25] if name == HYBRID else [name]
         for name in systems:
             if name not in self.systems:
                 near = catalog.did_you_mean(name, self.systems)
@@ -305,14 +350,31 @@ class ServedIndex:
         weighted = searcher.with_settings(settings=replace(searcher.settings, **weights))
         return BatchedRanker(weighted, ranker.queue, system)
 
+    @property
+    def source(self) -> Texts:
+        """What gives a pipeline the texts that it reranks."""
+        return self if self.collection is None else self.collection.store
+
     def texts(self, docids: Sequence[str]) -> list[str | None]:
-        """Passage texts, one for each docid, None where the index lacks it."""
+        """Passage texts, or whole documents, one for each docid, None where the index lacks it."""
         return self._store.texts(docids)
+
+    def with_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
+        """The hits with their texts: of documents, the passages that fit the query best.
+
+        A hit has none where the index lacks it. `n_excerpts` is how many passages a document has.
+        """
+        if self.collection is not None:
+            ranking = self.collection.store.with_stored_texts(query, ranking, n_excerpts)
+        texts = self.texts(ranking.docids)
+        return ranking.with_texts(dict(zip(ranking.docids, texts, strict=True)))
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
         """Documents as they are stored, one for each docid, None where the index lacks it."""
         if isinstance(self._store, LuceneSparseSearcher):
             return self._store.raws(docids)
+        if self.collection is not None:
+            return self.collection.raws(docids)
         raws: list[str | None] = []
         for docid, text in zip(docids, self.texts(docids), strict=True):
             raw = None

@@ -96,8 +96,8 @@ class ServiceTools:
         k1: float | None = None,
         b: float | None = None,
     ) -> dict[str, Any]:
-        """Search an index: the best passages for a question, with their texts; settings replace
-        `pipeline`'s.
+        """Search an index: the best passages or documents for a question, with their texts;
+        settings replace `pipeline`'s.
         """
         settings = pipeline.model_dump(exclude_unset=True)
         single = {
@@ -140,7 +140,7 @@ class ServiceTools:
 
     async def list_indexes(
         self,
-        index_type: Literal['', 'tf', 'dense', 'faiss', 'impact'] = '',
+        index_type: Literal['', 'tf', 'dense', 'faiss', 'impact', 'collection'] = '',
     ) -> list[str]:
         """The names of the indexes, of one type or of all."""
         served = self.service.served

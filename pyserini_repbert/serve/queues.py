@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from pyserini_repbert.ranking import Query, Ranker, Run
+from pyserini_repbert.ranking import Query, Ranker, Ranking, Run
 from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.trace import SILENT, Trace
 
@@ -240,6 +240,8 @@ class BatchedRanker(Ranker):
         self.queue = queue
         self.name = name
         self.reads = ranker.reads
+        self.n_excerpts = ranker.n_excerpts
+        self.has_excerpts = ranker.has_excerpts
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         ranked: Run
@@ -274,3 +276,13 @@ class BatchedRanker(Ranker):
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
         return self.ranker.planned(lengths)
+
+    def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
+        if not self.has_excerpts:
+            return super().with_stored_texts(query, ranking, n_excerpts)
+
+        def add_texts() -> Ranking:
+            return self.ranker.with_stored_texts(query, ranking, n_excerpts)
+
+        hits: Ranking = self.queue.call(add_texts)
+        return hits

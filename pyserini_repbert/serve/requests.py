@@ -36,11 +36,20 @@ _SYSTEMS = (
     "rankings of the index, fused if several: 'dense', 'bm25', …; 'hybrid' is dense and bm25; "
     "default: all that the index's `default` names"
 )
-_STAGES = 'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; repeatable'
+_STAGES = (
+    'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; NAME@K:passages=N: the N best '
+    'passages of each document of a collection; repeatable'
+)
 Systems = Annotated[list[str], Field(max_length=8, description=_SYSTEMS)]
 Weights = Annotated[list[Annotated[FiniteFloat, Field(ge=0, le=1e6)]], _spec_field('weights')]
 Stages = Annotated[list[str], Field(max_length=4, description=_STAGES)]
-Fusion = Annotated[FusionName, Field(description='how several rankings become one')]
+Fusion = Annotated[
+    FusionName,
+    Field(
+        description='how several rankings become one; default: interleave, of a collection what '
+        'its `fusion` says'
+    ),
+]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
 Provenance = Annotated[bool, Field(description="each hit's rank and score in every ranking")]
 Parse = Annotated[bool, Field(description='true: documents are parsed; false: as they are stored')]
@@ -114,7 +123,8 @@ class PipelineRequest(StrictModel):
         ------
         InputError : a stage is not of the form NAME@K
         """
-        names = PipelineRequest.model_fields.keys() & PipelineSpec.model_fields.keys()
+        # A setting that is not given is the index's own.
+        names = self.model_fields_set & PipelineSpec.model_fields.keys()
         settings = {name: getattr(self, name) for name in names}
         spec = PipelineSpec.of(settings | {'stages': self.rerank})
         return Search(query, hits or min(_HITS, limits.hits), self.system, spec, provenance)
@@ -226,7 +236,8 @@ class Search:
 def resolve_search(
     search: Search, index: ServedIndex, rerankers: Rerankers, limits: Limits
 ) -> Search:
-    """The search with the names of its systems in place of a default or 'hybrid'.
+    """The search with the names of its systems in place of a default or 'hybrid', and with its
+    fusion.
 
     Parameters
     ----------
@@ -245,13 +256,15 @@ def resolve_search(
         raise InputError(f'{search.hits} hits were asked for, expected at most {limits.hits}')
     systems = index.resolve_systems(search.systems)
     spec = search.spec
+    if index.collection is not None:
+        spec = index.collection.complete_fusion(spec, systems)
     has_weights = spec.k1 is not None or spec.b is not None
     if has_weights and systems != ('bm25',):
         raise InputError("'k1' and 'b' are for system 'bm25' alone")
     # Settings of another method are refused here.
     combiner(len(systems), **spec.formula)
     rerankers.check(spec.stages)
-    return replace(search, systems=systems)
+    return replace(search, systems=systems, spec=spec)
 
 
 def check_query(query: str, limits: Limits) -> None:

@@ -9,7 +9,8 @@ from pyserini_repbert import catalog
 from pyserini_repbert.errors import InputError, MismatchError, UnknownNameError
 from pyserini_repbert.names.rankers import names_class, ranker_class, system_of
 from pyserini_repbert.names.rerankers import PLAIN_CROSS_ENCODER, open_reranker
-from pyserini_repbert.pipeline.spec import StageSpec
+from pyserini_repbert.pipeline.opening import check_excerpts
+from pyserini_repbert.pipeline.spec import EXCERPTS, StageSpec
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
@@ -46,7 +47,8 @@ class Rerankers:
         inferences = 0
         for stage in stages:
             self._check_stage(stage, limits)
-            inferences += self._system(stage.name).count_inputs(stage.k, dict(stage.options))
+            inputs = self._system(stage.name).count_inputs(stage.k, dict(stage.options))
+            inferences += inputs * stage.n_excerpts
         if inferences > limits.inferences:
             raise InputError(
                 f'the stages take up to {inferences:,} model inputs, at most '
@@ -61,8 +63,9 @@ class Rerankers:
             raise UnknownNameError(
                 f"there is no reranker '{stage.name[:80]}' here{near}: there are {known}"
             )
+        open_options = (*self._system(stage.name).client_options, EXCERPTS.parameter)
         for option, _ in stage.options:
-            if option not in self._system(stage.name).client_options:
+            if option not in open_options:
                 raise InputError(
                     f"reranker '{stage.name}': option '{option}' is not open to clients, only "
                     f'{_open_options()}'
@@ -102,7 +105,11 @@ class Rerankers:
         reranker: Reranker | None = self._opened.get(spec.name)
         if reranker is None:
             reranker = self.queue.call(lambda: self.open(spec.name), trace)
-        chosen = reranker.with_options(**dict(spec.options)).with_settings(reads=spec.k)
+        options = dict(spec.options)
+        n_excerpts = options.pop(EXCERPTS.parameter, 1)
+        check_excerpts(reranker, spec.name, n_excerpts)
+        chosen = reranker.with_options(**options)
+        chosen = chosen.with_settings(reads=spec.k, n_excerpts=n_excerpts)
         return BatchedRanker(chosen, self.queue, str(spec))
 
 
@@ -156,4 +163,4 @@ def _open_options() -> str:
         for system in systems().values()
         if system.client_options
     ]
-    return '; '.join(names)
+    return '; '.join([f'{EXCERPTS.form} of a document', *names])

@@ -48,6 +48,7 @@ class ClientCall:
         `Service.run`. Raises ClientDisconnect.
         """
         trace = RequestTrace()
+        self._note_generation()
         request_id = self._request.state.request_id
         self.service.traces[request_id] = trace
         running = self.service.run(lambda trace: json_response(work(trace)), reranks, trace)
@@ -62,6 +63,12 @@ class ClientCall:
             task.cancel()
             # Two requests may have one id.
             self.service.traces.pop(request_id, None)
+
+    def _note_generation(self) -> None:
+        """Let the log say which generation of a collection answers."""
+        index = self.service.indexes.get(self._request.path_params.get('index', ''))
+        if index is not None and index.collection is not None:
+            self._request.state.generation = index.collection.generation.number
 
 
 def get_call(request: Request) -> ClientCall:

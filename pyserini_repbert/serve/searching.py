@@ -109,19 +109,16 @@ class Answer:
     ----------
     search : the search, with the names of its systems
     ranking : the final ranking, as deep as it was made
+    hits : as many as the search asks for; of documents, with the passages that decided
     below : how many of its ranks are known, if further hits may follow; None if these are all
     parts : of each system, of their fusion if there are several, and of each reranker
     """
 
     search: Search
     ranking: Ranking
+    hits: Ranking
     below: int | None
     parts: tuple[RankedPart, ...]
-
-    @property
-    def hits(self) -> Ranking:
-        """As many hits as the search asks for."""
-        return self.ranking[: self.search.hits]
 
 
 def answer_search(
@@ -152,7 +149,11 @@ def answer_search(
     depth = _search_depth(search)
     notes = Notes(trace)
     topic = Query(_QID, search.query)
-    run = join_rankers(spec, systems, stages, index).rank([topic], None, depth, notes)
+    pipeline = join_rankers(spec, systems, stages, index.source)
+    ranking = pipeline.rank([topic], None, depth, notes)[_QID]
+    hits = ranking[: search.hits]
+    if pipeline.has_excerpts:
+        hits = pipeline.with_decisive_texts(topic, hits, notes)
 
     parts = _first_stage_parts(search, index, depth, notes.parts['search'])
     below = parts[-1].below
@@ -161,7 +162,7 @@ def answer_search(
         parts += _reranker_parts(stages, notes.parts['rerank'])
     for part in parts:
         on_step(part.step)
-    return Answer(search, run[_QID], below, tuple(parts))
+    return Answer(search, ranking, hits, below, tuple(parts))
 
 
 def _search_depth(search: Search) -> int:
@@ -233,7 +234,7 @@ def _reranker_parts(stages: Sequence[Ranker], notes: Notes) -> list[RankedPart]:
 def _ranks_known(ranking: Ranking, depth: int, index: ServedIndex) -> int | None:
     """How many ranks are known of a ranking, if it may go on below; None if it is whole."""
     hits = len(ranking)
-    return hits if depth <= hits < index.passages else None
+    return hits if depth <= hits < index.hits else None
 
 
 def _milliseconds(notes: Notes) -> float:

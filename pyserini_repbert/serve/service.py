@@ -268,11 +268,14 @@ class Service:
         self.rerankers.check([stage])
         if len(set(docids)) < len(docids):
             raise InputError('a docid was given twice: give each once')
-        texts = index.texts(docids)
-        for docid, text in zip(docids, texts, strict=True):
-            if text is None:
-                raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
-        return Ranking(docids, [0.0] * len(docids), texts)
+        hits = Ranking(docids, [0.0] * len(docids))
+        hits = index.with_texts(query, hits, stage.n_excerpts)
+        for hit in hits:
+            if hit.text is None:
+                raise MissingResourceError(
+                    f"index '{index.alias}' has no document '{hit.docid[:200]}'"
+                )
+        return hits
 
 
 async def _return_memory() -> None:

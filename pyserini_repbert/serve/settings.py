@@ -139,8 +139,8 @@ class IndexSettings(_Settings):
     ----------
     path : the index folder
     name : of an index of the catalog, in place of a path
-    index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout) or 'impact'
-        (EPIC's); None: recognised by the files in the folder
+    index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact'
+        (EPIC's) or 'collection'; None: recognised by the files in the folder
     encoder : of the queries of a dense index
     base_index : the alias of the Lucene index that has the passages, which sparse systems search
     ann : whether approximate search is offered, too
@@ -153,7 +153,7 @@ class IndexSettings(_Settings):
 
     path: Annotated[str, AfterValidator(_folder)] | None = None
     name: str | None = None
-    index_type: Literal['tf', 'dense', 'faiss', 'impact'] | None = None
+    index_type: Literal['tf', 'dense', 'faiss', 'impact', 'collection'] | None = None
     encoder: Annotated[str, _named('encoders')] | None = Field(
         default=None, description='the encoder of --index; default: the one that the index names'
     )

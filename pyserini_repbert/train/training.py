@@ -95,12 +95,12 @@ def train(
     task = new_task(recipe, base, sources)
     _check_batch_size(recipe, task)
     settings = _settings_text(recipe, given, task)
-    if is_first():
-        logger.info(settings)
+    _log([settings])
     stream = InstanceStream(sources, recipe.training.seed, recipe.training.shuffle)
     with training_output.prepare_state(digests) as state:
         if state.checkpoint is None:
             task.before_first_step(stream)
+            _log(task.notes())
         set_seed(recipe.training.seed)
         trainer = RankingTrainer(
             task, stream, validator, base, state.folder, device, quiet, tensorboard
@@ -116,6 +116,13 @@ def train(
             card = model_card(recipe, base, trained, settings, task.notes())
             (folder / 'README.md').write_text(card, encoding='utf-8')
     return trained
+
+
+def _log(lines: Sequence[str]) -> None:
+    """Each line once, however many processes train."""
+    if is_first():
+        for line in lines:
+            logger.info(line)
 
 
 def _validation_topics(recipe: Recipe) -> list[Query]:

@@ -68,12 +68,15 @@ def learn_by_chance(searcher, seed, judge, n_spellings):
     ('judge', 'n_spellings'),
     [(random_judgments, 1), (random_judgments, 4), (shuffled_judgments, 1), (right_judgments, 1)],
 )
-def test_nothing_to_learn_is_not_claimed(searcher, judge, n_spellings):
-    """Over 100 seeds, at most 5 claims; a reranker that changes nothing gains 0 in each."""
+def test_nothing_to_learn_is_not_claimed(searcher, judge, n_spellings, one_in):
+    """Over 100 seeds, or 20 of them, at most 5% claims; a reranker that changes nothing gains 0 in
+    each.
+    """
     claims = 0
-    for seed in range(100):
+    seeds = range(0, 100, one_in(5))
+    for seed in seeds:
         learnt = learn_by_chance(searcher, seed, judge, n_spellings)
         assert learnt.steps['and reranked'].tolist() == learnt.steps['and fused'].tolist()
         claims += learnt.estimate().is_convincing
     print(f'{judge.__name__}, {n_spellings} times each: {claims} claims')
-    assert claims <= 5
+    assert claims <= 0.05 * len(seeds)

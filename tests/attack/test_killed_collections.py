@@ -1,9 +1,13 @@
 """kill -9 at file events and SQL statements of a collection's writer: the published generation
 answers as before, and the same command again finishes, and encodes nothing twice.
+
+KILLS=50 kills each command at 50 random points, instead of ten; the slow tests at every point.
 """
 
 import hashlib
 import json
+import os
+import random
 import shutil
 import sqlite3
 from pathlib import Path
@@ -16,6 +20,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pyserini_repbert.collection import Collection, reading, staging, store
 
+KILLS = int(os.environ.get('KILLS', '10'))
 WORDS = 'cat dog fish bird sat ran mat hat red blue moon sea sky'.split()
 DIMENSION = 8
 
@@ -132,9 +137,19 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(store.sqlite3, 'connect', connect_with_points)
 
 
-@pytest.mark.parametrize('every', [31, pytest.param(1, marks=pytest.mark.slow)])
+def choose_points(count, kills, every):
+    """`kills` of a run's points, at random; for None, one in `every` points."""
+    points = range(3, count)
+    if kills is None:
+        return points[::every]
+    if kills >= len(points):
+        return points
+    return sorted(random.Random(kills).sample(points, kills))
+
+
+@pytest.mark.parametrize('kills', [KILLS, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', COMMANDS)
-def test_kills_of_a_writer(name, every, tmp_path, small_batches):
+def test_kills_of_a_writer(name, kills, tmp_path, small_batches, one_in):
     log = tmp_path / 'log'
     base = tmp_path / 'base'
     with open_one(base, log) as collection:
@@ -161,7 +176,7 @@ def test_kills_of_a_writer(name, every, tmp_path, small_batches):
     generation = reading.open_generation(base)
     number = generation.number
     generation.close()
-    for point in range(3, len(whole.points), every):
+    for point in choose_points(len(whole.points), kills, one_in(5)):
         start()
         where = f'killed at {whole.points[point]}'
         assert kill_at.run(run, work, at=point).killed, where
@@ -183,8 +198,8 @@ def test_kills_of_a_writer(name, every, tmp_path, small_batches):
 
 
 @pytest.mark.jvm
-@pytest.mark.parametrize('every', [9, pytest.param(1, marks=pytest.mark.slow)])
-def test_kills_while_lucene_writes(every, tmp_path):
+@pytest.mark.parametrize('every', [9, pytest.param(3, marks=pytest.mark.slow)])
+def test_kills_while_lucene_writes(every, tmp_path, one_in):
     script = Path(__file__).with_name('collection_with_lucene.py')
     log = tmp_path / 'log'
     before = kill_at.fresh(script, tmp_path / 'base', log, 'before')
@@ -193,7 +208,7 @@ def test_kills_while_lucene_writes(every, tmp_path):
     assert whole['before'] == {name: before[name] for name in ('dense', 'lucene')}
     assert whole['steps'] > 15
     folder = tmp_path / 'mine'
-    for step in range(2, whole['steps'], every):
+    for step in range(2, whole['steps'], one_in(every)):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(tmp_path / 'base', folder)
         with pytest.raises(RuntimeError, match='ended with -9'):

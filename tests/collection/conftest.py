@@ -9,12 +9,17 @@ SMALL = {'passage_tokens': 10, 'overlap': 3, 'sparse': 'none'}
 
 
 @pytest.fixture
-def open_collection(tmp_path, tiny_checkpoint):
+def checkpoint(tiny_checkpoint):
+    """The folder of a tiny encoder."""
+    return str(tiny_checkpoint())
+
+
+@pytest.fixture
+def open_collection(tmp_path, checkpoint):
     """make(name='mine', **settings) -> a collection of a tiny encoder."""
-    encoder = tiny_checkpoint()
 
     def make(name='mine', **settings):
-        return Collection.open(tmp_path / name, encoder=str(encoder), **SMALL | settings)
+        return Collection.open(tmp_path / name, encoder=checkpoint, **SMALL | settings)
 
     return make
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pyserini_repbert.collection import Collection, Document
+from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.errors import BusyError, InputError, MismatchError
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
@@ -233,3 +234,35 @@ def test_lines_of_json_have_fields(open_collection, tmp_path):
             Document('a', 'cat', 'Red', {'n': 1.5}),
             Document('b', 'dog', '', {'more': {'x': [1, None]}}),
         ]
+
+
+@pytest.mark.parametrize(
+    ('more', 'problem'),
+    [
+        ({'title': '\ud800'}, "passage 'a' has half of a surrogate pair"),
+        ({'note': 'x\udfff'}, r"field 'note': the text 'x.udfff' has half of a surrogate pair"),
+        ({'\ud800': 1}, r"field '.ud800' has half of a surrogate pair"),
+        ({'tags': [{'\ud800': 1}]}, r"field '.ud800' has half of a surrogate pair"),
+        ({'n': 10**400}, "field 'n' is a number of more than 308 digits"),
+        ({'n': [float('inf')]}, "field 'n' is inf: a finite number was expected"),
+        ({'n': json.loads('[' * 400 + ']' * 400)}, "field 'n' is nested more than 50 times"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused(open_collection, tmp_path, more, problem):
+    record = {'id': 'a', 'text': 'cat', **more}
+    path = tmp_path / 'corpus.jsonl'
+    path.write_text(json.dumps(record) + '\n', encoding='utf-8')
+    fields = {name: value for name, value in record.items() if name not in ('id', 'text', 'title')}
+    document = Document('a', 'cat', record.get('title', ''), fields)
+    with open_collection() as collection:
+        for documents in (path, [record], [document]):
+            with pytest.raises(InputError, match=problem):
+                collection.sync(documents)
+
+
+def test_a_check_knows_all_characters(open_collection):
+    texts = ['\x00', 'cat sat \x00 on the mat. The dog ran on and on.', '\u2003', '\x0b', '𝄞' * 30]
+    with open_collection() as collection:
+        collection.sync((f'd{number}', text) for number, text in enumerate(texts))
+        assert check_collection(collection.folder).startswith(f'{collection.folder}: whole')
+        assert collection.generation.texts(['d1', 'd4']) == [texts[1], texts[4]]

@@ -7,10 +7,12 @@ import sqlite3
 import pytest
 
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.index import main
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.record import checksum, read_record
 
 
 @pytest.fixture
@@ -62,6 +64,32 @@ def test_the_actions(index, corpus_file, tmp_path):
         "mine: whole, generation 4: 4 documents, 4 passages in 1 shard, encoder 'tiny', "
         "language 'en'; no Lucene index\n",
     )
+
+
+def test_a_generation_has_the_record_of_its_command(index, corpus_file, tmp_path):
+    corpus = corpus_file(4)
+    index('sync', '--corpus', corpus.name)
+    folder = tmp_path / 'mine/generations'
+    record = read_record(folder / '000001.json')
+    assert record.name == 'index sync'
+    assert [(read.role, read.name) for read in record.inputs] == [('corpus', corpus.name)]
+    assert record.inputs[0].sha256 == checksum(corpus)
+    assert [model.name for model in record.models] == ['tiny']
+    # a command that publishes nothing made no generation
+    before = (folder / '000001.json.record.json').read_bytes()
+    index('add', '--corpus', corpus.name)
+    index('compact')
+    index('delete', '--ids', 'd1')
+    index('delete', '--ids', 'd1', '--merge')
+    assert read_record(folder / '000003.json').command[-2:] == ('--ids', 'd1')
+    assert read_record(folder / '000003.json').models == ()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        '000003.json',
+        '000003.json.record.json',
+    ]
+    index('copy', '--output', 'other')
+    copied = tmp_path / 'other/generations/000003.json.record.json'
+    assert copied.read_bytes() == (folder / '000003.json.record.json').read_bytes() != before
 
 
 def test_errors_are_one_line(index, corpus_file, tmp_path):
@@ -138,8 +166,6 @@ def change(statement):
     ],
 )  # fmt: skip
 def test_a_check_finds_damage(collection, damage, expected):
-    from pyserini_repbert.collection.checking import check_collection
-
     folder = collection.folder
     collection.close()
     assert check_collection(folder).startswith(f'{folder}: whole, generation 2: 5 documents')
@@ -151,7 +177,6 @@ def test_a_check_finds_damage(collection, damage, expected):
 @pytest.mark.jvm
 def test_lucene_goes_along(open_collection, corpus_file, tmp_path):
     """After a merge, hits and scores are those of an index built anew; without, the same hits."""
-    from pyserini_repbert.collection.checking import check_collection
     from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
     from pyserini_repbert.ranking import Query
 
@@ -212,3 +237,12 @@ def test_the_languages_are_anserinis(open_collection):
     assert sorted([*map(str, known), 'en']) == list(LANGUAGES)
     with pytest.raises(InputError, match="language 'xx' has no analyzer"):
         open_collection(language='xx').sync([('a', 'cat')])
+
+
+@pytest.mark.jvm
+def test_lucene_gets_no_blank_documents(open_collection):
+    """Anserini refuses some of them, and all of what is added with them would be lost."""
+    texts = ['\x00', '\x01\x0b', '\u2003', '\x85', 'cat\x00dog', '', '.']
+    with open_collection(sparse='bm25') as collection:
+        collection.sync((f'd{number}', text) for number, text in enumerate(texts))
+        assert 'Lucene: 4 documents' in check_collection(collection.folder)

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import shutil
 import sqlite3
 
 import pytest
@@ -28,15 +29,18 @@ def test_a_file_system_without_locks_is_not_written(open_collection, monkeypatch
     assert len(collection) == 2
 
 
-@pytest.mark.parametrize('what', ['vectors', 'documents'])
+@pytest.mark.parametrize('what', ['vectors', 'half of the vectors', 'documents'])
 def test_a_full_disk_leaves_the_generation_as_it_was(open_collection, monkeypatch, what):
     collection = open_collection()
     collection.sync(DOCUMENTS)
     with monkeypatch.context() as patch:
-        if what == 'vectors':
+        if 'vectors' in what:
 
             def save(path, array):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                if what == 'vectors':
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                # what NumPy raises
+                raise OSError('8280 requested and 2016 written')
 
             patch.setattr('numpy.save', save)
         else:
@@ -96,3 +100,53 @@ def test_mounts_over_a_network(tmp_path, monkeypatch):
     monkeypatch.setattr('pathlib.Path.read_text', lambda path, **_: lines)
     assert is_on_network(tmp_path / 'mine')
     assert not is_on_network(tmp_path.parent)
+
+
+@pytest.fixture
+def synced_folder(open_collection, tmp_path):
+    """A folder of three documents, and a collection that was synced with it."""
+    folder = tmp_path / 'docs'
+    (folder / 'sub').mkdir(parents=True)
+    for name in ('one.md', 'two.md', 'sub/three.md'):
+        (folder / name).write_text(f'cat {name}', encoding='utf-8')
+    collection = open_collection()
+    collection.sync(folder)
+    return folder, collection
+
+
+def test_a_folder_that_has_become_empty_deletes_nothing(synced_folder):
+    folder, collection = synced_folder
+    shutil.rmtree(folder)
+    with pytest.raises(InputError, match='docs'):
+        collection.sync(folder)
+    folder.mkdir()
+    with pytest.raises(InputError, match='holds no corpus files'):
+        collection.sync(folder)
+    assert (len(collection), collection.generation.number) == (3, 1)
+
+
+def test_a_folder_that_cannot_be_read_deletes_nothing(synced_folder, monkeypatch):
+    folder, collection = synced_folder
+    scan = os.scandir
+
+    def refuse(path):
+        if str(path).endswith('sub'):
+            raise PermissionError(errno.EACCES, 'Permission denied', str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, 'scandir', refuse)
+    with pytest.raises(InputError, match=r'sub cannot be read \(Permission denied\)'):
+        collection.sync(folder)
+    assert (len(collection), collection.generation.number) == (3, 1)
+
+
+def test_a_file_that_cannot_be_read_deletes_nothing(synced_folder, monkeypatch):
+    folder, collection = synced_folder
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, 'Permission denied')
+
+    monkeypatch.setattr('pyserini_repbert.data.corpus_formats.open_binary', refuse)
+    with pytest.raises(PermissionError):
+        collection.sync(folder)
+    assert (len(collection), collection.generation.number) == (3, 1)

@@ -11,15 +11,31 @@ from pyserini_repbert.systems.encoders import document_encoder
 
 DOCIDS = ['a', 'b', 'c#1', 'd/e', 'ü', '00']
 WORDS = ['cat', 'dog', 'ran', 'the', 'mat', 'red', 'moon.', 'sea.\n\n', 'zebra']
-TEXTS = st.lists(st.sampled_from(WORDS), max_size=40).map(' '.join)
+TEXTS = st.one_of(
+    # Several documents have the same text, of no, one or three passages.
+    st.sampled_from(['', ' \n', 'cat ran', 'red moon. ' * 9]),
+    st.lists(st.sampled_from(WORDS), max_size=40).map(' '.join),
+)
 DOCUMENTS = st.fixed_dictionaries(
     {'id': st.sampled_from(DOCIDS), 'text': TEXTS},
-    optional={'title': st.sampled_from(['cat', 'red sky']), 'year': st.integers(0, 2)},
+    optional={
+        'title': st.sampled_from(['cat', 'red sky']),
+        'year': st.integers(0, 2),
+        'tags': st.lists(st.sampled_from(['x', 'Ü', '#/']), max_size=2),
+    },
 )
+# What changes of a document, while the rest of it stays.
+EDITS = {
+    'fields': lambda document: {**document, 'year': document.get('year', 0) + 1},
+    'title': lambda document: {**document, 'title': f'red {document.get("title", "")}'},
+    'text': lambda document: {**document, 'text': f'{document["text"]} sea moon.'},
+    'name': lambda document: {**document, 'id': f'{document["id"]}/ü#0'},
+}
 STEPS = st.one_of(
     st.tuples(st.just('sync'), st.lists(DOCUMENTS, max_size=6, unique_by=lambda one: one['id'])),
     st.tuples(st.just('add'), st.lists(DOCUMENTS, max_size=3, unique_by=lambda one: one['id'])),
     st.tuples(st.just('delete'), st.lists(st.sampled_from(DOCIDS), max_size=2, unique=True)),
+    st.tuples(st.just('edit'), st.lists(st.sampled_from(sorted(EDITS)), min_size=1, max_size=6)),
     st.tuples(st.just('compact'), st.none()),
 )
 
@@ -60,6 +76,11 @@ def apply(collection, step, content, expected):
         collection.delete(docids)
         for docid in docids:
             del expected[docid]
+    elif step == 'edit':
+        synced = [document for document, source in expected.values() if source == 'one']
+        for number, edit in enumerate(content[: len(synced)]):
+            synced[number] = EDITS[edit](synced[number])
+        apply(collection, 'sync', synced, expected)
     elif expected:
         collection.compact()
 
@@ -90,10 +111,10 @@ def test_a_collection_equals_one_built_anew(encoder, all_scores, query, shards, 
 def spans(collection, docids):
     """The number, start and end of each passage of documents."""
     generation = collection.generation
-    docnos = generation.docnos(docids)
+    docnos = generation.docnos(docids).tolist()
     passages = generation.passages(docnos)
     found = []
-    for docno in docnos.tolist():
+    for docid, docno in zip(docids, docnos, strict=True):
         for span in passages[docno]:
             shard = generation.shards[span.shard]
             assert (shard.shard.documents[span.row], shard.shard.numbers[span.row]) == (
@@ -101,5 +122,5 @@ def spans(collection, docids):
                 span.number,
             )
             assert shard.live is None or shard.live[span.row]
-            found.append((docno in docnos, span.number, span.start, span.end))
+            found.append((docid, span.number, span.start, span.end))
     return found

@@ -96,6 +96,12 @@ def test_interpolation_of_any_number_of_runs():
     )
 
 
+def test_a_weight_of_zero_leaves_a_run_without_a_say():
+    """c 4 and d 3, as in the second run; a and b 0."""
+    fused = fuse([A, B], 'interpolation', alpha=[0, 1], normalize='none')['q1']
+    assert fused == Ranking(['c', 'd', 'a', 'b'], [4.0, 3.0, 0.0, 0.0])
+
+
 @pytest.mark.parametrize('k', [1, 2, 3, 4, 5, 6, 7, 8, None])
 def test_equal_sums_go_by_docid_also_where_the_list_is_cut(k):
     """b, d, e 3 each, after z 4 and before the pair a, c 2 each, and y 1 alone."""
@@ -163,6 +169,10 @@ def test_a_candidate_that_comes_twice_counts_once(method):
         ([A, B], {'method': 'interpolation', 'alpha': 1.5}, 'alpha is 1.5'),
         ([A], {'method': 'interpolation'}, 'given 1 runs, exactly two expected'),
         ([A, B], {'method': 'interpolation', 'alpha': [1.0]}, 'weights 1.0 were given for 2 runs'),
+        ([A, B], {'method': 'interpolation', 'alpha': [1.0, -0.5]}, 'weights 1.0 -0.5 were given'),
+        ([A, B], {'method': 'interpolation', 'alpha': [1.0, math.inf]}, 'weights 1.0 inf were'),
+        ([A, B], {'method': 'interpolation', 'alpha': [0.0, 0.0]}, 'not all of them 0'),
+        ([A, B, A], {'method': 'interpolation', 'alpha': [1.0, 1.0]}, 'were given for 3 runs'),
         ([], {}, 'given 0 runs, at least one expected'),
     ],
 )

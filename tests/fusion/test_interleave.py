@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion import interleave, provenance
 
 rankings = st.lists(st.lists(st.sampled_from('abcdefghij'), unique=True), min_size=1, max_size=4)
@@ -34,6 +35,11 @@ def test_example_of_the_paper():
 )
 def test_by_hand(lists, k, expected):
     assert interleave([list(own) for own in lists], k) == list(expected)
+
+
+def test_a_negative_number_of_documents_is_refused():
+    with pytest.raises(InputError, match='cannot keep -1 documents: k has to be at least 0'):
+        interleave([['a'], ['b']], -1)
 
 
 def test_a_thousand_are_kept_by_default():

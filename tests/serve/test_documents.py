@@ -1,41 +1,12 @@
-"""Passages for clients: Pyserini's forms of stored documents, and marked words, by hand."""
+"""Passages for clients: Pyserini's forms of stored documents, by hand."""
 
 import pytest
 
 from pyserini_repbert.serve.documents import (
     SHOWN_CHARACTERS,
-    TextPart,
     display_parts,
     document,
-    mark_words,
 )
-
-
-def test_words_of_the_query_are_marked():
-    assert mark_words('the CATS of a story', 'Stories of the cat, category') == [
-        TextPart('Stories', match=True),
-        TextPart(' of the ', match=False),
-        TextPart('cat', match=True),
-        TextPart(', category', match=False),
-    ]
-
-
-def test_words_side_by_side_have_the_space_between_them():
-    assert mark_words('cat dog', 'cat dog') == [
-        TextPart('cat', match=True),
-        TextPart(' ', match=False),
-        TextPart('dog', match=True),
-    ]
-
-
-def test_without_a_query_or_a_text_there_is_one_part():
-    assert mark_words('', 'text') == [TextPart('text', match=False)]
-    assert mark_words('cat', '') == [TextPart('', match=False)]
-
-
-def test_the_parts_joined_are_the_text():
-    hostile = '<b>cat</b> &amp; "cat"'
-    assert ''.join(part.text for part in mark_words('cat b', hostile)) == hostile
 
 
 def test_an_absent_document_is_none():

@@ -30,3 +30,12 @@ def test_a_recipe_becomes_a_checkpoint(recipe_file, tmp_path, capsys):
     assert command.run(main, arguments) == 2
     assert 'is there already' in capsys.readouterr().err
     assert command.run(main, [*arguments, '--overwrite']) == 0
+
+
+def test_the_scale_that_a_unit_layer_begins_with_is_said(recipe_file, tmp_path, caplog):
+    path = str(recipe_file('repbert', ranking=RANKING, training={'unit_layer': True}))
+    arguments = [path, '--output', str(tmp_path / 'out'), '--device', 'cpu']
+    assert command.run(main, arguments) == 0
+    notes = [line for line in caplog.messages if line.startswith('scale of inner products: ')]
+    assert len(notes) == 1
+    assert notes[0] in (tmp_path / 'out/README.md').read_text(encoding='utf-8')

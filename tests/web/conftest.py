@@ -11,11 +11,12 @@ import sys
 import time
 import urllib.parse
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from garden_texts import PASSAGES, QRELS, TOPICS
+from garden_texts import DOCUMENTS, PASSAGES, QRELS, TOPICS
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))),
@@ -73,26 +74,35 @@ def garden(tmp_path_factory):
 @pytest.fixture(scope='session')
 def served(garden):
     """The address of a service over the garden."""
+    with _service(garden, '--config', 'serve.yaml') as address:
+        yield address
+
+
+@pytest.fixture(scope='session')
+def served_collection(tmp_path_factory):
+    """The address of a service over a collection of long documents, called 'mine'."""
+    folder = tmp_path_factory.mktemp('collection')
+    lines = [json.dumps(document) for document in DOCUMENTS]
+    (folder / 'docs.jsonl').write_text('\n'.join(lines) + '\n', encoding='utf-8')
+    made = ('--corpus', 'docs.jsonl', '--encoder', 'repbert-demo')
+    command('pyserini_repbert.index', 'sync', '--index', 'mine', *made, folder=folder)
+    with _service(folder, '--index', 'mine', '--rerankers', 'monobert-demo') as address:
+        yield address
+
+
+@contextmanager
+def _service(folder, *arguments):
+    """The address of a service that runs in a folder meanwhile."""
     environment = os.environ | {
         'PYTHONPATH': str(Path(__file__).parents[2]),
         'OMP_NUM_THREADS': '1',
     }
-    call = [
-        sys.executable,
-        '-m',
-        'pyserini_repbert.serve',
-        '--config',
-        'serve.yaml',
-        '--port',
-        '0',
-        '--offline',
-    ]
-    with open(garden / 'serve.err', 'w+', encoding='utf-8') as told:
-        process = subprocess.Popen(
-            [*call, '--log-file', 'log.jsonl'], cwd=garden, env=environment, stderr=told
-        )
+    call = [sys.executable, '-m', 'pyserini_repbert.serve', *arguments]
+    call += ['--port', '0', '--offline', '--log-file', 'log.jsonl']
+    with open(folder / 'serve.err', 'w+', encoding='utf-8') as told:
+        process = subprocess.Popen(call, cwd=folder, env=environment, stderr=told)
         try:
-            yield _ready(process, garden / 'serve.err')
+            yield _ready(process, folder / 'serve.err')
         finally:
             process.terminate()
             process.wait(30)
@@ -178,16 +188,16 @@ class Opened:
 
 @pytest.fixture
 def opened(browser, served):
-    """make(width=1280, scheme='light', **context) -> Opened; none may have a problem, or leave
-    the service.
+    """make(width=1280, scheme='light', address=None, **context) -> Opened, at the garden's service
+    or at an address; none may have a problem, or leave the service.
     """
     made: list[tuple[Any, Opened]] = []
 
-    def make(width=1280, scheme='light', **settings):
+    def make(width=1280, scheme='light', address=None, **settings):
         context = browser.new_context(
             viewport={'width': width, 'height': 900}, color_scheme=scheme, **settings
         )
-        own = Opened(context, served)
+        own = Opened(context, address or served)
         made.append((context, own))
         return own
 
@@ -196,4 +206,4 @@ def opened(browser, served):
         hacked = own.page.evaluate('window.hacked')
         context.close()
         assert own.problems == [] and hacked is None
-        assert {url for url in own.asked if not url.startswith((served, 'data:'))} == set()
+        assert {url for url in own.asked if not url.startswith((own.served, 'data:'))} == set()

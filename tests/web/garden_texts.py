@@ -33,3 +33,23 @@ TOPICS = {
     '4': '<b onmouseover=window.hacked=1>melons</b>',
 }
 QRELS = f'1 0 g1 1\n1 0 g7 0\n2 0 g3 2\n3 0 g4 1\n4 0 {HOSTILE} 1\n'
+
+_BEDS = ' '.join(
+    f'Bed number {number} was dug over in spring and left to rest until the frost had gone.'
+    for number in range(12)
+)
+# Documents of several passages.
+DOCUMENTS = [
+    {
+        'id': 'guide/slugs',
+        'title': 'Lettuce without slugs',
+        'text': f'{_BEDS}\n\nA copper band around the bed keeps slugs off the lettuce.\n\n{_BEDS}',
+        'type': 'guide',
+    },
+    {
+        'id': 'tomatoes',
+        'title': 'Tomatoes',
+        'text': f'Tomatoes split when rain follows a dry week.\n\n{_BEDS}',
+    },
+    {'id': 'note', 'text': 'Compost wants air and water. Turn it every month.'},
+]

@@ -12,7 +12,8 @@ import numpy as np
 
 from pyserini_repbert.errors import InputError, needs
 from pyserini_repbert.fusion.interleaving import provenance
-from pyserini_repbert.ranking import Ranking
+from pyserini_repbert.interop.hits import excerpt_metadata
+from pyserini_repbert.ranking import Candidate, Ranking
 
 with needs('python-terrier', 'pyserini_repbert.interop.pyterrier', 'pyterrier'):
     import pandas as pd
@@ -129,6 +130,19 @@ def rank_columns(
     for number, name in enumerate(names):
         from_one = pd.array([hit[number] for hit in ranks], dtype='Int64')
         columns[f'rank_{name}'] = from_one - 1 + pt.model.FIRST_RANK
+    return columns
+
+
+def excerpt_columns(hits: Sequence[Candidate]) -> dict[str, Any]:
+    """Of documents: the passages that decided, as columns 'text', 'passage', 'start' and 'end'.
+
+    A document without passages has '' and NA.
+    """
+    texts = pd.Series([hit.text or '' for hit in hits], dtype=object)
+    columns: dict[str, Any] = {'text': texts}
+    metadata = [excerpt_metadata(hit) for hit in hits]
+    for name in ('passage', 'start', 'end'):
+        columns[name] = pd.array([values.get(name) for values in metadata], dtype='Int64')
     return columns
 
 

@@ -11,8 +11,10 @@ from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import fused_depth
 from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.interop.pyterrier.frames import (
     check_queries,
+    excerpt_columns,
     hits_frame,
     pd,
     pt,
@@ -20,8 +22,9 @@ from pyserini_repbert.interop.pyterrier.frames import (
 )
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.opening import join_rankers, open_searcher
+from pyserini_repbert.pipeline.pipeline import Pipeline
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import Query
+from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking
 from pyserini_repbert.search.hybrid import as_ranker
 from pyserini_repbert.trace import Notes
 
@@ -32,20 +35,25 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
     """Any first stage: a query frame in, its hits out, all queries searched together.
 
     Columns of the query frame stay; 'docno', 'score' and 'rank' are added. A query without hits has
-    no rows.
+    no rows. Hits of a collection are documents, which also have the passage that decided in 'text',
+    'passage' (its number), 'start' and 'end' (its characters).
 
     Parameters
     ----------
-    ranker : an open searcher, ours or Pyserini's, or the name of a sparse technique, a Lucene index
-        or a class (`MODULE:CLASS@INDEX`)
+    ranker : an open searcher, ours or Pyserini's, or the folder of a collection, the name of a
+        sparse technique, a Lucene index or a class (`MODULE:CLASS@INDEX`)
     num_results : hits of a query
     """
 
     ranked_by: tuple[str, ...] = ()  # names of the parts of a fusion, for columns 'rank_NAME'
 
     def __init__(self, ranker: Any, num_results: int = HITS) -> None:
-        if isinstance(ranker, str):
-            ranker = open_searcher(PipelineSpec(sparse=(ranker,)))
+        if isinstance(ranker, (str, Path)):
+            name = str(ranker)
+            spec = PipelineSpec(sparse=(name,))
+            if is_collection(Path(name)):
+                spec = PipelineSpec(index=name)
+            ranker = open_searcher(spec)
         self.ranker = as_ranker(ranker)
         self.num_results = num_results
 
@@ -72,7 +80,13 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         inputs = []
         for topic in topics:
             inputs.append([part.run[topic.qid] for part in parts])
-        return hits_frame(inp, rankings, rank_columns(self.ranked_by, inputs, rankings))
+        columns = rank_columns(self.ranked_by, inputs, rankings)
+        if self.ranker.has_excerpts:
+            hits: list[Candidate] = []
+            for topic, ranking in zip(topics, rankings, strict=True):
+                hits += with_excerpts(self.ranker, topic, ranking, notes)
+            columns |= excerpt_columns(hits)
+        return hits_frame(inp, rankings, columns)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts, one for each docid, None where the index stores none."""
@@ -90,12 +104,27 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         return cut
 
 
+def with_excerpts(ranker: Ranker, topic: Query, ranking: Ranking, notes: Notes) -> Ranking:
+    """Documents with the passages that decided.
+
+    Parameters
+    ----------
+    ranker : a collection's, or a pipeline of one
+    topic, ranking : a query and its hits
+    notes : what the ranker reported
+    """
+    if isinstance(ranker, Pipeline):
+        return ranker.with_decisive_texts(topic, ranking, notes)
+    return ranker.with_stored_texts(topic.text, ranking)
+
+
 class RepBertRetriever(Retriever):
     """RepBERT: the passages with the greatest inner product.
 
     Parameters
     ----------
-    index : folder or catalog name of an index; `Retriever` takes an open searcher
+    index : folder or catalog name of an index, or of a collection, whose documents are ranked by
+        their passages; `Retriever` takes an open searcher
     encoder : catalog name or checkpoint folder; default: the one that the index was built with
     device : where queries are encoded and vectors multiplied
     threads : CPU threads; 1 leaves PyTorch's own setting
@@ -116,6 +145,8 @@ class RepBertRetriever(Retriever):
         self.threads = threads
         checkpoint = None if encoder is None else str(encoder)
         spec = PipelineSpec(index=str(index), encoder=checkpoint)
+        if is_collection(Path(index)):
+            spec = spec.model_copy(update={'rankings': ('dense',)})
         searcher = open_searcher(spec, Machine(devices=(device,)))
         self.ranker = searcher.with_settings(name=Path(searcher.name).name, threads=threads)
 

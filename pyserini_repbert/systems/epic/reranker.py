@@ -89,23 +89,24 @@ class EpicReranker(Reranker):
             raise InputError(
                 f'prune {prune} was given, expected how many weights to keep, or 0 for all'
             )
-        self.index = (
-            index if index is None or isinstance(index, EpicBundle) else EpicBundle(index, verify)
-        )
-        if self.index is not None and max_length is None:
-            max_length = self.index.settings.max_length
+        if index is not None and not isinstance(index, EpicBundle):
+            index = EpicBundle(index, verify)
+        if index is not None and max_length is None:
+            max_length = index.settings.max_length
         if not isinstance(model, EpicEncoder):
             model = EpicEncoder(model, device, precision, max_length)
+        self.index = index
         self.encoder = model
         self.checkpoint = model.checkpoint
         self.name = model.name
         self.precision = model.precision
-        self.prune = prune if self.index is None else self.index.settings.prune
+        self.prune = prune
         self.token_budget = token_budget
-        self.needs_text = self.index is None
+        self.needs_text = index is None
         self.work: Work = Work()
-        if self.index is not None:
-            check_fits(self.index, self.encoder)
+        if index is not None:
+            self.prune = index.settings.prune
+            check_fits(index, model)
 
     @property
     def weights_sha256(self) -> str:
@@ -113,19 +114,22 @@ class EpicReranker(Reranker):
         return self.checkpoint.weights_sha256
 
     def identity(self) -> Mapping[str, object]:
-        settings = {
+        identity = {
+            **super().identity(),
             'max_length': self.encoder.limit,
             'prune': self.prune,
             'dtype': str(self.precision),
         }
-        weights = {} if self.index is None else {'index_weights': self.index.settings.weights}
-        return {**super().identity(), **settings, **weights}
+        if self.index is not None:
+            identity['index_weights'] = self.index.settings.weights
+        return identity
 
     def score_lists(
         self, queries: Sequence[str], lists: Sequence[Ranking], on_progress: Progress = int
     ) -> Scores:
-        """Scores for the candidates of each query, float32 (n,) each; a text is encoded once for
-        several queries.
+        """Scores for the candidates of each query, float32 (n,) each.
+
+        A text is encoded once for several queries.
         """
         vectors = self.encoder.encode_queries(queries, self.token_budget)
         scores: Scores = []

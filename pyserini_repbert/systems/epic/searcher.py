@@ -21,8 +21,12 @@ class EpicImpactSearcher(Ranker):
     """Searches a Lucene index of the variant 'epic-impact'; safe to use from several threads.
 
     Scores approximate EPIC's (its eq. 5), on the same scale: inner products of quantised weights.
-    `model` is a catalog name, a checkpoint folder or an encoder (default: the one that the index
-    names), `device` where queries are encoded.
+
+    Parameters
+    ----------
+    index : the index's folder or name
+    model : catalog name, checkpoint folder or encoder; default: the one that the index names
+    device : where queries are encoded
     """
 
     def __init__(
@@ -41,7 +45,9 @@ class EpicImpactSearcher(Ranker):
         self._stored = LuceneSparseSearcher(folder)
         self.name = folder.name
         self.size = self._stored.size
-        self.query_encoder = EpicImpactQueryEncoder(built_with if model is None else model, device)
+        if model is None:
+            model = built_with
+        self.query_encoder = EpicImpactQueryEncoder(model, device)
         check_model(folder, self.settings, self.query_encoder.encoder.checkpoint)
         with java_calls():
             self._java = calling(java_class('io.anserini.search.SimpleImpactSearcher'), str(folder))
@@ -50,29 +56,26 @@ class EpicImpactSearcher(Ranker):
             self._whole = java_class('java.lang.Integer')
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        encoded = {
-            topic.qid: levels
-            for topic in topics
-            if (levels := self.query_encoder.encode(topic.text))
-        }
+        encoded = {}
+        for topic in topics:
+            levels = self.query_encoder.encode(topic.text)
+            if levels:
+                encoded[topic.qid] = levels
         rankings: Run = {}
         if not encoded:
             return rankings
         depth = self.size if k is None else min(k, self.size)
         with java_calls():
             queries = self._list()
-            names = self._list()
+            qids = self._list()
             for qid, levels in encoded.items():
                 weights = self._map()
                 for name, level in levels.items():
                     weights.put(name, self._whole(level))
                 queries.add(weights)
-                names.add(qid)
-            for entry in (
-                calling(self._java.batch_search, queries, names, depth, self.threads)
-                .entrySet()
-                .toArray()
-            ):
+                qids.add(qid)
+            answers = calling(self._java.batch_search, queries, qids, depth, self.threads)
+            for entry in answers.entrySet().toArray():
                 hits = list(entry.getValue())
                 scores = [hit.score * self._unit for hit in hits]
                 rankings[str(entry.getKey())] = by_score([hit.docid for hit in hits], scores)

@@ -1,7 +1,11 @@
-"""EPIC, trained to rank a relevant passage above a non-relevant one (EPIC section 3)."""
+"""Training EPIC to rank a relevant passage above a non-relevant one (EPIC section 3).
+
+https://arxiv.org/abs/2004.14245
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -12,13 +16,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import collate_chunks
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.systems.epic import network as epic
-from pyserini_repbert.tasks.task import (
-    Batch,
-    GroupTask,
-    limit,
-    named,
-    outputs,
-)
+from pyserini_repbert.tasks.task import Batch, GroupTask, limit, named, outputs
 
 _SPECIAL_TOKENS = 2
 
@@ -50,39 +48,53 @@ class EpicTask(GroupTask):
         return epic.Epic(sizes, variant)
 
     def ranking(self) -> dict[str, Any]:
-        variant = str(cast(epic.Epic, self.ranker).variant)
-        lengths = {'max_query_length': self.max_query, 'max_doc_length': self.max_passage}
-        return {'system': epic.NAME, 'variant': variant, **lengths}
+        return {
+            'system': epic.NAME,
+            'variant': str(cast(epic.Epic, self.ranker).variant),
+            'max_query_length': self.max_query,
+            'max_doc_length': self.max_passage,
+        }
 
     def inputs_of(
         self, queries: list[list[int]], passages: list[list[int]], query_of: Sequence[int]
     ) -> Batch:
         """Queries and passages, encoded apart.
 
-        Of both, by the prefixes `query_` and `passage_`: the texts' chunks, where their wordpieces
-        are in BERT's flattened output (`places`), and how many wordpieces and chunks each text has
-        (`lengths`, `chunks`). Of the queries: the row (`owners`) and the term (`terms`) of each
-        wordpiece. Of the passages: the row of their query (`query_of`).
+        The batch has, with the prefixes `query_` and `passage_`, the chunks of these texts, and
+
+        - `positions`: where their wordpieces are in BERT's flattened output
+        - `lengths`, `chunks`: how many wordpieces and chunks each text has
+
+        Of the queries, it has the row (`owners`) and the term (`terms`) of each wordpiece; of the
+        passages, the row of their query (`query_of`).
         """
         queries = [query[: self.max_query] or self.unknown for query in queries]
         passages = [text[: self.max_passage] or self.unknown for text in passages]
+        owners: list[int] = []
+        for row, query in enumerate(queries):
+            owners += [row] * len(query)
         return {
             **self._texts(queries, epic.QUERY_TYPE, 'query_'),
             **self._texts(passages, epic.PASSAGE_TYPE, 'passage_'),
-            'owners': torch.tensor([row for row, query in enumerate(queries) for _ in query]),
+            'owners': torch.tensor(owners),
             'query_of': torch.tensor(query_of),
-            'terms': torch.tensor([term for query in queries for term in query]),
+            'terms': torch.tensor(list(itertools.chain.from_iterable(queries))),
         }
 
     def _texts(self, texts: list[list[int]], token_type: int, prefix: str) -> Batch:
-        chunked = [self.tokenizer.chunks(text, self.chunk_size, token_type) for text in texts]
-        chunks = [chunk for chunks_of_text in chunked for chunk in chunks_of_text]
-        ids, types, mask, places = collate_chunks(chunks, self.tokenizer.pad, 'cpu')
-        return named(ids, types, mask, prefix) | {
-            f'{prefix}places': places,
-            f'{prefix}lengths': torch.tensor([len(text) for text in texts]),
-            f'{prefix}chunks': torch.tensor([len(chunks_of_text) for chunks_of_text in chunked]),
-        }
+        """The tensors of texts, whose names begin with `prefix`."""
+        chunks = []
+        chunk_counts = []
+        for text in texts:
+            chunks_of_text = self.tokenizer.chunks(text, self.chunk_size, token_type)
+            chunks += chunks_of_text
+            chunk_counts.append(len(chunks_of_text))
+        ids, types, mask, positions = collate_chunks(chunks, self.tokenizer.pad, 'cpu')
+        batch = named(ids, types, mask, prefix)
+        batch[f'{prefix}positions'] = positions
+        batch[f'{prefix}lengths'] = torch.tensor([len(text) for text in texts])
+        batch[f'{prefix}chunks'] = torch.tensor(chunk_counts)
+        return batch
 
     def scores(self, batch: Batch) -> Tensor:
         """EPIC's scores of the passages for their queries (EPIC eq. 5)."""
@@ -93,17 +105,18 @@ class EpicTask(GroupTask):
         vectors = ranker.document_vectors(
             tokens, batch['passage_lengths'].tolist(), cls_vectors, terms
         )
-        places = batch['owners'] * len(terms) + columns
-        queries = vectors.new_zeros(len(batch['query_lengths']) * len(terms)).index_add(
-            0, places, weights.to(vectors)
-        )
-        return (queries.view(-1, len(terms))[batch['query_of']] * vectors).sum(dim=1)
+        # The weights of a repeated term are summed, in a flat matrix (queries, terms).
+        cells = batch['owners'] * len(terms) + columns
+        flat = vectors.new_zeros(len(batch['query_lengths']) * len(terms))
+        queries = flat.index_add(0, cells, weights.to(vectors)).view(-1, len(terms))
+        return (queries[batch['query_of']] * vectors).sum(dim=1)
 
     def _contextual(self, batch: Batch, prefix: str) -> tuple[Tensor, Tensor]:
-        """Vectors of the wordpieces (total, h), one text after the other; and of [CLS] (n, h),
-        the mean over chunks.
+        """The wordpieces' vectors, (total, h), text after text, and the texts' [CLS], (n, h).
+
+        [CLS] is the mean over a text's chunks.
         """
         hidden = outputs(self.ranker, batch, prefix)
-        tokens = hidden.flatten(0, 1)[batch[f'{prefix}places']]
+        tokens = hidden.flatten(0, 1)[batch[f'{prefix}positions']]
         parts = torch.split(hidden[:, 0], batch[f'{prefix}chunks'].tolist())
         return tokens, torch.stack([part.mean(dim=0) for part in parts])

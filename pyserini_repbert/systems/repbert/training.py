@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -24,8 +23,6 @@ from pyserini_repbert.tasks.instances import Instance, InstanceSource
 from pyserini_repbert.tasks.losses import MARGIN, multi_label_margin
 from pyserini_repbert.tasks.recipe import Recipe
 from pyserini_repbert.tasks.task import Batch, Task, limit, outputs, padded
-
-logger = logging.getLogger(__name__)
 
 # Instances from whose scores the scale is chosen.
 SCALE_INSTANCES = 32
@@ -100,7 +97,6 @@ class RepBertTask(Task):
         scale = fitting_scale(queries[rows].float() @ passages.float().T, labels)
         self.first_scale.fill_(scale)
         self.log_scale.fill_(math.log(scale))
-        logger.info(*self.notes())
 
     def notes(self) -> list[str]:
         scale = self.first_scale

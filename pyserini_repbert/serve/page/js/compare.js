@@ -2,7 +2,7 @@
 
 import { h, marked, openDialog, svg } from './dom.js';
 import { deepestRank, journey } from './journey.js';
-import { gradeBadge, stepsStrip } from './results.js';
+import { gradeBadge, shownDocument, stepsStrip } from './results.js';
 import { measure, move, percent, pipelineName, score, signed } from './words.js';
 
 const SIDES = ['a', 'b'];
@@ -118,16 +118,17 @@ function sideBySide(found, names, onopen) {
 }
 
 /** Show a hit's whole passage in the dialog, with its ranks on each side that has it. */
-function openPassage(hit, found, names, fusions) {
+function openPassage(hit, found, names, about) {
   const origins = [];
   for (const side of SIDES) {
     const own = found[side].candidates.find((other) => other.docid === hit.docid);
     if (own) {
-      const chart = journey(own.provenance, fusions, deepestRank([own]));
+      const chart = journey(own.provenance, about.fusions, deepestRank([own]));
       origins.push(h('h3', null, names[side]), h('div', { class: 'journey-place' }, chart));
     }
   }
-  openDialog(hit.docid, gradeBadge(hit.grade), h('p', { class: 'passage' }, marked(hit.display)), ...origins);
+  const text = hit.passage === undefined ? h('p', { class: 'passage' }, marked(hit.display)) : shownDocument(about, hit, found.query.text);
+  openDialog(hit.docid, gradeBadge(hit.grade), text, ...origins);
 }
 
 function tile(value, label, title) {
@@ -169,12 +170,12 @@ function figures(found) {
 export function comparison({ about, found }) {
   const names = {};
   for (const side of SIDES) {
-    const pipeline = { ...found[side], fusion: found[side].fusion ?? 'interleave' };
+    const pipeline = { ...found[side], fusion: found[side].fusion ?? '' };
     names[side] = `${side.toUpperCase()}: ${pipelineName(pipeline)}`;
   }
   const heads = SIDES.map((side) => h('div', null, h('h2', null, names[side]), stepsStrip(found[side], about.fusions)));
   return [figures(found),
     h('div', { class: 'pair-heads' }, heads),
     h('p', { class: 'note' }, 'Arrows lead from A to B: green where B ranks a passage higher, orange where lower.'),
-    sideBySide(found, names, (hit) => openPassage(hit, found, names, about.fusions))];
+    sideBySide(found, names, (hit) => openPassage(hit, found, names, about))];
 }

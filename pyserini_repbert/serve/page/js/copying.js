@@ -22,6 +22,7 @@ export function asCurl(state) {
 /** The command of this package; null if its flags cannot give the order of the systems. */
 export function asCommand(state, about, pipeline) {
   const systems = systemsOf(about, pipeline);
+  if (about.index_type === 'collection') return commandOf(state, pipeline, collectionWords(about, systems));
   const dense = systems.filter((own) => own === 'dense' || own === 'ann');
   const place = systems.indexOf(dense[0]);
   if (dense.length > 1 || (place > 0 && place < systems.length - 1)) return null;
@@ -32,6 +33,18 @@ export function asCommand(state, about, pipeline) {
   const beside = about.base_index ? `@${about.base_index}` : dense.length ? '' : `@${about.name}`;
   words.push(...systems.filter((own) => !dense.includes(own)).map((own) => `--sparse ${quoted(own + beside)}`));
   if (place > 0) words.push('--sparse-first');
+  return commandOf(state, pipeline, words);
+}
+
+/** What the command searches of a collection. */
+function collectionWords(about, systems) {
+  const words = ['python -m pyserini_repbert.search', `--index ${quoted(about.name)}`];
+  if (String(systems) !== String(about.default)) words.push(`--rankings ${systems.join(' ')}`);
+  return words;
+}
+
+/** The command that begins with `words`. */
+function commandOf(state, pipeline, words) {
   const fusion = settingsOf(pipeline).filter(([name]) => name !== 'system' && name !== 'rerank');
   words.push(...fusion.map(([name, value]) => `--${name.replace('_', '-')} ${[value].flat().join(' ')}`));
   words.push(...pipeline.rerank.map((own) => `--rerank ${quoted(own)}`), `--hits ${state.hits}`, `--query ${quoted(state.q)}`);

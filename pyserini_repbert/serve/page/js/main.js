@@ -8,8 +8,8 @@ import { listen, openKeys } from './keys.js';
 import { during, message } from './messages.js';
 import { picker } from './picker.js';
 import { results } from './results.js';
-import { BARE, addressOf, comparisonBody, pipelineParameters, pipelinesOf, stateOf } from './state.js';
-import { count, pipelineName, whole } from './words.js';
+import { BARE, addressOf, comparisonBody, fusionOf, pipelineParameters, pipelinesOf, stateOf } from './state.js';
+import { count, held, pipelineName, whole } from './words.js';
 
 const TITLES = { search: 'Search', compare: 'Compare' };
 const HITS = [5, 10, 20, 50, 100];
@@ -65,7 +65,7 @@ function drawControls() {
   const sides = state.view === 'compare' ? ['a', 'b'] : ['a'];
   const summary = h('summary', null, 'How to search');
   const summarize = () => {
-    const names = sides.map((side) => pipelineName(state[side]));
+    const names = sides.map((side) => pipelineName({ ...state[side], fusion: fusionOf(about, state[side]) }));
     summary.textContent = `How to search: ${names.join('  |  ')}`;
   };
   const pickers = sides.map((side) => picker({
@@ -136,7 +136,7 @@ function start() {
   const list = h('ul', { class: 'examples' });
   const [title, text] = state.view === 'compare'
     ? ['Which of two is better?', 'Two ways to answer one question, side by side: choose them as A and B, and ask.']
-    : ['Search, and see why', `${count(about.passages, 'passage')} in ${about.name}. Ask in your own words; each hit shows its rank in `
+    : ['Search, and see why', `${held(about)} in ${about.name}. Ask in your own words; each hit shows its rank in `
       + 'every ranking it came through, and “Why here?” opens what the models saw in it.'];
   found.replaceChildren(h('div', { class: 'start' }, h('h2', null, title), h('p', { class: 'soft' }, text), list));
   if (!about.topics) return;

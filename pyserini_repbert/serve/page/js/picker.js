@@ -1,7 +1,7 @@
 // The controls of a pipeline: systems, fusion, rerankers.
 
 import { button, field, h, select } from './dom.js';
-import { systemsOf } from './state.js';
+import { fusionOf, ownFusion, systemsOf } from './state.js';
 
 const FUSIONS = { interleave: 'interleave', rrf: 'reciprocal ranks (rrf)', interpolation: 'interpolation of scores' };
 const NORMALIZED = { none: 'as they are', minmax: '0 to 1 (minmax)', zscore: 'z-scores (zscore)' };
@@ -58,17 +58,21 @@ export function picker({ about, pipeline, onchange, label }) {
     const fused = systemsOf(about, now);
     if (fused.length < 2) return null;
     const offered = Object.entries(FUSIONS).filter(([name]) => about.fusions.includes(name));
-    const choose = (event) => changed({ fusion: event.target.value, weights: [], normalize: 'minmax', rrf_k: null });
-    const method = field('Fusion', select(offered, now.fusion, choose));
-    if (now.fusion === 'interpolation') return [method, weightsOf(fused), normalization()];
-    if (now.fusion === 'rrf') return [method, rrfConstant()];
+    const usual = ownFusion(about, fused).fusion;
+    const chosen = fusionOf(about, now);
+    const choose = ({ target: { value } }) => changed({ fusion: value === usual ? '' : value, weights: [], normalize: 'minmax', rrf_k: null });
+    const method = field('Fusion', select(offered, chosen, choose));
+    if (chosen === 'interpolation') return [method, weightsOf(fused), normalization()];
+    if (chosen === 'rrf') return [method, rrfConstant()];
     return [method];
   }
 
-  /** A weight for each of the systems that are fused; equal weights at first. */
+  /** A weight for each of the systems that are fused; at first the index's own, or equal ones. */
   function weightsOf(fused) {
     const equal = Number((1 / fused.length).toFixed(2));
-    const weights = now.weights.length === fused.length ? now.weights : fused.map(() => equal);
+    const own = ownFusion(about, fused).weights;
+    const usual = own.length ? own : fused.map(() => equal);
+    const weights = now.weights.length === fused.length ? now.weights : usual;
     return fused.map((name, index) => {
       const weigh = (event) => changed({ weights: weights.with(index, Number(event.target.value)) });
       return field(`Weight of ${name}`, number(weights[index], { min: 0, step: 0.05 }, weigh));

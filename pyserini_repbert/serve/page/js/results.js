@@ -1,10 +1,11 @@
 // The answer to a search: what it cost, and its hits.
 
-import { button, h, marked } from './dom.js';
+import { address, ask } from './api.js';
+import { button, h, marked, say } from './dom.js';
 import { deepestRank, inWords, journey, kindOf, moves } from './journey.js';
 import { message } from './messages.js';
 import { whyPanel } from './why.js';
-import { count, duration, measure, score } from './words.js';
+import { count, duration, measure, score, whole } from './words.js';
 
 const LONG = { wide: 620, narrow: 300 }; // characters of a passage; longer ones are cut
 
@@ -46,6 +47,32 @@ function shownPassage(parts) {
     more.setAttribute('aria-expanded', String(!cut));
   }, { class: 'quiet more', 'aria-expanded': 'false' });
   return [whole, more];
+}
+
+/** The best passage of a document, cut around the words of the question, and the whole document on demand. */
+export function shownDocument(about, hit, query) {
+  const text = h('p', { class: 'passage' }, marked(hit.display));
+  const where = hit.passage && h('span', { class: 'note' },
+    `passage ${hit.passage.number}, characters ${whole(hit.passage.start)} to ${whole(hit.passage.end)}`);
+  const show = (parts, isWhole) => {
+    text.replaceChildren(...marked(parts));
+    more.textContent = isWhole ? 'Less' : 'Whole document';
+    more.setAttribute('aria-expanded', String(isWhole));
+  };
+  const more = button('Whole document', async () => {
+    if (more.getAttribute('aria-expanded') === 'true') {
+      show(hit.display, false);
+      return;
+    }
+    try {
+      const { display } = await ask(address([about.name, 'doc', hit.docid], [['display', 'true'], ['query', query]]));
+      show(display, true);
+    } catch (error) {
+      more.textContent = `Whole document: ${error.message}`;
+      say(error.message);
+    }
+  }, { class: 'quiet more', 'aria-expanded': 'false' });
+  return [hit.title && h('p', { class: 'document-title' }, hit.title), text, h('p', { class: 'excerpt' }, more, where)];
 }
 
 function cardHeader(hit) {
@@ -90,7 +117,7 @@ function card(hit, { about, answer, state, deepest, onopen }) {
   const article = h('article', { class: `hit${hit.grade > 0 ? ' relevant' : ''}`, tabindex: '-1',
     'aria-label': `Hit ${hit.rank}: ${hit.docid}`, onkeydown: openByKey },
   cardHeader(hit),
-  shownPassage(hit.display),
+  hit.passage === undefined ? shownPassage(hit.display) : shownDocument(about, hit, answer.query.text),
   h('div', { class: 'origin' }, origin(hit, about.fusions, deepest), explains && toggle),
   moves(hit.provenance, about.fusions) && h('p', { class: 'unseen' }, inWords(hit.provenance)),
   panel);
@@ -112,7 +139,7 @@ export function results({ about, answer, state, onopen, onsystem }) {
 function noHits(about, answer, onsystem) {
   const dense = about.systems.includes('dense') && !answer.system.includes('dense');
   return message('info', 'No hits', [
-    `No passage of ${about.name} has a word in common with “${answer.query.text}”.`,
+    `${about.documents === undefined ? 'No passage' : 'No document'} of ${about.name} has a word in common with “${answer.query.text}”.`,
     dense ? 'Dense search needs no word in common:' : 'Try other words.',
   ], dense && button('Search by meaning (dense)', () => onsystem('dense')));
 }

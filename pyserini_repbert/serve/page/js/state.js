@@ -3,15 +3,15 @@
 const OF_B = 'b.'; // begins the parameters of the right side
 const HITS = 10;
 
-/** A pipeline of the index's default systems. */
-export const BARE = { system: [], fusion: 'interleave', weights: [], normalize: 'minmax', rrf_k: null, rerank: [] };
+/** A pipeline of the index's default systems, which are fused in the index's own way. */
+export const BARE = { system: [], fusion: '', weights: [], normalize: 'minmax', rrf_k: null, rerank: [] };
 
 function pipelineOf(parameters, prefix) {
   const all = (name) => parameters.getAll(prefix + name).filter(Boolean);
   const parted = (name) => all(name).flatMap((own) => own.split(/\s*,\s*/));
   return {
     system: parted('system'),
-    fusion: all('fusion')[0] ?? 'interleave',
+    fusion: all('fusion')[0] ?? '',
     weights: parted('weights').map(Number),
     normalize: all('normalize')[0] ?? 'minmax',
     rrf_k: all('rrf_k').map(Number)[0] ?? null,
@@ -27,6 +27,18 @@ export function pipelinesOf(state) {
 /** The systems of a pipeline: the index's default for none, dense and BM25 for 'hybrid'. */
 export function systemsOf(about, { system }) {
   return (system.length ? system : about.default).flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own]));
+}
+
+/** How an index fuses systems unless it is told: {fusion, weights}; a collection has a way of its own for all its rankings. */
+export function ownFusion(about, systems) {
+  const fused = about.systems.slice(0, about.weights?.length ?? 0);
+  if (systems.length !== fused.length || !fused.every((own) => systems.includes(own))) return { fusion: 'interleave', weights: [] };
+  return { fusion: about.fusion, weights: systems.map((own) => about.weights[fused.indexOf(own)]) };
+}
+
+/** How a pipeline fuses its systems. */
+export function fusionOf(about, pipeline) {
+  return pipeline.fusion || ownFusion(about, systemsOf(about, pipeline)).fusion;
 }
 
 /** The state in an address's query string. */

@@ -13,6 +13,11 @@ export function count(number, noun) {
   return `${whole(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
 
+/** What an index holds: '1,583 passages', or the documents of a collection. */
+export function held({ documents, passages }) {
+  return documents === undefined ? count(passages, 'passage') : count(documents, 'document');
+}
+
 /** A duration of so many milliseconds: '12 ms', '1.4 s', '3 min'. */
 export function duration(ms) {
   if (ms < 1) return '<1 ms';

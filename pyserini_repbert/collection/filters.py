@@ -1,0 +1,316 @@
+"""Filters: which documents of a collection count, said in Lucene's query syntax.
+
+`FIELD:VALUE`, phrases, prefixes (`path:guide*`), ranges of numbers and of ISO dates
+(`year:[2020 TO *]`), `FIELD:*` for documents that have the field, AND, OR, NOT and parentheses. A
+value is a whole one, and case does not count. Numbers, dates and texts are never compared with each
+other. Of a list, one value has to match.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from luqum import tree
+from luqum.exceptions import ParseError
+from luqum.thread import parse
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.errors import InputError
+
+Mask = NDArray[np.bool_]
+
+DOCID = 'docid'
+_MOST_CHARACTERS = 10_000
+_DEEPEST = 50
+_MOST_FIELDS_SHOWN = 30
+_ISO_DATE = re.compile(r'\d{4}(-\d{2}(-\d{2}(T[\d:.]*(Z|[+-]\d{2}:?\d{2})?)?)?)?')
+_ALIVE = 'since <= :generation AND until > :generation'
+# The greatest character: what begins with a text lies between it and it followed by this one.
+_LAST = '\U0010ffff'
+
+
+@dataclass(frozen=True)
+class DocumentFilter:
+    """Which documents count.
+
+    Attributes
+    ----------
+    text : in Lucene's syntax; None: all documents
+    only_ids : docids, of which the others are left out; None: all documents
+    not_ids : docids that are left out
+    """
+
+    text: str | None = None
+    only_ids: frozenset[str] | None = None
+    not_ids: frozenset[str] = frozenset()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it lets every document through."""
+        return self.text is None and self.only_ids is None and not self.not_ids
+
+    def mask(self, generation: Generation) -> Mask:
+        """Whether each document counts, bool (numbers,): by the document's number.
+
+        Raises InputError for a filter that cannot be read, an unknown field, and a range over a
+        field that has no value of its kind.
+        """
+        mask = generation.live_documents()
+        if self.only_ids is not None:
+            mask = mask & _mask_of(generation, generation.docnos(sorted(self.only_ids)))
+        if self.not_ids:
+            mask = mask & ~_mask_of(generation, generation.docnos(sorted(self.not_ids)))
+        if self.text is not None:
+            mask = mask & _Evaluation(generation).mask(parse_filter(self.text))
+        return mask
+
+
+def _mask_of(generation: Generation, docnos: Iterable[int]) -> Mask:
+    """A mask of some documents; a number below 0 is passed over."""
+    numbers = np.fromiter(docnos, np.int64)
+    mask = np.zeros(len(generation.live_documents()), np.bool_)
+    mask[numbers[numbers >= 0]] = True
+    return mask
+
+
+def parse_filter(text: str) -> Any:
+    """The tree of a filter. Raises InputError for what Lucene's syntax has not."""
+    if not text.strip():
+        raise InputError("the filter is empty: give one such as 'year:[2020 TO *]'")
+    if len(text) > _MOST_CHARACTERS:
+        raise InputError(
+            f'the filter has {len(text)} characters, at most {_MOST_CHARACTERS} are read: name '
+            'documents by their docids instead'
+        )
+    depth = 0
+    for character in text:
+        depth += (character == '(') - (character == ')')
+        if depth > _DEEPEST:
+            raise InputError(f'the filter has more than {_DEEPEST} nested parentheses')
+    try:
+        return parse(text)
+    except (ParseError, RecursionError) as error:
+        reason = ' '.join(str(error).split())
+        raise InputError(
+            f"filter '{text[:80]}' cannot be read ({reason}): expected FIELD:VALUE, FIELD:\"A "
+            'PHRASE", FIELD:[LOW TO HIGH], with AND, OR, NOT and parentheses'
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """A range of values; None is an open end."""
+
+    low: str | None
+    high: str | None
+    has_low: bool = True
+    has_high: bool = True
+
+    def __str__(self) -> str:
+        begin = '[' if self.has_low else '{'
+        end = ']' if self.has_high else '}'
+        return f'{begin}{self.low or "*"} TO {self.high or "*"}{end}'
+
+
+class _Evaluation:
+    """Evaluates the tree of a filter for a generation."""
+
+    def __init__(self, generation: Generation) -> None:
+        self._generation = generation
+        self._types = generation.field_types()
+
+    def mask(self, item: Any, field: str | None = None) -> Mask:
+        """The documents that match a part of the tree; `field` is the one that it is of."""
+        if isinstance(item, tree.SearchField):
+            if field is not None:
+                raise InputError(f"'{item}' stands within field '{field}': name one field")
+            self._check_field(item.name)
+            return self.mask(item.expr, item.name)
+        if isinstance(item, tree.BaseGroup):
+            return self.mask(item.expr, field)
+        if isinstance(item, tree.BaseOperation):
+            return self._operation(item, field)
+        if isinstance(item, (tree.Not, tree.Prohibit)):
+            return self._generation.live_documents() & ~self.mask(item.a, field)
+        if isinstance(item, tree.Plus):
+            return self.mask(item.a, field)
+        return self._leaf(item, field)
+
+    def _operation(self, item: Any, field: str | None) -> Mask:
+        is_signed = all(isinstance(part, tree.Unary) for part in item.operands)
+        if isinstance(item, tree.UnknownOperation) and not is_signed:
+            raise InputError(
+                f"filter '{str(item)[:80]}': write AND or OR between its parts, and a value of "
+                'several words in quotes'
+            )
+        masks = [self.mask(part, field) for part in item.operands]
+        combined = masks[0]
+        for mask in masks[1:]:
+            combined = combined | mask if isinstance(item, tree.OrOperation) else combined & mask
+        return combined
+
+    def _leaf(self, item: Any, field: str | None) -> Mask:
+        if field is None:
+            raise InputError(f"'{str(item)[:80]}' names no field: {self._known_fields()}")
+        if isinstance(item, tree.Range):
+            low = _bound(item.low)
+            high = _bound(item.high)
+            return self._range(field, _Bounds(low, high, item.include_low, item.include_high))
+        if isinstance(item, tree.From):
+            return self._range(field, _Bounds(_bound(item.a), None, has_low=item.include))
+        if isinstance(item, tree.To):
+            return self._range(field, _Bounds(None, _bound(item.a), has_high=item.include))
+        if isinstance(item, tree.Phrase):
+            return self._value(field, _unescaped(item.value[1:-1]), is_phrase=True)
+        if isinstance(item, tree.Word):
+            return self._word(field, item)
+        raise InputError(
+            f"filter '{field}:{str(item)[:80]}': a value, a phrase, a prefix or a range was "
+            'expected; a filter has no regular expressions, no similar words and no weights'
+        )
+
+    def _word(self, field: str, word: Any) -> Mask:
+        if word.is_wildcard():
+            return self._all_of(field)
+        text = word.value
+        wildcards = [position for position, _ in word.iter_wildcards()]
+        if not wildcards:
+            return self._value(field, word.unescaped_value)
+        if text.endswith('*') and len(wildcards) == 1:
+            return self._prefix(field, _unescaped(text[:-1]))
+        raise InputError(
+            f"filter '{field}:{text[:80]}': a * stands for the end of a value: give a prefix, or "
+            'escape it with a backslash'
+        )
+
+    def _all_of(self, field: str) -> Mask:
+        if field == DOCID:
+            return self._generation.live_documents()
+        return self._select('field = json_extract(:rows, "$[0]")', [field])
+
+    def _value(self, field: str, text: str, is_phrase: bool = False) -> Mask:
+        if field == DOCID:
+            return _mask_of(self._generation, self._generation.docnos([text]))
+        number = None if is_phrase else _number(text)
+        return self._select(
+            "field = json_extract(:rows, '$[0]') AND ("
+            "(type IN ('text', 'date') AND value = json_extract(:rows, '$[1]')) "
+            "OR (type = 'number' AND value = json_extract(:rows, '$[2]')))",
+            [field, text.casefold(), number],
+        )
+
+    def _prefix(self, field: str, text: str) -> Mask:
+        if field == DOCID:
+            return self._select_docids(text)
+        low = text.casefold()
+        return self._select(
+            "field = json_extract(:rows, '$[0]') AND type IN ('text', 'date') "
+            "AND value >= json_extract(:rows, '$[1]') AND value < json_extract(:rows, '$[2]')",
+            [field, low, low + _LAST],
+        )
+
+    def _range(self, field: str, bounds: _Bounds) -> Mask:
+        given = [bound for bound in (bounds.low, bounds.high) if bound is not None]
+        if not given:
+            return self._all_of(field)
+        types = self._types.get(field, set())
+        numbers = [_number(bound) for bound in given]
+        if None not in numbers and 'number' in types:
+            low = None if bounds.low is None else _number(bounds.low)
+            high = None if bounds.high is None else _number(bounds.high)
+            return self._between(field, 'number', low, high, bounds)
+        if all(_ISO_DATE.fullmatch(bound) for bound in given) and 'date' in types:
+            return self._between_dates(field, bounds)
+        kinds = ', '.join(sorted(types)) or 'text'
+        raise InputError(
+            f"filter '{field}:{bounds}': field '{field}' has values of type {kinds}; a range is "
+            'of numbers, or of ISO dates such as 2020-05-31'
+        )
+
+    def _between_dates(self, field: str, bounds: _Bounds) -> Mask:
+        """A date stands for all that begin with it: 2020 is the whole year."""
+        low = bounds.low
+        high = bounds.high
+        if low is not None:
+            low = low.casefold() if bounds.has_low else low.casefold() + _LAST
+        if high is not None:
+            high = high.casefold() + _LAST if bounds.has_high else high.casefold()
+        return self._between(field, 'date', low, high, bounds)
+
+    def _between(
+        self,
+        field: str,
+        kind: str,
+        low: str | float | None,
+        high: str | float | None,
+        bounds: _Bounds,
+    ) -> Mask:
+        """The documents with a value between two, None for an open end.
+
+        Parameters
+        ----------
+        field, kind : the field, and the type of its values
+        low, high : the ends
+        bounds : say whether the ends belong to it
+        """
+        conditions = [
+            "field = json_extract(:rows, '$[0]')",
+            "type = json_extract(:rows, '$[1]')",
+        ]
+        if low is not None:
+            sign = '>=' if bounds.has_low else '>'
+            conditions.append(f"value {sign} json_extract(:rows, '$[2]')")
+        if high is not None:
+            sign = '<=' if bounds.has_high else '<'
+            conditions.append(f"value {sign} json_extract(:rows, '$[3]')")
+        return self._select(' AND '.join(conditions), [field, kind, low, high])
+
+    def _select(self, condition: str, values: list[Any]) -> Mask:
+        statement = f'SELECT docno FROM field_values WHERE {condition} AND {_ALIVE}'
+        rows = self._generation.select(statement, values)
+        return _mask_of(self._generation, (docno for (docno,) in rows))
+
+    def _select_docids(self, prefix: str) -> Mask:
+        rows = self._generation.select(
+            "SELECT docno FROM documents WHERE docid >= json_extract(:rows, '$[0]') "
+            "AND docid < json_extract(:rows, '$[1]')",
+            [prefix, prefix + _LAST],
+        )
+        mask = _mask_of(self._generation, (docno for (docno,) in rows))
+        return mask & self._generation.live_documents()
+
+    def _check_field(self, name: str) -> None:
+        if name != DOCID and name not in self._types:
+            raise InputError(f"there is no field '{name[:60]}': {self._known_fields()}")
+
+    def _known_fields(self) -> str:
+        names = sorted(self._types)
+        shown = ', '.join([DOCID, *names[:_MOST_FIELDS_SHOWN]])
+        more = len(names) - _MOST_FIELDS_SHOWN
+        return f'the fields are {shown}' + (f' and {more} more' if more > 0 else '')
+
+
+def _bound(item: Any) -> str | None:
+    """The text of a range's end; None for *."""
+    if isinstance(item, tree.Phrase):
+        return _unescaped(item.value[1:-1])
+    text = str(item).strip()
+    return None if text == '*' else _unescaped(text)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r'\\(.)', r'\1', text)
+
+
+def _number(text: str) -> float | None:
+    """The number that a text is; None for another text."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None

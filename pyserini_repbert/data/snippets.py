@@ -1,0 +1,130 @@
+"""What of a passage is shown for a query: its words marked, and a long text cut around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LEFT_OUT = '…'
+_WORD = re.compile(r'\w+')
+_STOPWORDS = frozenset(
+    'a an and are as at be but by did do does for had has have how if in into is it its no not of '
+    'on or such that the their then there these they this to was were what when where which who '
+    'why will with'.split()
+)
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """A part of a text, and whether it is a word of the query."""
+
+    text: str
+    match: bool
+
+
+@dataclass(frozen=True)
+class _Match:
+    """A word of the query in a text: where it is, and its stem."""
+
+    start: int
+    end: int
+    stem: str
+
+
+def mark_words(query: str, text: str) -> list[TextPart]:
+    """The text in parts, with the words of the query as parts of their own; joined, they are the
+    text.
+
+    Words match regardless of case and a plural ending; frequent words do not count.
+    """
+    parts = []
+    end = 0
+    for match in _find_words(query, text):
+        if match.start > end:
+            parts.append(TextPart(text[end : match.start], match=False))
+        parts.append(TextPart(text[match.start : match.end], match=True))
+        end = match.end
+    if end < len(text) or not parts:
+        parts.append(TextPart(text[end:], match=False))
+    return parts
+
+
+def cut_around(query: str, text: str, most: int) -> str:
+    """A text of at most `most` characters: what stands around the densest words of the query.
+
+    The densest are those of a stretch that has the most different words, then the most words, then
+    comes first; they are in the middle. An ellipsis stands for what is left out. Words are cut only
+    where there is no space. A text that is short enough is returned as it is, of one without words
+    of the query the beginning.
+    """
+    if len(text) <= most:
+        return text
+    room = max(most - 2 * len(f'{LEFT_OUT} '), 1)
+    densest = _densest(_find_words(query, text), room)
+    start = 0
+    if densest:
+        middle = (densest[0].start + densest[-1].end) // 2
+        start = min(max(middle - room // 2, 0), len(text) - room)
+    end = start + room
+    if start > 0:
+        start = _next_word(text, start, densest[0].start)
+    if end < len(text):
+        end = _last_word(text, end, densest[-1].end if densest else start + 1)
+    before = f'{LEFT_OUT} ' if start > 0 else ''
+    after = f' {LEFT_OUT}' if end < len(text) else ''
+    return f'{before}{text[start:end].strip()}{after}'
+
+
+def _find_words(query: str, text: str) -> list[_Match]:
+    """The words of a query in a text, in order."""
+    wanted = {_stem(word) for word in _WORD.findall(query)} - _STOPWORDS
+    matches = []
+    for match in _WORD.finditer(text):
+        stem = _stem(match.group())
+        if stem in wanted:
+            matches.append(_Match(match.start(), match.end(), stem))
+    return matches
+
+
+def _densest(matches: Sequence[_Match], room: int) -> Sequence[_Match]:
+    """The neighbours within `room` characters that are the most different words, then the most."""
+    best: Sequence[_Match] = ()
+    most = (0, 0)
+    last = 0
+    for first, match in enumerate(matches):
+        last = max(last, first + 1)
+        while last < len(matches) and matches[last].end - match.start <= room:
+            last += 1
+        stretch = matches[first:last]
+        count = (len({other.stem for other in stretch}), len(stretch))
+        if count > most:
+            best = stretch
+            most = count
+    return best
+
+
+def _next_word(text: str, start: int, latest: int) -> int:
+    """Where a word begins, from `start` to `latest`; `start` if none does."""
+    for position in range(start, latest + 1):
+        if text[position - 1].isspace():
+            return position
+    return start
+
+
+def _last_word(text: str, end: int, earliest: int) -> int:
+    """Where a word ends, from `end` back to `earliest`; `end` if none does."""
+    for position in range(end, earliest - 1, -1):
+        if text[position].isspace():
+            return position
+    return end
+
+
+def _stem(word: str) -> str:
+    """The word in lower case, without a plural ending."""
+    folded = word.casefold()
+    if len(folded) > 4 and folded.endswith('ies'):
+        return folded[:-3] + 'y'
+    if len(folded) > 3 and folded.endswith('s') and not folded.endswith('ss'):
+        return folded[:-1]
+    return folded

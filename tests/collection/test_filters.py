@@ -1,0 +1,240 @@
+"""Filters: what they mean, what is refused, and that every ranking answers within them."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from pyserini_repbert.collection.filtered import FilteredBm25
+from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.fusion.fusing import fuse
+from pyserini_repbert.ranking import Query, Ranker, by_score
+
+DOCUMENTS = [
+    {'id': 'a', 'text': 'cat', 'type': 'guide', 'year': 2019, 'tags': ['Red', 'moon sea']},
+    {'id': 'b', 'text': 'dog', 'type': 'Guide', 'year': 2021.5, 'day': '2021-03-05', 'draft': True},
+    {'id': 'c/1', 'text': 'mat', 'type': 'note', 'year': '2021', 'day': '2022-01-01T10:00'},
+    {'id': 'd', 'text': 'sea', 'author': {'name': 'Ü. Öz'}, 'day': '2021-12-31', 'draft': False},
+    {'id': 'e', 'text': 'sky', 'path': 'guides/one:two.md'},
+]
+MEANINGS = {
+    'type:guide': 'ab',
+    'type:GUIDE': 'ab',
+    'type:gui*': 'ab',
+    'type:gui': '',
+    'type:(guide OR note)': 'abc',
+    'type:*': 'abc',
+    'NOT type:*': 'de',
+    '-type:guide': 'cde',
+    '+type:guide -year:2019': 'b',
+    'year:2019': 'a',
+    'year:2019.0': 'a',
+    'year:2021': 'c',
+    'year:[2019 TO 2021.5]': 'ab',
+    'year:{2019 TO 2021.5]': 'b',
+    'year:[* TO 2020]': 'a',
+    'year:>2019': 'b',
+    'year:<=2019': 'a',
+    'day:[2021 TO 2021]': 'bd',
+    'day:[2021-03-05 TO 2022-01-01]': 'bcd',
+    'day:{2021-03-05 TO 2021-12-31}': '',
+    'day:2021-03*': 'b',
+    'day:[2022-01-01T09:00 TO *]': 'c',
+    'tags:red': 'a',
+    'tags:"moon sea"': 'a',
+    'tags:moon': '',
+    'tags:moon*': 'a',
+    'draft:true': 'b',
+    'draft:false': 'd',
+    'author.name:"ü. öz"': 'd',
+    r'path:guides\/one\:two.md': 'e',
+    'path:"guides/one:two.md"': 'e',
+    'docid:a': 'a',
+    'docid:"c/1"': 'c',
+    'docid:c*': 'c',
+    'docid:never': '',
+    'type:guide AND year:[2020 TO *] OR docid:e': 'be',
+    '(type:guide AND NOT year:2019) OR (type:note AND day:*)': 'bc',
+}
+
+
+@pytest.fixture
+def collection(open_collection):
+    with open_collection() as opened:
+        opened.sync([*DOCUMENTS, {'id': 'gone', 'text': 'x', 'type': 'guide', 'old': 1}])
+        opened.delete('gone')
+        yield opened
+
+
+def allowed(collection, **wanted):
+    generation = collection.generation
+    mask = DocumentFilter(**wanted).mask(generation)
+    return ''.join(docid[0] for docid in sorted(generation.docids(np.flatnonzero(mask))))
+
+
+@pytest.mark.parametrize(('text', 'expected'), MEANINGS.items(), ids=list(MEANINGS))
+def test_what_a_filter_means(collection, text, expected):
+    assert allowed(collection, text=text) == expected
+
+
+def test_files_of_docids_meet_the_filter(collection):
+    assert allowed(collection, only_ids=frozenset({'a', 'b', 'gone', 'never'})) == 'ab'
+    assert allowed(collection, not_ids=frozenset({'a', 'never'})) == 'bcde'
+    both = {'only_ids': frozenset('ab'), 'not_ids': frozenset('b')}
+    assert allowed(collection, text='type:guide', **both) == 'a'
+
+
+REFUSED = {
+    'yaer:2020': r"there is no field 'yaer': the fields are docid, author.name, day, draft",
+    'old:1': "there is no field 'old'",
+    'guide': "'guide' names no field: the fields are",
+    'type:moon sea': 'write AND or OR between its parts',
+    'type:guide year:2019': 'write AND or OR between its parts',
+    'type:"guide': 'cannot be read',
+    'type:(guide': 'cannot be read',
+    'type:[a TO b]': "field 'type' has values of type text; a range is of numbers, or of ISO dates",
+    'day:[1 TO 2]': "field 'day' has values of type date",
+    'type:g*e': r'a \* stands for the end of a value',
+    'type:gu?de': r'a \* stands for the end of a value',
+    'type:guide~': 'no regular expressions, no similar words and no weights',
+    'type:guide^2': 'no regular expressions, no similar words and no weights',
+    'type:/g.*/': 'no regular expressions',
+    'type:(day:2021)': "stands within field 'type'",
+    ' ': 'the filter is empty',
+    '(' * 60 + 'type:guide' + ')' * 60: 'more than 50 nested parentheses',
+    'type:x OR ' * 2000 + 'type:x': 'characters, at most 10000 are read',
+}
+
+
+@pytest.mark.parametrize(('text', 'message'), REFUSED.items(), ids=[text[:20] for text in REFUSED])
+def test_what_is_refused(collection, text, message):
+    with pytest.raises(InputError, match=message) as caught:
+        allowed(collection, text=text)
+    assert '\n' not in str(caught.value)
+
+
+NUMBERS = itertools.count()
+
+
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 40),
+    st.integers(1, 12),
+    st.sampled_from(['kind:0', 'kind:[1 TO *]', 'kind:*', 'NOT kind:*', 'kind:7']),
+    st.sampled_from(['max', 'first', 'mean', 'top3']),
+)
+def test_a_dense_ranking_within_a_filter_is_the_filtered_one(
+    open_collection, seed, n_documents, k, text, aggregate
+):
+    random = np.random.default_rng(seed)
+    words = 'cat dog ran mat red moon'.split()
+    documents = []
+    for number in range(n_documents):
+        document = {'id': f'd{number}', 'text': ' '.join(random.choice(words, 25))}
+        if random.random() < 0.8:
+            document['kind'] = int(random.integers(0, 8) == 7) * 7 or int(random.integers(0, 3))
+        documents.append(document)
+    with open_collection(f'f{next(NUMBERS)}') as collection:
+        collection.sync(
+            [*documents, {'id': 'any', 'text': '', 'kind': 0}, {'id': 'un', 'text': ''}]
+        )
+        collection.delete('d0')
+        searcher = collection.searcher(aggregate=aggregate)
+        mask = DocumentFilter(text).mask(collection.generation)
+        kept = set(collection.generation.docids(np.flatnonzero(mask)))
+        whole = searcher.search('red cat', 100)
+        expected = [(hit.docid, hit.score) for hit in whole if hit.docid in kept][:k]
+        found = searcher.within(DocumentFilter(text)).search('red cat', k)
+        assert [(hit.docid, hit.score) for hit in found] == expected
+        searcher.close()
+
+
+class CountedRanking(Ranker):
+    """A first stage of 100 hits, which says how deep it was asked."""
+
+    size = 100
+    name = 'bm25'
+
+    def __init__(self):
+        self.depths = []
+
+    def _rank(self, topics, run, k, trace):
+        self.depths.append(k)
+        docids = [f'd{number:03}' for number in range(100)]
+        ranking = by_score(docids, [float(-number) for number in range(100)])
+        return {topic.qid: ranking[:k] for topic in topics}
+
+
+class Documents:
+    """A generation of documents d000 to d099."""
+
+    def docids(self, docnos):
+        return [f'd{docno:03}' for docno in docnos]
+
+
+@pytest.mark.parametrize('k', [1, 10, 50, 200])
+def test_bm25_deepens_until_there_are_k_allowed_hits(k):
+    mask = np.arange(100) >= 50
+    searcher = CountedRanking()
+    ranker = FilteredBm25(searcher, Documents(), mask)
+    found = ranker.rank([Query('1', 'x')], None, k)['1']
+    assert found.docids == tuple(f'd{number:03}' for number in range(50, 50 + min(k, 50)))
+    assert len(searcher.depths) <= 3
+
+
+def test_bm25_without_an_allowed_document_asks_nobody():
+    searcher = CountedRanking()
+    ranker = FilteredBm25(searcher, Documents(), np.zeros(100, np.bool_))
+    assert ranker.rank([Query('1', 'x')], None, 5) == {'1': by_score([], [])}
+    assert searcher.depths == []
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize(
+    'text', ['share:few', 'share:many', 'NOT share:few', 'share:none'], ids=lambda text: text
+)
+def test_bm25_and_the_fusion_answer_within_a_filter(open_collection, text):
+    """Of 300 documents, 6 are few: Lucene gets their ids; else hits are left out afterwards."""
+    random = np.random.default_rng(4)
+    words = 'cat dog ran mat red moon sea'.split()
+    documents = []
+    for number in range(300):
+        share = 'few' if number % 50 == 3 else 'many' if number % 2 else 'rest'
+        chosen = ' '.join(random.choice(words, random.integers(3, 12)))
+        documents.append({'id': f'd{number:03}', 'text': chosen, 'share': share})
+    with open_collection(sparse='bm25', passage_tokens=50) as collection:
+        collection.sync([*documents, {'id': 'x', 'text': 'zebra', 'share': 'none'}])
+        mask = DocumentFilter(text).mask(collection.generation)
+        kept = set(collection.generation.docids(np.flatnonzero(mask)))
+        query = Query('1', 'red cat')
+        rankings = {}
+        for name in ('dense', 'bm25'):
+            searcher = collection.searcher(rankings=[name])
+            whole = searcher.rank([query], None, None)['1']
+            found = searcher.within(DocumentFilter(text)).rank([query], None, 20)['1']
+            expected = [hit for hit in whole if hit.docid in kept][:20]
+            assert [hit.docid for hit in found] == [hit.docid for hit in expected]
+            assert [hit.score for hit in found] == pytest.approx(
+                [hit.score for hit in expected], abs=1e-4
+            )
+            rankings[name] = searcher.within(DocumentFilter(text)).rank([query], None, 1000)
+            searcher.close()
+        hybrid = collection.searcher()
+        fused = fuse(list(rankings.values()), 'interpolation', 20, 0.6, normalize='minmax')['1']
+        found = hybrid.within(DocumentFilter(text)).rank([query], None, 20)['1']
+        assert found.docids == fused.docids
+        assert found.scores == pytest.approx(fused.scores, abs=1e-5)
+        hybrid.close()
+
+
+def test_python_asks_within_a_filter(collection):
+    assert {hit.docid for hit in collection.search('cat', filter='type:guide')} == {'a', 'b'}
+    with pytest.raises(InputError, match="no field 'kind'"):
+        collection.search('cat', filter='kind:guide')

@@ -1,0 +1,92 @@
+"""Words of a query marked in a text, and a long text cut around them, by hand."""
+
+import pytest
+from hypothesis import given, strategies
+
+from pyserini_repbert.data.snippets import TextPart, cut_around, mark_words
+
+# Twenty words of four letters, 99 characters, with what a test puts in their middle.
+BEFORE = ' '.join(['aaaa'] * 10)
+AFTER = ' '.join(['zzzz'] * 10)
+
+
+def test_words_of_the_query_are_marked():
+    assert mark_words('the CATS of a story', 'Stories of the cat, category') == [
+        TextPart('Stories', match=True),
+        TextPart(' of the ', match=False),
+        TextPart('cat', match=True),
+        TextPart(', category', match=False),
+    ]
+
+
+def test_words_side_by_side_have_the_space_between_them():
+    assert mark_words('cat dog', 'cat dog') == [
+        TextPart('cat', match=True),
+        TextPart(' ', match=False),
+        TextPart('dog', match=True),
+    ]
+
+
+def test_without_a_query_or_a_text_there_is_one_part():
+    assert mark_words('', 'text') == [TextPart('text', match=False)]
+    assert mark_words('cat', '') == [TextPart('', match=False)]
+
+
+def test_the_parts_joined_are_the_text():
+    hostile = '<b>cat</b> &amp; "cat"'
+    assert ''.join(part.text for part in mark_words('cat b', hostile)) == hostile
+
+
+def test_the_match_is_in_the_middle():
+    text = f'{BEFORE} snail {AFTER}'
+    assert cut_around('snails', text, 34) == '… aaaa aaaa snail zzzz zzzz …'
+
+
+def test_a_text_that_is_short_enough_stays():
+    assert cut_around('cat', 'the cat sat', 11) == 'the cat sat'
+    assert cut_around('cat', '', 0) == ''
+
+
+def test_without_a_word_of_the_query_it_is_the_beginning():
+    assert cut_around('snail', 'one two three four', 14) == 'one two …'
+    assert cut_around('the of', 'one two three four', 14) == 'one two …'
+
+
+def test_a_match_at_an_end_leaves_no_ellipsis_there():
+    assert cut_around('snail', f'snail {AFTER}', 24) == 'snail zzzz zzzz zzzz …'
+    assert cut_around('snail', f'{BEFORE} snail', 24) == '… aaaa aaaa aaaa snail'
+
+
+@pytest.mark.parametrize(
+    ('text', 'shown'),
+    [
+        # Two different words beat three times the same.
+        (f'cat cat cat {BEFORE} cat dog', '… aaaa aaaa aaaa cat dog'),
+        # Of the same words, the more of them.
+        (f'cat dog {BEFORE} dog cat dog {AFTER}', '… aaaa dog cat dog zzzz …'),
+        # Of as many, the first.
+        (f'cat {BEFORE} dog', 'cat aaaa aaaa aaaa aaaa …'),
+    ],
+)
+def test_the_densest_words_are_shown(text, shown):
+    assert cut_around('dog cat', text, 27) == shown
+
+
+def test_without_spaces_words_are_cut():
+    assert cut_around('', 'a' * 20, 10) == 'aaaaaa …'
+    assert cut_around('蜗牛', '蜗牛吃生菜' * 4, 10) == '蜗牛吃生菜蜗 …'
+
+
+def test_line_ends_are_spaces():
+    assert cut_around('snail', f'{BEFORE}\n\nsnail\n{AFTER}', 22) == '… aaaa\n\nsnail\nzzzz …'
+
+
+@given(
+    strategies.text('ab \n', max_size=60),
+    strategies.text('ab ', max_size=5),
+    strategies.integers(5, 40),
+)
+def test_it_is_never_longer_and_always_a_part_of_the_text(text, query, most):
+    shown = cut_around(query, text, most)
+    assert len(shown) <= most
+    assert shown.removeprefix('… ').removesuffix(' …') in text

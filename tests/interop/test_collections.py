@@ -1,0 +1,135 @@
+"""A collection by its folder's name, in PyTerrier, LangChain and LlamaIndex."""
+
+import pytest
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.interop.hits import excerpt_metadata, hits_with_text
+from pyserini_repbert.pipeline import Pipeline
+from pyserini_repbert.pipeline.opening import open_searcher
+from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.ranking import Candidate, Excerpt
+
+LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
+DOCUMENTS = [
+    {'id': 'a', 'text': 'cat sat on the mat', 'title': 'cat'},
+    {'id': 'guide/b', 'text': f'{LONG} moon tree.', 'title': 'the long one'},
+    {'id': 'c', 'text': 'the fish ate the bird in the sea'},
+]
+QUERY = 'moon tree'
+
+
+@pytest.fixture
+def folder(tiny_checkpoint, tmp_path):
+    """The folder of a collection of three documents, without Lucene."""
+    encoder = str(tiny_checkpoint('encoder'))
+    small = {'passage_tokens': 10, 'overlap': 3, 'sparse': 'none'}
+    with Collection.open(tmp_path / 'mine', encoder=encoder, **small) as collection:
+        collection.sync(DOCUMENTS)
+    return tmp_path / 'mine'
+
+
+@pytest.fixture
+def hits(folder):
+    """Of the query, from the library."""
+    searcher = open_searcher(PipelineSpec(index=str(folder)))
+    yield searcher.search(QUERY, 3)
+    searcher.close()
+
+
+def metadata(hit):
+    (passage,) = hit.excerpts
+    return {
+        'title': passage.title,
+        'passage': passage.number,
+        'start': passage.start,
+        'end': passage.end,
+    }
+
+
+def test_metadata_by_hand():
+    passage = Excerpt(number=3, start=12, end=18, text='snails', title='Salad')
+    assert excerpt_metadata(Candidate('d', 1.0, 'Salad snails', (passage,))) == {
+        'title': 'Salad',
+        'passage': 3,
+        'start': 12,
+        'end': 18,
+    }
+    assert excerpt_metadata(Candidate('d', 1.0, 'text')) == {}
+
+
+def test_the_passage_that_a_reranker_preferred_is_the_text(folder, mono):
+    searcher = open_searcher(PipelineSpec(index=str(folder)))
+    pipeline = Pipeline([searcher, (mono.with_settings(n_excerpts=20), 3)])
+    for hit in hits_with_text(pipeline, QUERY, 3):
+        (alone,) = mono.rerank(QUERY, [Candidate('x', text=hit.text)])
+        assert alone.score == pytest.approx(hit.score, abs=1e-5)
+        assert hit.text == hit.excerpts[0].model_input
+    pipeline.close()
+
+
+def test_langchain(folder, hits):
+    pytest.importorskip('langchain_core')
+    from pyserini_repbert.interop.langchain import DocumentRetriever
+
+    for name in (folder, str(folder)):
+        documents = DocumentRetriever(searcher=name, k=3).invoke(QUERY)
+        assert [document.id for document in documents] == [hit.docid for hit in hits]
+        for document, hit in zip(documents, hits, strict=True):
+            assert document.page_content == hit.text
+            assert document.metadata == {
+                'docid': hit.docid,
+                'score': pytest.approx(hit.score, abs=1e-5),
+                **metadata(hit),
+            }
+
+
+def test_llama_index(folder, hits):
+    pytest.importorskip('llama_index.core')
+    from llama_index.core.schema import MetadataMode
+
+    from pyserini_repbert.interop.llama_index import NodeRetriever
+
+    nodes = NodeRetriever(folder, k=3).retrieve(QUERY)
+    assert [node.node_id for node in nodes] == [hit.docid for hit in hits]
+    for node, hit in zip(nodes, hits, strict=True):
+        assert node.text == hit.text
+        assert node.metadata == metadata(hit)
+        (passage,) = hit.excerpts
+        assert (node.node.start_char_idx, node.node.end_char_idx) == (passage.start, passage.end)
+        assert node.node.get_content(MetadataMode.LLM) == hit.text
+
+
+@pytest.mark.parametrize('kind', ['Retriever', 'RepBertRetriever'])
+def test_pyterrier(kind, folder, hits):
+    pt = pytest.importorskip('pyterrier')
+    import pandas as pd
+
+    import pyserini_repbert.interop.pyterrier as ours
+
+    retriever = getattr(ours, kind)(str(folder), num_results=3)
+    assert retriever.name == 'mine'
+    topics = pd.DataFrame({'qid': ['1'], 'query': [QUERY]})
+    frame = retriever(topics)
+    added = ['docno', 'text', 'passage', 'start', 'end', 'score', 'rank']
+    assert sorted(frame.columns) == sorted(['qid', 'query', *added])
+    assert frame['docno'].tolist() == [hit.docid for hit in hits]
+    assert frame['text'].tolist() == [hit.text for hit in hits]
+    for name in ('passage', 'start', 'end'):
+        assert frame[name].tolist() == [metadata(hit)[name] for hit in hits]
+    assert retriever(topics.iloc[:0]).empty
+    pd.testing.assert_frame_equal((retriever % 2)(topics), pt.RankCutoff(2)(frame))
+
+
+def test_pyterrier_reranks_the_passages(folder, mono):
+    pytest.importorskip('pyterrier')
+    import pandas as pd
+
+    import pyserini_repbert.interop.pyterrier as ours
+
+    topics = pd.DataFrame({'qid': ['1'], 'query': [QUERY]})
+    frame = (ours.Retriever(str(folder)) >> ours.Rerank(mono))(topics)
+    searcher = open_searcher(PipelineSpec(index=str(folder)))
+    expected = Pipeline([searcher, mono]).search(QUERY, 3)
+    assert frame['docno'].tolist() == [hit.docid for hit in expected]
+    assert frame['score'].tolist() == pytest.approx([hit.score for hit in expected], abs=1e-5)
+    searcher.close()
