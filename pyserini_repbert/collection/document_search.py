@@ -29,6 +29,10 @@ from pyserini_repbert.search.documents import aggregate_groups
 # How much deeper each further search for passages goes.
 _DEEPER = 4
 _DEEPER_SEARCHES = 2
+# The vectors of the rows that a filter leaves are kept, if they are at most this share of all rows,
+# and take at most so many bytes.
+_KEPT_SHARE = 1 / 16
+_KEPT_BYTES = 8_000_000
 # Queries whose vectors are at hand when their passages are chosen: those of several batches.
 _LAST_QUERIES = 1024
 
@@ -53,6 +57,14 @@ class _FoundDocuments:
 
 
 _NOTHING = _FoundDocuments(np.empty(0, np.int32), np.empty(0, np.float32))
+
+
+@dataclass(frozen=True)
+class _FewRows:
+    """The rows that count, where they are few: their numbers, int64 (m,), and their vectors."""
+
+    numbers: NDArray[np.int64]
+    index: exact.ExactIndex
 
 
 class DocumentSearcher(DenseSearcher):
@@ -89,9 +101,16 @@ class DocumentSearcher(DenseSearcher):
         return self._exact.search
 
     def _count(self, rows: NDArray[np.bool_]) -> None:
-        """Let these rows count, bool (n,)."""
+        """Let these rows count, bool (n,); of few, the vectors are kept."""
         self._counted = rows
         self._n_counted = int(np.count_nonzero(rows))
+        self._few: _FewRows | None = None
+        n_bytes = 4 * self._n_counted * self.vectors.settings.dimension
+        is_share = self._n_counted <= _KEPT_SHARE * len(self.vectors)
+        if is_share and n_bytes <= _KEPT_BYTES:
+            numbers = np.flatnonzero(rows)
+            vectors = exact.ArrayVectors(self.vectors.gather(numbers))
+            self._few = _FewRows(numbers, exact.ExactIndex(vectors, self.device))
 
     def within(self, documents: NDArray[np.bool_]) -> Self:
         """The same search among some documents: by number, whether each counts, bool (numbers,)."""
@@ -101,6 +120,9 @@ class DocumentSearcher(DenseSearcher):
 
     def _find(self, vectors: NDArray[np.float32], depth: int) -> list[exact.TopRows]:
         """The best rows that count, of each query vector, float32 (n, d)."""
+        if self._few is not None:
+            tops = self._few.index.search(vectors, depth)
+            return [exact.TopRows(top.scores, self._few.numbers[top.rows]) for top in tops]
         allowed = None if self._n_counted == len(self.vectors) else self._counted
         return self._exact.search(vectors, depth, allowed)
 

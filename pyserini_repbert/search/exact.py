@@ -155,7 +155,7 @@ class ExactIndex:
         parts = []
         for first, vectors in self._index.blocks(BLOCK_ROWS):
             parts.append(vectors[allowed[first : first + len(vectors)]])
-        tops = ExactIndex(_Gathered(np.concatenate(parts)), self._device).search(queries, k)
+        tops = ExactIndex(ArrayVectors(np.concatenate(parts)), self._device).search(queries, k)
         return [TopRows(top.scores, rows[top.rows]) for top in tops]
 
     def _search_group(
@@ -256,7 +256,7 @@ class ExactIndex:
         return copy
 
 
-class _Gathered:
+class ArrayVectors:
     """Vectors in memory, float32 or float16 (n, d), as `Blocks`."""
 
     def __init__(self, vectors: NDArray[np.floating]) -> None:
