@@ -49,3 +49,14 @@ def test_a_state(opened, state, width, scheme):
         page.wait_for_selector(wait)
     assert violations(page) == []
     assert page.evaluate('document.documentElement.scrollWidth') <= width
+
+
+@pytest.mark.parametrize(('width', 'scheme'), [(1280, 'dark'), (360, 'light')])
+def test_documents_of_a_collection(opened, served_collection, width, scheme):
+    settings = {'bypass_csp': True, 'reduced_motion': 'reduce'}
+    own = opened(width, scheme, address=served_collection, **settings)
+    page = own.open('?q=keep+slugs+off+lettuce')
+    page.get_by_role('button', name='Whole document').first.click()
+    page.get_by_role('button', name='Less').wait_for()
+    assert violations(page) == []
+    assert page.evaluate('document.documentElement.scrollWidth') <= width
