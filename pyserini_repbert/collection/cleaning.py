@@ -17,7 +17,7 @@ from pyserini_repbert.collection.generations import (
 )
 from pyserini_repbert.collection.locks import removal_lock
 from pyserini_repbert.collection.shards import SHARDS
-from pyserini_repbert.collection.store import VERSIONED, transaction
+from pyserini_repbert.collection.store import FOREVER, VERSIONED, transaction
 from pyserini_repbert.record import record_path
 
 logger = logging.getLogger(__name__)
@@ -34,8 +34,11 @@ def clean(folder: Path, connection: sqlite3.Connection, current: int) -> None:
     """Remove generations before `current` that no reader holds, with their rows and files."""
     oldest = _remove_manifests(folder, current)
     with transaction(connection):
+        # the second condition lets SQLite use the index of rows that have ended
         for table in VERSIONED:
-            connection.execute(f'DELETE FROM {table} WHERE until <= ?', [oldest])
+            connection.execute(
+                f'DELETE FROM {table} WHERE until <= ? AND until < {FOREVER}', [oldest]
+            )
         connection.execute(
             'DELETE FROM dead_rows WHERE shard IN (SELECT shard FROM shards WHERE until <= ?)',
             [oldest],

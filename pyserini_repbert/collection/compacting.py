@@ -171,13 +171,14 @@ def _move_passages(staging: Staging, rows: ShardRows, shard: int) -> None:
     connection.execute('INSERT OR IGNORE INTO staged SELECT DISTINCT docno, 0 FROM moved')
     # no reader sees the rows of the next generation, which are changed as they are
     connection.execute(
-        'UPDATE passages SET shard = ?, row = moved.row FROM moved '
-        'WHERE passages.docno = moved.docno AND passages.number = moved.number AND since = ?',
+        'UPDATE passages SET shard = ?, row = (SELECT row FROM moved '
+        'WHERE moved.docno = passages.docno AND moved.number = passages.number) '
+        'WHERE (docno, number) IN (SELECT docno, number FROM moved) AND since = ?',
         [shard, generation],
     )
     connection.execute(
         'INSERT INTO passages SELECT docno, number, ?, until, start, end, input, ?, moved.row '
-        'FROM moved JOIN passages USING (docno, number) '
+        'FROM moved CROSS JOIN passages USING (docno, number) '
         f'WHERE until = {FOREVER} AND since < ?',
         [generation, shard, generation],
     )

@@ -29,6 +29,8 @@ from pyserini_repbert.search.documents import aggregate_groups
 # How much deeper each further search for passages goes.
 _DEEPER = 4
 _DEEPER_SEARCHES = 2
+# Queries whose vectors are at hand when their passages are chosen: those of several batches.
+_LAST_QUERIES = 1024
 
 
 @dataclass
@@ -112,7 +114,15 @@ class DocumentSearcher(DenseSearcher):
 
     def encode(self, queries: Sequence[str]) -> NDArray[np.float32]:
         vectors = super().encode(queries)
-        self._last_queries.vectors = dict(zip(queries, vectors, strict=True))
+        encoded = dict(zip(queries, vectors, strict=True))
+        if self._last_queries.query_map is self.query_map:
+            # The newest are at the end.
+            earlier = self._last_queries.vectors.items()
+            others = {query: vector for query, vector in earlier if query not in encoded}
+            encoded = {**others, **encoded}
+        most = max(_LAST_QUERIES, len(queries))
+        # A new dictionary, as another thread may read the one before.
+        self._last_queries.vectors = dict(list(encoded.items())[-most:])
         self._last_queries.query_map = self.query_map
         return vectors
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.document_search import DocumentSearcher
 from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
 from pyserini_repbert.trace import Trace
@@ -16,6 +18,24 @@ from pyserini_repbert.trace import Trace
 _FEW = 1 / 16
 # How much deeper each further search goes.
 _DEEPER = 4
+
+
+def rank_within(part: Ranker, generation: Generation, documents: NDArray[np.bool_]) -> Ranker:
+    """A ranking of a generation's documents among some of them.
+
+    Parameters
+    ----------
+    part : a dense or a BM25 ranking of the generation
+    generation : knows the numbers of documents
+    documents : by number, whether each is allowed, bool (numbers,)
+
+    Raises InputError for another ranking.
+    """
+    if isinstance(part, DocumentSearcher):
+        return part.within(documents)
+    if isinstance(part, LuceneSparseSearcher):
+        return FilteredBm25(part, generation, documents)
+    raise InputError(f"ranking '{part.label}' has no filter: ask the rankings of the collection")
 
 
 class FilteredBm25(Ranker):

@@ -73,7 +73,10 @@ def update_lucene(
                 index.add(_contents(connection))
             else:
                 index.delete(_changed_docids(connection))
-                index.add(_contents(connection, 'JOIN staged USING (docno)', 'AND is_text'))
+                # in this order, SQLite reads no text but those of the staged documents
+                index.add(
+                    _contents(connection, 'staged CROSS JOIN texts USING (docno)', 'AND is_text')
+                )
             counts = index.finish(most_dead)
         (folder / _LOCK).unlink(missing_ok=True)
         sync_to_disk(folder)
@@ -91,12 +94,12 @@ def _changed_docids(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _contents(
-    connection: sqlite3.Connection, join: str = '', condition: str = ''
+    connection: sqlite3.Connection, tables: str = 'texts', condition: str = ''
 ) -> Iterator[tuple[str, str]]:
     """The docid and the contents of documents; those without text are left out."""
     rows = connection.execute(
-        f'SELECT docid, title, text FROM texts JOIN documents USING (docno) {join} '
-        f'WHERE until = {FOREVER} AND has_contents(title, text) {condition} ORDER BY docno'
+        f'SELECT docid, title, text FROM {tables} CROSS JOIN documents USING (docno) '
+        f'WHERE until = {FOREVER} {condition} AND has_contents(title, text) ORDER BY docno'
     )
     for docid, title, text in rows:
         yield docid, contents_of(title, text)

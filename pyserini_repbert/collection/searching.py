@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.document_search import DocumentSearcher
-from pyserini_repbert.collection.filtered import FilteredBm25
+from pyserini_repbert.collection.filtered import rank_within
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
@@ -157,17 +157,10 @@ class CollectionSearcher(Fusion):
         if wanted not in self._filtered:
             if len(self._filtered) >= _MOST_FILTERS:
                 self._filtered.pop(next(iter(self._filtered)))
-            self._filtered[wanted] = tuple(self._filtered_parts(wanted))
+            mask = wanted.mask(self.generation)
+            parts = [rank_within(part, self.generation, mask) for part in self._all_parts]
+            self._filtered[wanted] = tuple(parts)
         return self.with_settings(parts=self._filtered[wanted], filter=wanted)
-
-    def _filtered_parts(self, wanted: DocumentFilter) -> Iterator[Ranker]:
-        mask = wanted.mask(self.generation)
-        for part in self._all_parts:
-            if isinstance(part, LuceneSparseSearcher):
-                filtered: Ranker = FilteredBm25(part, self.generation, mask)
-            else:
-                filtered = self.dense.within(mask)
-            yield filtered
 
     def __len__(self) -> int:
         """How many documents there are, those without text included."""

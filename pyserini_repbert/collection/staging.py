@@ -122,7 +122,7 @@ class Staging:
         documents: Sequence[Document],
         source: int,
         counts: WrittenCounts,
-        on_known: Callable[[int], object] = int,
+        on_known: Callable[[Sequence[int]], object] = len,
     ) -> None:
         """Add documents, or change them to what is given; what changes is written in time.
 
@@ -131,9 +131,10 @@ class Staging:
         documents : those to put
         source : the number of their source
         counts : gets how many are added, changed, and as they are
-        on_known : called with the number of each document that the collection has had before
+        on_known : called with the numbers of those that the collection has had before
         """
         known_documents = self.rows.find([document.docid for document in documents])
+        on_known([known.docno for known in known_documents.values()])
         changed = []
         for document in documents:
             known = known_documents.get(document.docid)
@@ -144,7 +145,6 @@ class Staging:
                 self._next_docno += 1
             else:
                 docno = known.docno
-                on_known(docno)
                 if known.has(source, of_fields, of_text):
                     counts.unchanged += 1
                     continue

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+
+import numpy as np
 
 from pyserini_repbert.collection.staging import WrittenCounts
 from pyserini_repbert.collection.store import FOREVER
@@ -41,20 +43,21 @@ class Changes:
 
 
 class _SeenNumbers:
-    """A set of documents by their numbers, a bit each."""
+    """A set of documents by their numbers, a byte each."""
 
     def __init__(self) -> None:
-        self._bits = bytearray()
+        self._is_seen = np.zeros(65_536, np.bool_)
 
-    def add(self, docno: int) -> None:
-        byte = docno >> 3
-        if byte >= len(self._bits):
-            self._bits.extend(bytes(byte + 1 - len(self._bits) + 65_536))
-        self._bits[byte] |= 1 << (docno & 7)
+    def add(self, docnos: Sequence[int]) -> None:
+        """Add documents."""
+        size = max(docnos, default=0) + 1
+        if size > len(self._is_seen):
+            more = np.zeros(size + len(self._is_seen), np.bool_)
+            self._is_seen = np.concatenate([self._is_seen, more])
+        self._is_seen[docnos] = True
 
     def __contains__(self, docno: int) -> bool:
-        byte = docno >> 3
-        return byte < len(self._bits) and bool(self._bits[byte] >> (docno & 7) & 1)
+        return docno < len(self._is_seen) and bool(self._is_seen[docno])
 
 
 def sync_documents(

@@ -183,6 +183,10 @@ class IndexInfo(BaseModel):
     generation: int | None = Field(
         None, description='of a collection: the number of the generation that is served'
     )
+    fields: dict[str, list[str]] | None = Field(
+        None,
+        description="of a collection: its documents' fields, each with the types of its values",
+    )
     fusion: str | None = Field(
         None, description='of a collection: how its rankings are fused if a search does not say it'
     )

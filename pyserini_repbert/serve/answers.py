@@ -66,20 +66,22 @@ def document_fields(
     options : how they are shown
     query : whose words `display` marks
     """
-    fields: list[dict[str, Any]]
-    if options.parse and index.collection is not None:
-        documents = index.collection.documents(docids)
-        fields = [{'doc': own and parsed_document(own, options.max_length)} for own in documents]
-    elif options.parse and not index.keeps_raws:
-        texts = index.texts(docids)
-        fields = [{'doc': text and text[: options.max_length]} for text in texts]
-    else:
-        raws = index.raws(docids)
-        fields = [{'doc': document(raw, options.parse, options.max_length)} for raw in raws]
+    fields = [{'doc': doc} for doc in _documents(index, docids, options)]
     if options.display:
         for shown, text in zip(fields, _shown_texts(index, docids), strict=True):
             shown['display'] = display_parts(query, text)
     return fields
+
+
+def _documents(index: ServedIndex, docids: Sequence[str], options: AnswerOptions) -> list[Any]:
+    """Documents as the options have them, None for each that the index lacks."""
+    if index.keeps_raws or not options.parse:
+        raws = index.raws(docids)
+        return [document(raw, options.parse, options.max_length) for raw in raws]
+    if index.collection is None:
+        return [text and text[: options.max_length] for text in index.texts(docids)]
+    found = index.collection.documents(docids)
+    return [own and parsed_document(own, options.max_length) for own in found]
 
 
 def _shown_texts(index: ServedIndex, docids: Sequence[str]) -> list[str | None]:
@@ -104,21 +106,18 @@ def excerpt_fields(
     options : how they are shown; documents that are not parsed are whole
     query : whose words `display` marks
     """
-    without_passages = [hit.docid for hit in hits if not hit.excerpts]
-    titles: dict[str, str] = {}
-    for found in collection.documents(without_passages):
-        if found is not None:
-            titles[found.docid] = found.title
     fields = []
     for hit in hits:
-        passage = hit.excerpts[0] if hit.excerpts else None
-        text = passage.text if passage else ''
-        shown: dict[str, Any] = {
-            'title': passage.title if passage else titles.get(hit.docid, ''),
-            'doc': text[: options.max_length],
-            'passage': passage and _excerpt_span(passage),
-        }
+        shown: dict[str, Any] = {'title': '', 'doc': '', 'passage': None}
+        if hit.excerpts:
+            passage = hit.excerpts[0]
+            shown = {
+                'title': passage.title,
+                'doc': passage.text[: options.max_length],
+                'passage': _excerpt_span(passage),
+            }
         if options.display:
+            text = hit.excerpts[0].text if hit.excerpts else ''
             shown['display'] = snippet_parts(query, text)
         fields.append(shown)
     if not options.parse:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_repbert.collection.filtered import rank_within
+from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.searching import (
     CollectionRanking,
@@ -18,9 +24,13 @@ from pyserini_repbert.data.documents import Document
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.pipeline.collections import complete_fusion, open_collection_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.serve.documents import document_values
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+
+# Filters whose documents are kept.
+_MOST_FILTERS = 32
 
 
 class ServedCollection:
@@ -58,6 +68,9 @@ class ServedCollection:
         self.generation: Generation = self.searcher.generation
         self.rankings = rankings_of(self.generation.settings)
         self.store = BatchedRanker(self.searcher, queue, alias)
+        self._lock = threading.Lock()
+        self._masks: dict[str, NDArray[np.bool_]] = {}
+        self._filtered: dict[tuple[str, str], BatchedRanker] = {}
 
     def __len__(self) -> int:
         """How many documents there are."""
@@ -75,6 +88,41 @@ class ServedCollection:
     def open_bm25(self) -> LuceneSparseSearcher:
         """The search of whole documents by their words."""
         return open_bm25(self.generation)
+
+    def mask(self, text: str) -> NDArray[np.bool_]:
+        """The documents that a filter lets through, as of `DocumentFilter.mask`; kept for later."""
+        with self._lock:
+            if text not in self._masks:
+                _make_room(self._masks)
+                self._masks[text] = DocumentFilter(text).mask(self.generation)
+            return self._masks[text]
+
+    def rank_within(
+        self, text: str, ranker: BatchedRanker, system: str, is_usual: bool
+    ) -> BatchedRanker:
+        """A ranking among the documents that a filter lets through.
+
+        Parameters
+        ----------
+        text : the filter
+        ranker : of all documents
+        system : the ranking's name
+        is_usual : whether it has the settings of the index; it is kept then, and requests share it
+        """
+        mask = self.mask(text)
+        with self._lock:
+            known = self._filtered.get((text, system)) if is_usual else None
+        if known is not None:
+            return known
+        within: Ranker = ranker.queue.call(
+            lambda: rank_within(ranker.ranker, self.generation, mask)
+        )
+        filtered = BatchedRanker(within, ranker.queue, system)
+        if is_usual:
+            with self._lock:
+                _make_room(self._filtered)
+                self._filtered[text, system] = filtered
+        return filtered
 
     def complete_fusion(self, spec: PipelineSpec, systems: Sequence[str]) -> PipelineSpec:
         """The spec, with the collection's own fusion where a client names none.
@@ -107,8 +155,17 @@ class ServedCollection:
             'documents': len(self),
             'language': self.generation.settings.language,
             'generation': self.generation.number,
+            'fields': {
+                name: sorted(types) for name, types in sorted(self.generation.field_types().items())
+            },
         }
         if len(self.rankings) > 1:
             share = dense_share(self.rankings)
             about |= {'fusion': 'interpolation', 'weights': [share, round(1 - share, 6)]}
         return about
+
+
+def _make_room(kept: dict[Any, Any]) -> None:
+    """Drop the oldest entry of a full cache."""
+    if len(kept) >= _MOST_FILTERS:
+        kept.pop(next(iter(kept)))

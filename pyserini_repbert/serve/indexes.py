@@ -332,9 +332,32 @@ class ServedIndex:
         """Whether a model reads the queries of a system."""
         return system in (DENSE, ANN, ADAPTED) or self.index_type == 'impact'
 
-    def ranker(self, system: str, k1: float | None = None, b: float | None = None) -> BatchedRanker:
-        """The ranker of a system, opened if it is not yet; k1 and b are BM25's, None: the
-        index's.
+    def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
+        """Raises InputError for a filter of what is no collection, or that cannot be read."""
+        if text is None:
+            return
+        if self.collection is None:
+            raise InputError(
+                f"index '{self.alias}' is no collection: a filter is for documents with fields"
+            )
+        if ADAPTED in systems:
+            raise InputError(f"system '{ADAPTED}' has no filter: name the rankings of the index")
+        self.collection.mask(text)
+
+    def ranker(
+        self,
+        system: str,
+        k1: float | None = None,
+        b: float | None = None,
+        filter: str | None = None,
+    ) -> BatchedRanker:
+        """The ranker of a system, opened if it is not yet.
+
+        Parameters
+        ----------
+        system : its name
+        k1, b : of BM25; None: the index's
+        filter : of a collection: the documents that count
         """
         if system not in self._rankers:
             self._queues['java'].call(lambda: self._open_sparse(system))
@@ -344,11 +367,13 @@ class ServedIndex:
             weights['k1'] = k1
         if b is not None:
             weights['b'] = b
-        if not weights:
+        if weights:
+            searcher: Any = ranker.ranker
+            weighted = searcher.with_settings(settings=replace(searcher.settings, **weights))
+            ranker = BatchedRanker(weighted, ranker.queue, system)
+        if filter is None or self.collection is None:
             return ranker
-        searcher: Any = ranker.ranker
-        weighted = searcher.with_settings(settings=replace(searcher.settings, **weights))
-        return BatchedRanker(weighted, ranker.queue, system)
+        return self.collection.rank_within(filter, ranker, system, is_usual=not weights)
 
     @property
     def source(self) -> Texts:

@@ -95,6 +95,7 @@ class ServiceTools:
         rerank: list[str] | None = None,
         k1: float | None = None,
         b: float | None = None,
+        filter: str | None = None,
     ) -> dict[str, Any]:
         """Search an index: the best passages or documents for a question, with their texts;
         settings replace `pipeline`'s.
@@ -110,6 +111,7 @@ class ServiceTools:
             'rerank': rerank,
             'k1': k1,
             'b': b,
+            'filter': filter,
         }
         settings |= {name: value for name, value in single.items() if value is not None}
         whole = requests.PipelineRequest.model_validate(settings)

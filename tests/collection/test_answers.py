@@ -137,3 +137,31 @@ def test_a_document_without_text_is_not_explained(docid, mine, run, cross_encode
     mono = cross_encoder_folder('monobert')
     asked = ('--index', mine, '--query', 'moon', '--model', mono, '--docid', docid)
     assert f"has no document '{docid}' with a text" in run(explain, *asked, status=2)
+
+
+def test_the_vectors_of_the_last_queries_are_at_hand(mine, monkeypatch):
+    """Passages are chosen without encoding their query again, also after other queries."""
+    from pyserini_repbert.collection import document_search
+    from pyserini_repbert.pipeline.opening import open_searcher
+    from pyserini_repbert.pipeline.spec import PipelineSpec
+
+    monkeypatch.setattr(document_search, '_LAST_QUERIES', 3)
+    searcher = open_searcher(PipelineSpec(index=mine))
+    encoded = []
+    encode = searcher.dense.query_encoder.encode_batch
+    monkeypatch.setattr(
+        searcher.dense.query_encoder,
+        'encode_batch',
+        lambda queries: (encoded.extend(queries), encode(queries))[1],
+    )
+    expected = searcher.search('moon', 2)
+    for number in range(3):
+        searcher.search(f'cat {number}', 2)
+    assert encoded == ['moon', 'cat 0', 'cat 1', 'cat 2']
+    ranking = Ranking([hit.docid for hit in expected], [hit.score for hit in expected])
+    searcher.with_stored_texts('cat 0', ranking)
+    assert len(encoded) == 4
+    again = searcher.with_stored_texts('moon', ranking)
+    assert encoded[4:] == ['moon'], 'it is not among the last three'
+    assert [hit.excerpts for hit in again] == [hit.excerpts for hit in expected]
+    searcher.close()

@@ -1,10 +1,11 @@
 """A collection that is synced, added to and deleted from: counts, documents, vectors."""
 
 import json
+import sqlite3
 
 import pytest
 
-from pyserini_repbert.collection import Collection, Document
+from pyserini_repbert.collection import Collection, Document, compacting, store
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.errors import BusyError, InputError, MismatchError
 
@@ -266,3 +267,34 @@ def test_a_check_knows_all_characters(open_collection):
         collection.sync((f'd{number}', text) for number, text in enumerate(texts))
         assert check_collection(collection.folder).startswith(f'{collection.folder}: whole')
         assert collection.generation.texts(['d1', 'd4']) == [texts[1], texts[4]]
+
+
+def test_a_small_change_scans_no_large_table(open_collection, monkeypatch):
+    """The time of a small change would otherwise grow with the collection."""
+    collection = open_collection()
+    collection.sync(DOCUMENTS)
+    statements = []
+    connect = sqlite3.connect
+
+    def traced(*arguments, **options):
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.sqlite3, 'connect', traced)
+        patch.setattr(compacting, 'MOST_SMALL', 1)
+        collection.add([('new', 'cat sat')])
+        collection.delete('new')
+    collection.close()
+    connection = store.open_for_reading(collection.folder)
+    connection.execute('CREATE TEMP TABLE moved (docno INTEGER, number INTEGER, row INTEGER)')
+    scanned = set()
+    for statement in statements:
+        is_plain = statement.startswith(('SELECT', 'INSERT', 'UPDATE', 'DELETE'))
+        if is_plain and 'spare' not in statement:
+            for step in connection.execute(f'EXPLAIN QUERY PLAN {statement}'):
+                scanned.add(step[3].partition(' USING')[0])
+    connection.close()
+    assert 'SCAN moved' in scanned
+    assert not scanned & {'SCAN texts', 'SCAN passages', 'SCAN field_values', 'SCAN documents'}

@@ -85,3 +85,16 @@ def test_docids_of_another_number_of_lines_are_found_by_the_first_docid(joined_l
 def test_docids_of_another_number_of_lines_are_found_by_a_check(joined_lines, opened):
     with pytest.raises(DamagedFileError, match='docids.txt is damaged: its sha256 is'):
         opened(joined_lines)
+
+
+def test_a_missing_file_of_a_shard_is_named(tmp_path):
+    folder = write(tmp_path / 'index', 2)
+    for name in ('docids.txt', 'texts.jsonl', 'texts.offsets.npy', 'vectors.npy'):
+        path = folder / 'shard-00000' / name
+        content = path.read_bytes()
+        path.unlink()
+        message = f'{name} is missing: restore the file, or build'
+        with pytest.raises(DamagedFileError, match=message):
+            DenseBundle(folder, verify=False)
+        path.write_bytes(content)
+    assert len(DenseBundle(folder, verify=False)) == 2

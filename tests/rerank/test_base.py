@@ -44,3 +44,20 @@ def test_the_depth_cuts_and_nothing_given_changes():
     assert [item.docid for item in reranker.rerank('q', given, 2)] == ['c', 'a']
     assert reranker.rerank('q', given, 0) == [] and len(reranker.rerank('q', given, 9)) == 3
     assert given == before
+
+
+def test_a_label_has_the_last_part_of_a_path_and_the_depth():
+    reranker = Given().with_settings(name='models/mine')
+    assert reranker.label == 'mine'
+    assert reranker.with_settings(reads=50).label == 'mine@50'
+    assert Given().label == 'Given'
+
+
+def test_an_identity_has_the_settings_that_change_a_ranking():
+    reranker = Given().with_settings(name='mine')
+    identity = {'reranker': 'Given', 'name': 'mine'}
+    assert reranker.identity() == identity
+    shallow = reranker.with_settings(reads=50, drop_rest=True, weight=0.25)
+    assert shallow.identity() == {**identity, 'k': 50, 'drop_rest': True, 'weight': 0.25}
+    checkpoint = reranker.with_settings(weights_sha256='0f')
+    assert checkpoint.identity() == {**identity, 'weights_sha256': '0f'}

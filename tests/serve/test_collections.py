@@ -305,3 +305,31 @@ def test_both_rankings_are_fused_as_the_collection_does(make_collection, opened,
     assert (untold['title'], untold['doc']) == ('moon', '')
     steps = client.get('/v1/mine/search', params={'query': 'moon'}).json()['steps']
     assert [step['step'] for step in steps] == ['dense', 'bm25', 'interpolation']
+
+
+def docids(client, query, **parameters):
+    return [hit['docid'] for hit in candidates(client, query, **parameters)]
+
+
+def test_a_search_within_a_filter(client):
+    assert docids(client, 'cat tree', filter='year:[2020 TO *]') == ['a']
+    assert docids(client, 'cat tree', filter='tags:y') == ['guide/b']
+    assert sorted(docids(client, 'cat tree', filter='NOT year:*')) == ['c', 'guide/b', 'untold']
+    # The same filter again is one that is kept.
+    assert docids(client, 'cat tree', filter='tags:y') == ['guide/b']
+
+
+def test_a_filter_that_cannot_be_read(client):
+    for text, message in (
+        ('yaer:2020', "there is no field 'yaer': the fields are docid, lang, tags, year"),
+        ('year:[2020 TO', 'cannot be read'),
+        ('', 'the filter is empty'),
+    ):
+        answer = client.get('/v1/mine/search', params={'query': 'cat', 'filter': text})
+        assert answer.status_code == 400
+        assert message in answer.json()['error']
+
+
+def test_what_is_told_of_fields(client):
+    (about,) = client.get('/v1/indexes').json()['indexes']
+    assert about['fields'] == {'lang': ['text'], 'tags': ['text'], 'year': ['number']}
