@@ -47,6 +47,7 @@ DEPTH = 1000
 # Documents of a run that rerankers read: two CPU cores are slow.
 RERANKED = 10
 MEASURE = 'nDCG@10'
+ONE_PASSAGE = f'monobert-demo@{RERANKED}, 1 passages'
 WHOLE = 800  # wordpieces of a document that CEDR reads, as in its paper
 DEFAULT = {'method': 'interpolation', 'alpha': 0.6, 'normalize': 'minmax'}
 
@@ -295,7 +296,7 @@ def main() -> None:
             f'\n{name}, {options.encoder}: {len(judged.texts)} documents, {n_passages} passages\n'
         )
         if options.rerank:
-            print(study.table(study.rerankings(), ['the default']))
+            print(study.table(study.rerankings(), ['the default', ONE_PASSAGE]))
         else:
             runs = study.searches()
             print(study.table(runs, ['documents cut', 'documents cut + BM25']))
