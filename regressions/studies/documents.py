@@ -23,6 +23,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from pyserini_repbert import catalog
 from pyserini_repbert.collection import Collection
@@ -46,6 +47,7 @@ DEPTH = 1000
 # Documents of a run that rerankers read: two CPU cores are slow.
 RERANKED = 10
 MEASURE = 'nDCG@10'
+ONE_PASSAGE = f'monobert-demo@{RERANKED}, 1 passages'
 WHOLE = 800  # wordpieces of a document that CEDR reads, as in its paper
 DEFAULT = {'method': 'interpolation', 'alpha': 0.6, 'normalize': 'minmax'}
 
@@ -248,6 +250,22 @@ class Study:
             rows.append([name, f'{found.means[MEASURE]:.4f}', *cells])
         return markdown(header, rows, is_padded=False)
 
+    def median_words(self, runs: Mapping[str, Run]) -> str:
+        """How long the documents are that are relevant, and those among the best 10 of each run."""
+        docids: dict[str, list[str]] = {'relevant': []}
+        for grades in self.judged.qrels.values():
+            docids['relevant'] += [docid for docid, grade in grades.items() if grade > 0]
+        for name, run in runs.items():
+            docids[name] = []
+            for qid in self.judged.qrels:
+                docids[name] += run[qid].docids[:10] if qid in run else ()
+        texts = self.judged.texts
+        medians = []
+        for name, several in docids.items():
+            words = [len(texts[docid].split()) for docid in several if docid in texts]
+            medians.append(f'{name} {median(words):.0f}')
+        return f'Median words: {", ".join(medians)}'
+
 
 def difference(evaluation: Evaluation, baseline: Evaluation) -> str:
     """'+0.0228, p 0.12': of the means, and the two-sided p of a paired t-test over topics."""
@@ -278,9 +296,11 @@ def main() -> None:
             f'\n{name}, {options.encoder}: {len(judged.texts)} documents, {n_passages} passages\n'
         )
         if options.rerank:
-            print(study.table(study.rerankings(), ['the default']))
+            print(study.table(study.rerankings(), ['the default', ONE_PASSAGE]))
         else:
-            print(study.table(study.searches(), ['documents cut', 'documents cut + BM25']))
+            runs = study.searches()
+            print(study.table(runs, ['documents cut', 'documents cut + BM25']))
+            print(f'\n{study.median_words(runs)}')
 
 
 if __name__ == '__main__':
