@@ -178,6 +178,12 @@ def test_copies_that_work_at_the_same_time_have_costs_of_their_own(cross_encoder
     assert (outer.cost.candidates, inner.cost.candidates) == (2, 5)
 
 
+@pytest.mark.parametrize('backend', ['onnx', 'onnx-int8'])
+def test_onnx_takes_no_other_precision(backend, cross_encoder_folder):
+    with pytest.raises(InputError, match='runs in float32 on a CPU: leave out device and'):
+        MonoBertReranker(cross_encoder_folder(), backend=backend, precision='bfloat16')
+
+
 @pytest.mark.parametrize(
     'kind', [MonoBertReranker, pytest.param(DuoBertReranker, marks=pytest.mark.slow)]
 )
