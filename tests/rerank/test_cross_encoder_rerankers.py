@@ -184,6 +184,18 @@ def test_onnx_takes_no_other_precision(backend, cross_encoder_folder):
         MonoBertReranker(cross_encoder_folder(), backend=backend, precision='bfloat16')
 
 
+@pytest.mark.parametrize(('backend', 'precision'), [('onnx', 'float32'), ('onnx-int8', 'int8')])
+def test_automatic_precision_is_not_bfloat16_for_onnx(
+    backend, precision, cross_encoder_folder, native_bfloat16, monkeypatch
+):
+    native_bfloat16(True)
+    monkeypatch.setattr(
+        'pyserini_repbert.rerank.onnx_backend.OnnxForward', lambda network, digest, int8: None
+    )
+    reranker = MonoBertReranker(cross_encoder_folder(), backend=backend, precision='auto')
+    assert reranker.precision == precision
+
+
 @pytest.mark.parametrize(
     'kind', [MonoBertReranker, pytest.param(DuoBertReranker, marks=pytest.mark.slow)]
 )
