@@ -238,3 +238,26 @@ def test_scores_are_those_of_float64_within_rounding():
         np.testing.assert_allclose(
             products.scores(queries, stored, rows, owners), expected, rtol=0, atol=1e-5
         )
+
+
+@pytest.mark.parametrize(
+    ('available', 'limit', 'expected'),
+    [
+        ('MemAvailable:  200 kB', None, 204_800),
+        ('MemAvailable:  200 kB', 'max', 204_800),
+        ('MemAvailable:  200 kB', '1000', 1000),
+        ('MemAvailable:  200 kB', '900000', 204_800),
+        ('Buffers:  7 kB', None, 0),
+    ],
+)
+def test_available_memory_is_what_machine_and_container_leave(
+    available, limit, expected, tmp_path, monkeypatch
+):
+    meminfo = tmp_path / 'meminfo'
+    meminfo.write_text(f'MemTotal:  900 kB\n{available}\n')
+    container = tmp_path / 'memory.max'
+    if limit is not None:
+        container.write_text(f'{limit}\n')
+    paths = {'/proc/meminfo': meminfo, '/sys/fs/cgroup/memory.max': container}
+    monkeypatch.setattr(exact, 'Path', paths.get)
+    assert exact._available_memory() == expected
