@@ -261,3 +261,14 @@ def test_available_memory_is_what_machine_and_container_leave(
     paths = {'/proc/meminfo': meminfo, '/sys/fs/cgroup/memory.max': container}
     monkeypatch.setattr(exact, 'Path', paths.get)
     assert exact._available_memory() == expected
+
+
+@pytest.mark.parametrize(
+    ('length', 'is_usable'), [(1.0, True), (2.0**59, True), (2.0**61, False), (np.nan, False)]
+)
+def test_vectors_whose_products_may_overflow_are_not_rounded(length, is_usable):
+    ones = Vectors(np.eye(3, 4, dtype=np.float32))
+    long = Vectors(np.array([[1, 0, 0, 0], [0, length, 0, 0]], np.float32))
+    assert rounded.RoundedVectors(long, 4).usable is is_usable
+    products = rounded.RoundedProducts(rounded.RoundedVectors(ones, 4), long.array)
+    assert products.usable is is_usable
