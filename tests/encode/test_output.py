@@ -8,6 +8,7 @@ import pytest
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encode import main
 from pyserini_repbert.data.passages import Passage
+from pyserini_repbert.encode.output import clear_parts
 from pyserini_repbert.encode.sharding import Encoding, build_bundle
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
@@ -177,3 +178,12 @@ def test_what_a_killed_run_left_hidden_goes_with_the_next(ends, tmp_path):
     else:
         build(folder)
         assert not list(folder.glob('.*'))
+
+
+def test_parts_are_removed_whether_files_or_folders(tmp_path):
+    (tmp_path / 'part-0-of-2').mkdir()
+    (tmp_path / 'part-0-of-2/vectors.npy').write_bytes(b'1')
+    (tmp_path / 'part-1-of-2').write_bytes(b'left by another program')
+    (tmp_path / 'shard-00000').mkdir()
+    clear_parts(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ['shard-00000']

@@ -190,3 +190,17 @@ def test_bytes_a_passage_at_1000_terms(tmp_path, weights, most):
     build(tmp_path / 'index', vectors, settings(30522, weights, 1000, shard_size=100))
     size = sum(path.stat().st_size for path in (tmp_path / 'index').rglob('*') if path.is_file())
     assert size / 100 <= most
+
+
+@pytest.mark.parametrize(
+    ('prune', 'weights', 'names'),
+    [
+        (50, 'float16', ['blocks.npy', 'offsets.npy', 'terms.npy', 'weights.npy']),
+        (50, 'uint8', ['blocks.npy', 'offsets.npy', 'scales.npy', 'terms.npy', 'weights.npy']),
+        (0, 'float16', ['weights.npy']),
+    ],
+)
+def test_files_of_a_shard_have_the_names_of_the_format(prune, weights, names, tmp_path):
+    build(tmp_path / 'index', random_vectors(5, 300), settings(300, weights, prune))
+    arrays = sorted(path.name for path in (tmp_path / 'index/shard-00000').glob('*.npy'))
+    assert arrays == names

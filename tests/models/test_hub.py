@@ -5,7 +5,7 @@ import torch
 from huggingface_hub import HfApi
 from safetensors.torch import load_file
 
-from pyserini_repbert.errors import MissingResourceError
+from pyserini_repbert.errors import DamagedFileError, MissingResourceError
 from pyserini_repbert.files import cache_folder
 from pyserini_repbert.models.checkpoints.checkpoint import open_checkpoint
 from pyserini_repbert.models.checkpoints.hub import upload_checkpoint
@@ -18,6 +18,19 @@ def test_offline_the_address_and_size_are_named(tmp_path, monkeypatch):
         MissingResourceError,
         match=rf"'monobert-large' \(1.3 GB\) .* {address} \(downloads are off\)",
     ):
+        open_checkpoint('monobert-large', 'rerankers')
+
+
+@pytest.mark.parametrize('name', ['config.json', 'model.safetensors'])
+def test_a_hubs_folder_without_config_or_weights_is_refused(
+    name, tmp_path, monkeypatch, tiny_checkpoint
+):
+    folder = tiny_checkpoint('snapshot')
+    (folder / name).unlink()
+    (folder / 'vocab.txt').unlink()
+    monkeypatch.setattr('huggingface_hub.snapshot_download', lambda *_, **__: str(folder))
+    message = 'snapshot holds no config.json with model.safetensors or pytorch_model.bin'
+    with pytest.raises(DamagedFileError, match=message):
         open_checkpoint('monobert-large', 'rerankers')
 
 

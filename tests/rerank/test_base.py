@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import Reranker
 
@@ -61,3 +62,11 @@ def test_an_identity_has_the_settings_that_change_a_ranking():
     assert shallow.identity() == {**identity, 'k': 50, 'drop_rest': True, 'weight': 0.25}
     checkpoint = reranker.with_settings(weights_sha256='0f')
     assert checkpoint.identity() == {**identity, 'weights_sha256': '0f'}
+
+
+def test_a_score_that_is_not_finite_is_refused_by_its_candidate():
+    reranker = Given(a=1.0, b=float('nan'), c=float('inf'))
+    for given, named in (('abc', 'b'), ('acb', 'c'), ('ab', 'b')):
+        message = f"the score of candidate '{named}' is not finite"
+        with pytest.raises(DamagedFileError, match=message):
+            reranker.rerank('q', candidates(given))

@@ -178,6 +178,24 @@ def test_copies_that_work_at_the_same_time_have_costs_of_their_own(cross_encoder
     assert (outer.cost.candidates, inner.cost.candidates) == (2, 5)
 
 
+@pytest.mark.parametrize('backend', ['onnx', 'onnx-int8'])
+def test_onnx_takes_no_other_precision(backend, cross_encoder_folder):
+    with pytest.raises(InputError, match='runs in float32 on a CPU: leave out device and'):
+        MonoBertReranker(cross_encoder_folder(), backend=backend, precision='bfloat16')
+
+
+@pytest.mark.parametrize(('backend', 'precision'), [('onnx', 'float32'), ('onnx-int8', 'int8')])
+def test_automatic_precision_is_not_bfloat16_for_onnx(
+    backend, precision, cross_encoder_folder, native_bfloat16, monkeypatch
+):
+    native_bfloat16(True)
+    monkeypatch.setattr(
+        'pyserini_repbert.rerank.onnx_backend.OnnxForward', lambda network, digest, int8: None
+    )
+    reranker = MonoBertReranker(cross_encoder_folder(), backend=backend, precision='auto')
+    assert reranker.precision == precision
+
+
 @pytest.mark.parametrize(
     'kind', [MonoBertReranker, pytest.param(DuoBertReranker, marks=pytest.mark.slow)]
 )

@@ -1,5 +1,8 @@
 """Reranking with EPIC: from an index, on the fly, and both."""
 
+import hashlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from folders import change_model
@@ -189,3 +192,23 @@ def test_an_index_sets_the_length_of_passages(encoder, passages, tiny_epic, tmp_
     found = scores(reranker.rerank(QUERIES[0], candidates(passages)))
     expected = scores(EpicReranker(short, prune=15).rerank(QUERIES[0], candidates(passages)))
     assert found == pytest.approx(expected, abs=2e-3)
+
+
+def test_an_identity_has_what_decides_scores_from_texts_and_from_an_index(
+    encoder, passages, tmp_path
+):
+    weights = Path(encoder.name) / 'model.safetensors'
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+    assert encoder.weights_sha256 == digest
+    identity = {
+        'reranker': 'EpicReranker',
+        'name': encoder.name,
+        'weights_sha256': digest,
+        'max_length': encoder.limit,
+        'prune': 7,
+        'dtype': 'float32',
+    }
+    assert EpicReranker(encoder, prune=7).identity() == identity
+    encode_corpus(passages[:5], encoder, tmp_path / 'index', prune=15, weights='uint8')
+    indexed = EpicReranker(encoder, index=tmp_path / 'index', prune=7)
+    assert indexed.identity() == {**identity, 'prune': 15, 'index_weights': 'uint8'}

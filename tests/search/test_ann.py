@@ -1,6 +1,7 @@
 """Approximate search against exact search, with real FAISS on small clustered vectors."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,6 +84,19 @@ def test_ties_go_by_docid_and_k_may_exceed_what_was_measured(kind, built, vector
     assert searcher.batch_search([], [], 5) == {}
     with pytest.raises(InputError, match='k=0'):
         searcher.search(query, 0)
+
+
+def test_effort_grows_in_proportion_to_a_depth_beyond_the_measured_one(built, vectors, monkeypatch):
+    index = RepBertSearcher(built / 'ivf', RowEncoder(vectors), ann=True).ann
+    index.record = replace(index.record, hits=20, candidates=25, parameter=3)
+    efforts = []
+    monkeypatch.setattr(
+        'pyserini_repbert.index.ann.candidate_rows',
+        lambda index, kind, queries, effort: efforts.append(effort),
+    )
+    for k in (1, 20, 30, 10_000):
+        index.rows(vectors[:1], k)
+    assert efforts == [Effort(25, 3), Effort(25, 3), Effort(38, 5), Effort(COUNT, 1500)]
 
 
 def test_all_candidates_give_exact_search(vectors, tmp_path):

@@ -224,3 +224,16 @@ def test_bad_calls_are_errors(index, tmp_path):
         RepBertSearcher(tmp_path / 'nowhere')
     with pytest.raises(InputError, match='cuda:77'):
         RepBertSearcher(index, device='cuda:77')
+
+
+def test_queries_are_encoded_together(index, monkeypatch):
+    searcher = RepBertSearcher(index)
+    calls = []
+
+    def encode_batch(queries):
+        calls.append(list(queries))
+        return np.ones((len(queries), searcher.dimension), np.float32)
+
+    monkeypatch.setattr(searcher.query_encoder, 'encode_batch', encode_batch)
+    assert searcher.encode(['a cat', 'a dog']).tolist() == [[1.0] * searcher.dimension] * 2
+    assert calls == [['a cat', 'a dog']]

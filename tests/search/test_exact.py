@@ -238,3 +238,37 @@ def test_scores_are_those_of_float64_within_rounding():
         np.testing.assert_allclose(
             products.scores(queries, stored, rows, owners), expected, rtol=0, atol=1e-5
         )
+
+
+@pytest.mark.parametrize(
+    ('available', 'limit', 'expected'),
+    [
+        ('MemAvailable:  200 kB', None, 204_800),
+        ('MemAvailable:  200 kB', 'max', 204_800),
+        ('MemAvailable:  200 kB', '1000', 1000),
+        ('MemAvailable:  200 kB', '900000', 204_800),
+        ('Buffers:  7 kB', None, 0),
+    ],
+)
+def test_available_memory_is_what_machine_and_container_leave(
+    available, limit, expected, tmp_path, monkeypatch
+):
+    meminfo = tmp_path / 'meminfo'
+    meminfo.write_text(f'MemTotal:  900 kB\n{available}\n')
+    container = tmp_path / 'memory.max'
+    if limit is not None:
+        container.write_text(f'{limit}\n')
+    paths = {'/proc/meminfo': meminfo, '/sys/fs/cgroup/memory.max': container}
+    monkeypatch.setattr(exact, 'Path', paths.get)
+    assert exact._available_memory() == expected
+
+
+@pytest.mark.parametrize(
+    ('length', 'is_usable'), [(1.0, True), (2.0**59, True), (2.0**61, False), (np.nan, False)]
+)
+def test_vectors_whose_products_may_overflow_are_not_rounded(length, is_usable):
+    ones = Vectors(np.eye(3, 4, dtype=np.float32))
+    long = Vectors(np.array([[1, 0, 0, 0], [0, length, 0, 0]], np.float32))
+    assert rounded.RoundedVectors(long, 4).usable is is_usable
+    products = rounded.RoundedProducts(rounded.RoundedVectors(ones, 4), long.array)
+    assert products.usable is is_usable
