@@ -13,7 +13,7 @@ from judgments import (
     turned_topics,
 )
 
-from pyserini_repbert.adapt.learning import adapt
+from pyserini_repbert.adapt.learning import N_MAPS, adapt
 from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
 from pyserini_repbert.ranking import Query, Ranking
@@ -28,6 +28,14 @@ def test_a_map_is_learnt_that_helps_topics_held_out(searcher):
     assert np.array_equal(learnt.query_map, learnt.query_map.T)
     assert learnt.weights == (1.0,)
     assert learnt.n_topics == 60
+
+
+def test_progress_counts_each_map(searcher):
+    """One map without a fold, one for each of 5 folds and one for each of 10 pairs of them."""
+    judged = turned_topics(searcher, 20)
+    steps = []
+    adapt(searcher, [], judged.topics, judged.qrels, on_progress=steps.append)
+    assert steps == [1] * N_MAPS == [1] * 16
 
 
 def test_a_topic_does_not_teach_its_own_estimate(searcher):
