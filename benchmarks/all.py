@@ -45,6 +45,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages 
     'training': ('sentence_transformers', 'datasets'),
     'epic': (),
     'collection': ('pyserini',),
+    'collection_search': ('pyserini',),
     'serve': ('fastapi', 'uvicorn', 'prometheus_client'),
     'gpu': (CUDA, 'sentence_transformers', 'datasets'),
     'gpu_search': (CUDA,),

@@ -102,6 +102,7 @@ def formula(method: str, options: argparse.Namespace) -> dict[str, Any]:
     settings = PipelineSpec.of({'fusion': method} | pick_options(options, *FORMULA)).formula
     options.alpha = None if options.weights else settings['alpha']
     options.rrf_k = settings['rrf_k']
+    options.normalize = settings['normalize']
     return settings
 
 

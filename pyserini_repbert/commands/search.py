@@ -148,6 +148,7 @@ def main(arguments: list[str]) -> None:
     options.fusion = spec.fusion
     options.alpha = None if spec.weights else formula['alpha']
     options.rrf_k = formula['rrf_k']
+    options.normalize = formula['normalize']
     spec = _rank_deeper(spec, options)
     with contextlib.ExitStack() as held:
         machine = _start_engines(options, spec, machine, held)

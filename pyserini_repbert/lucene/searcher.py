@@ -54,7 +54,8 @@ class LuceneSparseSearcher(Ranker):
         with java_calls():
             quiet_java()
             searcher = java_class('io.anserini.search.SimpleSearcher')
-            self._open_index = _OpenIndex(calling(searcher, str(self.index)))
+            # Java resolves a relative path in the folder in which it started.
+            self._open_index = _OpenIndex(calling(searcher, str(self.index.absolute())))
             self._list = java_class('java.util.ArrayList')
             self._analyze = java_class('io.anserini.analysis.AnalyzerUtils').analyze
             # Terms weigh 0.85, pairs 0.10, windows 0.05.

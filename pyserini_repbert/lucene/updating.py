@@ -45,7 +45,14 @@ class LuceneUpdate:
         quiet_java()
         with java_calls(), self._one_line():
             heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
-            options = ['-input', '', '-collection', 'JsonCollection', '-index', str(folder)]
+            options = [
+                '-input',
+                '',
+                '-collection',
+                'JsonCollection',
+                '-index',
+                str(folder.absolute()),
+            ]
             options += ['-memoryBuffer', str(max(16, min(_MOST_BUFFER, heap // 4)))]
             options += ['-threads', '1', '-storePositions', '-storeDocvectors', '-append']
             options += ['-language', language]

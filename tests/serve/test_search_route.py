@@ -263,7 +263,7 @@ def two_systems(client, monkeypatch):
     """A client whose index has the dense system under the names 'one' and 'two', too."""
     ranker = ServedIndex.ranker
 
-    def dense_by_name(self, name, k1, b):
+    def dense_by_name(self, name, k1, b, filter):
         return ranker(self, 'dense').with_settings(name=name)
 
     def resolve_systems(self, names):
