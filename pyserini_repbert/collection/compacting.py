@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.shards import (
     SHARD_ROWS,
     SHARDS,
-    Shard,
+    PassageShard,
     ShardRows,
     write_shard,
 )
@@ -131,7 +131,7 @@ def _live_rows(staging: Staging, states: Sequence[ShardState]) -> ShardRows:
 def _live_values(folder: Path, states: Sequence[ShardState], name: str) -> NDArray[Any]:
     """The live rows of one file of each shard, in the order of the shards."""
     return np.concatenate(
-        [getattr(Shard(folder / state.name), name)[state.live] for state in states]
+        [getattr(PassageShard(folder / state.name), name)[state.live] for state in states]
     )
 
 
@@ -145,12 +145,12 @@ def _ordered_vectors(
     """
     targets = np.empty_like(order)
     targets[order] = np.arange(len(order))
-    first_shard = Shard(folder / states[0].name)
+    first_shard = PassageShard(folder / states[0].name)
     vectors = np.empty((len(order), first_shard.record.dimension), np.float32)
     first = 0
     for state in states:
         after = first + state.n_live
-        vectors[targets[first:after]] = Shard(folder / state.name).vectors[state.live]
+        vectors[targets[first:after]] = PassageShard(folder / state.name).vectors[state.live]
         first = after
     return vectors
 

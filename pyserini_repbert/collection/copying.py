@@ -11,7 +11,7 @@ from pyserini_repbert.collection.cleaning import clean
 from pyserini_repbert.collection.generations import (
     GENERATIONS,
     LUCENE,
-    Manifest,
+    GenerationManifest,
     last_published,
     manifest_path,
 )
@@ -32,7 +32,7 @@ JUDGMENTS = 'judgments.sqlite'
 _TRIES = 10
 
 
-def copy_collection(folder: StrPath, target: StrPath) -> Manifest:
+def copy_collection(folder: StrPath, target: StrPath) -> GenerationManifest:
     """Copy the newest generation of a collection into a new folder, with its judgments.
 
     The copy has the digest of what it copies. Raises InputError for a folder that exists.

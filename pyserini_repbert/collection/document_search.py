@@ -3,8 +3,8 @@
 The documents are exactly those that scoring every passage would give. Passages are searched some
 times as deep as documents are wanted. What was found is enough once no unseen document can come
 among the best: the score of an unseen document is less than that of the last passage found, with
-every `Aggregation`. Where two deeper searches are not enough, as beside a document of thousands of
-passages, all passages are scored.
+every `PassageAggregation`. Where two deeper searches are not enough, as beside a document of
+thousands of passages, all passages are scored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyserini_repbert.data.runs import ranked
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.ranking import Excerpts, Ranking
 from pyserini_repbert.search import exact
-from pyserini_repbert.search.aggregation import Aggregation
+from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import DenseSearcher, QueryEncoder
 from pyserini_repbert.search.documents import aggregate_groups
 
@@ -83,10 +83,10 @@ class DocumentSearcher(DenseSearcher):
         generation: Generation,
         query_encoder: QueryEncoder,
         device: str = 'cpu',
-        aggregation: Aggregation | str = Aggregation.MAX,
+        aggregation: PassageAggregation | str = PassageAggregation.MAX,
     ) -> None:
         self.generation = generation
-        self.aggregation = Aggregation(aggregation)
+        self.aggregation = PassageAggregation(aggregation)
         self.vectors = PassageVectors(generation)
         self._last_queries = _LastQueries({})
         super().__init__(self.vectors, query_encoder, device)
@@ -95,7 +95,7 @@ class DocumentSearcher(DenseSearcher):
         # Blocks are multiplied on a GPU, too: `GpuIndex` has no mask of rows.
         self._exact = exact.ExactIndex(self.vectors, self.device)
         counted = self.vectors.live
-        if self.aggregation is Aggregation.FIRST:
+        if self.aggregation is PassageAggregation.FIRST:
             counted = counted & (self.vectors.numbers == 0)
         self._count(counted)
         return self._exact.search
@@ -208,7 +208,7 @@ class DocumentSearcher(DenseSearcher):
         has_all = len(top.rows) >= self._n_counted
         if len(seen) < k and not has_all:
             return None
-        if self.aggregation in (Aggregation.MAX, Aggregation.FIRST):
+        if self.aggregation in (PassageAggregation.MAX, PassageAggregation.FIRST):
             totals = top.scores[firsts]
         else:
             totals = self._aggregated(query, seen)

@@ -191,7 +191,7 @@ class _Evaluation:
     def _all_of(self, field: str) -> Mask:
         if field == DOCID:
             return self._generation.live_documents()
-        return self._select('field = json_extract(:rows, "$[0]")', [field])
+        return self._select("field = json_extract(:rows, '$[0]')", [field])
 
     def _value(self, field: str, text: str, is_phrase: bool = False) -> Mask:
         if field == DOCID:

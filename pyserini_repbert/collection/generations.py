@@ -55,7 +55,7 @@ class ShardOfGeneration:
 
 
 @dataclass(frozen=True, config=_CONFIG)
-class Manifest:
+class GenerationManifest:
     """A generation, as its file has it."""
 
     number: Count
@@ -99,7 +99,7 @@ def last_published(connection: sqlite3.Connection) -> Published | None:
     return None if row is None else Published(*row)
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> Published:
+def write_manifest(folder: Path, manifest: GenerationManifest) -> Published:
     """Write a generation's manifest; it is on the disk when this returns."""
     target = manifest_path(folder, manifest.number)
     unfinished = target.with_name(f'.{target.name}')
@@ -111,7 +111,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> Published:
     return Published(manifest.number, hashlib.sha256(content).hexdigest())
 
 
-def read_manifest(folder: Path, published: Published) -> Manifest:
+def read_manifest(folder: Path, published: Published) -> GenerationManifest:
     """The manifest of a published generation.
 
     Raises FileNotFoundError where it was removed, DamagedFileError for one that is not whole.
@@ -121,7 +121,7 @@ def read_manifest(folder: Path, published: Published) -> Manifest:
     if hashlib.sha256(content).hexdigest() != published.manifest_sha256:
         raise DamagedFileError(f'{path} is damaged, its sha256 is another: {_ADVICE}')
     try:
-        manifest: Manifest = TypeAdapter(Manifest).validate_json(content)
+        manifest: GenerationManifest = TypeAdapter(GenerationManifest).validate_json(content)
     except ValidationError as error:
         raise DamagedFileError(f'{path} is no manifest of a generation: {_ADVICE}') from error
     return manifest

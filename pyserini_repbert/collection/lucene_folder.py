@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyserini_repbert.collection.generations import Manifest, generation_name
+from pyserini_repbert.collection.generations import GenerationManifest, generation_name
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.collection.shards import sync_to_disk
 from pyserini_repbert.collection.store import FOREVER, contents_of
@@ -39,7 +39,7 @@ def update_lucene(
     connection: sqlite3.Connection,
     generation: int,
     settings: CollectionSettings,
-    before: Manifest | None,
+    before: GenerationManifest | None,
     merge: bool = False,
 ) -> LuceneState:
     """Write Lucene's folder of the next generation.

@@ -41,7 +41,7 @@ _LEVELS = ('heading', 'paragraph', 'sentence')
 
 
 @dataclass(frozen=True)
-class Passage:
+class CutPassage:
     """A part of a document: `text[start:end]`, and `input`, what the encoder reads for it."""
 
     start: int
@@ -121,7 +121,7 @@ class PassageCutter:
         self._tokens = tokens
         self._overlap = overlap
 
-    def cut(self, titles: Sequence[str], texts: Sequence[str]) -> list[list[Passage]]:
+    def cut(self, titles: Sequence[str], texts: Sequence[str]) -> list[list[CutPassage]]:
         """The passages of each text, in order; none where both title and text are empty."""
         title_wordpieces = self._wordpieces(titles)
         text_wordpieces = self._wordpieces(texts)
@@ -136,9 +136,9 @@ class PassageCutter:
 
     def _passages(
         self, title: str, text: str, wordpieces: _Wordpieces, capacity: int
-    ) -> list[Passage]:
+    ) -> list[CutPassage]:
         if not len(wordpieces):
-            return [Passage(0, 0, title)] if title else []
+            return [CutPassage(0, 0, title)] if title else []
         size = min(self._tokens, capacity)
         longest = min(int(size * _LONGEST), capacity)
         if len(wordpieces) <= longest:
@@ -174,11 +174,11 @@ class PassageCutter:
         return wordpieces
 
 
-def _passage(title: str, text: str, start: int, end: int) -> Passage:
+def _passage(title: str, text: str, start: int, end: int) -> CutPassage:
     """The passage `text[start:end]`, without white space at its end, below a title."""
     part = text[start:end].rstrip()
     passage_input = f'{title} {part}' if title else part
-    return Passage(start, start + len(part), passage_input)
+    return CutPassage(start, start + len(part), passage_input)
 
 
 def check_lengths(tokens: int, overlap: int) -> None:

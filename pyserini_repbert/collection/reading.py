@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.generations import (
     GENERATIONS,
     LUCENE,
-    Manifest,
+    GenerationManifest,
     Published,
     last_published,
     manifest_path,
@@ -26,7 +26,7 @@ from pyserini_repbert.collection.generations import (
 )
 from pyserini_repbert.collection.locks import GenerationLock
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.collection.shards import SHARDS, Shard
+from pyserini_repbert.collection.shards import SHARDS, PassageShard
 from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -47,7 +47,7 @@ class LiveShard:
     live : whether each row counts, bool (n,); None where all do
     """
 
-    shard: Shard
+    shard: PassageShard
     live: NDArray[np.bool_] | None
 
     @property
@@ -57,7 +57,7 @@ class LiveShard:
 
 
 @dataclass(frozen=True)
-class PassageSpan:
+class StoredPassage:
     """A passage of a document: `text[start:end]`, and where its vector is.
 
     `shard` is the position in `Generation.shards`, `row` that in the shard.
@@ -89,10 +89,10 @@ class Generation:
         self,
         folder: Path,
         published: Published,
-        manifest: Manifest,
+        manifest: GenerationManifest,
         connection: sqlite3.Connection,
         lock: GenerationLock,
-        opened: Mapping[str, Shard],
+        opened: Mapping[str, PassageShard],
     ) -> None:
         self.folder = folder
         self.manifest = manifest
@@ -102,7 +102,7 @@ class Generation:
         self._calling = threading.Lock()
         shards = []
         for entry in manifest.shards:
-            shard = opened.get(entry.name) or Shard(folder / SHARDS / entry.name)
+            shard = opened.get(entry.name) or PassageShard(folder / SHARDS / entry.name)
             if len(shard) != entry.rows:
                 raise DamagedFileError(
                     f'{shard.folder} has {len(shard)} rows, {entry.rows} were expected: build the '
@@ -241,7 +241,7 @@ class Generation:
             types.setdefault(field, set()).add(kind)
         return types
 
-    def passages(self, docnos: Iterable[int]) -> dict[int, list[PassageSpan]]:
+    def passages(self, docnos: Iterable[int]) -> dict[int, list[StoredPassage]]:
         """The passages of documents, in order, by the document's number."""
         numbers = [int(docno) for docno in docnos]
         rows = self.select(
@@ -250,10 +250,10 @@ class Generation:
             'AND docno IN (SELECT value FROM json_each(:rows)) ORDER BY docno, number',
             numbers,
         )
-        spans: dict[int, list[PassageSpan]] = {number: [] for number in numbers}
+        spans: dict[int, list[StoredPassage]] = {number: [] for number in numbers}
         for docno, number, start, end, name, row in rows:
             position = self._positions[name]
-            spans[docno].append(PassageSpan(docno, number, start, end, position, row))
+            spans[docno].append(StoredPassage(docno, number, start, end, position, row))
         return spans
 
     def excerpts(self, numbers: Mapping[int, Sequence[int]]) -> dict[int, Excerpts]:
@@ -281,7 +281,7 @@ class Generation:
                 excerpts[docno] = tuple(found)
         return excerpts
 
-    def passage_vectors(self, spans: Sequence[PassageSpan]) -> NDArray[np.float32]:
+    def passage_vectors(self, spans: Sequence[StoredPassage]) -> NDArray[np.float32]:
         """The vectors of passages, float32 (n, d), in their order."""
         vectors = np.empty((len(spans), self.settings.dimension), np.float32)
         for number, span in enumerate(spans):
@@ -299,7 +299,7 @@ class Generation:
             return self._connection.execute(statement, parameters).fetchall()
 
 
-def open_generation(folder: Path, opened: Mapping[str, Shard] | None = None) -> Generation:
+def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = None) -> Generation:
     """The newest generation of a collection.
 
     `opened` has shards by name that are open already, and are shared.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyserini_repbert.collection.documents import rendered_fields, typed_values
-from pyserini_repbert.collection.passages import Passage
-from pyserini_repbert.collection.shards import Shard
+from pyserini_repbert.collection.passages import CutPassage
+from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.collection.store import FOREVER, VERSIONED, transaction
 from pyserini_repbert.data.documents import Document
 
@@ -49,7 +49,7 @@ class PassageRow:
 
     docno: int
     number: int
-    passage: Passage
+    passage: CutPassage
     digest: bytes
     location: RowOfShard
 
@@ -158,7 +158,7 @@ class StagedRows:
                 'DELETE FROM dead_rows WHERE shard = ? AND row = ?', [shard, row.location.row]
             )
 
-    def write_shard(self, shard: Shard) -> int:
+    def write_shard(self, shard: PassageShard) -> int:
         """Note a shard of the next generation; returns its number."""
         cursor = self.connection.execute(
             'INSERT INTO shards (name, rows, since, until) VALUES (?, ?, ?, ?)',

@@ -22,7 +22,7 @@ from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.ranking import Ranker, Ranking, topics_of
-from pyserini_repbert.search.aggregation import Aggregation
+from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder
 from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder
 
@@ -92,7 +92,7 @@ class SearchSettings:
     """
 
     rankings: Sequence[str] = ()
-    aggregation: str = Aggregation.MAX
+    aggregation: str = PassageAggregation.MAX
     formula: Mapping[str, Any] = field(default_factory=dict)
     k1: float | None = None
     b: float | None = None

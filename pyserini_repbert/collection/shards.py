@@ -40,7 +40,7 @@ _UNFINISHED = '.unfinished'
 
 
 @checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
-class ShardRecord:
+class PassageShardRecord:
     """What `shard.json` says."""
 
     generation: Count
@@ -59,11 +59,11 @@ class ShardRows:
     inputs: NDArray[np.uint8]  # (n, 16)
 
 
-# The files of a shard, and the attributes of `ShardRows` and `Shard`.
+# The files of a shard, and the attributes of `ShardRows` and `PassageShard`.
 ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
 
 
-class Shard:
+class PassageShard:
     """A shard, opened: its arrays are mapped when they are first used."""
 
     def __init__(self, folder: Path) -> None:
@@ -110,7 +110,7 @@ class Shard:
         return mapped(self.folder / f'{name}.npy', dtype, (len(self), *row_shape))
 
 
-def write_shard(parent: Path, rows: ShardRows, generation: int) -> Shard:
+def write_shard(parent: Path, rows: ShardRows, generation: int) -> PassageShard:
     """Write a shard into the folder `parent`; it is on the disk when this returns.
 
     The caller holds the lock of the collection's writer.
@@ -126,7 +126,7 @@ def write_shard(parent: Path, rows: ShardRows, generation: int) -> Shard:
         else:
             folder.rename(target)
         sync_to_disk(parent)
-    return Shard(target)
+    return PassageShard(target)
 
 
 def _write_files(folder: Path, rows: ShardRows, generation: int) -> str:
@@ -169,12 +169,12 @@ def sync_to_disk(path: Path) -> None:
         os.close(handle)
 
 
-def _read_record(folder: Path) -> ShardRecord:
+def _read_record(folder: Path) -> PassageShardRecord:
     path = folder / _RECORD
     again = 'restore the folder from a copy, or build the collection again'
     try:
         content = path.read_bytes()
-        record = TypeAdapter(ShardRecord).validate_json(content)
+        record = TypeAdapter(PassageShardRecord).validate_json(content)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DamagedFileError(f'{path} is missing: {again}') from error
     except ValidationError as error:

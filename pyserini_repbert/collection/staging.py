@@ -15,9 +15,15 @@ import numpy as np
 
 from pyserini_repbert.collection.documents import fields_digest, text_digest
 from pyserini_repbert.collection.encoding import PassageEncoder
-from pyserini_repbert.collection.passages import Passage
+from pyserini_repbert.collection.passages import CutPassage
 from pyserini_repbert.collection.rows import KnownDocument, PassageRow, RowOfShard, StagedRows
-from pyserini_repbert.collection.shards import INPUT_BYTES, SHARDS, Shard, ShardRows, write_shard
+from pyserini_repbert.collection.shards import (
+    INPUT_BYTES,
+    SHARDS,
+    PassageShard,
+    ShardRows,
+    write_shard,
+)
 from pyserini_repbert.collection.store import FOREVER, transaction
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
@@ -48,7 +54,7 @@ class _Pending:
     known: KnownDocument | None
     fields_digest: bytes
     text_digest: bytes
-    passages: list[Passage] | None = None
+    passages: list[CutPassage] | None = None
 
     @property
     def is_text_new(self) -> bool:
@@ -254,7 +260,7 @@ class Staging:
                 located.append(PassageRow(item.docno, number, passage, digest, location))
         return located
 
-    def _write_shard(self, rows: _NewRows) -> Shard:
+    def _write_shard(self, rows: _NewRows) -> PassageShard:
         vectors_by_digest = self.vectors.vectors_of(rows.inputs)
         vectors = np.empty((len(rows.digests), self._dimension), np.float32)
         for row, digest in enumerate(rows.digests):

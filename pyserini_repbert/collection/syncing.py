@@ -94,18 +94,7 @@ def sync_documents(
             parameters=('delete_most',),
         )
     writer.staging.remove(gone)
-    if writer.must_cut_again:
-        writer.staging.cut_again()
-    manifest = writer.finish(merge=merge)
-    return Changes(
-        added=counts.added,
-        changed=counts.changed,
-        deleted=len(gone),
-        unchanged=counts.unchanged,
-        encoded=writer.encoder.count,
-        generation=manifest.number,
-        is_published=writer.has_published,
-    )
+    return _finish(writer, counts, deleted=len(gone), merge=merge)
 
 
 def add_documents(
@@ -128,13 +117,26 @@ def add_documents(
     """
     number = writer.staging.rows.source_number(source)
     counts = _put(writer, documents, number, _SeenNumbers(), on_progress)
+    return _finish(writer, counts, deleted=0, merge=merge)
+
+
+def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) -> Changes:
+    """Publish what was written, and say what that was.
+
+    Parameters
+    ----------
+    writer : of the collection
+    counts : of the documents that were written
+    deleted : how many were deleted
+    merge : merge Lucene's segments
+    """
     if writer.must_cut_again:
         writer.staging.cut_again()
     manifest = writer.finish(merge=merge)
     return Changes(
         added=counts.added,
         changed=counts.changed,
-        deleted=0,
+        deleted=deleted,
         unchanged=counts.unchanged,
         encoded=writer.encoder.count,
         generation=manifest.number,

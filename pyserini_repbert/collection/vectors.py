@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.encoding import PassageEncoder
-from pyserini_repbert.collection.shards import SHARDS, Shard, list_shards
+from pyserini_repbert.collection.shards import SHARDS, PassageShard, list_shards
 from pyserini_repbert.errors import DamagedFileError
 
 _AT_ONCE = 500  # digests in a query
@@ -34,7 +34,7 @@ class VectorSource:
         self._connection = connection
         self._encoder = encoder
         self._dimension = dimension
-        self._shards: dict[str, Shard] = {}
+        self._shards: dict[str, PassageShard] = {}
         self._list_spare_vectors()
 
     def vectors_of(self, inputs: Mapping[bytes, str]) -> dict[bytes, NDArray[np.float32]]:
@@ -49,10 +49,10 @@ class VectorSource:
             vectors.update(zip(missing, encoded, strict=True))
         return vectors
 
-    def shard(self, name: str) -> Shard:
+    def shard(self, name: str) -> PassageShard:
         """A shard of the collection, opened once."""
         if name not in self._shards:
-            self._shards[name] = Shard(self._parent / name)
+            self._shards[name] = PassageShard(self._parent / name)
         return self._shards[name]
 
     def _stored(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, str, int]]:

@@ -19,7 +19,7 @@ from pyserini_repbert.collection.encoding import PassageEncoder
 from pyserini_repbert.collection.generations import (
     GENERATIONS,
     LUCENE,
-    Manifest,
+    GenerationManifest,
     ShardOfGeneration,
     last_published,
     ranges_of,
@@ -74,7 +74,7 @@ class Writer:
         self._wanted = wanted
         self._rebuild = rebuild
         self._resources = contextlib.ExitStack()
-        self.published: Manifest | None = None
+        self.published: GenerationManifest | None = None
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as resources:
@@ -129,7 +129,7 @@ class Writer:
         row = self._connection.execute('SELECT 1 FROM staged LIMIT 1').fetchone()
         return row is not None
 
-    def finish(self, merge: bool = False, compact: bool = False) -> Manifest:
+    def finish(self, merge: bool = False, compact: bool = False) -> GenerationManifest:
         """Publish what is staged as the next generation; returns the newest generation.
 
         Where nothing has changed, the generation stays as it is.
@@ -171,7 +171,7 @@ class Writer:
             merge=merge,
         )
 
-    def _new_manifest(self, lucene: LuceneState) -> Manifest:
+    def _new_manifest(self, lucene: LuceneState) -> GenerationManifest:
         shards = []
         for state in shard_states(self.staging):
             dead = ranges_of(state.dead)
@@ -179,7 +179,7 @@ class Writer:
         count = self._connection.execute(
             f'SELECT COUNT(*) FROM fields WHERE until = {FOREVER}'
         ).fetchone()[0]
-        return Manifest(
+        return GenerationManifest(
             number=self.staging.generation,
             settings=self.settings,
             documents=count,
@@ -190,7 +190,7 @@ class Writer:
             lucene_dead=lucene.dead,
         )
 
-    def _publish(self, manifest: Manifest) -> None:
+    def _publish(self, manifest: GenerationManifest) -> None:
         """All files are on the disk; from the end of this transaction on, readers see them."""
         published = write_manifest(self._folder, manifest)
         now = datetime.now(UTC).isoformat(timespec='seconds')
@@ -202,7 +202,7 @@ class Writer:
             self._connection.execute('DELETE FROM staged')
 
 
-def _differ(manifest: Manifest, before: Manifest) -> bool:
+def _differ(manifest: GenerationManifest, before: GenerationManifest) -> bool:
     """Whether two generations differ in more than their numbers."""
     return replace(manifest, number=before.number) != before
 

@@ -30,7 +30,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.methods import FusionMethod, methods_text
 from pyserini_repbert.pipeline.spec import PipelineSpec
 from pyserini_repbert.ranking import NO_HITS, Ranking
-from pyserini_repbert.search.aggregation import Aggregation
+from pyserini_repbert.search.aggregation import PassageAggregation
 
 if TYPE_CHECKING:
     from pyserini_repbert.evaluate.studies.fusion import Tuned
@@ -57,7 +57,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(flags, *FORMULA, 'depth', 'hits')
     add(
         '--documents',
-        choices=tuple(map(str, Aggregation)),
+        choices=tuple(map(str, PassageAggregation)),
         help='the runs are of passages named DOCID#NUMBER: fuse their documents, whose scores are '
         'those of their passages, aggregated',
     )
@@ -189,7 +189,7 @@ def _fuse_whole_runs(options: argparse.Namespace, settings: Mapping[str, Any]) -
     paths = dict(enumerate(options.runs))
     runs = [run for _, run in read_named(paths, options.quiet, options.depth)]
     if options.documents:
-        runs = [documents_of_run(run, Aggregation(options.documents)) for run in runs]
+        runs = [documents_of_run(run, PassageAggregation(options.documents)) for run in runs]
     fused = fuse(runs, **settings)
     write_run(options.output, fused, options.output_format, options.tag)
     if options.provenance:

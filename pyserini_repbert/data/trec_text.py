@@ -23,7 +23,7 @@ _NOT_CLOSED = 'a <DOC> without </DOC>'
 _NO_DOCNO = 'a <DOC> without <DOCNO>'
 
 
-class Document(NamedTuple):
+class TrecDocument(NamedTuple):
     """A document of TREC text, or what is wrong in its place.
 
     Attributes
@@ -65,7 +65,7 @@ def plain_text(markup: str) -> str:
     return ' '.join(html.unescape(_HUGE_CHARACTER.sub('\ufffd', without_tags(markup))).split())
 
 
-def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[Document]:
+def read_documents(lines: Iterable[tuple[int, bytes]]) -> Iterator[TrecDocument]:
     """The documents of numbered lines.
 
     Outside the documents there may be tags (an element around all of them, say), but no text.
@@ -96,7 +96,7 @@ class _DocumentReader:
         self._is_open = False
         self._reported = False
 
-    def read_text(self, number: int, raw: bytes) -> Iterator[Document]:
+    def read_text(self, number: int, raw: bytes) -> Iterator[TrecDocument]:
         """Take the text between two tags."""
         if self._is_open:
             self._parts.append(raw)
@@ -105,9 +105,9 @@ class _DocumentReader:
             if text:
                 self._reported = True
                 problem = f'text outside <DOC> … </DOC>: {text[:_SHOWN]!r}'
-                yield Document(number, problem=problem)
+                yield TrecDocument(number, problem=problem)
 
-    def open(self, number: int) -> Iterator[Document]:
+    def open(self, number: int) -> Iterator[TrecDocument]:
         """Begin a document at a <DOC>."""
         yield from self.finish()
         self._start = number
@@ -115,31 +115,31 @@ class _DocumentReader:
         self._is_open = True
         self._reported = False
 
-    def close(self, number: int) -> Iterator[Document]:
+    def close(self, number: int) -> Iterator[TrecDocument]:
         """End the document at a </DOC>."""
         if self._is_open:
             yield _document(self._start, b''.join(self._parts))
         elif not self._reported:
-            yield Document(number, problem='</DOC> without <DOC>')
+            yield TrecDocument(number, problem='</DOC> without <DOC>')
         self._is_open = False
 
-    def finish(self) -> Iterator[Document]:
+    def finish(self) -> Iterator[TrecDocument]:
         """Report a document that was not closed."""
         if self._is_open:
-            yield Document(self._start, problem=_NOT_CLOSED)
+            yield TrecDocument(self._start, problem=_NOT_CLOSED)
 
 
-def _document(line: int, raw: bytes) -> Document:
+def _document(line: int, raw: bytes) -> TrecDocument:
     try:
         markup = raw.decode('utf-8')
     except UnicodeDecodeError as error:
-        return Document(line, problem=f'not valid UTF-8 ({error.reason})')
+        return TrecDocument(line, problem=f'not valid UTF-8 ({error.reason})')
     start = _DOCNO.search(markup)
     if start is None:
-        return Document(line, problem=_NO_DOCNO)
+        return TrecDocument(line, problem=_NO_DOCNO)
     end = _DOCNO_END.search(markup, start.end())
     if end is None:
-        return Document(line, problem=_NO_DOCNO)
+        return TrecDocument(line, problem=_NO_DOCNO)
     docid = markup[start.end() : end.start()].strip()
     again = _DOCNO.search(markup, end.end())
     if again and _DOCNO_END.search(markup, again.end()):
@@ -147,6 +147,6 @@ def _document(line: int, raw: bytes) -> Document:
             f'a <DOC> with two <DOCNO>, {docid[:_SHOWN]!r} the first: is </DOC> missing between '
             'them?'
         )
-        return Document(line, problem=problem)
+        return TrecDocument(line, problem=problem)
     rest = f'{markup[: start.start()]} {markup[end.end() :]}'
-    return Document(line, docid, ' '.join(without_tags(rest).split()))
+    return TrecDocument(line, docid, ' '.join(without_tags(rest).split()))

@@ -13,7 +13,7 @@ from pyserini_repbert.data.values import Choice
 AggregationName = Literal['max', 'first', 'mean', 'top3']
 
 
-class Aggregation(Choice, what='aggregation'):
+class PassageAggregation(Choice, what='aggregation'):
     """How the scores of a document's passages become its score."""
 
     MAX = 'max'

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.runs import ranked
 from pyserini_repbert.ranking import Ranking, Run
-from pyserini_repbert.search.aggregation import Aggregation
+from pyserini_repbert.search.aggregation import PassageAggregation
 
 # What separates a docid from the number of a passage, in the ids that Pyserini's `--max-passage`
 # reads.
@@ -23,7 +23,7 @@ _TOP = 3
 
 
 def aggregate_groups(
-    scores: NDArray[np.float32], starts: NDArray[np.int64], aggregation: Aggregation
+    scores: NDArray[np.float32], starts: NDArray[np.int64], aggregation: PassageAggregation
 ) -> NDArray[np.float32]:
     """The score of each document, float32 (documents,).
 
@@ -33,10 +33,10 @@ def aggregate_groups(
     starts : where each document begins, int64 (documents,), ascending
     aggregation : not FIRST, which is a choice of passages
     """
-    if aggregation is Aggregation.MAX:
+    if aggregation is PassageAggregation.MAX:
         return np.maximum.reduceat(scores, starts)
     counts = np.diff(starts, append=len(scores))
-    if aggregation is Aggregation.TOP3:
+    if aggregation is PassageAggregation.TOP3:
         owners = np.repeat(np.arange(len(starts)), counts)
         # By document, and within it the best first.
         order = np.lexsort((-scores, owners))
@@ -55,7 +55,7 @@ def document_of(passage_id: str) -> str:
 
 
 def documents_of_run(
-    run: Run, aggregation: Aggregation = Aggregation.MAX, k: int | None = None
+    run: Run, aggregation: PassageAggregation = PassageAggregation.MAX, k: int | None = None
 ) -> Run:
     """The documents of a run of passages, which are named 'DOCID#NUMBER'.
 
@@ -71,21 +71,21 @@ def documents_of_run(
     return {qid: _documents_of(ranking, aggregation, k) for qid, ranking in run.items()}
 
 
-def _documents_of(ranking: Ranking, aggregation: Aggregation, k: int | None) -> Ranking:
+def _documents_of(ranking: Ranking, aggregation: PassageAggregation, k: int | None) -> Ranking:
     scores_by_docid: dict[str, list[float]] = {}
     for passage_id, score in zip(ranking.docids, ranking.scores, strict=True):
         docid = document_of(passage_id)
         is_first = passage_id in (docid, f'{docid}{PASSAGE_MARK}0')
-        if aggregation is not Aggregation.FIRST or is_first:
+        if aggregation is not PassageAggregation.FIRST or is_first:
             scores_by_docid.setdefault(docid, []).append(score)
     docids = np.array(list(scores_by_docid), dtype=object)
     totals = [_total(scores, aggregation) for scores in scores_by_docid.values()]
     return ranked(docids, np.array(totals, dtype=np.float64), k)
 
 
-def _total(scores: Sequence[float], aggregation: Aggregation) -> float:
+def _total(scores: Sequence[float], aggregation: PassageAggregation) -> float:
     """The score of a document whose passages have these, the best first."""
-    if aggregation in (Aggregation.MAX, Aggregation.FIRST):
+    if aggregation in (PassageAggregation.MAX, PassageAggregation.FIRST):
         return scores[0]
-    counted = scores[:_TOP] if aggregation is Aggregation.TOP3 else scores
+    counted = scores[:_TOP] if aggregation is PassageAggregation.TOP3 else scores
     return sum(counted) / len(counted)

@@ -85,7 +85,7 @@ def test_search_says_which_passage_decided(mine, run, cross_encoder_folder):
     reranked = run(search, *asked, '--rerank', f'{mono}@2:passages=20')
     scores = {}
     for number in range(20):
-        # Passage by passage, the reranker prefers the one that is said.
+        # CutPassage by passage, the reranker prefers the one that is said.
         excerpt = _passage(mine, 'b', number)
         if excerpt is not None:
             stated = f'passage: {number} (characters {excerpt.start} to {excerpt.end})'

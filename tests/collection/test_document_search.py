@@ -10,7 +10,7 @@ from pyserini_repbert.collection.document_search import DocumentSearcher
 from pyserini_repbert.collection.searching import rankings_of
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.ranking import Ranking
-from pyserini_repbert.search.aggregation import Aggregation
+from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.documents import documents_of_run
 from pyserini_repbert.systems.encoders import query_encoder
 
@@ -69,7 +69,7 @@ def expected_scores(all_scores, aggregation):
     st.integers(1, 12),
     st.sampled_from([0, 20, 400]),
     st.integers(1, 15),
-    st.sampled_from(list(Aggregation)),
+    st.sampled_from(list(PassageAggregation)),
 )
 def test_equals_scoring_every_passage(
     open_collection, encoder, all_scores, seed, n_documents, longest, k, aggregation
@@ -182,10 +182,10 @@ def test_documents_of_a_run_of_passages():
     run = {'1': Ranking(['b#2', 'a#0', 'b#0', 'plain', 'a#1'], [9.0, 8.0, 4.0, 3.0, 1.0])}
 
     def found(aggregation):
-        ranking = documents_of_run(run, Aggregation(aggregation))['1']
+        ranking = documents_of_run(run, PassageAggregation(aggregation))['1']
         return list(zip(ranking.docids, ranking.scores, strict=True))
 
     assert found('max') == [('b', 9.0), ('a', 8.0), ('plain', 3.0)]
     assert found('first') == [('a', 8.0), ('b', 4.0), ('plain', 3.0)]
     assert found('mean') == [('b', 6.5), ('a', 4.5), ('plain', 3.0)]
-    assert documents_of_run(run, Aggregation.MAX, 1)['1'].docids == ('b',)
+    assert documents_of_run(run, PassageAggregation.MAX, 1)['1'].docids == ('b',)

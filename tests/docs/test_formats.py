@@ -8,7 +8,7 @@ from doc_runner import ROOT
 
 from pyserini_repbert.collection import generations as collection
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.collection.shards import ShardRecord as CollectionShard
+from pyserini_repbert.collection.shards import PassageShardRecord as CollectionShard
 from pyserini_repbert.index.records import EpicSettings, Manifest, Settings, ShardRecord
 from pyserini_repbert.record import Input, Model, Record
 from pyserini_repbert.tasks.recipe import (
@@ -21,7 +21,7 @@ from pyserini_repbert.tasks.recipe import (
 
 _RECIPE = (Recipe, Source, Validation, Adapter, Training)
 _COLLECTION = (
-    collection.Manifest,
+    collection.GenerationManifest,
     collection.ShardOfGeneration,
     CollectionSettings,
     CollectionShard,

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from pyserini_repbert.search import exact, products
-from pyserini_repbert.search.exact import ExactIndex
+from pyserini_repbert.search.exact import ArrayVectors, ExactIndex
 from pyserini_repbert.search.products import Float32Products
 from pyserini_repbert.search.rounded import (
     ByteProducts,
@@ -14,20 +14,6 @@ from pyserini_repbert.search.rounded import (
     RoundedProducts,
     RoundedVectors,
 )
-
-
-class Vectors:
-    """Blocks of an array; counts the rows that were read."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __len__(self):
-        return len(self.array)
-
-    def blocks(self, size):
-        for first in range(0, len(self.array), size):
-            yield first, self.array[first : first + size]
 
 
 def expected(vectors, query, k, allowed):
@@ -57,7 +43,7 @@ def test_equals_leaving_out_afterwards(seed, n, n_queries, k, block, share):
     allowed = random.random(n) < share
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Float32Products, 'block_rows', block)
-        found = ExactIndex(Vectors(vectors)).search(queries, k, allowed)
+        found = ExactIndex(ArrayVectors(vectors)).search(queries, k, allowed)
     for query, top in zip(queries, found, strict=True):
         assert dict(zip(top.rows.tolist(), top.scores.tolist(), strict=True)) == expected(
             vectors, query, k, allowed
@@ -78,7 +64,7 @@ def test_estimated_thresholds_lose_no_allowed_row(monkeypatch, n_queries, share)
     allowed = np.zeros(6000, np.bool_)
     allowed[best[int(6000 * (1 - share)) :]] = True
     for query, top in zip(
-        queries, ExactIndex(Vectors(vectors)).search(queries, 20, allowed), strict=True
+        queries, ExactIndex(ArrayVectors(vectors)).search(queries, 20, allowed), strict=True
     ):
         scores = np.where(allowed, vectors @ query, -np.inf)
         assert top.rows.tolist() == np.argsort(-scores)[:20].tolist()
@@ -89,8 +75,8 @@ def test_rounded_copies_sample_allowed_rows_alone():
     vectors = random.standard_normal((500, 8)).astype(np.float32)
     allowed = random.random(500) < 0.3
     query = random.standard_normal((1, 8)).astype(np.float32)
-    in_bytes = ByteProducts(ByteVectors(Vectors(vectors), 8), query).sample(allowed)
-    in_bfloat16 = RoundedProducts(RoundedVectors(Vectors(vectors), 8), query).sample(allowed)
+    in_bytes = ByteProducts(ByteVectors(ArrayVectors(vectors), 8), query).sample(allowed)
+    in_bfloat16 = RoundedProducts(RoundedVectors(ArrayVectors(vectors), 8), query).sample(allowed)
     expected_products = torch.from_numpy(query @ vectors[allowed].T)
     torch.testing.assert_close(in_bytes, expected_products, atol=0.1, rtol=0)
     torch.testing.assert_close(in_bfloat16.float(), expected_products, atol=0.1, rtol=0)
