@@ -10,6 +10,7 @@ While a ranker works, it reports to a `Trace`.
 from __future__ import annotations
 
 import copy
+import logging
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ from typing import Any, NamedTuple, Self, overload
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.trace import SILENT, Notes, Trace
+
+logger = logging.getLogger(__name__)
 
 # `Ranker.reads` of a reranker that reads all candidates.
 ALL = sys.maxsize
@@ -369,6 +372,13 @@ class Ranker(ABC):
         """The passages that it stores, None for each that it lacks."""
         return [None] * len(docids)
 
+    def warnings(self, query: str) -> list[str]:
+        """What a user should hear of a query: that an analyzer leaves no word of it, say."""
+        found = []
+        for part in self.parts:
+            found += part.warnings(query)
+        return found
+
     def leaves(self) -> Iterator[Ranker]:
         """The rankers without parts that it is made of, in their order; itself if it has none."""
         if not self.parts:
@@ -394,11 +404,13 @@ class Ranker(ABC):
     def search(self, query: str, k: int = 10) -> list[Candidate]:
         """The k best hits of a query, as Pyserini's searchers give them.
 
-        The hits have texts where the ranker stores them. Raises InputError for a query without
-        text.
+        The hits have texts where the ranker stores them. What `warnings` says is logged. Raises
+        InputError for a query without text.
         """
         check_question(query)
         run = self.rank([Query('0', query)], None, k)
+        for warning in self.warnings(query):
+            logger.warning('%s', warning)
         return list(self.with_stored_texts(query, run['0']))
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:

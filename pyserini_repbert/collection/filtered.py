@@ -58,6 +58,7 @@ class FilteredBm25(Ranker):
         if self._has_few and len(docnos):
             self._searcher = searcher.among(self._allowed)
         self.name = searcher.name
+        self.language = searcher.language
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         if not self._allowed:
@@ -88,6 +89,9 @@ class FilteredBm25(Ranker):
     def _kept(self, ranking: Ranking) -> Ranking:
         rows = [row for row, docid in enumerate(ranking.docids) if docid in self._allowed]
         return ranking.select_rows(rows, [ranking.scores[row] for row in rows])
+
+    def warnings(self, query: str) -> list[str]:
+        return self._searcher.warnings(query)
 
     def close(self) -> None:
         self._searcher.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ from pyserini_repbert.ranking import Ranker, Ranking, topics_of
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder
 from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder
+
+logger = logging.getLogger(__name__)
 
 # The dense ranking's share in the interpolation of a collection's rankings.
 DENSE_SHARE = 0.6
@@ -217,6 +220,8 @@ def search_frame(searcher: CollectionSearcher, queries: Any, k: int) -> Any:
     topics = topics_of([str(text) for text in queries['query']], [str(q) for q in queries['qid']])
     rows = []
     for topic, ranking in zip(topics, searcher.rank(topics, None, k).values(), strict=True):
+        for warning in searcher.warnings(topic.text):
+            logger.warning('%s', warning)
         for rank, hit in enumerate(searcher.with_stored_texts(topic.text, ranking), 1):
             row = {'qid': topic.qid, 'docid': hit.docid, 'rank': rank, 'score': hit.score}
             passage = hit.excerpts[0] if hit.excerpts else None

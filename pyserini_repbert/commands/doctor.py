@@ -65,6 +65,21 @@ def _anserini() -> Iterator[Finding]:
     yield Finding('anserini', 'ok', str(anserini_jar()))
 
 
+def _languages() -> Iterator[Finding]:
+    """The languages whose analyzers Anserini's jar has."""
+    from pyserini_repbert.lucene.analysis import analyzed_languages
+    from pyserini_repbert.lucene.languages import LANGUAGES
+
+    known = analyzed_languages()
+    found = f'{len(known)}, each with its analyzer: {", ".join(known)}'
+    missing = sorted(set(LANGUAGES) - set(known))
+    if missing:
+        fix = f"no {', '.join(missing)}: pip install 'pyserini>=1.6,<3'"
+        yield Finding('languages', 'warn', found, fix)
+    else:
+        yield Finding('languages', 'ok', found)
+
+
 def _pyserini() -> Iterator[Finding]:
     """Pyserini may be installed but fail: with other versions of its packages or, 2.x, without
     its tables.
@@ -179,7 +194,19 @@ def _problem(check: str, status: str, error: PyseriniRepbertError, note: str = '
 
 
 # Each comes after those that it depends on.
-CHECKS = (_python, _java, _anserini, _pyserini, _packages, _torch, _faiss, _gpu, _cache, _catalog)
+CHECKS = (
+    _python,
+    _java,
+    _anserini,
+    _languages,
+    _pyserini,
+    _packages,
+    _torch,
+    _faiss,
+    _gpu,
+    _cache,
+    _catalog,
+)
 
 
 def findings() -> Iterator[Finding]:

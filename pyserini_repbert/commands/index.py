@@ -20,11 +20,19 @@ from pyserini_repbert.commands.encoding import (
 )
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
+from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
 WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}  # values of --weights: dtypes of an EPIC bundle
 _VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
 _FLAGS_OF_IMPACTS: tuple[str, ...] = ('vectors', 'encoder')
-_FLAGS_OF_CORPORA: tuple[str, ...] = ('corpus', 'predictions', 'weights', 'topk', 'sqrt')
+_FLAGS_OF_CORPORA: tuple[str, ...] = (
+    'corpus',
+    'predictions',
+    'weights',
+    'topk',
+    'sqrt',
+    'language',
+)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -254,6 +262,12 @@ def _add_lucene_flags(parser: argparse.ArgumentParser) -> None:
         help='epic-impact: the EPIC index whose weights become impacts',
     )
     add('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')
+    add(
+        '--language',
+        choices=LANGUAGES,
+        metavar='CODE',
+        help=f"of the corpus, for Lucene's analyzer: {', '.join(LANGUAGES)}; default: en",
+    )
     add('--threads', type=command.threads, default=1, help='documents analysed at a time')
     add_flags(parser, 'corpus_format', 'fields', 'on_error', 'overwrite')
 
@@ -324,6 +338,7 @@ def _build_text_index(options: argparse.Namespace) -> str:
             threads=options.threads,
             overwrite=options.overwrite,
             on_progress=bar.update,
+            language=options.language or ENGLISH,
         )
     return f'{command.count_text(n_passages, "passage")} ({options.variant}){skipped_text(corpus)}'
 

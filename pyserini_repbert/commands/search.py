@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
+from pyserini_repbert.commands.command import printable
 from pyserini_repbert.commands.flags import FORMULA, add_flags, parse_flags, record_output
 from pyserini_repbert.commands.reranking import add_stage_arguments, connect_to_ray, report, spec_of
 from pyserini_repbert.commands.terminal import (
@@ -60,7 +61,8 @@ def make_parser() -> argparse.ArgumentParser:
         help="format of the topics, by Pyserini's names; 'default' tells it by the file",
     )
     add_flags(parser, 'index', 'rankings', 'aggregate', 'encoder', 'ann', 'adapted', 'ray')
-    add_flags(parser, 'filter', 'only_ids', 'not_ids', 'sparse', 'k1', 'b', 'download')
+    add_flags(parser, 'filter', 'only_ids', 'not_ids', 'sparse', 'k1', 'b', 'language')
+    add_flags(parser, 'download')
     add_flags(parser, 'fusion', default=None)
     add_flags(parser, 'sparse_first', *FORMULA, 'depth')
     add(
@@ -222,10 +224,14 @@ def _answers(
     depth : how many hits of each first stage are fused, None: as many as are shown
     """
     from pyserini_repbert.explain.explaining import hit_reasons
+    from pyserini_repbert.lucene.analysis import word_finder
+    from pyserini_repbert.lucene.languages import language_of
 
     topics = [Query(str(number), text) for number, text in enumerate(questions)]
     with ProgressBars(options) as watcher:
         run = pipeline.rank(topics, None, options.hits, watcher)
+    _warn_of_queries(topics, pipeline, watcher)
+    find_words = word_finder(language_of(pipeline))
     reranker = _last_reranker(pipeline) if options.explain else None
     shown = []
     for topic in topics:
@@ -236,8 +242,21 @@ def _answers(
             names = [searcher.name for searcher in searchers]
             rankings = [searcher.run[topic.qid] for searcher in searchers]
             reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth)
-        shown.append(hits_text(topic.text, hits, reasons))
+        shown.append(hits_text(topic.text, hits, reasons, find_words))
     return shown
+
+
+def _warn_of_queries(topics: Sequence[Query], pipeline: Pipeline, watcher: ProgressBars) -> None:
+    """Say on stderr which query has no word for a searcher; of several, the first."""
+    warnings = []
+    for topic in topics:
+        # A searcher that finds something has read words.
+        if all(searcher.run[topic.qid] for searcher in _searchers(watcher)):
+            continue
+        warnings += pipeline.warnings(topic.text)
+    if warnings:
+        others = f' (and {len(warnings) - 1} more)' if len(warnings) > 1 else ''
+        print(f'warning: {printable(warnings[0])}{others}', file=sys.stderr)
 
 
 def _searchers(watcher: ProgressBars) -> list[Notes]:
@@ -274,6 +293,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
                 batch_topics=machine.batch_size,
             )
             ended = time.perf_counter()
+            _warn_of_queries(topics, pipeline, watcher)
     write_run(options.output, run, options.output_format, options.tag)
     record_output(
         options,

@@ -44,6 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="indexes, keys, rerankers and limits, in Pyserini's form",
     )
     add_flags(parser, 'encoder', 'ann', of=IndexSettings)
+    add_flags(parser, 'language', of=IndexSettings, metavar='CODE')
     add_flags(parser, 'rerankers', of=ServeSettings, nargs='*', metavar='NAME')
     add(
         '--host',
@@ -74,8 +75,8 @@ def _check_flags(options: argparse.Namespace) -> None:
         not has_indexes, 'there is nothing to serve: give --index demo, say, or --config'
     )
     command.refuse(
-        (options.encoder or options.ann) and not options.index,
-        '--encoder and --ann are for --index: --config has its own',
+        (options.encoder or options.ann or options.language) and not options.index,
+        '--encoder, --ann and --language are for --index: --config has its own',
     )
     command.refuse(
         (options.topics or options.qrels) and len(options.index) != 1,
@@ -150,9 +151,10 @@ def _add_index(indexes: dict[str, IndexSettings], text: str, options: argparse.N
     if plus and not Path(index).exists():
         index = dense
         base = f'{alias}-lucene'
-        indexes[base] = IndexSettings(path=lucene)
+        indexes[base] = IndexSettings.of(path=lucene, language=options.language)
     of_index = command.pick_options(options, 'encoder', 'ann', 'topics', 'qrels')
-    indexes[alias] = IndexSettings(path=index, base_index=base, **of_index)
+    language = None if base else options.language
+    indexes[alias] = IndexSettings.of(path=index, base_index=base, language=language, **of_index)
 
 
 def _allowed_hosts(options: argparse.Namespace, file: FileSettings) -> list[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyserini_repbert.data.passages import Corpus
+    from pyserini_repbert.lucene.analysis import WordFinder
     from pyserini_repbert.models.tokenizer import WordPieceTokenizer
     from pyserini_repbert.names.indexes import NamedIndex
 
@@ -29,9 +30,20 @@ _LINES = 4
 _STEP = 4  # characters
 
 
-def hits_text(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ()) -> str:
-    """The query and its hits as lines of text, each hit's reasons below it; a long passage is cut
-    to a few lines around the words of the query.
+def hits_text(
+    query: str,
+    hits: Ranking,
+    reasons: Sequence[Sequence[str]] = (),
+    find_words: WordFinder | None = None,
+) -> str:
+    """The query and its hits as lines of text, each hit's reasons below it.
+
+    Parameters
+    ----------
+    query : a question
+    hits : a long passage is cut to a few lines around the words of the query
+    reasons : lines below each hit
+    find_words : finds the words of the query in a passage; default: as in English
     """
     lines = [f'? {printable(query)}']
     if not hits:
@@ -42,7 +54,7 @@ def hits_text(query: str, hits: Ranking, reasons: Sequence[Sequence[str]] = ()) 
         below = []
         text = hit.excerpts[0].text if hit.excerpts else hit.text
         if text is not None:
-            below += _passage_lines(query, text, width - len(_INDENT))
+            below += _passage_lines(query, text, width - len(_INDENT), find_words)
         if reasons:
             below += reasons[rank - 1]
         lines += [_INDENT + line for line in below]
@@ -55,15 +67,16 @@ def _title_text(hit: Candidate) -> str:
     return f'  {printable(title)}' if title else ''
 
 
-def _passage_lines(query: str, text: str, width: int) -> list[str]:
+def _passage_lines(query: str, text: str, width: int, find_words: WordFinder | None) -> list[str]:
     """A few lines of a passage: all of it, or what stands around the words of the query."""
     from pyserini_repbert.data.snippets import cut_around
     from pyserini_repbert.data.spelling import mended
 
     whole = ' '.join(mended(printable(text)).split())
+    matches = None if find_words is None else find_words(query, whole)
     # Lines are seldom full: a text is cut until its lines are few enough.
     for most in range(_LINES * width, 0, -_STEP):
-        lines = textwrap.wrap(cut_around(query, whole, most), width)
+        lines = textwrap.wrap(cut_around(query, whole, most, matches), width)
         if len(lines) <= _LINES:
             break
     return lines

@@ -24,7 +24,7 @@ class TextPart:
 
 
 @dataclass(frozen=True)
-class _Match:
+class WordMatch:
     """A word of the query in a text: where it is, and its stem."""
 
     start: int
@@ -32,15 +32,29 @@ class _Match:
     stem: str
 
 
-def mark_words(query: str, text: str) -> list[TextPart]:
+def find_words(query: str, text: str) -> list[WordMatch]:
+    """The words of a query in a text, in order.
+
+    They match regardless of case and a plural ending; frequent English words do not count.
+    """
+    wanted = {_stem(word) for word in _WORD.findall(query)} - _STOPWORDS
+    matches = []
+    for match in _WORD.finditer(text):
+        stem = _stem(match.group())
+        if stem in wanted:
+            matches.append(WordMatch(match.start(), match.end(), stem))
+    return matches
+
+
+def mark_words(query: str, text: str, matches: Sequence[WordMatch] | None = None) -> list[TextPart]:
     """The text in parts, with the words of the query as parts of their own; joined, they are the
     text.
 
-    Words match regardless of case and a plural ending; frequent words do not count.
+    `matches` are these words in order; default: those of `find_words`.
     """
     parts = []
     end = 0
-    for match in _find_words(query, text):
+    for match in find_words(query, text) if matches is None else matches:
         if match.start > end:
             parts.append(TextPart(text[end : match.start], match=False))
         parts.append(TextPart(text[match.start : match.end], match=True))
@@ -50,18 +64,27 @@ def mark_words(query: str, text: str) -> list[TextPart]:
     return parts
 
 
-def cut_around(query: str, text: str, most: int) -> str:
+def cut_around(query: str, text: str, most: int, matches: Sequence[WordMatch] | None = None) -> str:
     """A text of at most `most` characters: what stands around the densest words of the query.
 
     The densest are those of a stretch that has the most different words, then the most words, then
     comes first; they are in the middle. An ellipsis stands for what is left out. Words are cut only
     where there is no space. A text that is short enough is returned as it is, of one without words
     of the query the beginning.
+
+    Parameters
+    ----------
+    query : a question
+    text : a passage
+    most : characters
+    matches : the words of the query in the text, in order; default: those of `find_words`
     """
     if len(text) <= most:
         return text
     room = max(most - 2 * len(f'{LEFT_OUT} '), 1)
-    densest = _densest(_find_words(query, text), room)
+    if matches is None:
+        matches = find_words(query, text)
+    densest = _densest(matches, room)
     start = 0
     if densest:
         middle = (densest[0].start + densest[-1].end) // 2
@@ -76,20 +99,9 @@ def cut_around(query: str, text: str, most: int) -> str:
     return f'{before}{text[start:end].strip()}{after}'
 
 
-def _find_words(query: str, text: str) -> list[_Match]:
-    """The words of a query in a text, in order."""
-    wanted = {_stem(word) for word in _WORD.findall(query)} - _STOPWORDS
-    matches = []
-    for match in _WORD.finditer(text):
-        stem = _stem(match.group())
-        if stem in wanted:
-            matches.append(_Match(match.start(), match.end(), stem))
-    return matches
-
-
-def _densest(matches: Sequence[_Match], room: int) -> Sequence[_Match]:
+def _densest(matches: Sequence[WordMatch], room: int) -> Sequence[WordMatch]:
     """The neighbours within `room` characters that are the most different words, then the most."""
-    best: Sequence[_Match] = ()
+    best: Sequence[WordMatch] = ()
     most = (0, 0)
     last = 0
     for first, match in enumerate(matches):

@@ -19,6 +19,7 @@ from pyserini_repbert.index.manifest import (
     rendered,
     verify_files,
 )
+from pyserini_repbert.lucene.sparse_settings import recorded_language
 
 
 def check_index(folder: StrPath) -> str:
@@ -47,7 +48,9 @@ def _check_files(folder: Path) -> str:
     """Check an index of Lucene or FAISS that this package wrote."""
     count = verify_checksums(folder, summed_names(folder), remembered=False)
     if not is_faiss_folder(folder):
-        return f'{folder}: whole, {count} files'
+        language = recorded_language(folder)
+        suffix = f", language '{language}'" if language else ''
+        return f'{folder}: whole, {count} files{suffix}'
     faiss = FaissFolder(folder, verify=False)
     return f'{folder}: whole, {len(faiss)} passages x {faiss.dimension}'
 

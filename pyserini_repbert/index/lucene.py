@@ -16,6 +16,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.lucene.indexer import LuceneWriter
+from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
 from pyserini_repbert.lucene.sparse_settings import MANIFEST
 
@@ -63,6 +64,7 @@ def build_lucene_index(
     threads: int = 1,
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
+    language: str = ENGLISH,
 ) -> int:
     """Write a Lucene index with positions, document vectors and raw passages.
 
@@ -83,10 +85,12 @@ def build_lucene_index(
     threads : index in parallel
     overwrite : replace an index that is in `output`, once the new one is whole
     on_progress : called with the number of passages indexed since its last call
+    language : of the passages: 'en', 'de', …; the index's record keeps it, and searches follow it
 
     Returns the number of passages indexed.
     """
     kind = _checked(variant, predictions, weights, topk, sqrt)
+    check_language(language)
     corpus = corpus_of(corpus, reread=kind is not LuceneVariant.BM25)
     target = Path(output)
     check_target(target, overwrite)
@@ -108,7 +112,7 @@ def build_lucene_index(
     count = 0
     with atomic_folder(target, replace=overwrite) as folder:
         stream = documents(kind, corpus, additions)
-        with LuceneWriter(folder, threads) as writer:
+        with LuceneWriter(folder, threads, language=language) as writer:
             while batch := list(islice(stream, BATCH)):
                 writer.add(batch)
                 count += len(batch)
@@ -116,6 +120,7 @@ def build_lucene_index(
         if count == 0:
             raise InputError(f'corpus {corpus.name} has no passages with text: nothing to index')
         manifest = _manifest(kind, corpus.name, passages=count, sqrt=sqrt)
+        manifest['language'] = language
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
         write_checksums(folder)
     return count
@@ -123,7 +128,7 @@ def build_lucene_index(
 
 def _manifest(kind: LuceneVariant, corpus: str, passages: int, sqrt: bool) -> dict[str, Any]:
     """The record of an index."""
-    manifest = {'variant': kind.value, 'corpus': corpus, 'passages': passages}
+    manifest: dict[str, Any] = {'variant': kind.value, 'corpus': corpus, 'passages': passages}
     if kind is not LuceneVariant.DEEPCT:
         return manifest
     k1, b = DEEPCT_SQRT_BM25 if sqrt else DEEPCT_BM25

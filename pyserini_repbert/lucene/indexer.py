@@ -11,6 +11,7 @@ from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.errors import InputError, JavaError, PyseriniRepbertError, exhausted
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import java_class, java_reason, quiet_java
+from pyserini_repbert.lucene.languages import ENGLISH
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 
 logger = logging.getLogger(__name__)
@@ -23,12 +24,20 @@ class LuceneWriter:
 
     The index stores positions, document vectors and raw documents. Use it as a context, with an
     empty folder: leaving it commits and closes the index; after an exception, the caller removes
-    the folder. With several `threads`, the order inside the index differs each time. With `impact`,
-    documents have `id`, `contents` and `vector`, {token: impact, a whole number}; neither positions
-    nor document vectors are stored.
+    the folder.
+
+    Parameters
+    ----------
+    folder : of the new index
+    threads : with several, the order inside the index differs each time
+    impact : documents have `id`, `contents` and `vector`, {token: impact, a whole number}; neither
+        positions nor document vectors are stored
+    language : of the analyzer, which impacts have no need of
     """
 
-    def __init__(self, folder: Path, threads: int = 1, impact: bool = False) -> None:
+    def __init__(
+        self, folder: Path, threads: int = 1, impact: bool = False, language: str = ENGLISH
+    ) -> None:
         quiet_java()
         self._folder = folder
         import jnius
@@ -40,7 +49,7 @@ class LuceneWriter:
                 'io.anserini.collection.JsonVectorCollection$Document'
             )
             self._json = java_class('com.fasterxml.jackson.databind.ObjectMapper')()
-        options = _indexer_options(folder, threads, impact)
+        options = _indexer_options(folder, threads, impact, language)
         try:
             self._java = java_class('io.anserini.index.SimpleIndexer')(options)
         except self._failure as error:
@@ -93,7 +102,7 @@ class LuceneWriter:
             raise JavaError('Lucene could not finish the index: check the free disk space')
 
 
-def _indexer_options(folder: Path, threads: int, impact: bool) -> list[str]:
+def _indexer_options(folder: Path, threads: int, impact: bool, language: str) -> list[str]:
     """The command line of Anserini's indexer."""
     heap = int(java_class('java.lang.Runtime').getRuntime().maxMemory()) >> 20  # MB
     buffer = max(16, min(MAX_BUFFER, heap // 4))
@@ -101,7 +110,8 @@ def _indexer_options(folder: Path, threads: int, impact: bool) -> list[str]:
     options += ['-memoryBuffer', str(buffer), '-storeRaw']
     if impact:
         return [*options, '-collection', 'JsonVectorCollection', '-impact', '-pretokenized']
-    return [*options, '-collection', 'JsonCollection', '-storePositions', '-storeDocvectors']
+    options += ['-collection', 'JsonCollection', '-storePositions', '-storeDocvectors']
+    return [*options, '-language', language]
 
 
 def is_lucene_index(folder: StrPath) -> bool:

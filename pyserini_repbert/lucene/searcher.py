@@ -88,8 +88,24 @@ class LuceneSparseSearcher(Ranker):
                 rm3.fb_docs,
                 float(rm3.original_query_weight),
                 False,
-                True,
+                # Anserini's filter keeps terms of Latin letters without accents alone.
+                settings.language == ENGLISH,
             )
+
+    @property
+    def language(self) -> str:
+        """The language of its analyzer."""
+        return self.settings.language
+
+    def warnings(self, query: str) -> list[str]:
+        """That the analyzer leaves no term of a query, if so."""
+        with java_calls():
+            if self._has_terms(query):
+                return []
+        return [
+            f"Lucene finds nothing for '{query}': the analyzer of language "
+            f"'{self.language}' leaves no word of it"
+        ]
 
     def _feedback_source(self) -> str | None:
         """The collection class that reads raw passages; None for an index with vectors."""

@@ -83,12 +83,25 @@ def record_of(folder: Path) -> dict[str, Any]:
 
 
 def default_settings(folder: Path) -> SparseSettings:
-    """BM25 with the k1 and b in an index's record, else with Anserini's defaults."""
+    """BM25 with the k1, b and language in an index's record, else with Anserini's defaults."""
     manifest = record_of(folder)
+    language = recorded_language(folder) or ENGLISH
     try:
-        return SparseSettings(k1=float(manifest['k1']), b=float(manifest['b']))
+        return SparseSettings(k1=float(manifest['k1']), b=float(manifest['b']), language=language)
     except (ValueError, KeyError, TypeError):
-        return SparseSettings()
+        return SparseSettings(language=language)
+
+
+def recorded_language(folder: Path) -> str | None:
+    """The language of an index's analyzer by its own record.
+
+    English if the record names none, as earlier versions knew no other. None without a record, and
+    for an index of EPIC's impacts.
+    """
+    record = record_of(folder)
+    if not record or record.get('variant') == EPIC_IMPACT:
+        return None
+    return str(record.get('language', ENGLISH))
 
 
 def built_variant(folder: Path) -> str | None:

@@ -9,7 +9,12 @@ from typing import Any
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
-from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant, default_settings
+from pyserini_repbert.lucene.sparse_settings import (
+    EPIC_IMPACT,
+    built_variant,
+    default_settings,
+    recorded_language,
+)
 from pyserini_repbert.names.rankers import arguments_of, find_sparse, names_class, ranker_class
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.systems.epic.searcher import EpicImpactSearcher
@@ -23,6 +28,7 @@ def open_sparse(
     device: str = 'cpu',
     k1: float | None = None,
     b: float | None = None,
+    language: str | None = None,
 ) -> Ranker:
     """Open a sparse searcher.
 
@@ -34,6 +40,7 @@ def open_sparse(
     spec, index, on_build, download : as of `names.rankers.find_sparse`
     device : encodes the queries of an index of EPIC's impacts
     k1, b : of BM25, instead of those of the technique or of the index's own record
+    language : of the analyzer of an index without a record of its own
 
     Raises the errors of `find_sparse`, and InputError for BM25's constants with another technique.
     """
@@ -52,8 +59,9 @@ def open_sparse(
         )
     if has_impacts:
         return EpicImpactSearcher(folder, device=device)
-    if constants:
-        settings = replace(settings or default_settings(folder), **constants)
+    usual = default_settings(folder)
+    own_language = recorded_language(folder) or language or usual.language
+    settings = replace(settings or usual, language=own_language, **constants)
     return LuceneSparseSearcher(folder, settings)
 
 

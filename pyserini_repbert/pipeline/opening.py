@@ -17,6 +17,7 @@ from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.indexer import is_lucene_index
+from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.dense import RepBertSearcher
@@ -132,6 +133,7 @@ def _open_searchers(spec: PipelineSpec, machine: Machine, on_build: Building) ->
     if spec.index or spec.encoder:
         position = len(searchers) if spec.sparse_first else 0
         searchers.insert(position, _open_index(spec, machine, on_build))
+    _check_language(spec, [searcher.ranker for searcher in searchers])
     shared = {'threads': machine.threads, 'remove_duplicates': spec.remove_duplicates}
     return [
         _Searcher(searcher.ranker.with_settings(**shared), searcher.inputs)
@@ -139,10 +141,32 @@ def _open_searchers(spec: PipelineSpec, machine: Machine, on_build: Building) ->
     ]
 
 
+def _check_language(spec: PipelineSpec, rankers: Sequence[Ranker]) -> None:
+    """Raises InputError for a language that no index takes."""
+    if spec.language is None:
+        return
+    languages = [language_of(ranker) for ranker in rankers]
+    if spec.language not in languages:
+        known = ', '.join(f"'{language}'" for language in languages if language)
+        problem = f'their own records say {known}' if known else 'none was named'
+        raise InputError(
+            f"language '{spec.language}' is for Lucene indexes that do not say their own, and "
+            f'{problem}: leave it out',
+            parameters=('language',),
+        )
+
+
 def _open_sparse(name: str, spec: PipelineSpec, machine: Machine, on_build: Building) -> _Searcher:
     """The first stage that `sparse` names."""
     ranker = open_sparse(
-        name, spec.index, on_build, machine.download, machine.devices[0], spec.k1, spec.b
+        name,
+        spec.index,
+        on_build,
+        machine.download,
+        machine.devices[0],
+        spec.k1,
+        spec.b,
+        spec.language,
     )
     index = getattr(ranker, 'index', None)
     if not isinstance(index, str | Path):
@@ -160,7 +184,9 @@ def _open_index(spec: PipelineSpec, machine: Machine, on_build: Building) -> _Se
             inputs.insert(0, Input('adapted', spec.adapted, checksum(spec.adapted)))
         return _Searcher(searcher, tuple(inputs))
     if is_lucene_index(index) and not spec.encoder:
-        ranker = open_sparse(index, device=machine.devices[0], k1=spec.k1, b=spec.b)
+        ranker = open_sparse(
+            index, device=machine.devices[0], k1=spec.k1, b=spec.b, language=spec.language
+        )
         return _Searcher(ranker, (Input('index', index, checksum(index)),))
     folder = ready_folder(
         index,

@@ -189,6 +189,11 @@ class PipelineSpec(_Values):
         default=None, description="BM25's k1; default: that of the sparse ranking or index"
     )
     b: float | None = Field(default=None, description="BM25's b; default: likewise")
+    language: str | None = Field(
+        default=None,
+        description="of the Lucene indexes that do not say it: 'de', for its analyzer; default: en",
+        json_schema_extra={'metavar': 'CODE'},
+    )
     rankings: tuple[str, ...] = Field(
         default=(),
         description='of a collection: dense, bm25, or both; default: all that it has',

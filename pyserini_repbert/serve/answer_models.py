@@ -100,6 +100,9 @@ class SearchResponse(OfIndex):
     system: list[str] = Field(description='the rankings that were asked for')
     fusion: str | None = Field(description='how they were fused; null for one ranking')
     rerank: list[str] = Field(description='the rerankers, in order')
+    warnings: list[str] | None = Field(
+        None, description='what a user should hear, as of a query without any word'
+    )
     steps: list[Step] = Field(description='what each step cost')
     rankings: list[str] | None = Field(
         None, description='with provenance=true: the names of the rankings, in order'
@@ -179,7 +182,9 @@ class IndexInfo(BaseModel):
     judged_topics: int = Field(description='how many topics have judgments')
     limits: dict[str, int] = Field(description='the greatest values that are accepted')
     documents: int | None = Field(None, description='of a collection: how many documents it holds')
-    language: str | None = Field(None, description="of a collection: of Lucene's analyzer")
+    language: str | None = Field(
+        None, description="of Lucene's analyzer; null for an index without words"
+    )
     generation: int | None = Field(
         None, description='of a collection: the number of the generation that is served'
     )

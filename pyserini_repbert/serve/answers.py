@@ -13,7 +13,6 @@ from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.ranking import Excerpt, Ranking
-from pyserini_repbert.serve.collections import ServedCollection
 from pyserini_repbert.serve.documents import (
     display_parts,
     document,
@@ -69,7 +68,7 @@ def document_fields(
     fields = [{'doc': doc} for doc in _documents(index, docids, options)]
     if options.display:
         for shown, text in zip(fields, _shown_texts(index, docids), strict=True):
-            shown['display'] = display_parts(query, text)
+            shown['display'] = display_parts(query, text, index.find_words)
     return fields
 
 
@@ -95,13 +94,13 @@ def _shown_texts(index: ServedIndex, docids: Sequence[str]) -> list[str | None]:
 
 
 def excerpt_fields(
-    collection: ServedCollection, hits: Ranking, options: AnswerOptions, query: str
+    index: ServedIndex, hits: Ranking, options: AnswerOptions, query: str
 ) -> list[dict[str, Any]]:
     """For each hit of a collection its title, its best passage as `doc`, and where that is.
 
     Parameters
     ----------
-    collection : what holds the documents
+    index : the collection that holds the documents
     hits : with their passages
     options : how they are shown; documents that are not parsed are whole
     query : whose words `display` marks
@@ -118,10 +117,10 @@ def excerpt_fields(
             }
         if options.display:
             text = hit.excerpts[0].text if hit.excerpts else ''
-            shown['display'] = snippet_parts(query, text)
+            shown['display'] = snippet_parts(query, text, index.find_words)
         fields.append(shown)
     if not options.parse:
-        for shown, raw in zip(fields, collection.raws(hits.docids), strict=True):
+        for shown, raw in zip(fields, index.raws(hits.docids), strict=True):
             shown['doc'] = raw
     return fields
 
@@ -152,7 +151,7 @@ def search_answer(
     if index.collection is None:
         documents = document_fields(index, hits.docids, options, search.query)
     else:
-        documents = excerpt_fields(index.collection, hits, options, search.query)
+        documents = excerpt_fields(index, hits, options, search.query)
     candidates: list[dict[str, Any]] = []
     for hit, fields in zip(hits, documents, strict=True):
         score = _rounded(hit.score)
@@ -163,6 +162,8 @@ def search_answer(
         grades = index.qrels[judged['qid']] if judged else {}
         _add_provenance(candidates, answer.parts, grades)
         extra |= {'rankings': [part.name for part in answer.parts], 'judged': judged}
+    if answer.warnings:
+        extra['warnings'] = list(answer.warnings)
     return {
         'api': API,
         'index': index.alias,
@@ -269,6 +270,7 @@ def index_answer(service: Service, index: ServedIndex) -> dict[str, Any]:
         'index_type': index.index_type,
         'passages': index.passages,
         'encoder': index.encoder,
+        'language': index.language,
         'base_index': index.settings.base_index,
         'systems': list(index.systems),
         'default': list(index.default),

@@ -8,8 +8,9 @@ import json
 from typing import Any
 
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.snippets import cut_around, mark_words
+from pyserini_repbert.data.snippets import cut_around, find_words, mark_words
 from pyserini_repbert.data.spelling import mended
+from pyserini_repbert.lucene.analysis import WordFinder
 
 # Characters of a passage that is mended and marked: a call of a pattern holds all threads up.
 SHOWN_CHARACTERS = 20_000
@@ -92,18 +93,30 @@ def parsed_document(document: Document, max_length: int | None = None) -> Any:
     return values if len(values) > 1 else values['text']
 
 
-def snippet_parts(query: str, text: str) -> list[dict[str, Any]]:
+def snippet_parts(query: str, text: str, find: WordFinder = find_words) -> list[dict[str, Any]]:
     """A passage of a document as `display_parts`, cut around the words of the query."""
-    return display_parts(query, cut_around(query, mended(text), SNIPPET_CHARACTERS))
+    whole = mended(text)
+    snippet = cut_around(query, whole, SNIPPET_CHARACTERS, find(query, whole))
+    return display_parts(query, snippet, find)
 
 
-def display_parts(query: str, text: str | None) -> list[dict[str, Any]]:
+def display_parts(
+    query: str, text: str | None, find: WordFinder = find_words
+) -> list[dict[str, Any]]:
     """A passage mended for reading, in parts, the query's words marked; at most
     `SHOWN_CHARACTERS` of it.
+
+    Parameters
+    ----------
+    query : a question
+    text : the passage
+    find : finds the words of the query in it
     """
     whole = text or ''
     shown = mended(whole[:SHOWN_CHARACTERS])
-    parts = [{'text': part.text, 'match': part.match} for part in mark_words(query, shown)]
+    parts: list[dict[str, Any]] = []
+    for part in mark_words(query, shown, find(query, shown)):
+        parts.append({'text': part.text, 'match': part.match})
     if len(whole) > SHOWN_CHARACTERS:
         parts.append({'text': ' …', 'match': False})
     return parts

@@ -20,7 +20,9 @@ from pyserini_repbert.errors import (
     UnknownNameError,
 )
 from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.lucene.analysis import word_finder
 from pyserini_repbert.lucene.indexer import is_lucene_index
+from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.rankers import names_class
@@ -73,6 +75,11 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
             f"index '{alias}' is a collection, which has its own rankings and is searched exactly: "
             'leave base_index, sparse and ann out'
         )
+    if settings.language and index_type != 'tf' and not settings.sparse:
+        raise InputError(
+            f"index '{alias}' is of type '{index_type}': a language is for a Lucene index that "
+            'does not say its own'
+        )
     return index_type
 
 
@@ -88,9 +95,13 @@ def _type_at(location: str) -> str:
     return 'dense' if (folder / 'manifest.json').is_file() else 'faiss'
 
 
-def sparse_specs(location: str, wanted: Sequence[str] | None) -> dict[str, PipelineSpec]:
+def sparse_specs(
+    location: str, wanted: Sequence[str] | None, language: str | None = None
+) -> dict[str, PipelineSpec]:
     """The sparse systems of a Lucene index, by name: those wanted; None: the catalog's techniques
     that fit it.
+
+    `language` is that of an index that does not say its own.
     """
     if wanted is None:
         variant = built_variant(Path(location)) or 'bm25'
@@ -102,7 +113,8 @@ def sparse_specs(location: str, wanted: Sequence[str] | None) -> dict[str, Pipel
         # A technique without an index of its own searches this one.
         if catalog.find('sparse', spec):
             spec = f'{spec}@{location}'
-        specs[name] = PipelineSpec(sparse=(spec,))
+        own_language = None if names_class(name) else language
+        specs[name] = PipelineSpec(sparse=(spec,), language=own_language)
     return specs
 
 
@@ -127,6 +139,8 @@ class ServedIndex:
     passages : how many it holds
     hits : how many hits a ranking can have: its passages, or a collection's documents
     encoder : name of the encoder of its dense vectors; None without any
+    language : of Lucene's analyzer; None without one
+    find_words : finds the words of a query in a text
     keeps_raws : whether documents are stored as they were given, not only their texts
     topics : by qid; empty if none are known
     qrels : the judgments; empty if none are known
@@ -179,7 +193,17 @@ class ServedIndex:
         else:
             self.passages = len(first) if has_vectors else first.size
         self.hits: int = self.passages if self.collection is None else len(self.collection)
+        self.language = self._language()
+        self.find_words = word_finder(self.language)
         self._load_judgments()
+
+    def _language(self) -> str | None:
+        """The language of the first system that reads words; None if none is open."""
+        for ranker in self._rankers.values():
+            language = language_of(ranker.ranker)
+            if language is not None:
+                return language
+        return None
 
     def _list_systems(self) -> tuple[str, ...]:
         """Vectors, then sparse systems, then what `adapt` wrote."""
@@ -214,11 +238,12 @@ class ServedIndex:
         if self.index_type == 'impact':
             return {'epic': PipelineSpec(sparse=(settings.location,))}
         if self.index_type == 'tf':
-            return sparse_specs(settings.location, settings.sparse)
+            return sparse_specs(settings.location, settings.sparse, settings.language)
         if self._base:
-            return sparse_specs(self._base.settings.location, settings.sparse)
+            base = self._base.settings
+            return sparse_specs(base.location, settings.sparse, base.language)
         if settings.sparse is not None or catalog.find('indexes', settings.location):
-            return sparse_specs(settings.location, settings.sparse)
+            return sparse_specs(settings.location, settings.sparse, settings.language)
         return {}
 
     def _open_vectors(self) -> None:

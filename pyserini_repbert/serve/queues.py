@@ -274,6 +274,9 @@ class BatchedRanker(Ranker):
             runs.append(dict(zip(qids, cut, strict=True)))
         return runs
 
+    def warnings(self, query: str) -> list[str]:
+        return self.ranker.warnings(query)
+
     def planned(self, lengths: Sequence[int]) -> list[int]:
         return self.ranker.planned(lengths)
 

@@ -112,6 +112,7 @@ class Answer:
     hits : as many as the search asks for; of documents, with the passages that decided
     below : how many of its ranks are known, if further hits may follow; None if these are all
     parts : of each system, of their fusion if there are several, and of each reranker
+    warnings : what a user should hear of the query
     """
 
     search: Search
@@ -119,6 +120,7 @@ class Answer:
     hits: Ranking
     below: int | None
     parts: tuple[RankedPart, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def answer_search(
@@ -162,7 +164,12 @@ def answer_search(
         parts += _reranker_parts(stages, notes.parts['rerank'])
     for part in parts:
         on_step(part.step)
-    return Answer(search, ranking, hits, below, tuple(parts))
+    warnings: list[str] = []
+    for system, part in zip(systems, parts, strict=False):
+        # A system that finds something has read words.
+        if not part.ranking:
+            warnings += system.warnings(search.query)
+    return Answer(search, ranking, hits, below, tuple(parts), tuple(warnings))
 
 
 def _search_depth(search: Search) -> int:

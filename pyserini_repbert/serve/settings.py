@@ -21,6 +21,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.data.yaml_files import read_yaml
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, existing_file
+from pyserini_repbert.lucene.languages import check_language
 
 RESERVED = ('indexes', 'progress')  # parts of addresses below /v1 that name no index
 
@@ -62,6 +63,14 @@ def _folder(text: str, info: ValidationInfo) -> str:
     if info.context and not (info.context / text).is_dir():
         raise ValueError(f'points to a folder that is not there: {text}')
     return _resolve(text, info)
+
+
+def _language(text: str) -> str:
+    try:
+        check_language(text)
+    except InputError as error:
+        raise ValueError(str(error)) from error
+    return text
 
 
 def _named(kind: str) -> AfterValidator:
@@ -148,6 +157,7 @@ class IndexSettings(_Settings):
     sparse : sparse systems beside the vectors, as `NAME`, `NAME@FOLDER` or `MODULE:CLASS`; None:
         those that fit the Lucene index
     adapted : a folder of `adapt`, whose search is a system named 'adapted'
+    language : of a Lucene index without a record of its own: 'de', for its analyzer
     topics, qrels : files or catalog names; None: those of the catalog's collection
     """
 
@@ -162,6 +172,10 @@ class IndexSettings(_Settings):
     ray: str | None = None
     sparse: list[Annotated[str, AfterValidator(_sparse)]] | None = None
     adapted: _File | None = None
+    language: Annotated[str, AfterValidator(_language)] | None = Field(
+        default=None,
+        description='of a Lucene index that does not say it: de, for its analyzer; default: en',
+    )
     topics: _File | None = Field(
         default=None, description='topics of --index, if there is one only'
     )

@@ -207,7 +207,7 @@ def test_lucene_indexes_have_checksums(variant, corpus_file, tmp_path, check):
         flags += ['--predictions', str(tmp_path / 'predictions.txt')]
     assert run(main, ['lucene', *flags, '--quiet']) == 0
     names = {path.name for path in folder.iterdir()} - {'sha256sums', 'write.lock'}
-    assert check(folder) == Checked(0, f'{folder}: whole, {len(names)} files\n')
+    assert check(folder) == Checked(0, f"{folder}: whole, {len(names)} files, language 'en'\n")
     rng = np.random.default_rng(0)
     for name in [*sorted(names), 'sha256sums']:
         path = folder / name

@@ -28,6 +28,11 @@ function judgedNote(judged) {
     `${count(Object.keys(judged.relevant).length, 'passage')} judged relevant.`);
 }
 
+/** What a user should hear of a question: that a ranking reads no word of it, say. */
+export function warnings(answer) {
+  return (answer.warnings ?? []).map((text) => h('p', { class: 'note warning' }, text));
+}
+
 /** A badge with the grade of a passage; null if it was not judged. */
 export function gradeBadge(grade) {
   if (grade === null || grade === undefined) return null;
@@ -127,8 +132,8 @@ function card(hit, { about, answer, state, deepest, onopen }) {
 
 /** The elements of an answer; onopen(docid, why) is called when a panel opens, with '' for both when it closes. */
 export function results({ about, answer, state, onopen, onsystem }) {
-  const strip = stepsStrip(answer, about.fusions);
-  if (!answer.candidates.length) return [strip, noHits(about, answer, onsystem)];
+  const strip = [warnings(answer), stepsStrip(answer, about.fusions)];
+  if (!answer.candidates.length) return [...strip, noHits(about, answer, onsystem)];
   const deepest = deepestRank(answer.candidates);
   const cards = answer.candidates.map((hit) => card(hit, { about, answer, state, deepest, onopen }));
   const anyMoves = answer.candidates.some((hit) => moves(hit.provenance, about.fusions));
