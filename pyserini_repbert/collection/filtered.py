@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.document_search import DocumentSearcher
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run
 from pyserini_repbert.trace import Trace
@@ -58,7 +59,7 @@ class FilteredBm25(Ranker):
         if self._has_few and len(docnos):
             self._searcher = searcher.among(self._allowed)
         self.name = searcher.name
-        self.language = searcher.language
+        self.language = language_of(searcher)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         if not self._allowed:

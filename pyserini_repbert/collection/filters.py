@@ -129,8 +129,9 @@ class _Evaluation:
         if isinstance(item, tree.SearchField):
             if field is not None:
                 raise InputError(f"'{item}' stands within field '{field}': name one field")
-            self._check_field(item.name)
-            return self.mask(item.expr, item.name)
+            name = _unescaped(item.name)
+            self._check_field(name)
+            return self.mask(item.expr, name)
         if isinstance(item, tree.BaseGroup):
             return self.mask(item.expr, field)
         if isinstance(item, tree.BaseOperation):

@@ -34,6 +34,8 @@ from pyserini_repbert.ranking import Excerpt, Excerpts
 
 _TRIES = 50
 _TEXTS_AT_ONCE = 100
+# Different values of a field that are counted one by one.
+_MOST_VALUES = 20
 _ALIVE = 'since <= :generation AND until > :generation'
 
 
@@ -54,6 +56,35 @@ class LiveShard:
     def n_live(self) -> int:
         """How many rows count."""
         return len(self.shard) if self.live is None else int(np.count_nonzero(self.live))
+
+
+@dataclass(frozen=True)
+class ValueCount:
+    """A value of a field, as a filter names it, and how many documents have it."""
+
+    value: str
+    documents: int
+
+
+@dataclass(frozen=True)
+class FieldCount:
+    """How many documents have a field, and its values.
+
+    Attributes
+    ----------
+    documents : with any value of it
+    values : the most frequent first; none where there are more than 20 different ones
+    """
+
+    documents: int
+    values: tuple[ValueCount, ...]
+
+
+def _value_text(value: str | float) -> str:
+    """A value as a filter names it: a whole number without its point."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
 
 
 @dataclass(frozen=True)
@@ -240,6 +271,30 @@ class Generation:
         for field, kind in rows:
             types.setdefault(field, set()).add(kind)
         return types
+
+    def field_counts(self) -> dict[str, FieldCount]:
+        """How many documents have each field, and its values, by the field's name in order."""
+        return self._field_counts
+
+    @cached_property
+    def _field_counts(self) -> dict[str, FieldCount]:
+        values: dict[str, list[ValueCount]] = {}
+        rows = self.select(
+            'SELECT field, value, n FROM (SELECT field, value, n, '
+            'COUNT(*) OVER (PARTITION BY field) AS different FROM (SELECT field, value, '
+            f'COUNT(*) AS n FROM field_values WHERE {_ALIVE} GROUP BY field, type, value)) '
+            f'WHERE different <= {_MOST_VALUES} ORDER BY field, n DESC, value'
+        )
+        for field, value, n_documents in rows:
+            values.setdefault(field, []).append(ValueCount(_value_text(value), n_documents))
+        counts = {}
+        rows = self.select(
+            f'SELECT field, COUNT(DISTINCT docno) FROM field_values WHERE {_ALIVE} '
+            'GROUP BY field ORDER BY field'
+        )
+        for field, n_documents in rows:
+            counts[field] = FieldCount(n_documents, tuple(values.get(field, ())))
+        return counts
 
     def passages(self, docnos: Iterable[int]) -> dict[int, list[StoredPassage]]:
         """The passages of documents, in order, by the document's number."""

@@ -67,6 +67,9 @@ class CandidateResponse(BaseModel):
         None,
         description='of a collection: where the best passage is; null for a document without text',
     )
+    fields: dict[str, Any] | None = Field(
+        None, description="of a collection: the document's fields"
+    )
     score: float = Field(description='score in the last ranking')
     rank: int = Field(description='rank, from 1')
     display: list[Part] | None = Field(
@@ -166,6 +169,22 @@ class ExplainResponse(OfIndex):
     docids: list[str] | None = Field(None, description='of monoBERT and duoBERT: the passages')
 
 
+class ValueCountResponse(BaseModel):
+    """A value of a field, as a filter names it."""
+
+    value: str = Field(description='the value')
+    documents: int = Field(description='how many documents have it')
+
+
+class FieldCountResponse(BaseModel):
+    """How many documents have a field."""
+
+    documents: int = Field(description='with any value of it')
+    values: list[ValueCountResponse] = Field(
+        description='its values, the most frequent first; empty where there are more than 20'
+    )
+
+
 class IndexInfo(BaseModel):
     """What may be asked of an index."""
 
@@ -191,6 +210,9 @@ class IndexInfo(BaseModel):
     fields: dict[str, list[str]] | None = Field(
         None,
         description="of a collection: its documents' fields, each with the types of its values",
+    )
+    field_counts: dict[str, FieldCountResponse] | None = Field(
+        None, description='of a collection: how many documents have each field and its values'
     )
     fusion: str | None = Field(
         None, description='of a collection: how its rankings are fused if a search does not say it'

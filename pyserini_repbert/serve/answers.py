@@ -13,6 +13,7 @@ from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
 from pyserini_repbert.fusion.methods import FusionMethod
 from pyserini_repbert.ranking import Excerpt, Ranking
+from pyserini_repbert.serve.collections import ServedCollection
 from pyserini_repbert.serve.documents import (
     display_parts,
     document,
@@ -94,19 +95,26 @@ def _shown_texts(index: ServedIndex, docids: Sequence[str]) -> list[str | None]:
 
 
 def excerpt_fields(
-    index: ServedIndex, hits: Ranking, options: AnswerOptions, query: str
+    index: ServedIndex,
+    collection: ServedCollection,
+    hits: Ranking,
+    options: AnswerOptions,
+    query: str,
 ) -> list[dict[str, Any]]:
-    """For each hit of a collection its title, its best passage as `doc`, and where that is.
+    """For each hit of a collection its title, its best passage as `doc`, where that is, and the
+    document's fields.
 
     Parameters
     ----------
-    index : the collection that holds the documents
+    index : what holds the documents
+    collection : of the index
     hits : with their passages
     options : how they are shown; documents that are not parsed are whole
     query : whose words `display` marks
     """
     fields = []
-    for hit in hits:
+    stored_fields = collection.generation.fields(hits.docids)
+    for hit, own_fields in zip(hits, stored_fields, strict=True):
         shown: dict[str, Any] = {'title': '', 'doc': '', 'passage': None}
         if hit.excerpts:
             passage = hit.excerpts[0]
@@ -115,6 +123,7 @@ def excerpt_fields(
                 'doc': passage.text[: options.max_length],
                 'passage': _excerpt_span(passage),
             }
+        shown['fields'] = own_fields or {}
         if options.display:
             text = hit.excerpts[0].text if hit.excerpts else ''
             shown['display'] = snippet_parts(query, text, index.find_words)
@@ -151,7 +160,7 @@ def search_answer(
     if index.collection is None:
         documents = document_fields(index, hits.docids, options, search.query)
     else:
-        documents = excerpt_fields(index, hits, options, search.query)
+        documents = excerpt_fields(index, index.collection, hits, options, search.query)
     candidates: list[dict[str, Any]] = []
     for hit, fields in zip(hits, documents, strict=True):
         score = _rounded(hit.score)

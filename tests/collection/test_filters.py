@@ -17,7 +17,7 @@ DOCUMENTS = [
     {'id': 'b', 'text': 'dog', 'type': 'Guide', 'year': 2021.5, 'day': '2021-03-05', 'draft': True},
     {'id': 'c/1', 'text': 'mat', 'type': 'note', 'year': '2021', 'day': '2022-01-01T10:00'},
     {'id': 'd', 'text': 'sea', 'author': {'name': 'Ü. Öz'}, 'day': '2021-12-31', 'draft': False},
-    {'id': 'e', 'text': 'sky', 'path': 'guides/one:two.md'},
+    {'id': 'e', 'text': 'sky', 'path': 'guides/one:two.md', 'og:depth': -3},
 ]
 MEANINGS = {
     'type:guide': 'ab',
@@ -51,6 +51,7 @@ MEANINGS = {
     'author.name:"ü. öz"': 'd',
     r'path:guides\/one\:two.md': 'e',
     'path:"guides/one:two.md"': 'e',
+    r'og\:depth:[-3 TO -3]': 'e',
     'docid:a': 'a',
     'docid:"c/1"': 'c',
     'docid:c*': 'c',
@@ -238,3 +239,45 @@ def test_python_asks_within_a_filter(collection):
     assert {hit.docid for hit in collection.search('cat', filter='type:guide')} == {'a', 'b'}
     with pytest.raises(InputError, match="no field 'kind'"):
         collection.search('cat', filter='kind:guide')
+
+
+def test_fields_are_counted(open_collection):
+    """Values of a field are named as a filter names them, unless there are many of them."""
+    documents = [
+        {'id': f'd{number}', 'text': 'cat', 'number': number, 'tags': ['Red', 'red', 'blue']}
+        for number in range(21)
+    ]
+    documents[0] |= {'draft': True, 'year': 2020, 'half': 0.5, 'day': '2020-01-02', 'list': [1, 2]}
+    documents[1] |= {'draft': False, 'year': 2020, 'list': []}
+    with open_collection() as collection:
+        collection.sync(documents)
+        counts = collection.generation.field_counts()
+        assert list(counts) == sorted(counts)
+        values = {}
+        for name, count in counts.items():
+            values[name] = [(own.value, own.documents) for own in count.values]
+        assert {name: count.documents for name, count in counts.items()} == {
+            'day': 1,
+            'draft': 2,
+            'half': 1,
+            'list': 1,
+            'number': 21,
+            'tags': 21,
+            'year': 2,
+        }
+        assert values == {
+            'day': [('2020-01-02', 1)],
+            'draft': [('false', 1), ('true', 1)],
+            'half': [('0.5', 1)],
+            'list': [('1', 1), ('2', 1)],
+            'number': [],
+            'tags': [('blue', 21), ('red', 21)],
+            'year': [('2020', 2)],
+        }
+        # What is counted is what a filter finds.
+        for name, pairs in values.items():
+            for value, n_documents in pairs:
+                found = collection.search('cat', 30, filter=f'{name}:{value}')
+                assert len(found) == n_documents, (name, value)
+        collection.delete('d0')
+        assert 'day' not in collection.generation.field_counts()

@@ -55,7 +55,11 @@ def test_a_state(opened, state, width, scheme):
 def test_documents_of_a_collection(opened, served_collection, width, scheme):
     settings = {'bypass_csp': True, 'reduced_motion': 'reduce'}
     own = opened(width, scheme, address=served_collection, **settings)
-    page = own.open('?q=keep+slugs+off+lettuce')
+    page = own.open('?q=keep+slugs+off+lettuce&filter=type%3Aguide')
+    summary = page.get_by_text('How to search')
+    if summary.is_visible():
+        summary.click()
+    assert page.get_by_role('button', name='guide 2').is_visible()
     page.get_by_role('button', name='Whole document').first.click()
     page.get_by_role('button', name='Less').wait_for()
     assert violations(page) == []

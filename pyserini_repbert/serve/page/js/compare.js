@@ -2,7 +2,7 @@
 
 import { h, marked, openDialog, svg } from './dom.js';
 import { deepestRank, journey } from './journey.js';
-import { gradeBadge, shownDocument, stepsStrip } from './results.js';
+import { gradeBadge, shownDocument, stepsStrip, warnings } from './results.js';
 import { measure, move, percent, pipelineName, score, signed } from './words.js';
 
 const SIDES = ['a', 'b'];
@@ -173,7 +173,7 @@ export function comparison({ about, found }) {
     const pipeline = { ...found[side], fusion: found[side].fusion ?? '' };
     names[side] = `${side.toUpperCase()}: ${pipelineName(pipeline)}`;
   }
-  const heads = SIDES.map((side) => h('div', null, h('h2', null, names[side]), stepsStrip(found[side], about.fusions)));
+  const heads = SIDES.map((side) => h('div', null, h('h2', null, names[side]), warnings(found[side]), stepsStrip(found[side], about.fusions)));
   return [figures(found),
     h('div', { class: 'pair-heads' }, heads),
     h('p', { class: 'note' }, 'Arrows lead from A to B: green where B ranks a passage higher, orange where lower.'),

@@ -2,7 +2,7 @@
 
 import { address } from './api.js';
 import { button, h, openDialog } from './dom.js';
-import { comparisonBody, pipelineParameters, pipelinesOf, settingsOf, systemsOf } from './state.js';
+import { comparisonBody, filterParameters, pipelineParameters, pipelinesOf, settingsOf, systemsOf } from './state.js';
 
 /** A text as one word of a shell command, quoted if it has to be. */
 export function quoted(text) {
@@ -14,7 +14,7 @@ export function asCurl(state) {
   if (state.view === 'compare') {
     return `curl -H 'Content-Type: application/json' ${quoted(address([state.index, 'compare']))} \\\n  -d ${quoted(JSON.stringify(comparisonBody(state)))}`;
   }
-  const parameters = [['query', state.q], ['hits', state.hits], ...pipelineParameters(state.a)]
+  const parameters = [['query', state.q], ['hits', state.hits], ...filterParameters(state), ...pipelineParameters(state.a)]
     .map(([name, value]) => `--data-urlencode ${quoted(`${name}=${value}`)}`);
   return [`curl -G ${quoted(address([state.index, 'search']))}`, ...parameters].join(' \\\n  ');
 }
@@ -47,6 +47,7 @@ function collectionWords(about, systems) {
 function commandOf(state, pipeline, words) {
   const fusion = settingsOf(pipeline).filter(([name]) => name !== 'system' && name !== 'rerank');
   words.push(...fusion.map(([name, value]) => `--${name.replace('_', '-')} ${[value].flat().join(' ')}`));
+  if (state.filter) words.push(`--filter ${quoted(state.filter)}`);
   words.push(...pipeline.rerank.map((own) => `--rerank ${quoted(own)}`), `--hits ${state.hits}`, `--query ${quoted(state.q)}`);
   return words.join(' \\\n  ');
 }

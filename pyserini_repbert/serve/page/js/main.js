@@ -4,11 +4,12 @@ import { address, ask } from './api.js';
 import { comparison } from './compare.js';
 import { openCommands } from './copying.js';
 import { button, byId, field, h, keep, select } from './dom.js';
+import { filterBox } from './filters.js';
 import { listen, openKeys } from './keys.js';
 import { during, message } from './messages.js';
 import { picker } from './picker.js';
 import { results } from './results.js';
-import { BARE, addressOf, comparisonBody, fusionOf, pipelineParameters, pipelinesOf, stateOf } from './state.js';
+import { BARE, addressOf, comparisonBody, filterParameters, fusionOf, pipelineParameters, pipelinesOf, stateOf } from './state.js';
 import { count, held, pipelineName, whole } from './words.js';
 
 const TITLES = { search: 'Search', compare: 'Compare' };
@@ -66,7 +67,8 @@ function drawControls() {
   const summary = h('summary', null, 'How to search');
   const summarize = () => {
     const names = sides.map((side) => pipelineName({ ...state[side], fusion: fusionOf(about, state[side]) }));
-    summary.textContent = `How to search: ${names.join('  |  ')}`;
+    const within = state.filter && `, within ${state.filter}`;
+    summary.textContent = `How to search: ${names.join('  |  ')}${within}`;
   };
   const pickers = sides.map((side) => picker({
     about,
@@ -79,9 +81,17 @@ function drawControls() {
     },
   }));
   summarize();
+  const filter = filterBox({
+    about,
+    filter: state.filter,
+    onchange: (chosen) => {
+      go({ ...state, q: question.value.trim() || state.q, filter: chosen, open: '', why: '' }, { controls: false });
+      summarize();
+    },
+  });
   const wide = window.matchMedia('(min-width: 56rem)');
   const open = () => wide.matches && !(state.view === 'compare' && state.q); // a comparison takes the whole page
-  const details = h('details', { open: open() }, summary, h('div', { class: 'pickers' }, pickers), hitsField());
+  const details = h('details', { open: open() }, summary, h('div', { class: 'pickers' }, pickers), filter, hitsField());
   wide.onchange = () => { details.open = open(); };
   box.replaceChildren(details);
   byId('go').textContent = TITLES[state.view];
@@ -119,14 +129,15 @@ function compare(retry) {
 }
 
 function search(retry) {
-  const url = address([about.name, 'search'], [['query', state.q], ['hits', state.hits], ...pipelineParameters(state.a),
+  const url = address([about.name, 'search'], [['query', state.q], ['hits', state.hits], ...filterParameters(state), ...pipelineParameters(state.a),
     ['provenance', 'true'], ['display', 'true']]);
   const onopen = (open, why) => go({ ...state, open, why }, { replace: true, quiet: true });
   const onsystem = (name) => go({ ...state, a: { ...state.a, system: [name], rerank: [] } });
+  const onunfilter = () => go({ ...state, filter: '' });
   let answer = null;
   const work = async (how) => {
     answer = await ask(url, asking(how));
-    return results({ about, answer, state, onopen, onsystem });
+    return results({ about, answer, state, onopen, onsystem, onunfilter });
   };
   return during(found, 'Searching', work, { retry, announce: () => count(answer.candidates.length, 'hit') });
 }
@@ -174,7 +185,7 @@ function chooseIndex() {
 }
 
 function take(name) {
-  state = { ...state, index: name, a: BARE, b: BARE, open: '', why: '' };
+  state = { ...state, index: name, filter: '', a: BARE, b: BARE, open: '', why: '' };
   if (chooseIndex()) go(state);
 }
 

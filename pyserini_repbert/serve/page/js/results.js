@@ -2,6 +2,7 @@
 
 import { address, ask } from './api.js';
 import { button, h, marked, say } from './dom.js';
+import { fieldsLine } from './filters.js';
 import { deepestRank, inWords, journey, kindOf, moves } from './journey.js';
 import { message } from './messages.js';
 import { whyPanel } from './why.js';
@@ -123,6 +124,7 @@ function card(hit, { about, answer, state, deepest, onopen }) {
     'aria-label': `Hit ${hit.rank}: ${hit.docid}`, onkeydown: openByKey },
   cardHeader(hit),
   hit.passage === undefined ? shownPassage(hit.display) : shownDocument(about, hit, answer.query.text),
+  fieldsLine(hit.fields),
   h('div', { class: 'origin' }, origin(hit, about.fusions, deepest), explains && toggle),
   moves(hit.provenance, about.fusions) && h('p', { class: 'unseen' }, inWords(hit.provenance)),
   panel);
@@ -131,9 +133,9 @@ function card(hit, { about, answer, state, deepest, onopen }) {
 }
 
 /** The elements of an answer; onopen(docid, why) is called when a panel opens, with '' for both when it closes. */
-export function results({ about, answer, state, onopen, onsystem }) {
+export function results({ about, answer, state, onopen, onsystem, onunfilter }) {
   const strip = [warnings(answer), stepsStrip(answer, about.fusions)];
-  if (!answer.candidates.length) return [...strip, noHits(about, answer, onsystem)];
+  if (!answer.candidates.length) return [...strip, noHits(about, answer, { filter: state.filter, onsystem, onunfilter })];
   const deepest = deepestRank(answer.candidates);
   const cards = answer.candidates.map((hit) => card(hit, { about, answer, state, deepest, onopen }));
   const anyMoves = answer.candidates.some((hit) => moves(hit.provenance, about.fusions));
@@ -141,7 +143,11 @@ export function results({ about, answer, state, onopen, onsystem }) {
   return [h('div', { class: 'summary' }, judgedNote(answer.judged), strip, note), h('div', { class: 'hits' }, cards)];
 }
 
-function noHits(about, answer, onsystem) {
+function noHits(about, answer, { filter, onsystem, onunfilter }) {
+  if (filter) {
+    return message('info', 'No hits', [`No document of ${about.name} within ${filter} answers “${answer.query.text}”.`],
+      button('Search without the filter', onunfilter));
+  }
   const dense = about.systems.includes('dense') && !answer.system.includes('dense');
   return message('info', 'No hits', [
     `${about.documents === undefined ? 'No passage' : 'No document'} of ${about.name} has a word in common with “${answer.query.text}”.`,

@@ -50,6 +50,7 @@ export function stateOf(search) {
     index: parameters.get('index') ?? '',
     q: parameters.get('q') ?? '',
     hits: Number.isInteger(hits) ? hits : HITS,
+    filter: parameters.get('filter') ?? '',
     a: pipelineOf(parameters, ''),
     b: pipelineOf(parameters, OF_B),
     open: parameters.get('open') ?? '',
@@ -68,16 +69,21 @@ export function pipelineParameters(pipeline, prefix = '') {
   return settingsOf(pipeline).flatMap(([name, values]) => [values].flat().map((own) => [prefix + name, own]));
 }
 
+/** The filter of a state as parameters of an address; none without a filter. */
+export function filterParameters({ filter }) {
+  return filter ? [['filter', filter]] : [];
+}
+
 /** The body of a request for a comparison. */
 export function comparisonBody({ q, hits, ...state }) {
-  const [a, b] = [state.a, state.b].map((own) => Object.fromEntries(settingsOf(own)));
+  const [a, b] = [state.a, state.b].map((own) => Object.fromEntries([...settingsOf(own), ...filterParameters(state)]));
   return { query: q, hits, a, b, display: true };
 }
 
 /** The address of a state, relative to the page. */
-export function addressOf({ view, index, q, hits, a, b, open, why }) {
+export function addressOf({ view, index, q, hits, filter, a, b, open, why }) {
   const isSearch = view === 'search';
-  const pairs = [['view', isSearch ? '' : view], ['index', index], ['q', q], ['hits', hits === HITS ? '' : hits], ...pipelineParameters(a),
+  const pairs = [['view', isSearch ? '' : view], ['index', index], ['q', q], ['hits', hits === HITS ? '' : hits], ['filter', filter], ...pipelineParameters(a),
     ...(isSearch ? [['open', open], ['why', open && why]] : pipelineParameters(b, OF_B))].filter(([, value]) => value !== '');
   return pairs.length ? `./?${new URLSearchParams(pairs)}` : './';
 }
