@@ -35,7 +35,7 @@ def apply_collection(spec: PipelineSpec) -> PipelineSpec:
     """
     if spec.index is None or not is_collection(Path(spec.index)):
         for name in ('rankings', 'aggregate', 'filter', 'only_ids', 'not_ids'):
-            if name in spec.model_fields_set and getattr(spec, name) not in ((), 'max'):
+            if name in spec.model_fields_set and getattr(spec, name) not in (None, (), 'max'):
                 given = f"'{spec.index}' is none" if spec.index else 'no index was named'
                 raise InputError(
                     f'{name} is for a collection, and {given}: leave it out', parameters=(name,)
