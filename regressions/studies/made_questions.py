@@ -113,6 +113,8 @@ def study(dense: str, lucene: str, corpus: str, topics: str, qrels: str) -> str:
     for passage in open_corpus(path, fields=[field] if field else ()):
         texts[passage.docid] = passage.text
     made = list(make_questions(texts))
+    if len(made) < N_QUESTIONS:
+        return f'{len(made)} questions can be made: too few documents begin with a sentence'
     questions = [question for question, _ in made]
     judgments = {
         'source': {question.qid: {docid: 1} for question, docid in made},
