@@ -122,7 +122,7 @@ test-ray: install-ray
 	$(VENV_RAY)/bin/python -m pytest -rs tests/pipeline/ray
 
 test-docs: $(INSTALLED)
-	$(RUN) -m pytest tests/docs $(FLAGS)
+	$(RUN) -m pytest tests/docs -n $(JOBS) --dist worksteal $(FLAGS)
 
 install-docs: $(DOCS_INSTALLED)
 

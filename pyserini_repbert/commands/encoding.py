@@ -228,7 +228,7 @@ def _encode_here(
 def _encode_on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -> Any:
     """Encode a corpus in parts on a Ray cluster; returns the manifest of the whole index."""
     from pyserini_repbert.pipeline.ray_shards import EncodeParts, encode_parts
-    from pyserini_repbert.pipeline.ray_workers import connected
+    from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
 
     n_files = len(getattr(corpus, 'paths', []))
     # Rows of a single file are counted exactly: no part may be empty.
@@ -252,7 +252,7 @@ def _encode_on_ray(options: argparse.Namespace, corpus: Corpus, settings: Any) -
     )
     on_gpus = options.device not in ('cpu', 'auto')
     with (
-        connected(options.ray, options.threads, on_gpus) as cluster,
+        ray_worker_pool(options.ray, options.threads, on_gpus) as cluster,
         command.progress(n_passages, 'encode', 'passages', options.quiet) as bar,
     ):
         return encode_parts(cluster, work, options.overwrite, bar.update)

@@ -67,10 +67,10 @@ def connect_to_ray(
     """The machine, connected to the Ray cluster if one is named; `held` ends the connection."""
     if options.ray is None:
         return machine
-    from pyserini_repbert.pipeline.ray_workers import connected
+    from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
 
     on_gpus = options.device not in ('cpu', 'auto')
-    cluster = held.enter_context(connected(options.ray, options.threads, on_gpus))
+    cluster = held.enter_context(ray_worker_pool(options.ray, options.threads, on_gpus))
     return machine.model_copy(update={'ray': cluster})
 
 

@@ -24,6 +24,9 @@ from pyserini_repbert.index.records import BundleSettings, setting_difference
 
 LOCK = '.encoding.lock'
 SHARD_PREFIX = 'shard-'
+# How the names in an output folder begin; one that is being written has a dot in front.
+_WRITTEN = (SETTINGS, MANIFEST, SHARD_PREFIX, PART)
+_BEGINNINGS = (*_WRITTEN, *(f'.{name}' for name in _WRITTEN), LOCK, f'.{ANN}.', CLEARED)
 
 
 @contextmanager
@@ -75,15 +78,12 @@ def check_place(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise InputError(f'output {folder} is a file: give a folder')
-    ours = tuple(
-        dot + name for name in (SETTINGS, MANIFEST, SHARD_PREFIX, PART) for dot in ('', '.')
-    )
-    ours += (LOCK, f'.{ANN}.', CLEARED)
     names = sorted(path.name for path in folder.iterdir())
-    if foreign := next((name for name in names if name != ANN and not name.startswith(ours)), None):
-        raise InputError(
-            f'output {folder} holds {foreign}, which is no part of an index: give another folder'
-        )
+    for name in names:
+        if name != ANN and not name.startswith(_BEGINNINGS):
+            raise InputError(
+                f'output {folder} holds {name}, which is no part of an index: give another folder'
+            )
 
 
 def _begin(folder: Path, settings: BundleSettings, resume: bool) -> None:
@@ -109,7 +109,8 @@ def _begin(folder: Path, settings: BundleSettings, resume: bool) -> None:
 
 def check_settings(folder: Path, before: BundleSettings, settings: BundleSettings) -> None:
     """Raises MismatchError where an output folder was begun with other settings."""
-    if difference := setting_difference(before, settings):
+    difference = setting_difference(before, settings)
+    if difference:
         advice = 'resume with the same settings, or give another output'
         raise MismatchError(f'output {folder} was begun with {difference}: {advice}')
 
@@ -118,7 +119,10 @@ def _remove_leftovers(folder: Path) -> None:
     """Remove what killed runs left."""
     for pattern in (f'.{SHARD_PREFIX}*', f'.{PART}*.lock'):
         for path in folder.glob(pattern):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
     for name in (SETTINGS, MANIFEST):
         remove_leftovers(folder, name)
 

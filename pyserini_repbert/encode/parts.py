@@ -86,67 +86,103 @@ def finish_parts(
     made with different settings.
     """
     folder = Path(output)
-    places = [path for path in folder.glob(f'{PART}*') if path.is_dir()]
-    if not places:
+    begun = [path for path in folder.glob(f'{PART}*') if path.is_dir()]
+    if not begun:
         raise InputError(
             f'{folder} has no parts to put together: encode them first', parameters=('shard',)
         )
     with contextlib.ExitStack() as locks:
         locks.enter_context(locked(folder / LOCK, f'output {folder}'))
-        being_removed = all(map(_is_spent, places)) and not all(
-            (place / MANIFEST).is_file() for place in places
-        )
-        if being_removed and (folder / MANIFEST).is_file():  # an earlier call was killed at its end
+        if _are_put_together(begun) and (folder / MANIFEST).is_file():
             _remove_parts(folder)
             return read_manifest(folder, kind)
         parts = _whole_parts(folder)
         for part in parts:
             locks.enter_context(locked(part / LOCK, f'output {part}'))
         manifests = [read_manifest(part, kind) for part in parts]
-        settings = manifests[0].settings
-        for part, manifest in zip(parts, manifests, strict=True):
-            if difference := setting_difference(settings, manifest.settings):
-                raise MismatchError(
-                    f'{parts[0]} was encoded with {difference} in {part}: encode one of them again'
-                )
-        # The first shard of each part, then the second: the order in which rows are dealt out.
-        turns = itertools.zip_longest(*(manifest.shards for manifest in manifests))
-        pairs = [pair for turn in turns for pair in zip(parts, turn, strict=True)]
-        sources = [(part / shard.folder, shard) for part, shard in pairs if shard is not None]
-        shards = [
-            replace(shard, folder=shard_name(number)) for number, (_, shard) in enumerate(sources)
-        ]
-        complete = Manifest(
-            settings, sum(shard.count for shard in shards), tuple(shards), settings.kind
-        )
-        if any(_is_here(source) for source, _ in sources):
+        _check_same_settings(parts, manifests)
+        moves = _plan_moves(parts, manifests)
+        if any(_is_here(planned.source) for planned in moves):
             if (folder / MANIFEST).is_file() and not overwrite:
                 raise InputError(
                     f'{folder} holds a whole index: overwrite it', parameters=('overwrite',)
                 )
             if len(parts) > 1:
-                _verify(folder, sources, shards)
-        _put_together(folder, [source for source, _ in sources], complete)
+                _verify(folder, moves)
+        settings = manifests[0].settings
+        shards = tuple(planned.record for planned in moves)
+        count = sum(shard.count for shard in shards)
+        complete = Manifest(settings, count, shards, settings.kind)
+        _put_together(folder, [planned.source for planned in moves], complete)
         _remove_parts(folder)
     return complete
 
 
+def _are_put_together(parts: Sequence[Path]) -> bool:
+    """Whether another call put the parts together, and removed at least one of them."""
+    if all((part / MANIFEST).is_file() for part in parts):
+        return False
+    return all(map(_is_spent, parts))
+
+
+def _check_same_settings(parts: Sequence[Path], manifests: Sequence[Manifest[SettingsT]]) -> None:
+    """Raises MismatchError where parts were made with different settings."""
+    for part, manifest in zip(parts, manifests, strict=True):
+        difference = setting_difference(manifests[0].settings, manifest.settings)
+        if difference:
+            raise MismatchError(
+                f'{parts[0]} was encoded with {difference} in {part}: encode one of them again'
+            )
+
+
+@dataclass(frozen=True)
+class _PlannedMove:
+    """A shard of a part that becomes one of the index.
+
+    Attributes
+    ----------
+    source : its folder in the part
+    record : its record in the index, with the name that it gets there
+    """
+
+    source: Path
+    record: ShardRecord
+
+
+def _plan_moves(
+    parts: Sequence[Path], manifests: Sequence[Manifest[SettingsT]]
+) -> list[_PlannedMove]:
+    """The first shard of each part, then the second: the order in which rows are dealt out."""
+    moves: list[_PlannedMove] = []
+    for turn in itertools.zip_longest(*(manifest.shards for manifest in manifests)):
+        for part, shard in zip(parts, turn, strict=True):
+            if shard is not None:
+                record = replace(shard, folder=shard_name(len(moves)))
+                moves.append(_PlannedMove(part / shard.folder, record))
+    return moves
+
+
 def _whole_parts(folder: Path) -> list[Path]:
     """The folders of all parts, in order. Raises InputError where one is missing or not whole."""
-    matches = [
-        match for match in (_PART.fullmatch(path.name) for path in folder.glob('*')) if match
-    ]
-    of, *others = sorted({int(match[2]) for match in matches})
+    counts = set()
+    for path in folder.glob('*'):
+        match = _PART.fullmatch(path.name)
+        if match:
+            counts.add(int(match[2]))
+    of, *others = sorted(counts)
     if others:
         raise InputError(
             f'{folder} has parts of {of} and of {others[0]}: remove the folders of one or the other'
         )
     parts = [EncodingPart(index, of) for index in range(of)]
-    missing = [
-        f'{part.index}/{of}' for part in parts if not (part.folder(folder) / MANIFEST).is_file()
-    ]
+    missing = []
+    for part in parts:
+        if not (part.folder(folder) / MANIFEST).is_file():
+            missing.append(f'{part.index}/{of}')
     if missing:
-        shown = ', '.join(missing[:6]) + (', …' if len(missing) > 6 else '')
+        shown = ', '.join(missing[:6])
+        if len(missing) > 6:
+            shown += ', …'
         raise InputError(
             f'{folder} lacks {len(missing)} of {of} parts ({shown}): encode them',
             parameters=('shard',),
@@ -154,21 +190,21 @@ def _whole_parts(folder: Path) -> list[Path]:
     return [part.folder(folder) for part in parts]
 
 
-def _verify(
-    folder: Path, sources: Sequence[tuple[Path, ShardRecord]], shards: Sequence[ShardRecord]
-) -> None:
+def _verify(folder: Path, moves: Sequence[_PlannedMove]) -> None:
     """Compare all files with their checksums, and docids with each other."""
     columns = []
-    for (source, record), shard in zip(sources, shards, strict=True):
-        place = source if _is_here(source) else folder / shard.folder
-        verify_files(place, record, remembered=False)
-        columns.append(DocidColumn(place / DOCIDS, record.count))
-    if (twice := Docids(columns).repeated()) is not None:
-        docid, one, other = twice
+    for planned in moves:
+        shard = planned.source
+        if not _is_here(shard):
+            shard = folder / planned.record.folder
+        verify_files(shard, planned.record, remembered=False)
+        columns.append(DocidColumn(shard / DOCIDS, planned.record.count))
+    repeated = Docids(columns).repeated()
+    if repeated is not None:
+        docid, one, other = repeated
         raise InputError(
-            f"docid '{docid}' is used in {sources[one][0]} and again in {sources[other][0]}: mend "
-            f'the corpus, and '
-            'encode these parts again'
+            f"docid '{docid}' is used in {moves[one].source} and again in {moves[other].source}: "
+            'mend the corpus, and encode these parts again'
         )
 
 

@@ -105,48 +105,53 @@ def _build(
     overwrite: bool,
 ) -> Manifest[SettingsT]:
     settings = encoding.settings
-    times = encoding.times
     stream = iter(corpus)
-    head = list(
-        itertools.islice(stream, encoding.window)
-    )  # an error in the first passages touches no file
+    # Read before anything is written: an error in the first passages touches no file.
+    head = list(itertools.islice(stream, encoding.window))
     if not head:
         advice = 'give another corpus, or, of a part, fewer parts or smaller shards'
         raise InputError(
             f'there are no passages for {folder}: {advice}', parameters=('shard_size',)
         )
-    total = 0
     with begun_output(folder, settings, resume, overwrite):
         groups = _groups(itertools.chain(head, stream), folder, encoding)
         try:
-            with closing(_encoded(groups, encoding)) as encoded, times.busy('writing'):
-                coming = times.making('waiting', encoded)
-                for number, passages, vectors in coming:
-                    total = number + 1
-                    if not passages:
-                        continue
-                    target = folder / shard_name(number)
-                    remove_shard(target)
-                    with encoding.writer(target, settings) as writer:
-                        while passages:
-                            writer.append(passages, vectors)
-                            _, passages, vectors = next(coming)
+            total = _write_shards(groups, folder, encoding)
         except PyseriniRepbertError as error:
             if not resume and any(folder.glob('shard-*')):
                 message = f'{error}; what was encoded before is kept in {folder}: resume it'
                 raise type(error)(message, parameters=(*error.parameters, 'resume')) from error
             raise
-        if (folder / shard_name(total)).exists():
-            raise MismatchError(
-                f'{folder / shard_name(total)} lies beyond the end of the corpus: give the same '
-                f'corpus'
-            )
+        beyond = folder / shard_name(total)
+        if beyond.exists():
+            raise MismatchError(f'{beyond} lies beyond the end of the corpus: give the same corpus')
         shards = tuple(
             read_record(folder / shard_name(number) / SHARD, ShardRecord) for number in range(total)
         )
         manifest = Manifest(settings, sum(shard.count for shard in shards), shards, settings.kind)
         write_json(folder / MANIFEST, manifest, is_signed=True)
         return manifest
+
+
+def _write_shards(
+    groups: Iterator[tuple[int, list[Passage]]], folder: Path, encoding: Encoding[SettingsT]
+) -> int:
+    """Encode groups of passages and write their shards; returns how many shards there are."""
+    total = 0
+    times = encoding.times
+    with closing(_encoded(groups, encoding)) as encoded, times.busy('writing'):
+        coming = times.making('waiting', encoded)
+        for number, passages, vectors in coming:
+            total = number + 1
+            if not passages:
+                continue
+            target = folder / shard_name(number)
+            remove_shard(target)
+            with encoding.writer(target, encoding.settings) as writer:
+                while passages:
+                    writer.append(passages, vectors)
+                    _, passages, vectors = next(coming)
+    return total
 
 
 def _groups(

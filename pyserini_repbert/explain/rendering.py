@@ -47,33 +47,44 @@ def titles(explained: Mapping[str, Any]) -> list[str]:
     """What stands before each passage of EPIC and CEDR: its docid, or nothing if there is one
     passage only.
     """
-    passages = explained['passages']
-    return [f'{one["docid"]}: ' if len(passages) > 1 else '' for one in passages]
+    passages = explained.get('passages', [])
+    if len(passages) == 1:
+        return ['']
+    return [f'{passage["docid"]}: ' for passage in passages]
 
 
 def panels(explained: Mapping[str, Any]) -> list[Panel]:
     """CEDR's maps; those of the same layer share a scale, so that they can be compared."""
-    named = []
-    ends = dict[int, list[float]]()
+    maps: list[tuple[str, SimilarityMap]] = []
+    values_of_layer: dict[int, list[float]] = {}
     for title, passage in zip(titles(explained), explained['passages'], strict=True):
-        tokens = passage['query_tokens'], passage['passage_tokens']
-        for layer, values in ((one['layer'], np.array(one['values'])) for one in passage['maps']):
-            name = title + (f'layer {layer}' if layer else 'embeddings')
-            named.append((name, SimilarityMap(layer, *tokens, values)))
-            ends.setdefault(layer, []).extend([float(values.min()), float(values.max())])
-    return [
-        Panel(name, shown, min(ends[shown.layer]), max(ends[shown.layer])) for name, shown in named
-    ]
+        for recorded in passage['maps']:
+            layer = recorded['layer']
+            values = np.array(recorded['values'])
+            name = f'{title}layer {layer}'
+            if layer == 0:
+                name = f'{title}embeddings'
+            shown = SimilarityMap(layer, passage['query_tokens'], passage['passage_tokens'], values)
+            maps.append((name, shown))
+            extremes = [float(values.min()), float(values.max())]
+            values_of_layer.setdefault(layer, []).extend(extremes)
+    scaled = []
+    for name, shown in maps:
+        values_in_layer = values_of_layer[shown.layer]
+        scaled.append(Panel(name, shown, min(values_in_layer), max(values_in_layer)))
+    return scaled
 
 
 def write_html(path: StrPath, explained: Mapping[str, Any]) -> None:
     """Write a self-contained page: the darker, the greater; each cell has its value as a
     tooltip.
     """
-    maps = panels(explained) if explained['system'] == 'cedr' else []
-    names = titles(explained) if 'passages' in explained else []
+    maps: list[Panel] = []
+    if explained['system'] == 'cedr':
+        maps = panels(explained)
     with atomic_file(path) as stream:
-        stream.write(page('explanation', explained=explained, panels=maps, titles=names))
+        text = page('explanation', explained=explained, panels=maps, titles=titles(explained))
+        stream.write(text)
 
 
 def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
@@ -91,31 +102,37 @@ def write_png(path: StrPath, explained: Mapping[str, Any]) -> None:
         title = 'P(row is more relevant)'
         _draw_maps(path, [Panel(title, SimilarityMap(0, docids, docids, values), 0.0, 1.0)])
     elif explained['system'] == 'epic':
-        passages = explained['passages']
-        names = [
-            f'{title}score {one["score"]:.4f}'
-            for title, one in zip(titles(explained), passages, strict=True)
-        ]
-        bars = [
-            [(part['term'], part['contribution']) for part in one['contributions']]
-            for one in passages
-        ]
-        _draw_bars(path, list(zip(names, bars, strict=True)))
+        _draw_bars(path, _contributions(explained))
     elif explained['system'] == 'monobert':
         probabilities = zip(explained['docids'], explained['probabilities'], strict=True)
-        _draw_bars(path, [('P(relevant)', list(probabilities))])
+        _draw_bars(path, [Bars('P(relevant)', list(probabilities))])
     else:
         scores = zip(explained['docids'], explained['scores'], strict=True)
-        _draw_bars(path, [('score', list(scores))])
+        _draw_bars(path, [Bars('score', list(scores))])
+
+
+class Bars(NamedTuple):
+    """A group of bars: a title, and the name and value of each."""
+
+    title: str
+    values: list[tuple[str, float]]
+
+
+def _contributions(explained: Mapping[str, Any]) -> list[Bars]:
+    """What each term contributes to EPIC's score, for each passage."""
+    groups = []
+    for title, passage in zip(titles(explained), explained['passages'], strict=True):
+        values = [(part['term'], part['contribution']) for part in passage['contributions']]
+        groups.append(Bars(f'{title}score {passage["score"]:.4f}', values))
+    return groups
 
 
 def _draw_maps(path: StrPath, maps: Sequence[Panel]) -> None:
     widest = max(len(panel.map.passage) for panel in maps)
     rows = sum(len(panel.map.query) + 5 for panel in maps)
     figure = new_figure(max(5.0, 2.5 + 0.24 * widest), 0.28 * rows + 0.5)
-    for axis, (title, shown, low, high) in zip(
-        figure.subplots(len(maps), 1, squeeze=False)[:, 0], maps, strict=True
-    ):
+    axes = figure.subplots(len(maps), 1, squeeze=False)[:, 0]
+    for axis, (title, shown, low, high) in zip(axes, maps, strict=True):
         image = axis.imshow(shown.values, cmap='viridis', aspect='auto', vmin=low, vmax=high)
         axis.set_xticks(range(len(shown.passage)), map(_plain, shown.passage), rotation=90)
         axis.set_yticks(range(len(shown.query)), map(_plain, shown.query))
@@ -124,11 +141,11 @@ def _draw_maps(path: StrPath, maps: Sequence[Panel]) -> None:
     save_figure(path, figure)
 
 
-def _draw_bars(path: StrPath, groups: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> None:
-    figure = new_figure(6.0, 0.28 * sum(len(bars) + 4 for _, bars in groups) + 0.5)
-    for axis, (title, bars) in zip(
-        figure.subplots(len(groups), 1, squeeze=False)[:, 0], groups, strict=True
-    ):
+def _draw_bars(path: StrPath, groups: Sequence[Bars]) -> None:
+    rows = sum(len(group.values) + 4 for group in groups)
+    figure = new_figure(6.0, 0.28 * rows + 0.5)
+    axes = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
+    for axis, (title, bars) in zip(axes, groups, strict=True):
         axis.barh(range(len(bars)), [value for _, value in bars])
         axis.set_yticks(range(len(bars)), [_plain(name) for name, _ in bars])
         axis.invert_yaxis()

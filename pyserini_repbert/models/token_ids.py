@@ -172,14 +172,14 @@ class TokenizerWorkers:
         if os.getpid() != self._owner:
             return partial(tokenised, self._tokenizers[place], texts, most)
         size = min(max(-(-len(texts) // self.n), FEWEST), MOST)
-        with _one_line():
+        with self._processes_needed():
             parts = [
                 self._pool.submit(_answer, place, texts[i : i + size], most)
                 for i in range(0, len(texts), size)
             ]
 
         def joined() -> TokenIds:
-            with _one_line():
+            with self._processes_needed():
                 answers = [part.result() for part in parts]
             self.seconds += sum(seconds for _, seconds in answers) / self.n
             ids = np.concatenate([np.empty(0, np.int32), *(answer.ids for answer, _ in answers)])
@@ -190,20 +190,22 @@ class TokenizerWorkers:
 
         return joined
 
-
-@contextmanager
-def _one_line() -> Iterator[None]:
-    try:
-        yield
-    except (
-        BrokenProcessPool,
-        OSError,
-    ) as error:  # OSError: from the pipe of a pool that just broke
-        raise PyseriniRepbertError(
-            'a process that tokenises was ended from outside (out of memory?): try again with '
-            'fewer',
-            parameters=('workers',),
-        ) from error
+    @contextmanager
+    def _processes_needed(self) -> Iterator[None]:
+        """A context whose errors say that a process was ended from outside."""
+        try:
+            yield
+        # OSError: from the pipe of a pool that just broke
+        except (BrokenProcessPool, OSError) as error:
+            # A process that was started while the pool broke would never end, and Python waits
+            # for it at its own end.
+            for process in list(self._pool._processes.values()):
+                process.kill()
+            raise PyseriniRepbertError(
+                'a process that tokenises was ended from outside (out of memory?): try again with '
+                'fewer',
+                parameters=('workers',),
+            ) from error
 
 
 _tokenizers: list[Tokenizer] = []  # of a worker process
@@ -213,16 +215,16 @@ def _start(settings: Sequence[str]) -> None:
     from tokenizers import Tokenizer
 
     os.environ['TOKENIZERS_PARALLELISM'] = 'false'
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches all processes; the first one ends the others
+    # Ctrl-C reaches all processes; the first one ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _tokenizers.extend(map(Tokenizer.from_str, settings))
 
 
 def _end_with_parent() -> None:
     """End this process when the one that started it is gone, killed say."""
-    if (parent := parent_process()) is not None:
+    parent = parent_process()
+    if parent is not None:
         parent.join()
         os._exit(1)
 

@@ -34,12 +34,7 @@ def apply_collection(spec: PipelineSpec) -> PipelineSpec:
     collection does not have.
     """
     if spec.index is None or not is_collection(Path(spec.index)):
-        for name in ('rankings', 'aggregate', 'filter', 'only_ids', 'not_ids'):
-            if name in spec.model_fields_set and getattr(spec, name) not in (None, (), 'max'):
-                given = f"'{spec.index}' is none" if spec.index else 'no index was named'
-                raise InputError(
-                    f'{name} is for a collection, and {given}: leave it out', parameters=(name,)
-                )
+        _refuse_settings_of_collections(spec)
         return spec
     if spec.ann:
         raise InputError(
@@ -54,6 +49,18 @@ def apply_collection(spec: PipelineSpec) -> PipelineSpec:
     if len(with_rankings) > 1 and not spec.sparse:
         spec = complete_fusion(spec, with_rankings)
     return spec
+
+
+def _refuse_settings_of_collections(spec: PipelineSpec) -> None:
+    """Raises InputError where a spec of another index has a setting of collections."""
+    given = f"'{spec.index}' is none"
+    if not spec.index:
+        given = 'no index was named'
+    for name in ('rankings', 'aggregate', 'filter', 'only_ids', 'not_ids'):
+        if name in spec.model_fields_set and getattr(spec, name) not in (None, (), 'max'):
+            raise InputError(
+                f'{name} is for a collection, and {given}: leave it out', parameters=(name,)
+            )
 
 
 def complete_fusion(spec: PipelineSpec, rankings: Sequence[CollectionRanking]) -> PipelineSpec:

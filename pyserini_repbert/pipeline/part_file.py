@@ -74,18 +74,24 @@ class PartFile:
         self.path = path
         self._header = header
         self.batches: dict[int, tuple[Run, Notes]] = {}  # the finished ones by number
-        whole = self._read() if resume else 0
-        self._begun = bool(whole)
-        if whole:
-            os.truncate(path, whole)
+        n_whole = 0
+        if resume:
+            n_whole = self._read()
+        self._begun = n_whole > 0
+        if self._begun:
+            os.truncate(path, n_whole)
 
     def append(self, number: int, run: Run, notes: Notes) -> None:
         """Write a finished batch; it is on disk when this returns."""
         rankings = [[qid, ranking.docids, ranking.scores] for qid, ranking in run.items()]
         record = {'batch': number, 'rankings': rankings, 'notes': _packed_notes(notes)}
         lines = _checked(json.dumps(record))
-        with open(self.path, 'ab' if self._begun else 'wb') as stream:
-            stream.write(lines if self._begun else _checked(self._header) + lines)
+        mode = 'ab'
+        if not self._begun:
+            mode = 'wb'
+            lines = _checked(self._header) + lines
+        with open(self.path, mode) as stream:
+            stream.write(lines)
             stream.flush()
             os.fsync(stream.fileno())
         self._begun = True
@@ -142,18 +148,14 @@ def _compare(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
 
 def _packed_notes(notes: Notes) -> dict[str, Any]:
     """Costs and saved scores; the runs of single stages are not kept."""
+    scores = []
+    for saved in notes.kept.get('scores', {}).values():
+        arrays = [saved.scores.tolist(), saved.members.tolist(), saved.differences.tolist()]
+        scores.append([saved.qid, saved.query, saved.docids, *arrays])
     return {
         'name': notes.name,
         'cost': notes.cost and asdict(notes.cost),
-        'scores': [
-            [
-                one.qid,
-                one.query,
-                one.docids,
-                *(array.tolist() for array in (one.scores, one.members, one.differences)),
-            ]
-            for one in notes.kept.get('scores', {}).values()
-        ],
+        'scores': scores,
         'parts': [list(pair) for pair in enumerate(map(_packed_notes, notes.parts.values()))],
     }
 

@@ -120,11 +120,7 @@ class Pipeline(Ranker):
         self.first: Ranker | None = None
         if rankers and rankers[0].reads is None:
             self.first = rankers.pop(0)
-        if not stages or any(ranker.reads is None for ranker in rankers):
-            raise InputError(
-                'a pipeline takes one first stage or none, and rerankers: fuse several searchers '
-                'first'
-            )
+        self._check_stages(stages, rankers)
         self.rerankers: Ranker | None = None
         if len(rankers) == 1:
             self.rerankers = rankers[0]
@@ -134,10 +130,19 @@ class Pipeline(Ranker):
         self.has_excerpts = isinstance(self.source, Ranker) and self.source.has_excerpts
         if self.rerankers is not None:
             self._check_excerpts(self.rerankers)
-        if self.first is None and self.rerankers is not None:
-            self.reads = self.rerankers.reads
+            if self.first is None:
+                self.reads = self.rerankers.reads
         self.parts = tuple(part for part in (self.first, self.rerankers) if part)
         self.name = '+'.join(part.label for part in self.parts)
+
+    @staticmethod
+    def _check_stages(stages: Sequence[Stage], rerankers: Sequence[Ranker]) -> None:
+        """Raises InputError without stages, or where a first stage is not the first."""
+        if not stages or any(ranker.reads is None for ranker in rerankers):
+            raise InputError(
+                'a pipeline takes one first stage or none, and rerankers: fuse several searchers '
+                'first'
+            )
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
         return run_pipeline(self, topics, run, k, trace, keep_runs=isinstance(trace, Notes))
@@ -311,10 +316,7 @@ class _Reranking:
 
     def run_batches(self, trace: Trace, part_file: PartFile | None, keep_runs: bool) -> Run:
         """The reranked run: batches that the part file has are taken from there."""
-        finished: dict[int, RankedBatch] = {}
-        if part_file is not None:
-            for number, (run, notes) in part_file.batches.items():
-                finished[number] = RankedBatch(number, run, notes)
+        finished = _finished_batches(part_file)
         trace.begins('rerank', sum(self.planned), 'inputs')
         trace.advance(sum(sum(self._planned_in(number)) for number in finished))
         left = [number for number in range(len(self.batches)) if number not in finished]
@@ -358,6 +360,16 @@ class _Reranking:
             for row in self.batches[number]:
                 ranking = self.run[self.topics[row].qid]
                 yield from ranking.docids[: self.rerankers.reads]
+
+
+def _finished_batches(part_file: PartFile | None) -> dict[int, RankedBatch]:
+    """The batches that a part file has, by number."""
+    if part_file is None:
+        return {}
+    finished = {}
+    for number, (run, notes) in part_file.batches.items():
+        finished[number] = RankedBatch(number, run, notes)
+    return finished
 
 
 def _open_texts(source: Texts | None, docids: Iterable[str]) -> PassageTexts | None:
@@ -409,14 +421,9 @@ def with_texts(run: Run, texts: PassageTexts | None, depth: int | None) -> Run:
     """The run with text for those of the first `depth` candidates that have none."""
     if texts is None:
         return run
-    wanted: dict[str, None] = {}
-    for ranking in run.values():
-        for candidate in ranking[:depth]:
-            if candidate.text is None:
-                wanted[candidate.docid] = None
-    if not wanted:
+    docids = _docids_without_text(run, depth)
+    if not docids:
         return run
-    docids = list(wanted)
     text_of = dict(zip(docids, texts.texts(docids), strict=True))
     if isinstance(texts, Ranker) and not any(text_of.values()):
         # A first stage that stores no texts, for rerankers that may need none.
@@ -429,3 +436,13 @@ def with_texts(run: Run, texts: PassageTexts | None, depth: int | None) -> Run:
             parameters=('corpus', 'index'),
         )
     return {qid: ranking.with_texts(text_of) for qid, ranking in run.items()}
+
+
+def _docids_without_text(run: Run, depth: int | None) -> list[str]:
+    """The distinct docids of those of the first `depth` candidates that have no text."""
+    docids: dict[str, None] = {}
+    for ranking in run.values():
+        for candidate in ranking[:depth]:
+            if candidate.text is None:
+                docids[candidate.docid] = None
+    return list(docids)

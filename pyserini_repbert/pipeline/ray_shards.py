@@ -21,7 +21,7 @@ from pyserini_repbert.index.records import (
     Settings,
     setting_difference,
 )
-from pyserini_repbert.pipeline.ray_jobs import Crew, Job
+from pyserini_repbert.pipeline.worker_pool import Job, WorkerPool
 from pyserini_repbert.search.exact import ExactIndex, TopRows, merged
 
 _Question = tuple[NDArray[np.float32], int]
@@ -34,32 +34,33 @@ class ShardSearch:
     machine has to see the bundle's folder under the same name; the workers verify its files.
     """
 
-    def __init__(self, crew: Crew, bundle: DenseBundle, device: str = 'cpu') -> None:
-        self._crew = crew
+    def __init__(self, pool: WorkerPool, bundle: DenseBundle, device: str = 'cpu') -> None:
+        self._pool = pool
         manifest = bundle.manifest
         folder = str(bundle.folder.absolute())
-        self._starts = []
-        self._works = []
-        start = 0
-        for places in np.array_split(
-            range(len(manifest.shards)), max(1, min(crew.room(), len(manifest.shards)))
-        ):
-            shards = manifest.shards[places[0] : places[-1] + 1]
+        # The first row of each group of shards, and the task of searching the group.
+        self._first_rows: list[int] = []
+        self._tasks: list[SearchShards] = []
+        n_shards = len(manifest.shards)
+        n_groups = max(1, min(pool.capacity(), n_shards))
+        first_row = 0
+        for numbers in np.array_split(range(n_shards), n_groups):
+            shards = manifest.shards[numbers[0] : numbers[-1] + 1]
             part = replace(manifest, shards=shards, count=sum(shard.count for shard in shards))
-            self._works.append(SearchShards(folder, part, device))
-            self._starts.append(start)
-            start += part.count
+            self._tasks.append(SearchShards(folder, part, device))
+            self._first_rows.append(first_row)
+            first_row += part.count
 
     def __call__(self, queries: NDArray[np.float32], k: int) -> list[TopRows]:
         """The k best rows of each query, float32 (n, d), and all that tie with the last of them."""
-        jobs = [Job(work.name, work, (queries, k)) for work in self._works]
-        parts: list[list[TopRows]] = self._crew.run(jobs)
-        return [merged(tops, self._starts, k) for tops in zip(*parts, strict=True)]
+        jobs = [Job(task.name, task, (queries, k)) for task in self._tasks]
+        parts: list[list[TopRows]] = self._pool.run(jobs)
+        return [merged(tops, self._first_rows, k) for tops in zip(*parts, strict=True)]
 
 
 @dataclass(frozen=True)
 class SearchShards:
-    """The work of searching the shards of a bundle that `part` has; `index` is its folder, an
+    """The task of searching the shards of a bundle that `part` has; `index` is its folder, an
     absolute path.
     """
 
@@ -72,9 +73,11 @@ class SearchShards:
         """'shard-00000 to shard-00003 of /data/index'"""
         first = self.part.shards[0].folder
         last = self.part.shards[-1].folder
-        return f'{first if first == last else f"{first} to {last}"} of {self.index}'
+        if first == last:
+            return f'{first} of {self.index}'
+        return f'{first} to {last} of {self.index}'
 
-    def opened(self, threads: int) -> Callable[[_Question], list[TopRows]]:
+    def open(self, threads: int) -> Callable[[_Question], list[TopRows]]:
         """Open the shards; returns a function from (queries, k) to best rows, numbered from the
         first shard's first.
         """
@@ -89,7 +92,7 @@ class SearchShards:
 
 @dataclass(frozen=True)
 class EncodeParts:
-    """The work of encoding parts of an index, each given by its number.
+    """The task of encoding parts of an index, each given by its number.
 
     Output, corpus and encoder are as every machine sees them: absolute paths, or names.
     """
@@ -106,7 +109,7 @@ class EncodeParts:
     device: str = 'cpu'
     offline: bool = False
 
-    def opened(self, threads: int) -> Callable[[int], int]:
+    def open(self, threads: int) -> Callable[[int], int]:
         """Open model and corpus; returns a function that encodes a part by number and returns
         its passage count.
         """
@@ -145,9 +148,9 @@ class EncodeParts:
         else:
             dense = document_encoder(self.encoder, self.device, **model)
             encoding = dense_encoding(dense, dtype=asked.dtype, **stored)
-        if difference := setting_difference(
-            asked, replace(encoding.settings, encoder=asked.encoder)
-        ):
+        opened = replace(encoding.settings, encoder=asked.encoder)
+        difference = setting_difference(asked, opened)
+        if difference:
             raise MismatchError(
                 f"encoder '{self.encoder}' has {difference}: give every machine the same checkpoint"
             )
@@ -155,8 +158,8 @@ class EncodeParts:
 
 
 def encode_parts(
-    crew: Crew,
-    work: EncodeParts,
+    pool: WorkerPool,
+    task: EncodeParts,
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> Manifest[Any]:
@@ -166,11 +169,10 @@ def encode_parts(
     `overwrite` replaces an index once the new one is whole; `on_progress` gets the passages of each
     finished part.
     """
-    part_folder(work.output, EncodingPart(0, work.parts), overwrite)
+    part_folder(task.output, EncodingPart(0, task.parts), overwrite)
     if overwrite:
-        clear_parts(Path(work.output))
-    for _, count in crew.stream(
-        Job(f'part {number}/{work.parts}', work, number) for number in range(work.parts)
-    ):
+        clear_parts(Path(task.output))
+    jobs = (Job(f'part {number}/{task.parts}', task, number) for number in range(task.parts))
+    for _, count in pool.stream(jobs):
         on_progress(count)
-    return finish_parts(work.output, type(work.settings), overwrite)
+    return finish_parts(task.output, type(task.settings), overwrite)

@@ -356,4 +356,4 @@ class Machine(_Values):
     )
     build: bool = Field(default=False, description='build a catalog index that is missing')
     ray: Any = None
-    """Workers of a cluster (`ray_workers.connected`), which search dense shards, or rerank."""
+    """Workers of a cluster (`ray_worker_pool`), which search dense shards, or rerank."""

@@ -15,21 +15,26 @@ from typing import Any, NamedTuple
 
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
-from pyserini_repbert.pipeline.ray_jobs import Crew, Job
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec, StageSpec
+from pyserini_repbert.pipeline.worker_pool import Job, WorkerPool
 from pyserini_repbert.ranking import Batch, Query, RankedBatch, Ranker, Run
 from pyserini_repbert.record import Model
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
-OpenChain = Callable[
-    [PipelineSpec, Machine, str], Ranker
-]  # opens the rerankers of a spec on a device
+# Opens the rerankers of a spec on a device.
+OpenChain = Callable[[PipelineSpec, Machine, str], Ranker]
+# A batch, or lengths of candidate lists, of which the `ChainFacts` are asked.
+Request = Batch | Sequence[int]
 _AHEAD = 2  # batches waiting for each process, so that none is idle
 
 
-class Facts(NamedTuple):
-    """What a worker says of the rerankers that it has opened; `planned` is for lists of 0, 1, …
-    candidates.
+class ChainFacts(NamedTuple):
+    """What a worker says of the rerankers that it has opened.
+
+    Attributes
+    ----------
+    identity, models : those of the rerankers
+    planned : the model inputs of lists of 0, 1, … candidates
     """
 
     identity: Mapping[str, Any]
@@ -39,7 +44,7 @@ class Facts(NamedTuple):
 
 @dataclass(frozen=True)
 class RerankBatches:
-    """The work of reranking batches with the rerankers of a spec; a checkpoint folder has to be
+    """The task of reranking batches with the rerankers of a spec; a checkpoint folder has to be
     on every machine.
     """
 
@@ -47,27 +52,27 @@ class RerankBatches:
     spec: PipelineSpec
     machine: Machine
 
-    def opened(
-        self, threads: int, device: str | None = None
-    ) -> Callable[[Batch | Sequence[int]], Any]:
+    def open(self, threads: int, device: str | None = None) -> Callable[[Request], Any]:
         """The answers of a worker on a device, by default the machine's first.
 
         The answer to a batch is its number, run and notes; that to lengths of candidate lists the
-        `Facts`. The first call opens the rerankers, so that errors are those of a call.
+        `ChainFacts`. The first call opens the rerankers, so that errors are those of a call.
         """
         import torch
 
         torch.set_num_threads(threads)
-        opened = cache(
-            lambda: self.open_chain(self.spec, self.machine, device or self.machine.devices[0])
-        )
-        return lambda asked: _answer(opened(), asked)
+
+        @cache
+        def open_chain() -> Ranker:
+            return self.open_chain(self.spec, self.machine, device or self.machine.devices[0])
+
+        return lambda request: _answer(open_chain(), request)
 
 
-def _answer(chain: Ranker, asked: Batch | Sequence[int]) -> Any:
-    if not isinstance(asked, Batch):
-        return Facts(chain.identity(), chain.planned(asked), models_of(chain))
-    ((number, run, notes),) = chain.stream([asked])
+def _answer(chain: Ranker, request: Request) -> Any:
+    if not isinstance(request, Batch):
+        return ChainFacts(chain.identity(), chain.planned(request), models_of(chain))
+    ((number, run, notes),) = chain.stream([request])
     for part in notes.walk():
         part.progress = SILENT
         part.run = {}
@@ -82,8 +87,12 @@ class SpreadRerankers(Ranker):
     """
 
     def __init__(self, open_chain: OpenChain, spec: PipelineSpec, machine: Machine) -> None:
-        places = DevicePlaces if machine.ray is None else RayPlaces
-        self._places: DevicePlaces | RayPlaces = places(RerankBatches(open_chain, spec, machine))
+        task = RerankBatches(open_chain, spec, machine)
+        self._workers: DeviceWorkers | RayWorkers
+        if machine.ray is None:
+            self._workers = DeviceWorkers(task)
+        else:
+            self._workers = RayWorkers(task)
         self.name = '+'.join(stage.label for stage in spec.stages)
         self.reads = spec.stages[0].k
         self.n_excerpts = max(stage.n_excerpts for stage in spec.stages)
@@ -95,15 +104,16 @@ class SpreadRerankers(Ranker):
         return reranked
 
     def stream(self, batches: Iterable[Batch], trace: Trace = SILENT) -> Iterator[RankedBatch]:
-        for number, run, notes in self._places.answers(batches):
+        for number, run, notes in self._workers.answers(batches):
             trace.advance(sum(part.cost.inferences for part in notes.walk() if part.cost))
             yield RankedBatch(number, run, notes)
 
     def close(self) -> None:
-        self._places.close()
+        self._workers.close()
 
     def planned(self, lengths: Sequence[int]) -> list[int]:
-        return [self._facts.planned[min(n, len(self._facts.planned) - 1)] for n in lengths]
+        planned = self._facts.planned
+        return [planned[min(length, len(planned) - 1)] for length in lengths]
 
     def identity(self) -> Mapping[str, Any]:
         return self._facts.identity
@@ -114,31 +124,32 @@ class SpreadRerankers(Ranker):
         return self._facts.models
 
     @cached_property
-    def _facts(self) -> Facts:
-        facts: Facts
-        (facts,) = self._places.answers([range((self.reads or 0) + 1)])
+    def _facts(self) -> ChainFacts:
+        facts: ChainFacts
+        (facts,) = self._workers.answers([range((self.reads or 0) + 1)])
         return facts
 
 
-class DevicePlaces:
+class DeviceWorkers:
     """One process for each device: ('cuda:0', 'cuda:1'); a device may come twice."""
 
-    def __init__(self, work: RerankBatches) -> None:
+    def __init__(self, task: RerankBatches) -> None:
         import torch
         from torch import multiprocessing
 
-        context = multiprocessing.get_context('spawn')  # CUDA does not survive a fork
+        # CUDA does not survive a fork.
+        context = multiprocessing.get_context('spawn')
         devices = context.Queue()
-        for device in work.machine.devices:
+        for device in task.machine.devices:
             devices.put(device)
-        self._n = len(work.machine.devices)
+        self._n = len(task.machine.devices)
         threads = max(1, torch.get_num_threads() // self._n)
-        self._pool = ProcessPoolExecutor(self._n, context, _Process.start, (work, threads, devices))
+        self._pool = ProcessPoolExecutor(self._n, context, _Process.start, (task, threads, devices))
 
-    def answers(self, asked: Iterable[Batch | Sequence[int]]) -> Iterator[Any]:
-        """The answer to each batch, in the order in which they are finished."""
+    def answers(self, requests: Iterable[Request]) -> Iterator[Any]:
+        """The answer to each request, in the order in which they are finished."""
         waiting: set[Future[Any]] = set()
-        source = iter(asked)
+        source = iter(requests)
         try:
             while True:
                 more = itertools.islice(source, self._n * _AHEAD - len(waiting))
@@ -163,48 +174,56 @@ class DevicePlaces:
 class _Process:
     """The worker of a process."""
 
-    worker: Callable[[Any], Any]
+    worker: Callable[[Request], Any]
 
     @classmethod
-    def start(cls, work: RerankBatches, threads: int, devices: Any) -> None:
-        cls.worker = work.opened(threads, devices.get())
+    def start(cls, task: RerankBatches, threads: int, devices: Any) -> None:
+        cls.worker = task.open(threads, devices.get())
 
     @classmethod
-    def answer(cls, asked: Batch | Sequence[int]) -> Any:
-        return cls.worker(asked)
+    def answer(cls, request: Request) -> Any:
+        return cls.worker(request)
 
 
-class RayPlaces:
-    """The workers of a crew; each computes on the machine's first device, and starts with its
+class RayWorkers:
+    """The workers of a pool; each computes on the machine's first device, and starts with its
     first batch.
     """
 
-    def __init__(self, work: RerankBatches) -> None:
-        self._crew: Crew = work.machine.ray
-        spec = work.spec.model_copy(update={'stages': tuple(map(_absolute, work.spec.stages))})
-        self._work = replace(work, spec=spec, machine=work.machine.model_copy(update={'ray': None}))
+    def __init__(self, task: RerankBatches) -> None:
+        self._pool: WorkerPool = task.machine.ray
+        spec = task.spec.model_copy(update={'stages': tuple(map(_absolute, task.spec.stages))})
+        self._task = replace(task, spec=spec, machine=task.machine.model_copy(update={'ray': None}))
 
-    def answers(self, asked: Iterable[Batch | Sequence[int]]) -> Iterator[Any]:
-        """The answer to each batch, in the order in which they are finished."""
-        named = (
-            Job(
-                f'query batch {batch.number}' if isinstance(batch, Batch) else 'opening the stages',
-                self._work,
-                batch,
-            )
-            for batch in asked
-        )
-        return (answer for _, answer in self._crew.stream(named))
+    def answers(self, requests: Iterable[Request]) -> Iterator[Any]:
+        """The answer to each request, in the order in which they are finished."""
+        jobs = (Job(_name_of(request), self._task, request) for request in requests)
+        return (answer for _, answer in self._pool.stream(jobs))
 
     def close(self) -> None:
-        """The crew is its owner's."""
+        """The pool is its owner's."""
+
+
+def _name_of(request: Request) -> str:
+    """What a request is, in messages."""
+    if isinstance(request, Batch):
+        return f'query batch {request.number}'
+    return 'opening the stages'
 
 
 def _absolute(stage: StageSpec) -> StageSpec:
     """A stage with absolute paths, since workers have other working folders."""
+    options = []
+    for key, value in stage.options:
+        if key == 'index':
+            value = _absolute_path(value)
+        options.append((key, value))
+    return replace(stage, name=_absolute_path(stage.name), options=tuple(options))
 
-    def path(name: str) -> str:
-        return str(Path(name).absolute()) if Path(name).exists() else name
 
-    options = tuple((key, path(value) if key == 'index' else value) for key, value in stage.options)
-    return replace(stage, name=path(stage.name), options=options)
+def _absolute_path(name: str) -> str:
+    """The absolute path of a file or folder; other names stay."""
+    path = Path(name)
+    if path.exists():
+        return str(path.absolute())
+    return name

@@ -254,10 +254,10 @@ class ServedIndex:
         )
         machine = self._machine.model_copy(update={'threads': 1})
         if settings.ray:
-            from pyserini_repbert.pipeline.ray_workers import connected
+            from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
 
             on_gpu = self._service.device not in ('cpu', 'auto')
-            workers = self._held.enter_context(connected(settings.ray, gpu=on_gpu))
+            workers = self._held.enter_context(ray_worker_pool(settings.ray, gpu=on_gpu))
             machine = machine.model_copy(update={'ray': workers})
         dense: Any = open_searcher(spec, machine)
         self._rankers[DENSE] = BatchedRanker(dense, self._queues['dense'], DENSE)

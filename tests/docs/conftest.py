@@ -3,6 +3,7 @@ run.
 """
 
 import shutil
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -72,6 +73,21 @@ def copy_files(tmp_path_factory, doc_cache, doc_programs):
 def doc_counts(pytestconfig):
     """What became of the blocks so far."""
     return pytestconfig.stash.setdefault(_COUNTS, Counts())
+
+
+def pytest_sessionfinish(session):
+    """With pytest-xdist, a worker hands its counts to the process that reports."""
+    counts = session.config.stash.get(_COUNTS, None)
+    if counts is not None and hasattr(session.config, 'workeroutput'):
+        session.config.workeroutput['doc_counts'] = asdict(counts)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Adds the counts of a worker of pytest-xdist."""
+    handed = getattr(node, 'workeroutput', {}).get('doc_counts')
+    if handed is not None:
+        node.config.stash.setdefault(_COUNTS, Counts()).add(Counts(**handed))
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -44,6 +44,13 @@ class Counts:
     not_run: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
+    def add(self, counts: 'Counts') -> None:
+        """Add what became of other pages."""
+        self.run += counts.run
+        self.compared += counts.compared
+        self.not_run += counts.not_run
+        self.seconds |= counts.seconds
+
 
 @dataclass
 class Failure:

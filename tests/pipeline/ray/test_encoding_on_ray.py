@@ -9,7 +9,7 @@ from folders import tree
 
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.errors import ClusterError, InputError
-from pyserini_repbert.pipeline.ray_workers import connected, group_of
+from pyserini_repbert.pipeline.ray_workers import MachineCapacity, capacity_of, ray_worker_pool
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def call(capsys):
 
 
 def test_the_bundle_is_the_one_made_in_one_go(
-    tiny_checkpoint, corpus_file, call, fleet, connect, tmp_path
+    tiny_checkpoint, corpus_file, call, local_pool, connect, tmp_path
 ):
     made = [
         '--corpus',
@@ -36,7 +36,7 @@ def test_the_bundle_is_the_one_made_in_one_go(
     ]
     made += ['--threads', 1]  # with more, a last bit can differ on some processors
     assert call(encode.main, *made, '--output', tmp_path / 'whole')[0] == 0
-    workers = fleet(2, (1, 3))
+    workers = local_pool(2, (1, 3))
     asked = connect(workers)
     folder = tmp_path / 'many'
     done = call(encode.main, *made, '--output', folder, '--ray', 'auto')
@@ -46,7 +46,7 @@ def test_the_bundle_is_the_one_made_in_one_go(
     assert (tmp_path / 'many.record.json').is_file()
 
 
-def test_the_same_for_epic(tiny_epic, corpus_file, call, fleet, connect, tmp_path):
+def test_the_same_for_epic(tiny_epic, corpus_file, call, local_pool, connect, tmp_path):
     made = [
         'epic',
         '--corpus',
@@ -59,15 +59,17 @@ def test_the_same_for_epic(tiny_epic, corpus_file, call, fleet, connect, tmp_pat
         5,
     ]
     assert call(index.main, *made, '--output', tmp_path / 'whole')[0] == 0
-    connect(fleet(2, (0,)))
+    connect(local_pool(2, (0,)))
     status, printed, error = call(index.main, *made, '--output', tmp_path / 'many', '--ray', 'auto')
     assert (status, error) == (0, '') and '5 passages x 5 terms' in printed
     assert tree(tmp_path / 'many') == tree(tmp_path / 'whole')
 
 
-def test_what_was_stopped_goes_on(tiny_checkpoint, corpus_file, call, fleet, connect, tmp_path):
+def test_what_was_stopped_goes_on(
+    tiny_checkpoint, corpus_file, call, local_pool, connect, tmp_path
+):
     made = ['--corpus', corpus_file(6), '--encoder', tiny_checkpoint(), '--shard-size', 2]
-    connect(fleet(1))
+    connect(local_pool(1))
     assert (
         call(encode.main, *made, '--output', tmp_path / 'whole', '--ray', 'auto', '--shard-num', 2)[
             0
@@ -75,22 +77,22 @@ def test_what_was_stopped_goes_on(tiny_checkpoint, corpus_file, call, fleet, con
         == 0
     )
     folder = tmp_path / 'many'
-    connect(fleet(1, range(1, 20)))  # one part is made
+    connect(local_pool(1, range(1, 20)))  # one part is made
     status, _, error = call(encode.main, *made, '--output', folder, '--ray', 'auto')
     assert status == 2 and 'was tried 5 times' in error and len(error.splitlines()) == 1
     before = tree(folder)
     assert 'part-0-of-3/manifest.json' in before and 'manifest.json' not in before
-    connect(fleet(1))
+    connect(local_pool(1))
     assert call(encode.main, *made, '--output', folder, '--ray', 'auto')[0] == 0
     assert tree(folder) == tree(tmp_path / 'whole')
 
 
 def test_a_line_that_cannot_be_used_is_refused_before_parts_begin(
-    tiny_checkpoint, call, fleet, connect, tmp_path
+    tiny_checkpoint, call, local_pool, connect, tmp_path
 ):
     corpus = tmp_path / 'corpus.tsv'
     corpus.write_text('1\tthe cat\n2 no tab\n')
-    connect(fleet(1))
+    connect(local_pool(1))
     made = ['--corpus', corpus, '--encoder', tiny_checkpoint(), '--output', tmp_path / 'many']
     status, _, error = call(encode.main, *made, '--ray', 'auto')
     assert status == 2 and 'corpus.tsv:2: expected' in error and not (tmp_path / 'many').exists()
@@ -123,14 +125,14 @@ def test_flags_that_do_not_go_together(call, tmp_path, flag):
     ],
 )
 def test_the_room_of_a_machine(resources, threads, gpu, room):
-    assert group_of(resources, threads, gpu) == room
+    assert capacity_of(resources, threads, gpu) == MachineCapacity(*room)
 
 
 @pytest.mark.parametrize(
     'address', ['here', 'host:', ':1', 'host:x', 'ray://host:10001', 'host:999999']
 )
 def test_what_is_no_address(address):
-    with pytest.raises(InputError, match="expected 'auto' or HOST:PORT"), connected(address):
+    with pytest.raises(InputError, match="expected 'auto' or HOST:PORT"), ray_worker_pool(address):
         pass
 
 
@@ -140,6 +142,6 @@ def test_an_address_that_does_not_answer():
         address = f'127.0.0.1:{free.getsockname()[1]}'
         with (
             pytest.raises(ClusterError, match=f'nothing answers at Ray address {address}'),
-            connected(address),
+            ray_worker_pool(address),
         ):
             pass

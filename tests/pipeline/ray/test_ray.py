@@ -26,9 +26,9 @@ pytest.importorskip('ray')
 from pyserini_repbert.commands import command, encode
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.pipeline import Machine
-from pyserini_repbert.pipeline.ray_jobs import Crew, Job
 from pyserini_repbert.pipeline.ray_shards import ShardSearch
-from pyserini_repbert.pipeline.ray_workers import connected
+from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
+from pyserini_repbert.pipeline.worker_pool import Job, WorkerPool
 from pyserini_repbert.search import exact
 from tests.pipeline.conftest import run_stages
 
@@ -74,7 +74,7 @@ def when(happened, then):
 
 @dataclass(frozen=True)
 class Slow:
-    def opened(self, threads):
+    def open(self, threads):
         def doubled(number):
             time.sleep(8)  # a worker outlives its node by a second or so
             return number * 2
@@ -89,7 +89,7 @@ def lose(cluster, node, monkeypatch):
     """
 
     def begin(when):
-        give = Crew._give
+        give = WorkerPool._give_jobs
         removed = []
 
         def given(self):
@@ -101,7 +101,7 @@ def lose(cluster, node, monkeypatch):
                 removed.append(node)
                 cluster.remove_node(node, allow_graceful=False)
 
-        monkeypatch.setattr(Crew, '_give', given)
+        monkeypatch.setattr(WorkerPool, '_give_jobs', given)
         return removed
 
     return begin
@@ -114,8 +114,8 @@ def test_a_job_of_a_lost_node_is_done_again(cluster, lose, caplog):
         sys.modules[__name__]
     )  # workers cannot import this file
     removed = lose(lambda: True)
-    with connected(cluster.address, 1) as fleet:
-        assert fleet.run([Job(f'job {number}', Slow(), number) for number in (3, 4)]) == [6, 8]
+    with ray_worker_pool(cluster.address, 1) as pool:
+        assert pool.run([Job(f'job {number}', Slow(), number) for number in (3, 4)]) == [6, 8]
     assert removed and 'is done again: machine 127.0.0.1' in caplog.text
 
 
@@ -155,14 +155,14 @@ def test_a_search_goes_on_without_a_node(cluster, node, tiny_checkpoint, corpus_
     assert command.run(encode.main, [*map(str, made), str(tmp_path / 'bundle')]) == 0
     bundle = DenseBundle(tmp_path / 'bundle')
     queries = np.random.default_rng(2).standard_normal((1000, 16)).astype(np.float32)
-    with threads(1), connected(cluster.address, 1) as fleet:
+    with threads(1), ray_worker_pool(cluster.address, 1) as pool:
         whole = exact.ExactIndex(bundle).search(queries, 100)
-        spread = ShardSearch(fleet, bundle)
-        assert fleet.room() == 2
+        spread = ShardSearch(pool, bundle)
+        assert pool.capacity() == 2
         calls = 0
         removed = when(lambda: calls >= 2, lambda: cluster.remove_node(node, allow_graceful=False))
         while (
-            removed.is_alive() or fleet.room() == 2
+            removed.is_alive() or pool.capacity() == 2
         ):  # some calls with two nodes, one in between, some with one
             same(spread(queries, 100), whole)
             calls += 1
@@ -195,9 +195,9 @@ def test_reranking_goes_on_without_a_node(cluster, node, world):
             cluster.remove_node(node, allow_graceful=False)
             removed.append(done)
 
-    with connected(cluster.address, 1) as fleet:
+    with ray_worker_pool(cluster.address, 1) as pool:
         many = run_stages(
-            world, stages, machine=Machine(ray=fleet), on_progress=lose_node, batch_inputs=1
+            world, stages, machine=Machine(ray=pool), on_progress=lose_node, batch_inputs=1
         )
     assert removed and many.run == one.run
 
@@ -206,20 +206,20 @@ DRIVER = """
 import os, sys, time
 from dataclasses import dataclass
 import ray
-from pyserini_repbert.pipeline.ray_jobs import Job
-from pyserini_repbert.pipeline.ray_workers import connected
+from pyserini_repbert.pipeline.worker_pool import Job
+from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
 
 @dataclass(frozen=True)
 class Endless:
-    def opened(self, threads):
+    def open(self, threads):
         def tell(path):
             with open(path, 'w') as stream:
                 stream.write(str(os.getpid()))
             time.sleep(600)
         return tell
 
-with connected(sys.argv[1], 1) as fleet:
-    fleet.run([Job('endless', Endless(), sys.argv[2])])
+with ray_worker_pool(sys.argv[1], 1) as pool:
+    pool.run([Job('endless', Endless(), sys.argv[2])])
 """
 
 

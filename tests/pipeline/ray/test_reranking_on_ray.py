@@ -20,9 +20,7 @@ def _one_thread():
 
 @pytest.fixture
 def reranked(world):
-    """reranked(fleet=None, output=None, resume=False): mono and duo of the world, in a batch for
-    each query.
-    """
+    """reranked(pool=None, output=None, resume=False): mono and duo, in a batch for each query."""
 
     def make(workers=None, output=None, resume=False):
         settings = {'save_scores': True, 'batch_inputs': 1, 'output': output, 'resume': resume}
@@ -33,9 +31,9 @@ def reranked(world):
 
 
 @pytest.mark.parametrize('loses', [(), (0,), (2, 3)])
-def test_the_same_ranking_and_saved_scores(reranked, fleet, loses):
+def test_the_same_ranking_and_saved_scores(reranked, local_pool, loses):
     one = reranked()
-    workers = fleet(2, loses)
+    workers = local_pool(2, loses)
     many = reranked(workers)
     assert many.run == one.run and len(many.done) == 3
     assert [saved.qid for saved in many.saved] == [saved.qid for saved in one.saved]
@@ -48,11 +46,11 @@ def test_the_same_ranking_and_saved_scores(reranked, fleet, loses):
     )
 
 
-def test_what_was_lost_is_resumed(reranked, fleet, tmp_path):
+def test_what_was_lost_is_resumed(reranked, local_pool, tmp_path):
     one = reranked()
     with pytest.raises(ClusterError, match='query batch 1 was tried 5 times'):
-        reranked(fleet(1, range(2, 99)), tmp_path / 'out.txt')
-    workers = fleet(1)
+        reranked(local_pool(1, range(2, 99)), tmp_path / 'out.txt')
+    workers = local_pool(1)
     many = reranked(workers, tmp_path / 'out.txt', resume=True)
     assert many.run == one.run
     assert [name for _, name in workers.asked] == [
@@ -62,7 +60,7 @@ def test_what_was_lost_is_resumed(reranked, fleet, tmp_path):
     ]
 
 
-def test_the_command_writes_the_same_run(world, fleet, connect, tmp_path, monkeypatch, capsys):
+def test_the_command_writes_the_same_run(world, local_pool, connect, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(world.mono.parent)
     given = [
         '--run',
@@ -77,7 +75,7 @@ def test_the_command_writes_the_same_run(world, fleet, connect, tmp_path, monkey
     ]
     given = [*map(str, given), '--reranker', f'{world.mono.name}@10', '--output']
     assert command.run(rerank.main, [*given, 'one.txt']) == 0
-    called = connect(fleet(2))
+    called = connect(local_pool(2))
     assert command.run(rerank.main, [*given, 'many.txt', '--ray', 'auto']) == 0
     assert (world.mono.parent / 'one.txt').read_bytes() == (
         world.mono.parent / 'many.txt'

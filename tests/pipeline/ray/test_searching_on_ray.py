@@ -57,9 +57,9 @@ def test_merging_is_sorting_all(parts, k):
 
 @pytest.mark.parametrize('k', [1, 10, 599, 1000])
 @pytest.mark.parametrize('loses', [(), (0, 3), (2, 3, 4)])
-def test_the_same_rows_and_bits(bundle, fleet, k, loses):
+def test_the_same_rows_and_bits(bundle, local_pool, k, loses):
     queries = np.random.default_rng(1).standard_normal((9, 16)).astype(np.float32)
-    workers = fleet(4, loses)
+    workers = local_pool(4, loses)
     spread = ShardSearch(workers, bundle)
     for _ in range(2):  # a second time with what is open
         for one, many in zip(
@@ -70,14 +70,14 @@ def test_the_same_rows_and_bits(bundle, fleet, k, loses):
     assert len(workers.asked) == 8 + len(loses)
 
 
-def test_a_part_without_an_answer_is_an_error(bundle, fleet):
+def test_a_part_without_an_answer_is_an_error(bundle, local_pool):
     queries = np.ones((1, 16), np.float32)
     with pytest.raises(ClusterError, match=r'shard-0000\d.* of .*bundle was tried 5 times'):
-        ShardSearch(fleet(3, range(2, 99)), bundle)(queries, 5)
+        ShardSearch(local_pool(3, range(2, 99)), bundle)(queries, 5)
 
 
-def test_a_worker_that_sees_another_file(bundle, fleet):
-    spread = ShardSearch(fleet(3), bundle)
+def test_a_worker_that_sees_another_file(bundle, local_pool):
+    spread = ShardSearch(local_pool(3), bundle)
     path = bundle.folder / 'shard-00004' / 'vectors.npy'
     raw = bytearray(path.read_bytes())
     raw[-1] ^= 1
@@ -86,7 +86,7 @@ def test_a_worker_that_sees_another_file(bundle, fleet):
         spread(np.ones((1, 16), np.float32), 5)
 
 
-def test_the_command_writes_the_same_run(bundle, fleet, connect, tmp_path, capsys):
+def test_the_command_writes_the_same_run(bundle, local_pool, connect, tmp_path, capsys):
     topics = tmp_path / 'topics.tsv'
     topics.write_text('q1\tthe cat\nq2\ta dog\nq3\tfish\n')
     asked = [
@@ -100,7 +100,7 @@ def test_the_command_writes_the_same_run(bundle, fleet, connect, tmp_path, capsy
         '--output',
     ]
     assert command.run(search.main, [*asked, str(tmp_path / 'one.txt')]) == 0
-    called = connect(fleet(3, (1,)))
+    called = connect(local_pool(3, (1,)))
     assert (
         command.run(
             search.main, [*asked, str(tmp_path / 'many.txt'), '--ray', 'auto', '--tag', 'one']
@@ -115,10 +115,10 @@ def test_the_command_writes_the_same_run(bundle, fleet, connect, tmp_path, capsy
     assert '--ray is for the exact search of an --index' in capsys.readouterr().err
 
 
-def test_a_service_searches_an_index_on_a_cluster(bundle, fleet, connect):
+def test_a_service_searches_an_index_on_a_cluster(bundle, local_pool, connect):
     # which loses a worker in the middle
     texts = bundle.folder.parent / 'texts'
-    workers = fleet(3, (1,))
+    workers = local_pool(3, (1,))
     made = [
         '--corpus',
         bundle.folder.parent / 'corpus.jsonl',
