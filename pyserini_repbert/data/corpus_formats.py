@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
 from pyserini_repbert.data.documents import Document, document_of_markdown, document_of_record
+from pyserini_repbert.data.html_documents import document_of_html
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.data.values import first_key, identifier_of, parse_json
@@ -283,7 +284,7 @@ class TextCorpus(FilesCorpus):
 
 
 class HtmlCorpus(FilesCorpus):
-    """Folders and tar archives of HTML files, each a passage.
+    """Folders and tar archives of HTML files, each a passage, or a document with fields.
 
     A docid is the file's name without .html. CACM comes in this form, for Anserini's
     HtmlCollection.
@@ -293,7 +294,16 @@ class HtmlCorpus(FilesCorpus):
         for path in self.paths:
             for name, raw in self._pages(path):
                 text = plain_text(raw.decode('utf-8', 'replace'))
-                yield f'{path}:{name}', Passage(Path(name).name.removesuffix('.html'), text)
+                yield f'{path}:{name}', Passage(_docid_of_page(name), text)
+
+    def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
+        row = 0
+        for path in self.paths:
+            for name, raw in self._pages(path):
+                if self._part.takes(row):
+                    markup = raw.decode('utf-8', 'replace')
+                    yield f'{path}:{name}', document_of_html(_docid_of_page(name), markup)
+                row += 1
 
     def _pages(self, path: Path) -> Iterator[tuple[str, bytes]]:
         """(name, content) of each page; a link in an archive leads to another of its files."""
@@ -315,3 +325,7 @@ class HtmlCorpus(FilesCorpus):
             raise InputError(
                 f'{path} is not a whole tar archive ({why}): fetch it again'
             ) from error
+
+
+def _docid_of_page(name: str) -> str:
+    return Path(name).name.removesuffix('.html')

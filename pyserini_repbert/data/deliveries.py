@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pyserini_repbert.data.corpus_formats import FilesCorpus, TrecCorpus
+from pyserini_repbert.data.html_documents import UNSEEN, without_elements
 from pyserini_repbert.data.passages import BadPassage, Passage
 from pyserini_repbert.data.trec_text import plain_text
 from pyserini_repbert.errors import InputError, needs
@@ -145,14 +146,4 @@ def page_text(raw: bytes, content_type: str = '') -> str:
         text = raw.decode(charset, 'replace')
     except LookupError:
         text = raw.decode('utf-8', 'replace')
-    return plain_text(_visible(text))
-
-
-def _visible(page: str) -> str:
-    """A page without its scripts and styles; what is opened and never closed is not one."""
-    for name in ('script', 'style', 'noscript'):
-        begin = re.compile(rf'<{name}\b', re.IGNORECASE)
-        *parts, rest = re.split(rf'</{name}\s*>', page, flags=re.IGNORECASE)
-        before = [begin.split(part, maxsplit=1)[0] for part in parts]
-        page = ' '.join([*before, rest])
-    return page
+    return plain_text(without_elements(text, UNSEEN))

@@ -1,0 +1,113 @@
+"""Web pages as documents: their visible text, `<title>`, and `<meta>` as fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from typing import Any
+
+from pyserini_repbert.data.documents import TITLE_KEY, Document, plain_fields
+from pyserini_repbert.data.trec_text import plain_text
+
+UNSEEN = ('script', 'style', 'noscript')
+"""Elements whose contents are no text."""
+
+_END_OF_HEAD = re.compile(r'</head\b|<body\b', re.IGNORECASE)
+_MOST_HEAD = 65_536  # characters
+# More digits than a float holds exactly, and zeros in front, make no number of a text.
+_NUMBER = re.compile(r'-?(?:0|[1-9]\d{0,14})(?:\.\d{1,14})?')
+_TRUTH_VALUES = {'true': True, 'false': False}
+# The one name whose content HTML defines as a list.
+_KEYWORDS = 'keywords'
+
+
+def document_of_html(docid: str, markup: str) -> Document:
+    """The document of a web page.
+
+    `<meta name=… content=…>` and `<meta property=… content=…>` become fields; a name that comes
+    again has a list, and keywords are one. Contents are texts, but for numbers, `true` and `false`.
+    """
+    head = _read_head(markup)
+    title = ' '.join(head.title.split())
+    fields = plain_fields(head.fields)
+    if not title and isinstance(fields.get(TITLE_KEY), str):
+        title = fields[TITLE_KEY]
+    fields.pop(TITLE_KEY, None)
+    text = plain_text(without_elements(markup, ('title', *UNSEEN)))
+    return Document(docid, text, title, fields)
+
+
+def without_elements(page: str, names: Sequence[str]) -> str:
+    """A page without elements of these names; what is opened and never closed is not one."""
+    for name in names:
+        begin = re.compile(rf'<{name}\b', re.IGNORECASE)
+        *parts, rest = re.split(rf'</{name}\s*>', page, flags=re.IGNORECASE)
+        before = [begin.split(part, maxsplit=1)[0] for part in parts]
+        page = ' '.join([*before, rest])
+    return page
+
+
+def _read_head(markup: str) -> _Head:
+    """The title and the fields of a page's head."""
+    start = markup[:_MOST_HEAD]
+    end = _END_OF_HEAD.search(start)
+    head = _Head()
+    try:
+        head.feed(start if end is None else start[: end.start()])
+    except AssertionError:
+        # Python's parser raises it for a declaration such as '<![x'; what it has read is kept.
+        return head
+    return head
+
+
+class _Head(HTMLParser):
+    """Collects the title and the fields."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title = ''
+        self.fields: dict[str, Any] = {}
+        self._in_title = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        # A second title, as of a drawing, is not the page's.
+        self._in_title = tag == 'title' and not self.title
+        if tag == 'meta':
+            self._add_field(dict(attrs))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_title = False
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title += data
+
+    def _add_field(self, attributes: dict[str, str | None]) -> None:
+        name = (attributes.get('name') or '').strip().lower()
+        name = name or (attributes.get('property') or '').strip()
+        content = ' '.join((attributes.get('content') or '').split())
+        if not name or not content:
+            return
+        values = [_value_of(content)]
+        if name == _KEYWORDS:
+            values = [_value_of(part.strip()) for part in content.split(',') if part.strip()]
+        known = self.fields.get(name)
+        if isinstance(known, list):
+            self.fields[name] = [*known, *values]
+        elif known is not None:
+            self.fields[name] = [known, *values]
+        elif name == _KEYWORDS:
+            self.fields[name] = values
+        else:
+            self.fields[name] = values[0]
+
+
+def _value_of(content: str) -> str | float | bool:
+    """The value that a text stands for."""
+    truth = _TRUTH_VALUES.get(content.lower())
+    if truth is not None:
+        return truth
+    if _NUMBER.fullmatch(content):
+        return float(content) if '.' in content else int(content)
+    return content

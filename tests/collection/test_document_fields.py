@@ -1,0 +1,251 @@
+"""Where fields come from (JSON lines, Markdown, HTML, a DataFrame), and their types."""
+
+import json
+import math
+from datetime import date, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from pyserini_repbert.collection.documents import typed_values
+from pyserini_repbert.data.documents import Document, document_of_markdown, plain_fields
+from pyserini_repbert.data.html_documents import document_of_html
+from pyserini_repbert.data.passages import corpus_of
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.names.corpora import open_corpus
+
+DIGITS = '234567890123456'
+PAGE = """<!DOCTYPE html>
+<html><head>
+<meta charset="utf-8">
+<title>Snails &amp;
+ slugs</title>
+<META NAME="Author" CONTENT="Ü. Öz">
+<meta name='year' content=2023><meta name="rating" content=" 4.5 "/><meta name="isbn" content="007">
+<meta name="draft" content="False">
+<meta name="published" content="2023-05-04">
+<meta name="keywords" content="copper, night  walks,, 2">
+<meta property="og:type" content="guide">
+<meta property="article:tag" content="garden"><meta property="article:tag" content="pests">
+<meta name="empty" content=""><meta name="none"><meta content="nameless">
+<meta http-equiv="refresh" content="5">
+<style>p { color: red }</style><script>var meta = '<meta name="scripted" content="x">';</script>
+</head><body><h1>At night</h1><p>Ring them with copper.</p>
+<svg><title>A snail</title></svg><meta name="late" content="x"></body></html>
+"""
+FRONT = """---
+title: Snails
+year: 2023
+rating: 4.5
+draft: no
+day: 2023-05-04
+time: 2023-05-04 10:30:00
+tags: [copper, 7]
+author: {name: Öz}
+---
+# At night
+
+Ring them.
+"""
+
+
+def test_meta_of_a_page_becomes_fields():
+    assert document_of_html('snails', PAGE) == Document(
+        'snails',
+        'At night Ring them with copper.',
+        'Snails & slugs',
+        {
+            'author': 'Ü. Öz',
+            'year': 2023,
+            'rating': 4.5,
+            'isbn': '007',
+            'draft': False,
+            'published': '2023-05-04',
+            'keywords': ['copper', 'night walks', 2],
+            'og:type': 'guide',
+            'article:tag': ['garden', 'pests'],
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ('markup', 'expected'),
+    [
+        ('', Document('d', '')),
+        ('<p>no head', Document('d', 'no head')),
+        ('<meta name=title content="From meta"><p>x', Document('d', 'x', 'From meta')),
+        ('<title>A</title><meta name=title content=B>x', Document('d', 'x', 'A')),
+        ('<header><meta name=a content=b></header>x', Document('d', 'x', '', {'a': 'b'})),
+        ('<meta name=a content=1234567890123456>x', Document('d', 'x', '', {'a': '1' + DIGITS})),
+    ],
+)  # fmt: skip
+def test_pages_that_are_no_pages(markup, expected):
+    assert document_of_html('d', markup) == expected
+
+
+def test_what_is_no_declaration_does_no_harm():
+    document = document_of_html('d', '<meta name=a content=b><![x y]><p>z')
+    assert document == Document('d', 'z', '', {'a': 'b'})
+
+
+def test_a_field_far_down_is_none():
+    markup = f'{" " * 70_000}<meta name=a content=b>x'
+    assert document_of_html('d', markup).fields == {}
+
+
+@given(st.text('<>/!-[]"\'= metanicolp\n&#;xD8\ud800', max_size=80))
+def test_no_markup_is_too_strange(markup):
+    document = document_of_html('d', markup.encode('utf-8', 'replace').decode())
+    assert json.loads(json.dumps(dict(document.fields))) == dict(document.fields)
+
+
+def test_a_folder_of_pages_has_documents(tmp_path):
+    (tmp_path / 'pages').mkdir()
+    for name, year in (('a', 2019), ('b', 2020), ('c', 2021)):
+        page = f'<title>{name}</title><meta name=year content={year}><p>text {name}'
+        (tmp_path / 'pages' / f'{name}.html').write_text(page, encoding='utf-8')
+    corpus = open_corpus(tmp_path / 'pages')
+    documents = list(corpus.documents())
+    assert documents[1] == Document('b', 'text b', 'b', {'year': 2020})
+    parts = [list(corpus.part(index, of=2).documents()) for index in range(2)]
+    assert sorted([*parts[0], *parts[1]], key=lambda own: own.docid) == documents
+    # Its passages are as before: CACM's have their titles in their texts.
+    assert [passage.text for passage in corpus] == ['a text a', 'b text b', 'c text c']
+
+
+def test_the_header_of_markdown_becomes_fields():
+    document = document_of_markdown('snails.md', FRONT)
+    assert document == Document(
+        'snails.md',
+        '# At night\n\nRing them.',
+        'Snails',
+        {
+            'year': 2023,
+            'rating': 4.5,
+            'draft': False,
+            'day': '2023-05-04',
+            'time': '2023-05-04T10:30:00',
+            'tags': ['copper', 7],
+            'author': {'name': 'Öz'},
+        },
+    )
+    assert document_of_markdown('d', '---\n\n# Not a header\n').fields == {}
+    with pytest.raises(ValueError, match='mend it, or remove the lines of ---'):
+        document_of_markdown('d', '---\nyear: [2023\n---\nx\n')
+
+
+def test_the_columns_of_a_frame_become_fields():
+    pandas = pytest.importorskip('pandas')
+    frame = pandas.DataFrame(
+        {
+            'docno': ['a', 'b'],
+            'title': ['One', 'Two'],
+            'text': ['x', 'y'],
+            'year': [2020, 2021],
+            'rating': [0.5, math.nan],
+            'draft': [True, False],
+            'day': pandas.to_datetime(['2020-01-02', None]),
+            'tags': [['p', 'q'], []],
+        }
+    )
+    first, second = corpus_of(frame).documents()
+    assert first == Document(
+        'a',
+        'x',
+        'One',
+        {
+            'year': 2020,
+            'rating': 0.5,
+            'draft': True,
+            'day': '2020-01-02T00:00:00',
+            'tags': ['p', 'q'],
+        },
+    )
+    # What is missing is no field.
+    assert second.fields == {'year': 2021, 'draft': False, 'tags': []}
+
+
+def test_the_other_keys_of_json_lines_become_fields(tmp_path):
+    records = [
+        {'id': 'a', 'contents': 'x', 'year': 2020, 'tags': ['p', 1, True, None], 'none': None},
+        {'id': 'b', 'text': 'y', 'title': 'T', 'author': {'name': 'Öz', 'born': '1970-01-01'}},
+    ]
+    path = tmp_path / 'corpus.jsonl'
+    path.write_text('\n'.join(map(json.dumps, records)), encoding='utf-8')
+    first, second = open_corpus(path).documents()
+    assert first.fields == {'year': 2020, 'tags': ['p', 1, True, None], 'none': None}
+    assert (second.title, second.fields) == ('T', {'author': {'name': 'Öz', 'born': '1970-01-01'}})
+
+
+@pytest.mark.parametrize(
+    ('value', 'expected'),
+    [
+        ('Guide', {('text', 'guide')}),
+        ('2020', {('text', '2020')}),
+        (2020, {('number', 2020.0)}),
+        (-0.5, {('number', -0.5)}),
+        (np.int64(7), {('number', 7.0)}),
+        (np.float32(0.5), {('number', 0.5)}),
+        (True, {('text', 'true')}),
+        (False, {('text', 'false')}),
+        ('2020-05-04', {('date', '2020-05-04')}),
+        ('2020-05-04T10:30:00Z', {('date', '2020-05-04t10:30:00z')}),
+        ('2020-05-04T10:30:00.5+02:00', {('date', '2020-05-04t10:30:00.5+02:00')}),
+        ('2020-05', {('text', '2020-05')}),
+        (date(2020, 5, 4), {('date', '2020-05-04')}),
+        (datetime(2020, 5, 4, 10, 30), {('date', '2020-05-04t10:30:00')}),
+        (['a', 'A', 1, True, '2020-05-04', None, []],
+         {('text', 'a'), ('number', 1.0), ('text', 'true'), ('date', '2020-05-04')}),
+        (np.array([1, 2]), {('number', 1.0), ('number', 2.0)}),
+        (None, set()),
+        ([], set()),
+    ],
+)  # fmt: skip
+def test_types_are_told_by_values(value, expected):
+    found = typed_values(plain_fields({'field': value}))
+    assert {(kind, own) for _, kind, own in found} == expected
+    assert {name for name, _, _ in found} <= {'field'}
+
+
+def test_a_mapping_has_fields_with_a_dot():
+    fields = plain_fields({'author': {'name': 'Öz', 'at': [{'city': 'Ulm'}, {'city': 'Bern'}]}})
+    assert typed_values(fields) == [
+        ('author.at.city', 'text', 'bern'),
+        ('author.at.city', 'text', 'ulm'),
+        ('author.name', 'text', 'öz'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('value', 'message'),
+    [
+        (math.inf, "field 'field' is inf: a finite number was expected"),
+        (10**400, 'more than 308 digits'),
+        (object(), 'is a object: a text, a number, a date, a truth value or a list of them'),
+        ('\ud800', 'half of a surrogate pair'),
+    ],
+)
+def test_values_that_cannot_be_stored(value, message):
+    with pytest.raises(ValueError, match=message):
+        plain_fields({'field': value})
+
+
+def test_html_fields_are_filtered(open_collection, tmp_path):
+    (tmp_path / 'snails.html').write_text(PAGE, encoding='utf-8')
+    (tmp_path / 'other.html').write_text('<meta name=year content=2019><p>cat', encoding='utf-8')
+    corpus = tmp_path / 'pages'
+    corpus.mkdir()
+    for name in ('snails.html', 'other.html'):
+        (tmp_path / name).rename(corpus / name)
+    with open_collection() as collection:
+        collection.sync(open_corpus(corpus))
+        for text, docids in (
+            ('year:[2020 TO *]', ['snails']),
+            (r'og\:type:guide AND keywords:"night walks"', ['snails']),
+            ('published:[2023 TO 2023] AND draft:false', ['snails']),
+            ('year:[* TO 2019]', ['other']),
+        ):
+            assert [hit.docid for hit in collection.search('cat', filter=text)] == docids, text
+        with pytest.raises(InputError, match="there is no field 'late'"):
+            collection.search('cat', filter='late:x')
