@@ -112,11 +112,14 @@ def open_collection_searcher(
     device = machine.devices[0]
     shards: dict[str, PassageShard] = {}
     if before is not None:
-        shards = {live.shard.folder.name: live.shard for live in before.generation.shards}
+        shards = {live.shard.name: live.shard for live in before.generation.shards}
     generation = open_generation(Path(str(spec.index)), shards)
     try:
         encoder: QueryEncoder
-        if before is not None and before.generation.settings == generation.settings:
+        if (
+            before is not None
+            and before.generation.settings.model_key() == generation.settings.model_key()
+        ):
             encoder = before.dense.query_encoder
         else:
             encoder = open_collection_encoder(
