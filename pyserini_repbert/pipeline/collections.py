@@ -59,7 +59,7 @@ def _refuse_settings_of_collections(spec: PipelineSpec) -> None:
     if not spec.index:
         given = 'no index was named'
     for name in ('rankings', 'aggregate', 'filter', 'only_ids', 'not_ids'):
-        if name in spec.model_fields_set and getattr(spec, name) not in ((), 'max'):
+        if name in spec.model_fields_set and getattr(spec, name) not in (None, (), 'max'):
             raise InputError(
                 f'{name} is for a collection, and {given}: leave it out', parameters=(name,)
             )

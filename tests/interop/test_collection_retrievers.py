@@ -3,6 +3,7 @@
 import pytest
 
 from pyserini_repbert.collection import Collection
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.interop.hits import excerpt_metadata, hits_with_text
 from pyserini_repbert.pipeline import Pipeline
 from pyserini_repbert.pipeline.opening import open_searcher
@@ -11,9 +12,9 @@ from pyserini_repbert.ranking import Candidate, Excerpt
 
 LONG = ' '.join(f'{word} ran on the red mat.' for word in ('cat', 'dog', 'fish', 'bird') * 3)
 DOCUMENTS = [
-    {'id': 'a', 'text': 'cat sat on the mat', 'title': 'cat'},
-    {'id': 'guide/b', 'text': f'{LONG} moon tree.', 'title': 'the long one'},
-    {'id': 'c', 'text': 'the fish ate the bird in the sea'},
+    {'id': 'a', 'text': 'cat sat on the mat', 'title': 'cat', 'year': 2019},
+    {'id': 'guide/b', 'text': f'{LONG} moon tree.', 'title': 'the long one', 'year': 2020},
+    {'id': 'c', 'text': 'the fish ate the bird in the sea', 'year': 2021},
 ]
 QUERY = 'moon tree'
 
@@ -118,6 +119,39 @@ def test_pyterrier(kind, folder, hits):
         assert frame[name].tolist() == [metadata(hit)[name] for hit in hits]
     assert retriever(topics.iloc[:0]).empty
     pd.testing.assert_frame_equal((retriever % 2)(topics), pt.RankCutoff(2)(frame))
+
+
+@pytest.mark.parametrize('kind', ['Retriever', 'RepBertRetriever'])
+def test_pyterrier_asks_within_a_filter(kind, folder):
+    pytest.importorskip('pyterrier')
+    import pandas as pd
+
+    import pyserini_repbert.interop.pyterrier as ours
+
+    topics = pd.DataFrame({'qid': ['1', '2'], 'query': [QUERY, 'fish']})
+    retrieve = getattr(ours, kind)
+    everything = retrieve(str(folder))(topics)
+    within = retrieve(str(folder), filter='year:[2020 TO *]')(topics)
+    allowed = everything[everything['docno'].isin(['guide/b', 'c'])]
+    for name in ('qid', 'docno', 'text'):
+        assert within[name].tolist() == allowed[name].tolist()
+    assert within['score'].tolist() == pytest.approx(allowed['score'].tolist(), abs=1e-5)
+    assert within['rank'].tolist() == [0, 1, 0, 1]
+    with pytest.raises(InputError, match="no field 'month'"):
+        retrieve(str(folder), filter='month:3')
+
+
+def test_a_filter_of_pyterrier_is_for_a_collection(folder, tmp_path):
+    pytest.importorskip('pyterrier')
+    import pyserini_repbert.interop.pyterrier as ours
+
+    with Collection.open(folder) as collection:
+        retriever = ours.Retriever(collection.searcher(), filter='year:2020')
+        assert retriever.ranker.search('fish', 3)[0].docid == 'guide/b'
+        for other in (retriever.ranker.dense, str(tmp_path / 'none')):
+            with pytest.raises(InputError, match='filter is for a collection'):
+                ours.Retriever(other, filter='year:2020')
+        retriever.ranker.close()
 
 
 def test_pyterrier_reranks_the_passages(folder, mono):

@@ -7,6 +7,8 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.fused import fused_depth
@@ -43,18 +45,22 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
     ranker : an open searcher, ours or Pyserini's, or the folder of a collection, the name of a
         sparse technique, a Lucene index or a class (`MODULE:CLASS@INDEX`)
     num_results : hits of a query
+    filter : of a collection: search within the documents that match, in Lucene's syntax
     """
 
     ranked_by: tuple[str, ...] = ()  # names of the parts of a fusion, for columns 'rank_NAME'
 
-    def __init__(self, ranker: Any, num_results: int = HITS) -> None:
+    def __init__(self, ranker: Any, num_results: int = HITS, filter: str | None = None) -> None:
         if isinstance(ranker, (str, Path)):
             name = str(ranker)
-            spec = PipelineSpec(sparse=(name,))
+            spec = PipelineSpec(sparse=(name,), filter=filter)
             if is_collection(Path(name)):
-                spec = PipelineSpec(index=name)
+                spec = PipelineSpec(index=name, filter=filter)
             ranker = open_searcher(spec)
+        elif filter is not None:
+            ranker = search_within(ranker, filter)
         self.ranker = as_ranker(ranker)
+        self.filter = filter
         self.num_results = num_results
 
     @property
@@ -104,6 +110,17 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         return cut
 
 
+def search_within(ranker: Any, filter: str) -> CollectionSearcher:
+    """The open search of a collection, among the documents that a filter lets through.
+
+    Raises InputError for another ranker, and for a filter that cannot be read.
+    """
+    if not isinstance(ranker, CollectionSearcher):
+        name = getattr(ranker, 'name', type(ranker).__name__)
+        raise InputError(f"filter is for a collection, and '{name}' is none: leave it out")
+    return ranker.within(DocumentFilter(filter))
+
+
 def with_excerpts(ranker: Ranker, topic: Query, ranking: Ranking, notes: Notes) -> Ranking:
     """Documents with the passages that decided.
 
@@ -128,6 +145,7 @@ class RepBertRetriever(Retriever):
     encoder : catalog name or checkpoint folder; default: the one that the index was built with
     device : where queries are encoded and vectors multiplied
     threads : CPU threads; 1 leaves PyTorch's own setting
+    filter : of a collection: search within the documents that match, in Lucene's syntax
     """
 
     def __init__(
@@ -137,14 +155,16 @@ class RepBertRetriever(Retriever):
         num_results: int = HITS,
         device: str = 'cpu',
         threads: int = 1,
+        filter: str | None = None,
     ) -> None:
         self.index = index
         self.encoder = encoder
+        self.filter = filter
         self.device = device
         self.num_results = num_results
         self.threads = threads
         checkpoint = None if encoder is None else str(encoder)
-        spec = PipelineSpec(index=str(index), encoder=checkpoint)
+        spec = PipelineSpec(index=str(index), encoder=checkpoint, filter=filter)
         if is_collection(Path(index)):
             spec = spec.model_copy(update={'rankings': ('dense',)})
         searcher = open_searcher(spec, Machine(devices=(device,)))
