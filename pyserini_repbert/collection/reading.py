@@ -387,6 +387,18 @@ def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = No
         raise
 
 
+def newest_digest(folder: Path) -> str:
+    """The digest of a collection's newest generation, as `Generation.sha256`.
+
+    Raises InputError as `open_generation`.
+    """
+    connection = open_for_reading(folder)
+    try:
+        return _newest(folder, connection).manifest_sha256
+    finally:
+        connection.close()
+
+
 def _newest(folder: Path, connection: sqlite3.Connection) -> Published:
     with sqlite_errors(folder / STORE):
         published = last_published(connection)

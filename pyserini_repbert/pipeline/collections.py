@@ -16,11 +16,13 @@ from pyserini_repbert.collection.searching import (
     open_collection_encoder,
     rankings_of,
 )
+from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.pipeline.adapted_folder import read_query_map
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.search.dense import QueryEncoder
 
 
 def apply_collection(spec: PipelineSpec) -> PipelineSpec:
@@ -89,8 +91,16 @@ def _filter(spec: PipelineSpec) -> DocumentFilter:
     return DocumentFilter(spec.filter, only_ids, not_ids)
 
 
-def open_collection_searcher(spec: PipelineSpec, machine: Machine) -> CollectionSearcher:
+def open_collection_searcher(
+    spec: PipelineSpec, machine: Machine, before: CollectionSearcher | None = None
+) -> CollectionSearcher:
     """The search of the collection that a completed spec names.
+
+    Parameters
+    ----------
+    spec, machine : what is searched, and where
+    before : a search of an earlier generation, opened for the same spec; its encoder and its shards
+        are shared where the new generation has them, too
 
     Raises InputError for a Ray cluster: a collection is searched on one machine.
     """
@@ -100,11 +110,21 @@ def open_collection_searcher(spec: PipelineSpec, machine: Machine) -> Collection
             parameters=('ray',),
         )
     device = machine.devices[0]
-    generation = open_generation(Path(str(spec.index)))
+    shards: dict[str, PassageShard] = {}
+    if before is not None:
+        shards = {live.shard.name: live.shard for live in before.generation.shards}
+    generation = open_generation(Path(str(spec.index)), shards)
     try:
-        encoder = open_collection_encoder(
-            generation, spec.encoder, device, spec.precision, spec.max_length
-        )
+        encoder: QueryEncoder
+        if (
+            before is not None
+            and before.generation.settings.model_key() == generation.settings.model_key()
+        ):
+            encoder = before.dense.query_encoder
+        else:
+            encoder = open_collection_encoder(
+                generation, spec.encoder, device, spec.precision, spec.max_length
+            )
         formula: dict[str, Any] = {}
         if len(spec.rankings) > 1 and not spec.sparse:
             formula = {**spec.formula, 'depth': spec.depth}

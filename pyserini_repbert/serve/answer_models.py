@@ -103,6 +103,9 @@ class SearchResponse(OfIndex):
     system: list[str] = Field(description='the rankings that were asked for')
     fusion: str | None = Field(description='how they were fused; null for one ranking')
     rerank: list[str] = Field(description='the rerankers, in order')
+    generation: int | None = Field(
+        None, description='of a collection: the number of the generation that was searched'
+    )
     warnings: list[str] | None = Field(
         None, description='what a user should hear, as of a query without any word'
     )

@@ -171,6 +171,8 @@ def search_answer(
         grades = index.qrels[judged['qid']] if judged else {}
         _add_provenance(candidates, answer.parts, grades)
         extra |= {'rankings': [part.name for part in answer.parts], 'judged': judged}
+    if index.collection is not None:
+        extra['generation'] = index.collection.generation.number
     if answer.warnings:
         extra['warnings'] = list(answer.warnings)
     return {

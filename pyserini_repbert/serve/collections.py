@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ class ServedCollection:
     settings : where it is
     service : the settings of the service
     queue : where queries are encoded, and passages searched
+    before : an earlier generation of it, whose encoder and shards are shared
 
     Attributes
     ----------
@@ -52,7 +53,12 @@ class ServedCollection:
     """
 
     def __init__(
-        self, alias: str, settings: IndexSettings, service: ServeSettings, queue: JobQueue
+        self,
+        alias: str,
+        settings: IndexSettings,
+        service: ServeSettings,
+        queue: JobQueue,
+        before: Self | None = None,
     ) -> None:
         spec = PipelineSpec(
             index=settings.location,
@@ -61,11 +67,16 @@ class ServedCollection:
             rankings=(CollectionRanking.DENSE.value,),
         )
         machine = Machine(devices=(service.device,))
-        self.searcher: CollectionSearcher = queue.call(
-            lambda: open_collection_searcher(spec, machine)
-        )
-        # The first search is slow.
-        queue.call(lambda: self.searcher.search('warm', 1))
+        self.searcher: CollectionSearcher
+        if before is None:
+            self.searcher = queue.call(lambda: open_collection_searcher(spec, machine))
+            # The first search is slow.
+            queue.call(lambda: self.searcher.search('warm', 1))
+        else:
+            # Not in the queue, where requests to the earlier generation wait.
+            self.searcher = open_collection_searcher(spec, machine, before.searcher)
+            vectors = np.ones((1, self.searcher.generation.settings.dimension), np.float32)
+            self.searcher.dense.of_vectors(vectors, 1)
         self.generation: Generation = self.searcher.generation
         # Counted before the first request: 100,000 documents of five fields take 0.3 s.
         self.generation.field_counts()

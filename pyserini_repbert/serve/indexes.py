@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert import catalog
+from pyserini_repbert.collection.reading import newest_digest
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import (
     InputError,
@@ -34,6 +35,7 @@ from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.serve.collections import ServedCollection
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
+from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
 logger = logging.getLogger(__name__)
@@ -128,6 +130,7 @@ class ServedIndex:
     service : the settings of the service
     queues : 'dense', 'java' and 'rerank'
     base : the Lucene index that gives passages and sparse systems; None: the index has its own
+    before : of a collection, the same index with an earlier generation, whose encoder is shared
 
     Attributes
     ----------
@@ -153,6 +156,7 @@ class ServedIndex:
         service: ServeSettings,
         queues: dict[str, JobQueue],
         base: Self | None,
+        before: Self | None = None,
     ) -> None:
         self.alias = alias
         self.settings = settings
@@ -170,7 +174,7 @@ class ServedIndex:
         if has_vectors:
             queues['dense'].call(self._open_vectors)
         if self.index_type == COLLECTION:
-            self._open_collection()
+            self._open_collection(before)
         # One ranking of the vectors and one of Lucene, before `adapted` is one more.
         usual = [*list(self._rankers)[:1], *self._sparse_systems()[:1]]
         if settings.adapted:
@@ -275,10 +279,14 @@ class ServedIndex:
         # The first search is slow.
         dense.search('warm', 1)
 
-    def _open_collection(self) -> None:
+    def _open_collection(self, before: Self | None) -> None:
         """Open the collection's documents, and the search of their vectors."""
         collection = ServedCollection(
-            self.alias, self.settings, self._service, self._queues['dense']
+            self.alias,
+            self.settings,
+            self._service,
+            self._queues['dense'],
+            before.collection if before is not None else None,
         )
         self._held.callback(collection.close)
         self.collection = collection
@@ -306,6 +314,7 @@ class ServedIndex:
                 searcher: Ranker = self.collection.open_bm25().with_settings(
                     threads=self._machine.threads
                 )
+                self._held.callback(searcher.close)
             else:
                 searcher = open_searcher(self.specs[system], self._machine)
             self._rankers[system] = BatchedRanker(searcher, self._queues['java'], system)
@@ -322,12 +331,21 @@ class ServedIndex:
         """Whether a system can be opened; vectors are searched without Java, too."""
         try:
             self.ranker(name)
+        except OverloadedError:
+            raise
         except PyseriniRepbertError as error:
             if not self._rankers:
                 raise
             logger.warning("index '%s' answers without '%s': %s", self.alias, name, error)
             return False
         return True
+
+    def has_newer_version(self) -> bool:
+        """Whether another generation of the collection is published; False of other indexes."""
+        if self.collection is None:
+            return False
+        generation = self.collection.generation
+        return newest_digest(generation.folder) != generation.sha256
 
     def close(self) -> None:
         """Release the workers of a Ray cluster, and the generation of a collection."""

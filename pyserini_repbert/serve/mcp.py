@@ -122,9 +122,10 @@ class ServiceTools:
 
         def answer(trace: RequestTrace) -> dict[str, Any]:
             alias = index or next(iter(self.service.served))
-            answer = self.service.search(alias, search, trace)
             options = AnswerOptions(parse, provenance=provenance)
-            return search_answer(self.service.index(alias), answer, options)
+            with self.service.hold(alias) as served:
+                answer = self.service.search(served, search, trace)
+                return search_answer(served, answer, options)
 
         return await self.service.run(answer, reranks=bool(whole.rerank))
 
@@ -134,7 +135,8 @@ class ServiceTools:
         """The full text of a document."""
 
         def find_document(_: RequestTrace) -> dict[str, Any]:
-            return document_answer(self.service.index(index), docid, AnswerOptions(parse))
+            with self.service.hold(index) as served:
+                return document_answer(served, docid, AnswerOptions(parse))
 
         fields = await self.service.run(find_document)
         document: str | dict[str, Any] | list[Any] = fields['doc']
@@ -150,7 +152,8 @@ class ServiceTools:
 
     async def get_index(self, index_name: _Index) -> dict[str, Any]:
         """What an index holds and what may be asked of it: systems, rerankers, limits."""
-        return index_answer(self.service, self.service.index(index_name))
+        with self.service.hold(index_name) as served:
+            return index_answer(self.service, served)
 
     async def fuse_search_results(
         self,
@@ -166,7 +169,8 @@ class ServiceTools:
 
     async def get_qrels(self, index_name: _Index, query_id: str) -> dict[str, str]:
         """The judgments of a topic: {docid: grade}."""
-        grades = self.service.index(index_name).grades(query_id)
+        with self.service.hold(index_name) as served:
+            grades = served.grades(query_id)
         return {docid: str(grade) for docid, grade in grades.items()}
 
     async def eval_hits(
@@ -178,7 +182,8 @@ class ServiceTools:
         cutoff: Annotated[int, Field(ge=1, le=1000)] = 10,
     ) -> float:
         """The value of a metric for the hits of a judged topic."""
-        grades = self.service.index(index_name).grades(query_id)
+        with self.service.hold(index_name) as served:
+            grades = served.grades(query_id)
         measures = parse_measures([METRICS[metric].format(cutoff)])
         evaluation = evaluate({query_id: _ranking(hits)}, {query_id: grades}, measures)
         (value,) = evaluation.means.values()
@@ -201,7 +206,8 @@ class ServiceTools:
         spec = parse_stage(stage)
 
         def rerank(trace: RequestTrace) -> Ranking:
-            return self.service.rerank(index, query, docids, spec, trace)
+            with self.service.hold(index) as served:
+                return self.service.rerank(served, query, docids, spec, trace)
 
         ranking = await self.service.run(rerank, reranks=True)
         hits: list[dict[str, Any]] = []
@@ -224,7 +230,8 @@ class ServiceTools:
 
         def explain(trace: RequestTrace) -> dict[str, Any]:
             explanation: dict[str, Any]
-            explanation = self.service.explain(index, model, query, docids, {}, trace)
+            with self.service.hold(index) as served:
+                explanation = self.service.explain(served, model, query, docids, {}, trace)
             return explanation
 
         return await self.service.run(explain, reranks=True)

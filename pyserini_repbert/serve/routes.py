@@ -8,7 +8,8 @@ it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -25,6 +26,7 @@ from pyserini_repbert.serve.answers import (
     index_answer,
     search_answer,
 )
+from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.refusals import RESPONSES, check_parameters, json_response
 from pyserini_repbert.serve.searching import RequestTrace
 from pyserini_repbert.serve.service import Service
@@ -48,7 +50,6 @@ class ClientCall:
         `Service.run`. Raises ClientDisconnect.
         """
         trace = RequestTrace()
-        self._note_generation()
         request_id = self._request.state.request_id
         self.service.traces[request_id] = trace
         running = self.service.run(lambda trace: json_response(work(trace)), reranks, trace)
@@ -64,11 +65,13 @@ class ClientCall:
             # Two requests may have one id.
             self.service.traces.pop(request_id, None)
 
-    def _note_generation(self) -> None:
-        """Let the log say which generation of a collection answers."""
-        index = self.service.indexes.get(self._request.path_params.get('index', ''))
-        if index is not None and index.collection is not None:
-            self._request.state.generation = index.collection.generation.number
+    @contextmanager
+    def hold(self, alias: str) -> Iterator[ServedIndex]:
+        """A context as of `Service.hold`; the log says which generation of a collection answers."""
+        with self.service.hold(alias) as index:
+            if index.collection is not None:
+                self._request.state.generation = index.collection.generation.number
+            yield index
 
 
 def get_call(request: Request) -> ClientCall:
@@ -118,17 +121,18 @@ async def search(
     )
 
     def answer_with_explanations(trace: RequestTrace) -> dict[str, Any]:
-        answer = call.service.search(index, search, trace)
-        if not parameters.explain:
-            return search_answer(call.service.index(index), answer, options)
-        docids = answer.hits.docids[: parameters.explain_hits]
-        explanations = []
-        if docids:
-            for model in parameters.explain:
-                explanations.append(
-                    call.service.explain(index, model, parameters.query, docids, {}, trace)
-                )
-        return search_answer(call.service.index(index), answer, options, explanations=explanations)
+        with call.hold(index) as served:
+            answer = call.service.search(served, search, trace)
+            if not parameters.explain:
+                return search_answer(served, answer, options)
+            docids = answer.hits.docids[: parameters.explain_hits]
+            explanations = []
+            if docids:
+                for model in parameters.explain:
+                    explanations.append(
+                        call.service.explain(served, model, parameters.query, docids, {}, trace)
+                    )
+            return search_answer(served, answer, options, explanations=explanations)
 
     reranks = bool(parameters.rerank or parameters.explain)
     return await call.answer(answer_with_explanations, reranks)
@@ -151,11 +155,11 @@ async def batch(call: Call, index: IndexName, body: requests.BatchRequest) -> Re
         qids.append(str(number) if query.qid is None else query.qid)
 
     def answer_all(trace: RequestTrace) -> dict[str, Any]:
-        answers = call.service.search_batch(index, searches, trace)
-        served = call.service.index(index)
         results = []
-        for qid, answer in zip(qids, answers, strict=True):
-            results.append(search_answer(served, answer, options, qid=qid))
+        with call.hold(index) as served:
+            answers = call.service.search_batch(served, searches, trace)
+            for qid, answer in zip(qids, answers, strict=True):
+                results.append(search_answer(served, answer, options, qid=qid))
         return {'api': API, 'index': index, 'results': results}
 
     return await call.answer(answer_all, reranks=bool(body.rerank))
@@ -177,9 +181,10 @@ async def explain(
     }
 
     def explain_hits(trace: RequestTrace) -> dict[str, Any]:
-        explanation = call.service.explain(
-            index, parameters.model, parameters.query, parameters.docid, options, trace
-        )
+        with call.hold(index) as served:
+            explanation = call.service.explain(
+                served, parameters.model, parameters.query, parameters.docid, options, trace
+            )
         return {'api': API, 'index': index, **explanation}
 
     return await call.answer(explain_hits, reranks=True)
@@ -197,9 +202,10 @@ async def compare(call: Call, index: IndexName, body: requests.CompareRequest) -
     options = AnswerOptions(provenance=True, display=body.display)
 
     def answer_both(trace: RequestTrace) -> dict[str, Any]:
-        a = call.service.search(index, left, trace)
-        b = call.service.search(index, right, trace)
-        return comparison_answer(call.service.index(index), a, b, options)
+        with call.hold(index) as served:
+            a = call.service.search(served, left, trace)
+            b = call.service.search(served, right, trace)
+            return comparison_answer(served, a, b, options)
 
     reranks = bool(body.a.rerank or body.b.rerank)
     return await call.answer(answer_both, reranks)
@@ -219,7 +225,8 @@ async def indexes(call: Call) -> Response:
     '/{index}', summary='What may be asked of an index', response_model=models.IndexResponse
 )
 async def about(call: Call, index: IndexName) -> Response:
-    return json_response({'api': API, **index_answer(call.service, call.service.index(index))})
+    with call.hold(index) as served:
+        return json_response({'api': API, **index_answer(call.service, served)})
 
 
 @router.get(
@@ -236,7 +243,8 @@ async def doc(
     options = AnswerOptions(parameters.parse, parameters.max_doc_length, display=parameters.display)
 
     def find_document(_: RequestTrace) -> dict[str, Any]:
-        fields = document_answer(call.service.index(index), docid, options, parameters.query)
+        with call.hold(index) as served:
+            fields = document_answer(served, docid, options, parameters.query)
         return {'api': API, 'index': index, 'docid': docid, **fields}
 
     return await call.answer(find_document)
@@ -248,13 +256,13 @@ async def doc(
 async def topics(
     call: Call, index: IndexName, parameters: Annotated[requests.TopicsRequest, Query()]
 ) -> Response:
-    served = call.service.index(index)
     part = parameters.like.casefold()
     listed = []
-    for topic in served.topics.values():
-        if part in topic.text.casefold():
-            judged = topic.qid in served.qrels
-            listed.append({'qid': topic.qid, 'text': topic.text, 'judged': judged})
+    with call.hold(index) as served:
+        for topic in served.topics.values():
+            if part in topic.text.casefold():
+                judged = topic.qid in served.qrels
+                listed.append({'qid': topic.qid, 'text': topic.text, 'judged': judged})
     return json_response({'api': API, 'index': index, 'topics': listed[: parameters.limit]})
 
 
@@ -268,9 +276,9 @@ async def qrels(
     index: IndexName,
     qid: Annotated[str, Path(description='qid of the topic')],
 ) -> Response:
-    served = call.service.index(index)
-    grades = served.grades(qid)
-    topic = served.topics.get(qid)
+    with call.hold(index) as served:
+        grades = served.grades(qid)
+        topic = served.topics.get(qid)
     text = None if topic is None else topic.text
     answer = {'api': API, 'index': index, 'qid': qid, 'text': text, 'grades': grades}
     return json_response(answer)

@@ -12,8 +12,10 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from pyserini_repbert import catalog
@@ -21,6 +23,7 @@ from pyserini_repbert.errors import InputError, MissingResourceError, UnknownNam
 from pyserini_repbert.explain.explaining import explanation
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
+from pyserini_repbert.serve.current import CurrentIndex
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.queues import JobQueue
 from pyserini_repbert.serve.refusals import NotReadyError, TooLateError
@@ -36,6 +39,10 @@ from pyserini_repbert.serve.searching import (
 from pyserini_repbert.serve.settings import ServeSettings
 from pyserini_repbert.trace import Trace
 
+logger = logging.getLogger(__name__)
+
+# Seconds between two looks for new generations of collections; a look takes a millisecond.
+_LOOKED_EVERY = 0.5
 # Seconds between two returns of memory; one takes some 20 ms, 0.1 ms if there is nothing to return.
 _MEMORY_RETURNED_EVERY = 2.0
 _WINDOW = 0.003  # seconds that dense queries wait for each other while several come
@@ -58,7 +65,6 @@ class Service:
     ----------
     queues : by name
     rerankers : those that clients may name
-    indexes : by alias; empty until all are open
     traces : by the ids of the requests that wait for an answer
     failure : why the indexes could not be opened
     """
@@ -83,19 +89,21 @@ class Service:
         # refuses, not the threads.
         self._threads = ThreadPoolExecutor((waiting + _MAX_BATCH) * (len(queues) + 1), 'request')
         self.rerankers = Rerankers(settings, self.queues['rerank'])
-        self.indexes: dict[str, ServedIndex] = {}
+        # By alias; empty until all are open.
+        self._current: dict[str, CurrentIndex] = {}
         self.traces: dict[str, RequestTrace] = {}
         self.failure: str | None = None
-        self._returning_memory: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
         """Start the queues and open the indexes."""
         for queue in self.queues.values():
             queue.start()
-        self._returning_memory = asyncio.create_task(_return_memory())
-        self.indexes = await asyncio.to_thread(self._open_indexes)
+        self._tasks.append(asyncio.create_task(_return_memory()))
+        self._current = await asyncio.to_thread(self._open_indexes)
+        self._tasks.append(asyncio.create_task(self._follow_collections()))
 
-    def _open_indexes(self) -> dict[str, ServedIndex]:
+    def _open_indexes(self) -> dict[str, CurrentIndex]:
         """Open the indexes, those without a base_index first: alias -> index, in the order of
         the settings.
         """
@@ -113,7 +121,34 @@ class Service:
         gc.collect()
         # To go through all that is open takes 80 ms, in which no request is answered.
         gc.freeze()
-        return {alias: opened[alias] for alias in settings}
+        return {alias: CurrentIndex(opened[alias]) for alias in settings}
+
+    async def _follow_collections(self) -> None:
+        """Go over to each new generation of a collection, whoever published it."""
+        reported: dict[str, str] = {}
+        while True:
+            await asyncio.sleep(_LOOKED_EVERY)
+            for alias, current in self._current.items():
+                try:
+                    await asyncio.to_thread(self._renew, alias, current)
+                    reported.pop(alias, None)
+                except Exception as error:
+                    # It is tried again, and said once.
+                    if reported.get(alias) != str(error):
+                        reported[alias] = str(error)
+                        logger.warning(
+                            "index '%s' stays on its generation, the newest cannot be opened: %s",
+                            alias,
+                            error,
+                        )
+
+    def _renew(self, alias: str, current: CurrentIndex) -> None:
+        """Open the newest generation of a collection, if it is another."""
+        index = current.newest
+        if index.has_newer_version():
+            settings = self.settings.indexes[alias]
+            newer = ServedIndex(alias, settings, self.settings, self.queues, None, before=index)
+            current.replace(newer)
 
     def _base_of(self, alias: str, opened: Mapping[str, ServedIndex]) -> ServedIndex | None:
         """The Lucene index that another one names as its base_index; None if it names none."""
@@ -131,13 +166,14 @@ class Service:
 
     async def close(self) -> None:
         """Finish the waiting jobs, then stop the queues and close the indexes."""
-        if self._returning_memory is not None:
-            self._returning_memory.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         for queue in self.queues.values():
             await asyncio.to_thread(queue.stop)
         self._threads.shutdown()
-        for index in self.indexes.values():
-            index.close()
+        for current in self._current.values():
+            current.close()
         gc.unfreeze()
 
     async def run(
@@ -177,12 +213,13 @@ class Service:
     @property
     def served(self) -> Mapping[str, ServedIndex]:
         """The indexes by alias, at least one. Raises NotReadyError until all are open."""
-        if not self.indexes:
+        if not self._current:
             raise NotReadyError(self.failure or 'the indexes are being opened: ask again')
-        return self.indexes
+        return {alias: current.newest for alias, current in self._current.items()}
 
-    def index(self, alias: str) -> ServedIndex:
-        """The index with an alias.
+    def hold(self, alias: str) -> AbstractContextManager[ServedIndex]:
+        """A context with the index that has an alias; of a collection, with its newest generation,
+        which stays open until the end.
 
         Raises UnknownNameError, with the nearest alias, and NotReadyError.
         """
@@ -192,16 +229,17 @@ class Service:
             raise UnknownNameError(
                 f"there is no index '{alias[:80]}' here{near}: there are {', '.join(served)}"
             )
-        return served[alias]
+        return self._current[alias].hold()
 
-    def search(self, alias: str, search: Search, trace: Trace) -> Answer:
-        """The answer to a search."""
-        (answer,) = self.search_batch(alias, [search], trace)
+    def search(self, index: ServedIndex, search: Search, trace: Trace) -> Answer:
+        """The answer to a search in an index that the caller holds."""
+        (answer,) = self.search_batch(index, [search], trace)
         return answer
 
-    def search_batch(self, alias: str, searches: Sequence[Search], trace: Trace) -> list[Answer]:
+    def search_batch(
+        self, index: ServedIndex, searches: Sequence[Search], trace: Trace
+    ) -> list[Answer]:
         """The answers to searches, which are checked first and then made together."""
-        index = self.index(alias)
         limits = self.settings.limits
         resolved = [resolve_search(search, index, self.rerankers, limits) for search in searches]
 
@@ -214,26 +252,26 @@ class Service:
             return list(threads.map(answer, resolved))
 
     def rerank(
-        self, alias: str, query: str, docids: Sequence[str], stage: StageSpec, trace: Trace
+        self, index: ServedIndex, query: str, docids: Sequence[str], stage: StageSpec, trace: Trace
     ) -> Ranking:
         """Documents of an index in a reranker's order.
 
         Parameters
         ----------
-        alias : of the index
+        index : which the caller holds
         query : a question
         docids : of the documents
         stage : the reranker, with its options
         trace : learns how far the reranking is
         """
-        hits = self._check_hits(alias, query, docids, stage)
+        hits = self._check_hits(index, query, docids, stage)
         reranker = self.rerankers.stage(stage, trace)
         run = reranker.rank([Query('0', query)], {'0': hits}, None, trace)
         return run['0']
 
     def explain(
         self,
-        alias: str,
+        index: ServedIndex,
         model: str,
         query: str,
         docids: Sequence[str],
@@ -244,7 +282,7 @@ class Service:
 
         Parameters
         ----------
-        alias : of the index
+        index : which the caller holds
         model : a reranker, or a system, whose first reranker is meant
         query : a question
         docids : of the documents
@@ -252,7 +290,7 @@ class Service:
         trace : learns how far it is
         """
         name = self.rerankers.resolve_name(model)
-        hits = self._check_hits(alias, query, docids, StageSpec(name, len(docids)))
+        hits = self._check_hits(index, query, docids, StageSpec(name, len(docids)))
 
         def explain() -> Any:
             return explanation(self.rerankers.open(name), query, hits, **options, trace=trace)
@@ -260,10 +298,9 @@ class Service:
         return self.rerankers.queue.call(explain, trace)
 
     def _check_hits(
-        self, alias: str, query: str, docids: Sequence[str], stage: StageSpec
+        self, index: ServedIndex, query: str, docids: Sequence[str], stage: StageSpec
     ) -> Ranking:
         """The documents with their texts, if a client may have them reranked so."""
-        index = self.index(alias)
         check_query(query, self.settings.limits)
         self.rerankers.check([stage])
         if len(set(docids)) < len(docids):

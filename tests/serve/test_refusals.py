@@ -167,7 +167,7 @@ def test_a_fault_of_the_service_is_one_json_error_without_its_reason(client, mon
     def broken(*_):
         raise ZeroDivisionError('secret')
 
-    index = client.app.state.service.indexes['tiny']
+    index = client.app.state.service.served['tiny']
     monkeypatch.setattr(index, 'ranker', broken)
     answer = client.get(SEARCH)
     assert answer.status_code == 500 and list(answer.json()) == ['error']

@@ -1,0 +1,145 @@
+"""A service goes over to the generations that another process publishes."""
+
+import gc
+import logging
+import multiprocessing
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from starlette.testclient import TestClient
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.serve import service as services
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+
+WORDS = ('cat', 'dog', 'fish', 'bird', 'moon', 'tree')
+
+
+def documents(number):
+    """Six documents that say their number."""
+    return [{'id': f'{word}-{number}', 'text': f'the {word} sat on the mat'} for word in WORDS]
+
+
+@pytest.fixture
+def folder(tiny_checkpoint, tmp_path, monkeypatch):
+    """A collection in its first generation, and services that look often."""
+    monkeypatch.setattr(services, '_LOOKED_EVERY', 0.02)
+    with Collection.open(
+        tmp_path / 'mine', encoder=str(tiny_checkpoint('encoder')), sparse='none'
+    ) as collection:
+        collection.sync(documents(1))
+    return tmp_path / 'mine'
+
+
+@contextmanager
+def served(folder):
+    """A client of a service of the collection."""
+    settings = ServeSettings(indexes={'mine': IndexSettings(path=str(folder))})
+    app = create_app(settings)
+    with TestClient(app, raise_server_exceptions=False) as client:
+        while client.get('/readyz').status_code == 503:
+            assert app.state.service.failure is None
+        yield client
+
+
+def search(client):
+    """The generation of an answer, and the numbers that its documents say."""
+    answer = client.get('/v1/mine/search?query=the+cat&hits=20')
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    numbers = {hit['docid'].rpartition('-')[2] for hit in body['candidates']}
+    assert len(body['candidates']) == len(WORDS)
+    return body['generation'], numbers
+
+
+def wait_for(client, generation):
+    """Until the service answers from a generation."""
+    for _ in range(500):
+        found, numbers = search(client)
+        if found == generation:
+            return numbers
+        time.sleep(0.02)
+    raise AssertionError(f'the service stays on generation {found}')
+
+
+def publish(folder, numbers, pause=0.0):
+    """Publish a generation for each number."""
+    with Collection.open(folder) as collection:
+        for number in numbers:
+            collection.sync(documents(number), delete_most=True)
+            time.sleep(pause)
+
+
+def test_a_service_goes_over_to_a_new_generation(folder):
+    with served(folder) as client:
+        assert search(client) == (1, {'1'})
+        before = client.app.state.service.served['mine'].collection
+        publish(folder, [2])
+        assert wait_for(client, 2) == {'2'}
+        after = client.app.state.service.served['mine'].collection
+        assert after.searcher.dense.query_encoder is before.searcher.dense.query_encoder
+        assert client.get('/v1/mine').json()['generation'] == 2
+        assert client.get('/v1/mine/doc/cat-2').status_code == 200
+        assert client.get('/v1/mine/doc/cat-1').status_code == 404
+
+
+def test_a_request_ends_on_the_generation_on_which_it_began(folder):
+    with served(folder) as client:
+        service = client.app.state.service
+        with service.hold('mine') as held:
+            publish(folder, [2])
+            wait_for(client, 2)
+            assert held.collection.documents(['cat-1', 'cat-2'])[1] is None
+            assert held.collection.generation.number == 1
+            assert (folder / 'generations' / '000001.json').exists()
+        with pytest.raises(Exception, match='closed'):
+            held.collection.documents(['cat-1'])
+
+
+def test_a_generation_that_cannot_be_opened_is_said_once(folder, monkeypatch, caplog):
+    def fail(*_, **__):
+        raise OSError('the disk is away')
+
+    with served(folder) as client:
+        monkeypatch.setattr(services, 'ServedIndex', fail)
+        publish(folder, [2])
+        with caplog.at_level(logging.WARNING):
+            time.sleep(0.5)
+        assert search(client) == (1, {'1'})
+        said = [record.getMessage() for record in caplog.records if 'stays' in record.message]
+        assert said == [
+            "index 'mine' stays on its generation, the newest cannot be opened: the disk is away"
+        ]
+
+
+@pytest.mark.slow
+def test_clients_search_while_generations_are_published(folder):
+    n_generations = 50
+    answers = []
+    ended = threading.Event()
+
+    def ask(client):
+        while not ended.is_set():
+            answers.append(search(client))
+
+    with served(folder) as client:
+        askers = [threading.Thread(target=ask, args=(client,)) for _ in range(16)]
+        for asker in askers:
+            asker.start()
+        writer = multiprocessing.get_context('spawn').Process(
+            target=publish, args=(folder, range(2, n_generations + 1), 0.05)
+        )
+        writer.start()
+        writer.join()
+        assert writer.exitcode == 0
+        wait_for(client, n_generations)
+        ended.set()
+        for asker in askers:
+            asker.join()
+        gc.collect()
+    # Each answer has the documents of its own generation, and of no other.
+    assert all(numbers == {str(generation)} for generation, numbers in answers)
+    assert len({generation for generation, _ in answers}) > 5
