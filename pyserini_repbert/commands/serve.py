@@ -60,6 +60,11 @@ def make_parser() -> argparse.ArgumentParser:
         help='MCP tools, instead of HTTP or at /mcp',
     )
     add('--api-keys', metavar='FILE', help='keys to accept, one a line; default: none is needed')
+    add(
+        '--write-keys',
+        metavar='FILE',
+        help="keys that may write, into a file's indexes with 'writable: true'",
+    )
     add('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
     add_flags(parser, 'allowed_hosts', of=ServeSettings, nargs='*', metavar='HOST')
     add_flags(parser, 'log_queries', of=ServeSettings)
@@ -126,9 +131,13 @@ def _settings(options: argparse.Namespace) -> ServeSettings:
     api_keys = list(file.api_keys)
     if options.api_keys:
         api_keys += read_keys(options.api_keys)
+    write_keys = list(file.write_keys)
+    if options.write_keys:
+        write_keys += read_keys(options.write_keys)
     return ServeSettings.of(
         indexes=indexes,
         api_keys=api_keys,
+        write_keys=write_keys,
         rerankers=file.rerankers if options.rerankers is None else options.rerankers,
         allowed_hosts=_allowed_hosts(options, file),
         limits=file.limits,

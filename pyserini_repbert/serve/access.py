@@ -11,6 +11,7 @@ import logging
 import re
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -110,7 +111,8 @@ class Gate:
         self.app = app
         self._settings = settings
         self._metrics = metrics
-        self._keys = [_digest(key) for key in settings.api_keys]
+        self._reading_keys = [_digest(key) for key in settings.api_keys]
+        self._writing_keys = [_digest(key) for key in settings.write_keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope['type'] != 'http':
@@ -118,7 +120,9 @@ class Gate:
             return
         start = time.perf_counter()
         head = _Head.of(scope)
-        scope.setdefault('state', {})['request_id'] = head.request_id
+        state = scope.setdefault('state', {})
+        state['request_id'] = head.request_id
+        state['may_write'] = _is_one_of(head.key, self._writing_keys)
         sender = _Sender(send, head.request_id)
         try:
             answer: ASGIApp = self._refusal(scope, head) or self.app
@@ -161,12 +165,9 @@ class Gate:
         return None
 
     def _refuse_key(self, scope: Scope, head: _Head) -> Response | None:
-        if not self._keys or not scope['path'].startswith(_GUARDED):
+        if not self._reading_keys or not scope['path'].startswith(_GUARDED):
             return None
-        # Every key is compared, in a time that does not depend on the one given.
-        digest = _digest(head.key)
-        accepted = [hmac.compare_digest(digest, key) for key in self._keys]
-        if any(accepted):
+        if scope['state']['may_write'] or _is_one_of(head.key, self._reading_keys):
             return None
         what = 'the one given is refused' if head.key else 'none was given'
         return _error(401, f'this service takes a key, {what}')
@@ -231,6 +232,16 @@ def _route(scope: Scope) -> str:
     if path:
         return path
     return 'page' if scope.get('endpoint') else 'other'
+
+
+def _is_one_of(key: str, digests: Sequence[bytes]) -> bool:
+    """Whether a key has one of these digests.
+
+    Every one is compared, in a time that does not depend on the key.
+    """
+    digest = _digest(key)
+    accepted = [hmac.compare_digest(digest, other) for other in digests]
+    return any(accepted)
 
 
 def _digest(key: str) -> bytes:

@@ -188,6 +188,20 @@ class FieldCountResponse(BaseModel):
     )
 
 
+class WriteResponse(OfIndex):
+    """A write, and how far it is."""
+
+    job: str = Field(description='by which /v1/{index}/writes/{job} tells how far it is')
+    state: Literal['waiting', 'writing', 'done', 'failed'] = Field(description='how far it is')
+    documents: int = Field(description='how many it names; 0 for a sync')
+    generation: int | None = Field(description='in which it can be seen; null before it is done')
+    changes: dict[str, int] | None = Field(
+        description='added, changed, deleted and unchanged documents, with other writes of the '
+        'same generation; null before it is done'
+    )
+    error: str | None = Field(description='why it failed')
+
+
 class IndexInfo(BaseModel):
     """What may be asked of an index."""
 

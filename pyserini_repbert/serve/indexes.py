@@ -77,6 +77,10 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
             f"index '{alias}' is a collection, which has its own rankings and is searched exactly: "
             'leave base_index, sparse and ann out'
         )
+    if settings.writable and index_type != COLLECTION:
+        raise InputError(
+            f"index '{alias}' is of type '{index_type}': only a collection is writable"
+        )
     if settings.language and index_type != 'tf' and not settings.sparse:
         raise InputError(
             f"index '{alias}' is of type '{index_type}': a language is for a Lucene index that "

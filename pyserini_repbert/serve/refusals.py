@@ -30,7 +30,7 @@ _VALUE_CHARACTERS = 300  # of a refused value that its error repeats
 _ERRORS = {
     400: 'a parameter is missing, malformed or outside its limits, or the body is not JSON',
     401: 'no key, or one that is not accepted',
-    403: 'a page of another site asks for MCP tools',
+    403: 'a page of another site asks for MCP tools, or the key or the index is not for writing',
     404: 'no such index, system, reranker, document, topic or address',
     405: 'the address does not take this method',
     408: 'the request was not complete in time',
@@ -48,6 +48,10 @@ class OverloadedError(PyseriniRepbertError):
     """Too many jobs wait already."""
 
 
+class NotAllowedError(PyseriniRepbertError):
+    """The client, or anybody, may not write here."""
+
+
 class NotReadyError(PyseriniRepbertError):
     """The indexes are not open yet."""
 
@@ -63,6 +67,7 @@ _STATUS: dict[type[PyseriniRepbertError], int] = {
     errors.MissingResourceError: 404,
     errors.BusyError: 503,
     errors.ClusterError: 503,
+    NotAllowedError: 403,
     OverloadedError: 429,
     NotReadyError: 503,
     TooLateError: 504,

@@ -13,9 +13,12 @@ import asyncio
 import ctypes
 import gc
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pyserini_repbert import catalog
@@ -37,6 +40,7 @@ from pyserini_repbert.serve.searching import (
     answer_search,
 )
 from pyserini_repbert.serve.settings import ServeSettings
+from pyserini_repbert.serve.writes import CollectionWriter
 from pyserini_repbert.trace import Trace
 
 logger = logging.getLogger(__name__)
@@ -65,6 +69,7 @@ class Service:
     ----------
     queues : by name
     rerankers : those that clients may name
+    writers : of the collections that are writable, by alias
     traces : by the ids of the requests that wait for an answer
     failure : why the indexes could not be opened
     """
@@ -91,6 +96,8 @@ class Service:
         self.rerankers = Rerankers(settings, self.queues['rerank'])
         # By alias; empty until all are open.
         self._current: dict[str, CurrentIndex] = {}
+        self._renewing = threading.Lock()
+        self.writers: dict[str, CollectionWriter] = {}
         self.traces: dict[str, RequestTrace] = {}
         self.failure: str | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -101,6 +108,7 @@ class Service:
             queue.start()
         self._tasks.append(asyncio.create_task(_return_memory()))
         self._current = await asyncio.to_thread(self._open_indexes)
+        self._open_writers()
         self._tasks.append(asyncio.create_task(self._follow_collections()))
 
     def _open_indexes(self) -> dict[str, CurrentIndex]:
@@ -144,11 +152,31 @@ class Service:
 
     def _renew(self, alias: str, current: CurrentIndex) -> None:
         """Open the newest generation of a collection, if it is another."""
-        index = current.newest
-        if index.has_newer_version():
-            settings = self.settings.indexes[alias]
-            newer = ServedIndex(alias, settings, self.settings, self.queues, None, before=index)
-            current.replace(newer)
+        with self._renewing:
+            index = current.newest
+            if index.has_newer_version():
+                settings = self.settings.indexes[alias]
+                newer = ServedIndex(alias, settings, self.settings, self.queues, None, before=index)
+                current.replace(newer)
+
+    def _open_writers(self) -> None:
+        """Let clients write into the collections that the settings say.
+
+        Raises InputError where no key may write.
+        """
+        for alias, current in self._current.items():
+            if not self.settings.indexes[alias].writable:
+                continue
+            if not self.settings.write_keys:
+                raise InputError(
+                    f"index '{alias}' is writable, and no key may write: give write_keys"
+                )
+            self.writers[alias] = CollectionWriter(
+                Path(self.settings.indexes[alias].location),
+                self.settings.device,
+                self.settings.limits.waiting,
+                on_published=partial(self._renew, alias, current),
+            )
 
     def _base_of(self, alias: str, opened: Mapping[str, ServedIndex]) -> ServedIndex | None:
         """The Lucene index that another one names as its base_index; None if it names none."""
@@ -166,6 +194,8 @@ class Service:
 
     async def close(self) -> None:
         """Finish the waiting jobs, then stop the queues and close the indexes."""
+        for writer in self.writers.values():
+            await asyncio.to_thread(writer.stop)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -221,7 +251,14 @@ class Service:
         """A context with the index that has an alias; of a collection, with its newest generation,
         which stays open until the end.
 
-        Raises UnknownNameError, with the nearest alias, and NotReadyError.
+        Raises the errors of `check_alias`.
+        """
+        self.check_alias(alias)
+        return self._current[alias].hold()
+
+    def check_alias(self, alias: str) -> None:
+        """Raises UnknownNameError, with the nearest alias, for an unknown one, and NotReadyError
+        before the indexes are open.
         """
         served = self.served
         if alias not in served:
@@ -229,7 +266,6 @@ class Service:
             raise UnknownNameError(
                 f"there is no index '{alias[:80]}' here{near}: there are {', '.join(served)}"
             )
-        return self._current[alias].hold()
 
     def search(self, index: ServedIndex, search: Search, trace: Trace) -> Answer:
         """The answer to a search in an index that the caller holds."""

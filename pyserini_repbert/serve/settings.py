@@ -159,6 +159,8 @@ class IndexSettings(_Settings):
     adapted : a folder of `adapt`, whose search is a system named 'adapted'
     language : of a Lucene index without a record of its own: 'de', for its analyzer
     topics, qrels : files or catalog names; None: those of the catalog's collection
+    writable : of a collection: whether clients with a key of `write_keys` may change it
+    source : of a writable collection: the corpus that /v1/NAME/sync brings it up to date with
     """
 
     path: Annotated[str, AfterValidator(_folder)] | None = None
@@ -183,6 +185,9 @@ class IndexSettings(_Settings):
         default=None, description='judgments of --index, if there is one only'
     )
 
+    writable: bool = False
+    source: _File | None = None
+
     @property
     def location(self) -> str:
         """The folder or the catalog name."""
@@ -197,6 +202,8 @@ class IndexSettings(_Settings):
     def _has_one_location(self) -> Self:
         if (self.path is None) == (self.name is None):
             raise ValueError('give its path, or the name of an index of the catalog')
+        if self.source and not self.writable:
+            raise ValueError("source is for a writable collection: add 'writable: true'")
         return self
 
 
@@ -207,6 +214,7 @@ class FileSettings(_Settings):
     ----------
     indexes : by alias
     api_keys : accepted keys; empty where none is needed
+    write_keys : keys that may also write into collections that are `writable`
     rerankers : those that clients may name; None: those in the package
     allowed_hosts : None: any host is taken, as an application within another server needs it
     limits : of each request
@@ -216,6 +224,7 @@ class FileSettings(_Settings):
         default_factory=dict
     )
     api_keys: list[Annotated[str, AfterValidator(_key)]] = Field(default_factory=list)
+    write_keys: list[Annotated[str, AfterValidator(_key)]] = Field(default_factory=list)
     rerankers: list[Annotated[str, _named('rerankers')]] | None = Field(
         default=None,
         description='rerankers: catalog names, folders, MODULE:CLASS; default: those in the '

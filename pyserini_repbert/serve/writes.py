@@ -1,0 +1,360 @@
+"""Writing into a served collection: a queue, a process that writes, and jobs.
+
+Writes that wait together become one generation. The process that writes has its own model and its
+own Java, so that searches go on; it ends with the service. The collection's lock keeps it apart
+from other writers.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.collection.collection import Collection
+from pyserini_repbert.collection.syncing import Changes
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.data.passages import corpus_of
+from pyserini_repbert.data.values import identifier_problem, parse_json
+from pyserini_repbert.errors import (
+    BusyError,
+    InputError,
+    MissingResourceError,
+    PyseriniRepbertError,
+)
+from pyserini_repbert.serve.refusals import OverloadedError
+
+logger = logging.getLogger(__name__)
+
+# Jobs that are done and can still be asked for.
+_KEPT_JOBS = 1000
+# Seconds until a write is tried again while another process holds the collection's lock.
+_BUSY_SECONDS = 0.2
+# How long a write waits for another writer.
+_MOST_BUSY_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of a collection.
+
+    Attributes
+    ----------
+    put : to add, or to replace those of the same docids
+    deleted : docids of documents to delete
+    source : a corpus to bring the collection up to date with; None: none
+    """
+
+    put: tuple[Document, ...] = ()
+    deleted: tuple[str, ...] = ()
+    source: str | None = None
+
+    def __len__(self) -> int:
+        """How many documents it names."""
+        return len(self.put) + len(self.deleted)
+
+
+@dataclass
+class WriteJob:
+    """An edit on its way.
+
+    Attributes
+    ----------
+    id : by which a client asks for it
+    state : 'waiting', 'writing', 'done' or 'failed'
+    generation : in which it can be seen; None before it is done
+    changes : what was done together with it, by 'added', 'changed', 'deleted' and 'unchanged'
+    error : why it failed
+    ended : set when it is done or failed
+    """
+
+    edit: Edit
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    state: str = 'waiting'
+    generation: int | None = None
+    changes: dict[str, int] | None = None
+    error: PyseriniRepbertError | None = None
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def describe(self) -> dict[str, Any]:
+        """The job, as JSON has it."""
+        return {
+            'job': self.id,
+            'state': self.state,
+            'documents': len(self.edit),
+            'generation': self.generation,
+            'changes': self.changes,
+            'error': None if self.error is None else ' '.join(str(self.error).split()),
+        }
+
+
+class CollectionWriter:
+    """Writes into one collection, edit after edit; those that wait together become one generation.
+
+    Parameters
+    ----------
+    folder : of the collection
+    device : of its encoder
+    max_waiting : edits that may wait; further ones are refused
+    on_published : called after each batch of edits, before their jobs end
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        device: str,
+        max_waiting: int,
+        on_published: Callable[[], object],
+    ) -> None:
+        self._folder = folder
+        self._device = device
+        self._max_waiting = max_waiting
+        self._on_published = on_published
+        self._waiting: deque[WriteJob] = deque()
+        self._jobs: OrderedDict[str, WriteJob] = OrderedDict()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._pool: ProcessPoolExecutor | None = None
+        self._thread = threading.Thread(target=self._work, name='writer', daemon=True)
+        self._thread.start()
+
+    def submit(self, edit: Edit) -> WriteJob:
+        """Let an edit wait for its turn.
+
+        Raises OverloadedError where too many edits wait.
+        """
+        job = WriteJob(edit)
+        with self._changed:
+            if len(self._waiting) >= self._max_waiting:
+                raise OverloadedError(
+                    f'{len(self._waiting)} writes wait already: try again later, or send several '
+                    'documents at once'
+                )
+            self._waiting.append(job)
+            self._jobs[job.id] = job
+            while len(self._jobs) > _KEPT_JOBS + self._max_waiting:
+                self._jobs.popitem(last=False)
+            self._changed.notify()
+        return job
+
+    def job(self, job_id: str) -> WriteJob:
+        """A job by its id. Raises MissingResourceError for one that is not known any more."""
+        with self._changed:
+            job = self._jobs.get(job_id)
+        if job is None:
+            raise MissingResourceError(f"there is no write '{job_id[:60]}' here")
+        return job
+
+    def stop(self) -> None:
+        """Finish the edit in hand, fail those that wait, and end the process that writes."""
+        with self._changed:
+            self._stopping = True
+            left = list(self._waiting)
+            self._waiting.clear()
+            self._changed.notify()
+        for job in left:
+            _fail(job, BusyError('the service stopped before this write: send it again'))
+        self._thread.join()
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._stopping)
+                if self._stopping:
+                    return
+                batch = _take_batch(self._waiting)
+            self._write(batch)
+
+    def _write(self, batch: Sequence[WriteJob]) -> None:
+        """Write a batch of edits; after an error, each is written again, alone."""
+        for job in batch:
+            job.state = 'writing'
+        try:
+            changes = self._apply(merge_edits([job.edit for job in batch]))
+        except PyseriniRepbertError as error:
+            if len(batch) == 1:
+                _fail(batch[0], error)
+                return
+            for job in batch:
+                self._write([job])
+            return
+        self._on_published()
+        for job in batch:
+            job.generation = changes.generation
+            job.changes = {
+                'added': changes.added,
+                'changed': changes.changed,
+                'deleted': changes.deleted,
+                'unchanged': changes.unchanged,
+            }
+            job.state = 'done'
+            job.ended.set()
+
+    def _apply(self, edit: Edit) -> Changes:
+        """Apply an edit in the process that writes; waits for other writers."""
+        waited = 0.0
+        while True:
+            try:
+                return self._call(edit)
+            except BusyError:
+                if self._stopping or waited >= _MOST_BUSY_SECONDS:
+                    raise
+                time.sleep(_BUSY_SECONDS)
+                waited += _BUSY_SECONDS
+
+    def _call(self, edit: Edit) -> Changes:
+        if self._pool is None:
+            # A forked process would share the locks of the threads that search.
+            self._pool = ProcessPoolExecutor(1, get_context('spawn'))
+        try:
+            return self._pool.submit(apply_edit, str(self._folder), self._device, edit).result()
+        except BrokenProcessPool as error:
+            self._pool.shutdown(wait=False)
+            self._pool = None
+            raise BusyError(
+                'the process that writes was ended from outside (out of memory?): send the write '
+                'again'
+            ) from error
+        except PyseriniRepbertError:
+            raise
+        except Exception as error:
+            logger.exception('writing into %s failed', self._folder)
+            raise PyseriniRepbertError('writing failed: the log says why') from error
+
+
+def _fail(job: WriteJob, error: PyseriniRepbertError) -> None:
+    job.error = error
+    job.state = 'failed'
+    job.ended.set()
+
+
+def _take_batch(waiting: deque[WriteJob]) -> list[WriteJob]:
+    """The edits that are written together: a sync alone, or all up to the next sync."""
+    batch = [waiting.popleft()]
+    if batch[0].edit.source is None:
+        while waiting and waiting[0].edit.source is None:
+            batch.append(waiting.popleft())
+    return batch
+
+
+def merge_edits(edits: Sequence[Edit]) -> Edit:
+    """One edit that does what edits do, one after the other."""
+    if len(edits) == 1:
+        return edits[0]
+    # What happens to a document last counts; None is its deletion.
+    last: dict[str, Document | None] = {}
+    for edit in edits:
+        for document in edit.put:
+            last[document.docid] = document
+        for docid in edit.deleted:
+            last[docid] = None
+    put = [document for document in last.values() if document is not None]
+    deleted = [docid for docid, document in last.items() if document is None]
+    return Edit(tuple(put), tuple(deleted))
+
+
+# Of the process that writes: the collections that it has open, whose encoders stay loaded.
+_open_collections: dict[str, Collection] = {}
+
+
+def apply_edit(folder: str, device: str, edit: Edit) -> Changes:
+    """Write an edit into a collection; returns what was changed in all.
+
+    Parameters
+    ----------
+    folder : of the collection
+    device : where its encoder runs
+    edit : documents and deletions, or a source to follow
+    """
+    if folder not in _open_collections:
+        _open_collections[folder] = Collection.open(folder, device=device)
+    collection = _open_collections[folder]
+    if edit.source is not None:
+        return collection.sync(edit.source)
+    if not edit.put:
+        return collection.delete(edit.deleted)
+    changes = collection.add([_values(document) for document in edit.put])
+    if not edit.deleted:
+        return changes
+    deleted = collection.delete(edit.deleted)
+    return Changes(
+        added=changes.added,
+        changed=changes.changed,
+        deleted=deleted.deleted,
+        unchanged=deleted.unchanged,
+        encoded=changes.encoded,
+        generation=deleted.generation,
+        is_published=changes.is_published or deleted.is_published,
+    )
+
+
+def _values(document: Document) -> dict[str, Any]:
+    """A document as `Collection.add` takes it."""
+    return {
+        **document.fields,
+        'id': document.docid,
+        'text': document.text,
+        'title': document.title,
+    }
+
+
+def read_document(docid: str, body: bytes) -> Edit:
+    """The edit of one document: its docid, and a JSON object with the rest.
+
+    Raises InputError for a body that is no object or has another id, and for a document that no
+    collection takes.
+    """
+    values = _parse(body, 'the body')
+    if not isinstance(values, dict):
+        raise InputError('the body has to be a JSON object: {"text": …, "title": …, FIELD: …}')
+    given = values.get('id', docid)
+    if given != docid:
+        raise InputError(
+            f"the body has the id {ascii(given)[:60]}, the address '{docid[:60]}': leave it out"
+        )
+    return Edit(put=_documents([{**values, 'id': docid}]))
+
+
+def read_documents(body: bytes) -> Edit:
+    """The edit of several documents, given as JSON lines.
+
+    Raises InputError, with its line, for the first that is no JSON or that no collection takes.
+    """
+    documents = []
+    for number, line in enumerate(body.splitlines(), 1):
+        if line.strip():
+            documents.append(_parse(line, f'line {number}'))
+    if not documents:
+        raise InputError('the body has no documents: send one a line, as JSON')
+    return Edit(put=_documents(documents))
+
+
+def read_deletion(docid: str) -> Edit:
+    """The edit that deletes a document. Raises InputError for a docid that none can have."""
+    problem = identifier_problem(docid)
+    if problem:
+        raise InputError(f'docid {docid[:60]!r} {problem}')
+    return Edit(deleted=(docid,))
+
+
+def _parse(text: bytes, what: str) -> Any:
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise InputError(f'{what} is not JSON: {error}') from error
+
+
+def _documents(values: Sequence[Any]) -> tuple[Document, ...]:
+    """Documents as a corpus reads them: each is checked, with all others."""
+    return tuple(corpus_of(values).documents())

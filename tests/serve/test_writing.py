@@ -1,0 +1,243 @@
+"""Clients write into a collection of the service."""
+
+import json
+import threading
+from contextlib import ExitStack
+
+import pytest
+from starlette.testclient import TestClient
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.data.documents import Document
+from pyserini_repbert.errors import BusyError, InputError
+from pyserini_repbert.serve import writes
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from pyserini_repbert.serve.writes import CollectionWriter, Edit, merge_edits
+
+WRITER = {'x-api-key': 'writer'}
+READER = {'x-api-key': 'reader'}
+DOCUMENTS = [{'id': word, 'text': f'the {word} sat on the mat'} for word in ('cat', 'dog', 'fish')]
+
+
+@pytest.fixture
+def folder(tiny_checkpoint, tmp_path):
+    """A collection of three documents without Lucene."""
+    encoder = str(tiny_checkpoint('encoder'))
+    with Collection.open(tmp_path / 'mine', encoder=encoder, sparse='none') as collection:
+        collection.sync(DOCUMENTS)
+    return tmp_path / 'mine'
+
+
+@pytest.fixture
+def serving():
+    """serve(folder, **settings of the service) -> a client."""
+    with ExitStack() as held:
+
+        def serve(folder, writable=True, source=None, **settings):
+            index = IndexSettings(path=str(folder), writable=writable, source=source)
+            keys = {'api_keys': ['reader'], 'write_keys': ['writer'], **settings}
+            app = create_app(ServeSettings(indexes={'mine': index}, **keys))
+            client = held.enter_context(TestClient(app, raise_server_exceptions=False))
+            while client.get('/readyz').status_code == 503:
+                assert app.state.service.failure is None
+            return client
+
+        yield serve
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Edits are applied by this process: the other one starts for seconds."""
+
+    class Pool:
+        def __init__(self, *_):
+            pass
+
+        def submit(self, function, *arguments):
+            self.call = lambda: function(*arguments)
+            return self
+
+        def result(self):
+            return self.call()
+
+        def shutdown(self, wait=True):
+            pass
+
+    monkeypatch.setattr(writes, 'ProcessPoolExecutor', Pool)
+    yield
+    for collection in writes._open_collections.values():
+        collection.close()
+    writes._open_collections.clear()
+
+
+@pytest.fixture
+def client(folder, serving, in_this_process):
+    return serving(folder)
+
+
+def docids(client, **headers):
+    answer = client.get('/v1/mine/search?query=the+mat&hits=9', headers=headers or READER)
+    return sorted(hit['docid'] for hit in answer.json()['candidates'])
+
+
+def test_what_is_written_is_found(client):
+    body = {'text': 'the bird sat on the mat', 'title': 'Bird', 'year': 2024}
+    put = client.put('/v1/mine/documents/a/bird?wait=true', json=body, headers=WRITER).json()
+    assert (put['state'], put['generation'], put['error']) == ('done', 2, None)
+    assert put['changes'] == {'added': 1, 'changed': 0, 'deleted': 0, 'unchanged': 0}
+    assert docids(client) == ['a/bird', 'cat', 'dog', 'fish']
+    document = client.get('/v1/mine/doc/a/bird', headers=READER).json()['doc']
+    assert document['title'] == 'Bird' and document['year'] == 2024
+
+    deleted = client.delete('/v1/mine/documents/cat?wait=true', headers=WRITER).json()
+    assert deleted['generation'] == 3 and deleted['changes']['deleted'] == 1
+    assert docids(client) == ['a/bird', 'dog', 'fish']
+
+    lines = '\n'.join(json.dumps({'id': f'n{n}', 'text': 'a mat'}) for n in range(3))
+    posted = client.post('/v1/mine/documents?wait=true', content=lines, headers=WRITER).json()
+    assert posted['documents'] == 3 and posted['generation'] == 4
+    assert docids(client) == ['a/bird', 'dog', 'fish', 'n0', 'n1', 'n2']
+
+
+def test_a_write_that_is_not_waited_for_has_a_job(client):
+    answer = client.put('/v1/mine/documents/bird', json={'text': 'a bird'}, headers=WRITER)
+    assert answer.status_code == 202
+    job = answer.json()['job']
+    client.app.state.service.writers['mine'].job(job).ended.wait(20)
+    done = client.get(f'/v1/mine/writes/{job}', headers=WRITER).json()
+    assert (done['state'], done['generation']) == ('done', 2)
+    unknown = client.get('/v1/mine/writes/other', headers=WRITER)
+    assert unknown.status_code == 404 and 'no write' in unknown.json()['error']
+
+
+def test_sync_follows_the_source_of_the_settings(tmp_path, tiny_checkpoint, serving):
+    corpus = tmp_path / 'notes'
+    corpus.mkdir()
+    (corpus / 'a.txt').write_text('the cat sat')
+    encoder = str(tiny_checkpoint('encoder'))
+    with Collection.open(tmp_path / 'mine', encoder=encoder, sparse='none') as collection:
+        collection.sync(corpus)
+    (corpus / 'b.txt').write_text('the dog sat')
+    # In a process of its own, as it is meant.
+    client = serving(tmp_path / 'mine', source=str(corpus))
+    answer = client.post('/v1/mine/sync?wait=true', headers=WRITER).json()
+    assert answer['changes'] == {'added': 1, 'changed': 0, 'deleted': 0, 'unchanged': 1}
+    assert docids(client) == ['a.txt', 'b.txt']
+
+
+@pytest.mark.parametrize(
+    ('headers', 'said'),
+    [
+        (READER, 'writing takes a key that may write'),
+        ({'x-api-key': 'writer '}, None),
+        ({'x-api-key': 'no'}, 'this service takes a key, the one given is refused'),
+    ],
+)
+def test_only_keys_that_may_write_do(client, headers, said):
+    answer = client.put('/v1/mine/documents/x', json={'text': 'x'}, headers=headers)
+    if said is None:
+        assert answer.status_code == 202
+    else:
+        assert answer.status_code in (401, 403) and said in answer.json()['error']
+    assert docids(client, **{'x-api-key': 'writer'})  # who may write may read
+
+
+def test_an_index_is_not_writable_unless_the_settings_say_it(folder, serving):
+    client = serving(folder, writable=False)
+    answer = client.put('/v1/mine/documents/x', json={'text': 'x'}, headers=WRITER)
+    assert answer.status_code == 403 and 'not writable here' in answer.json()['error']
+    answer = client.delete('/v1/other/documents/x', headers=WRITER)
+    assert answer.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ('path', 'body', 'said'),
+    [
+        ('documents/x', '{"text"', 'the body is not JSON'),
+        ('documents/x', '["text"]', 'the body has to be a JSON object'),
+        ('documents/x', '{"id": "y", "text": ""}', "the body has the id 'y', the address 'x'"),
+        ('documents/x%20y', '{"text": "x"}', 'white space'),
+        ('documents/x', '{"title": "x"}', 'text'),
+        ('documents', '', 'the body has no documents'),
+        ('documents', '{"id": "a", "text": "x"}\nno', 'line 2 is not JSON'),
+        ('documents', '{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}', "'a'"),
+        ('sync', '', "index 'mine' has no source"),
+    ],
+)
+def test_what_no_collection_takes_is_refused_and_nothing_is_written(client, path, body, said):
+    method = 'PUT' if '/' in path else 'POST'
+    answer = client.request(method, f'/v1/mine/{path}', content=body, headers=WRITER)
+    assert answer.status_code == 400 and said in answer.json()['error'], answer.text
+    assert docids(client) == ['cat', 'dog', 'fish']
+
+
+def test_a_document_that_was_never_there_cannot_be_deleted(client):
+    answer = client.delete('/v1/mine/documents/none?wait=true', headers=WRITER)
+    assert answer.status_code == 400 and "'none'" in answer.json()['error']
+
+
+def test_settings_that_do_not_go_together(folder, tmp_path):
+    with pytest.raises(InputError, match='source is for a writable collection'):
+        IndexSettings.of(path=str(folder), source='x')
+    index = IndexSettings(path=str(folder), writable=True)
+    app = create_app(ServeSettings(indexes={'mine': index}))
+    with TestClient(app) as client:
+        while client.get('/readyz').status_code == 503 and not app.state.service.failure:
+            pass
+        assert 'no key may write' in app.state.service.failure
+
+
+def test_edits_that_wait_become_one_generation(folder, in_this_process):
+    begun = threading.Event()
+    first = threading.Event()
+
+    def published():
+        begun.set()
+        first.wait(20)
+
+    writer = CollectionWriter(folder, 'cpu', 10, published)
+    jobs = [writer.submit(Edit(put=(Document('n0', 'mat'),)))]
+    begun.wait(20)
+    for number in range(1, 6):
+        jobs.append(writer.submit(Edit(put=(Document(f'n{number}', 'mat'),))))
+    # One that fails does not fail the others.
+    bad = writer.submit(Edit(deleted=('never',)))
+    first.set()
+    for job in [*jobs, bad]:
+        assert job.ended.wait(20)
+    writer.stop()
+    assert bad.state == 'failed' and isinstance(bad.error, InputError)
+    assert [job.state for job in jobs] == ['done'] * 6
+    with Collection.open(folder) as collection:
+        assert len(collection) == 9
+
+
+def test_merged_edits_do_what_the_edits_do():
+    cat = Document('cat', 'one')
+    other = Document('cat', 'two')
+    dog = Document('dog', 'dog')
+    edits = [Edit(put=(cat, dog)), Edit(deleted=('dog', 'fish')), Edit(put=(other,))]
+    assert merge_edits(edits) == Edit(put=(other,), deleted=('dog', 'fish'))
+
+
+def test_a_stopping_service_says_so_to_those_who_wait(folder, in_this_process):
+    begun = threading.Event()
+    go_on = threading.Event()
+
+    def published():
+        begun.set()
+        go_on.wait(20)
+
+    writer = CollectionWriter(folder, 'cpu', 1, published)
+    writer.submit(Edit(put=(Document('n', 'mat'),)))
+    begun.wait(20)
+    waiting = writer.submit(Edit(put=(Document('m', 'mat'),)))
+    with pytest.raises(Exception, match='1 writes wait already'):
+        writer.submit(Edit(put=(Document('o', 'mat'),)))
+    stopping = threading.Thread(target=writer.stop)
+    stopping.start()
+    assert waiting.ended.wait(20)
+    assert isinstance(waiting.error, BusyError)
+    go_on.set()
+    stopping.join()
