@@ -45,7 +45,7 @@ SECURITY_HEADERS = (
     (b'cache-control', b'no-cache'),
 )
 _MCP = '/mcp'
-_GUARDED = ('/v1/', _MCP, '/metrics')  # addresses that need a key, if the service has keys
+_GUARDED = ('/v1/', '/v2/', _MCP, '/metrics')  # addresses that need a key, if the service has keys
 _CLIENTS_ID = re.compile(r'[A-Za-z0-9._-]{1,64}')
 _GONE = 499  # logged for a client that went away before there was an answer
 

@@ -18,7 +18,7 @@ with needs('fastapi', __name__, 'serve'):
     from starlette.responses import Response
     from starlette.staticfiles import StaticFiles
 
-from pyserini_repbert.serve import operations, routes, write_routes
+from pyserini_repbert.serve import inference_routes, operations, routes, write_routes
 from pyserini_repbert.serve.access import Gate
 from pyserini_repbert.serve.metrics import Metrics
 from pyserini_repbert.serve.refusals import add_error_handlers
@@ -64,6 +64,7 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     app.state.service = service
     app.state.metrics = metrics
     add_error_handlers(app)
+    app.include_router(inference_routes.router)
     app.include_router(write_routes.router)
     app.include_router(routes.router)
     if mcp is not None:

@@ -33,6 +33,7 @@ from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
 from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Ranking
+from pyserini_repbert.search.dense import DenseSearcher, QueryEncoder
 from pyserini_repbert.serve.collections import ServedCollection
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.refusals import OverloadedError
@@ -146,6 +147,8 @@ class ServedIndex:
     passages : how many it holds
     hits : how many hits a ranking can have: its passages, or a collection's documents
     encoder : name of the encoder of its dense vectors; None without any
+    encoder_location : of that encoder: a catalog name or a folder
+    query_encoder : the encoder itself, of queries
     language : of Lucene's analyzer; None without one
     find_words : finds the words of a query in a text
     keeps_raws : whether documents are stored as they were given, not only their texts
@@ -171,6 +174,8 @@ class ServedIndex:
         self._machine = Machine(devices=(service.device,), threads=service.threads)
         self._rankers: dict[str, BatchedRanker] = {}
         self.encoder: str | None = None
+        self.encoder_location = ''
+        self.query_encoder: QueryEncoder | None = None
         self.index_type = index_type_of(alias, settings)
         self.collection: ServedCollection | None = None
         self.specs = self._specs()
@@ -273,8 +278,7 @@ class ServedIndex:
             ann = open_searcher(spec.model_copy(update={'ann': True}), machine)
             ann = ann.with_settings(query_encoder=dense.query_encoder)
             self._rankers[ANN] = BatchedRanker(ann, self._queues['dense'], ANN)
-        encoder = getattr(dense.query_encoder, 'name', settings.encoder)
-        self.encoder = Path(str(encoder)).name
+        self._set_encoder(dense, str(getattr(dense.query_encoder, 'name', settings.encoder)))
         if self._base is None and not getattr(dense.index, 'has_texts', False):
             raise InputError(
                 f"index '{self.alias}' stores no passages: name the Lucene index that does as its "
@@ -297,7 +301,13 @@ class ServedIndex:
         self._rankers[DENSE] = BatchedRanker(
             collection.searcher.dense, self._queues['dense'], DENSE
         )
-        self.encoder = Path(collection.generation.settings.encoder).name
+        named = self.settings.encoder or collection.generation.settings.encoder
+        self._set_encoder(collection.searcher.dense, named)
+
+    def _set_encoder(self, dense: DenseSearcher, location: str) -> None:
+        self.query_encoder = dense.query_encoder
+        self.encoder_location = location
+        self.encoder = Path(location).name
 
     def _open_adapted(self) -> None:
         """Open what `adapt` wrote, as one system; with a reranker, it works in the queue of

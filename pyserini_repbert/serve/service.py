@@ -28,6 +28,7 @@ from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.current import CurrentIndex
 from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.inference import TextEncoders
 from pyserini_repbert.serve.queues import JobQueue
 from pyserini_repbert.serve.refusals import NotReadyError, TooLateError
 from pyserini_repbert.serve.requests import Search, check_query, resolve_search
@@ -69,6 +70,7 @@ class Service:
     ----------
     queues : by name
     rerankers : those that clients may name
+    encoders : those of the indexes, for texts of other programs
     writers : of the collections that are writable, by alias
     traces : by the ids of the requests that wait for an answer
     failure : why the indexes could not be opened
@@ -94,6 +96,8 @@ class Service:
         # refuses, not the threads.
         self._threads = ThreadPoolExecutor((waiting + _MAX_BATCH) * (len(queues) + 1), 'request')
         self.rerankers = Rerankers(settings, self.queues['rerank'])
+        # Not where queries are encoded: texts of other programs may be many.
+        self.encoders = TextEncoders(settings, self.queues['rerank'])
         # By alias; empty until all are open.
         self._current: dict[str, CurrentIndex] = {}
         self._renewing = threading.Lock()

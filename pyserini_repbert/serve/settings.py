@@ -23,7 +23,13 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, existing_file
 from pyserini_repbert.lucene.languages import check_language
 
-RESERVED = ('indexes', 'progress')  # parts of addresses below /v1 that name no index
+RESERVED = (
+    'embeddings',
+    'indexes',
+    'models',
+    'progress',
+    'rerank',
+)  # parts of addresses below /v1 that name no index
 
 
 def _alias(text: str) -> str:
@@ -118,6 +124,7 @@ class Limits(_Settings):
     rerank_depth : candidates of a reranking stage, and passages of an explanation
     inferences : model inputs of a search, in all its stages, or of an explanation
     batch_queries : queries of a batch
+    embedding_inputs : texts of a request for vectors
     body_bytes : of a request
     waiting : jobs that wait in one queue; further requests are answered with 429
     search_seconds : until a search without reranking is given up
@@ -131,6 +138,7 @@ class Limits(_Settings):
     rerank_depth: _Count = 200
     inferences: _Count = 5000
     batch_queries: _Count = 100
+    embedding_inputs: _Count = 256
     body_bytes: _Count = 1 << 20
     waiting: _Count = 256
     search_seconds: _Seconds = 10.0

@@ -1,0 +1,190 @@
+"""Addresses in the forms of other services: reranking as Cohere and Jina have it, vectors and the
+list of models as OpenAI has them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from pyserini_repbert import __version__
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.serve.inference import DOCUMENT, QUERY, encoders_of, in_base64, rerank_texts
+from pyserini_repbert.serve.refusals import RESPONSES, check_parameters, json_response
+from pyserini_repbert.serve.requests import StrictModel
+from pyserini_repbert.serve.routes import Call
+from pyserini_repbert.serve.searching import RequestTrace
+
+router = APIRouter(
+    tags=['for other programs'],
+    responses=RESPONSES,
+    dependencies=[Depends(check_parameters)],
+    redirect_slashes=False,
+)
+
+# Words of Cohere's, Voyage's and Jina's clients for what a text is.
+_KINDS = {
+    'query': QUERY,
+    'search_query': QUERY,
+    'document': DOCUMENT,
+    'passage': DOCUMENT,
+    'search_document': DOCUMENT,
+}
+
+
+class TextDocument(BaseModel):
+    """A document as an object; fields beside its text are not read."""
+
+    model_config = ConfigDict(extra='allow')
+
+    text: str = Field(description='what is reranked')
+
+
+class RerankTextsRequest(StrictModel):
+    """A question, and texts to rerank."""
+
+    model: str = Field(description='name of a reranker, as in /v1/models, or of its system')
+    query: str = Field(description='the question')
+    documents: list[str | TextDocument] = Field(description='texts, or objects with a text')
+    top_n: Annotated[int, Field(ge=1)] | None = Field(None, description='how many; default: all')
+    return_documents: bool = Field(False, description='also the texts')
+    max_chunks_per_doc: int | None = Field(None, description="Cohere's; not used")
+    max_tokens_per_doc: int | None = Field(None, description="Cohere's; not used")
+    priority: int | None = Field(None, description="Cohere's; not used")
+    truncation: bool | None = Field(None, description="Jina's; long texts are always cut")
+
+
+class RerankedText(BaseModel):
+    """A text in its new place."""
+
+    index: int = Field(description='its position in the request')
+    relevance_score: float = Field(description="the reranker's own score")
+    document: TextDocument | None = Field(None, description='with return_documents=true')
+
+
+class RerankTextsResponse(BaseModel):
+    """Texts in a reranker's order, best first."""
+
+    id: str
+    model: str
+    results: list[RerankedText]
+    meta: dict[str, Any] = Field(description="Cohere's: the version of the API")
+    usage: dict[str, int] = Field(description="Jina's: tokens, which are not counted here")
+
+
+class EmbeddingsRequest(StrictModel):
+    """Texts to encode."""
+
+    model: str = Field(description='name of an encoder, as in /v1/models, or of an index')
+    input: str | list[str] = Field(description='a text, or several')
+    input_type: str | None = Field(
+        None, description=f'what the texts are: {", ".join(_KINDS)}; default: document'
+    )
+    encoding_format: Literal['float', 'base64'] = Field('float', description='of the vectors')
+    dimensions: int | None = Field(None, description="the vectors' own; none is cut")
+    user: str | None = Field(None, description='not used')
+
+
+class Embedding(BaseModel):
+    """The vector of a text."""
+
+    object: Literal['embedding']
+    index: int = Field(description='position of the text in the request')
+    embedding: list[float] | str = Field(description='numbers, or float32 in base64')
+
+
+class EmbeddingsResponse(BaseModel):
+    """Vectors of texts."""
+
+    object: Literal['list']
+    model: str
+    data: list[Embedding]
+    usage: dict[str, int] = Field(description='prompt_tokens and total_tokens')
+
+
+class ModelsResponse(BaseModel):
+    """The models of a service."""
+
+    object: Literal['list']
+    data: list[dict[str, Any]] = Field(description='an id for each encoder and reranker')
+
+
+@router.post(
+    '/v1/rerank',
+    summary='Rerank texts, as with Cohere and Jina',
+    response_model=RerankTextsResponse,
+)
+@router.post('/v2/rerank', include_in_schema=False)
+async def rerank(call: Call, body: RerankTextsRequest) -> Response:
+    texts = []
+    for document in body.documents:
+        texts.append(document if isinstance(document, str) else document.text)
+    service = call.service
+
+    def rerank_all(trace: RequestTrace) -> dict[str, Any]:
+        ranking = rerank_texts(
+            service.rerankers, body.model, body.query, texts, service.settings.limits, trace
+        )
+        results: list[dict[str, Any]] = []
+        for hit in ranking[: body.top_n]:
+            position = int(hit.docid)
+            result: dict[str, Any] = {'index': position, 'relevance_score': float(hit.score)}
+            if body.return_documents:
+                result['document'] = {'text': texts[position]}
+            results.append(result)
+        return {
+            'id': str(uuid.uuid4()),
+            'model': body.model,
+            'results': results,
+            'meta': {'api_version': {'version': __version__}},
+            'usage': {'total_tokens': 0},
+        }
+
+    return await call.answer(rerank_all, reranks=True)
+
+
+@router.post(
+    '/v1/embeddings', summary='Encode texts, as with OpenAI', response_model=EmbeddingsResponse
+)
+async def embeddings(call: Call, body: EmbeddingsRequest) -> Response:
+    texts = [body.input] if isinstance(body.input, str) else body.input
+    kind = _KINDS.get(body.input_type or DOCUMENT)
+    if kind is None:
+        raise InputError(f"input_type '{body.input_type}': expected {', '.join(_KINDS)}")
+    service = call.service
+
+    def encode_all(trace: RequestTrace) -> dict[str, Any]:
+        indexes = service.served.values()
+        found = service.encoders.embed(indexes, body.model, texts, kind, trace)
+        dimension = found.vectors.shape[1]
+        if body.dimensions not in (None, dimension):
+            raise InputError(
+                f"'dimensions' is {body.dimensions}: {found.model} has vectors of {dimension}"
+            )
+        data: list[dict[str, Any]] = []
+        for position, vector in enumerate(found.vectors):
+            shown: Any = vector.tolist()
+            if body.encoding_format == 'base64':
+                shown = in_base64(vector)
+            data.append({'object': 'embedding', 'index': position, 'embedding': shown})
+        usage = {'prompt_tokens': found.tokens, 'total_tokens': found.tokens}
+        return {'object': 'list', 'model': found.model, 'data': data, 'usage': usage}
+
+    return await call.answer(encode_all, reranks=True)
+
+
+@router.get(
+    '/v1/models',
+    summary='The encoders and rerankers, as with OpenAI',
+    response_model=ModelsResponse,
+)
+async def models(call: Call) -> Response:
+    names = [*encoders_of(call.service.served.values()), *call.service.rerankers.systems]
+    data = []
+    for name in names:
+        data.append({'id': name, 'object': 'model', 'created': 0, 'owned_by': 'pyserini_repbert'})
+    return json_response({'object': 'list', 'data': data})

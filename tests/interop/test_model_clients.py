@@ -1,0 +1,56 @@
+"""The published clients of OpenAI and Cohere ask the service for vectors and rerank texts."""
+
+import time
+
+import cohere
+import numpy as np
+import openai
+import pytest
+from starlette.testclient import TestClient
+
+from pyserini_repbert.encode import RepBertDocumentEncoder
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import MonoBertReranker
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.settings import ServeSettings
+
+TEXTS = ['Copper tape keeps slugs off lettuce.', 'Who won the cup final?', 'Water tomatoes evenly.']
+
+
+@pytest.fixture(scope='module')
+def service():
+    """A client of a service of the demo, which takes a key."""
+    settings = ServeSettings(
+        indexes={'demo': {'name': 'demo'}}, rerankers=['monobert-demo'], api_keys=['secret']
+    )
+    app = create_app(settings)
+    with TestClient(app) as client:
+        while client.get('/readyz').status_code != 200:
+            assert app.state.service.failure is None
+            time.sleep(0.1)
+        yield client
+
+
+def test_openai_encodes(service):
+    client = openai.OpenAI(
+        api_key='secret', base_url='http://testserver/v1', http_client=service, max_retries=0
+    )
+    (name, *_) = [model.id for model in client.models.list()]
+    answer = client.embeddings.create(model=name, input=TEXTS)
+    found = np.array([item.embedding for item in answer.data])
+    np.testing.assert_allclose(found, RepBertDocumentEncoder(name).embed(TEXTS), atol=1e-5)
+    with pytest.raises(openai.NotFoundError):
+        client.embeddings.create(model='other', input=TEXTS)
+
+
+@pytest.mark.parametrize('client_class', [cohere.Client, cohere.ClientV2])
+def test_cohere_reranks(service, client_class):
+    client = client_class('secret', base_url='http://testserver', httpx_client=service)
+    answer = client.rerank(
+        model='monobert-demo', query='keep snails off salad', documents=TEXTS, top_n=2
+    )
+    candidates = [Candidate(str(number), text=text) for number, text in enumerate(TEXTS)]
+    expected = MonoBertReranker('monobert-demo').rerank('keep snails off salad', candidates, k=2)
+    assert [hit.index for hit in answer.results] == [int(hit.docid) for hit in expected]
+    scores = [hit.relevance_score for hit in answer.results]
+    np.testing.assert_allclose(scores, [hit.score for hit in expected], atol=1e-4)

@@ -1,0 +1,93 @@
+"""Texts reranked and encoded for other programs, in the forms of Cohere, Jina and OpenAI."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
+from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.rerank import MonoBertReranker
+from pyserini_repbert.serve.settings import Limits
+
+TEXTS = ['the fish ate the bird', 'cat sat on the mat', 'a red moon']
+
+
+@pytest.fixture
+def client(serving):
+    return serving(Limits(rerank_depth=3, embedding_inputs=3))
+
+
+@pytest.fixture
+def encoder_folder(tmp_path):
+    return tmp_path / 'encoder'
+
+
+def test_texts_are_reranked(client, rerankers):
+    asked = {'model': 'monobert', 'query': 'cat on the mat', 'documents': TEXTS}
+    answer = client.post('/v1/rerank', json=asked).json()
+    candidates = [Candidate(str(number), text=text) for number, text in enumerate(TEXTS)]
+    expected = MonoBertReranker(rerankers[0]).rerank('cat on the mat', candidates)
+    found = [(hit['index'], hit['relevance_score']) for hit in answer['results']]
+    assert [index for index, _ in found] == [int(hit.docid) for hit in expected]
+    np.testing.assert_allclose([score for _, score in found], [hit.score for hit in expected], 1e-5)
+    assert 'document' not in answer['results'][0]
+
+
+def test_the_best_texts_come_with_their_text_where_asked_for(client):
+    documents = [{'text': TEXTS[0], 'title': 'not read'}, *TEXTS[1:]]
+    asked = {'model': 'monobert', 'query': 'cat', 'documents': documents}
+    answer = client.post('/v2/rerank', json={**asked, 'top_n': 2, 'return_documents': True}).json()
+    assert len(answer['results']) == 2
+    for hit in answer['results']:
+        assert hit['document'] == {'text': TEXTS[hit['index']]}
+
+
+def test_vectors_of_documents_and_queries(client, encoder_folder):
+    asked = {'model': 'tiny', 'input': TEXTS}
+    answer = client.post('/v1/embeddings', json=asked).json()
+    assert answer['model'] == 'encoder' and answer['usage']['total_tokens'] > 0
+    documents = RepBertDocumentEncoder(encoder_folder).embed(TEXTS)
+    found = [item['embedding'] for item in answer['data']]
+    np.testing.assert_allclose(found, documents, atol=1e-6)
+
+    asked = {'model': 'encoder', 'input': TEXTS[1], 'input_type': 'search_query'}
+    (item,) = client.post('/v1/embeddings', json=asked).json()['data']
+    query = RepBertQueryEncoder(encoder_folder).encode(TEXTS[1])
+    np.testing.assert_allclose(item['embedding'], query, atol=1e-6)
+    assert np.abs(query - documents[1]).max() > 1e-4
+
+    packed = client.post('/v1/embeddings', json={**asked, 'encoding_format': 'base64'}).json()
+    numbers = np.frombuffer(base64.b64decode(packed['data'][0]['embedding']), '<f4')
+    np.testing.assert_allclose(numbers, query, atol=1e-6)
+
+
+def test_models_are_listed(client):
+    names = [model['id'] for model in client.get('/v1/models').json()['data']]
+    assert names == ['encoder', 'monobert', 'duobert', 'epic', 'cedr']
+
+
+@pytest.mark.parametrize(
+    ('path', 'changes', 'status', 'said'),
+    [
+        ('rerank', {'model': 'other'}, 404, "no reranker 'other' here"),
+        ('rerank', {'documents': []}, 400, "'documents' is empty"),
+        ('rerank', {'documents': ['x'] * 4}, 400, 'at most 3 candidates'),
+        ('rerank', {'query': ' '}, 400, ''),
+        ('rerank', {'documents': [3]}, 422, 'documents'),
+        ('rerank', {'other': 1}, 422, 'other'),
+        ('embeddings', {'model': 'other'}, 404, "no encoder 'other' here"),
+        ('embeddings', {'input': []}, 400, "'input' is empty"),
+        ('embeddings', {'input': ['a', ' ']}, 400, "text 1 of 'input' is empty"),
+        ('embeddings', {'input': ['x'] * 4}, 400, 'at most 3 are taken'),
+        ('embeddings', {'input_type': 'poem'}, 400, "input_type 'poem': expected query"),
+        ('embeddings', {'dimensions': 7}, 400, "'dimensions' is 7: encoder has vectors of"),
+    ],
+)
+def test_what_is_refused(client, path, changes, status, said):
+    asked = {
+        'rerank': {'model': 'monobert', 'query': 'cat', 'documents': TEXTS},
+        'embeddings': {'model': 'encoder', 'input': TEXTS},
+    }
+    answer = client.post(f'/v1/{path}', json={**asked[path], **changes})
+    assert answer.status_code == status and said in answer.json()['error'], answer.text
