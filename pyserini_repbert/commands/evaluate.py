@@ -7,9 +7,10 @@ import importlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import IO, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import IO, Any
 
-from pyserini_repbert.commands.command import parser, refuse
+from pyserini_repbert.commands.command import parser, refuse, whole_number, zero_or_more
 from pyserini_repbert.commands.flags import (
     add_flags,
     named_paths,
@@ -18,6 +19,7 @@ from pyserini_repbert.commands.flags import (
     record_output,
 )
 from pyserini_repbert.data.topics import Qrels
+from pyserini_repbert.evaluate.latex import latex_table
 from pyserini_repbert.evaluate.measures import (
     Evaluation,
     any_judged,
@@ -26,7 +28,16 @@ from pyserini_repbert.evaluate.measures import (
     judged_only,
     parse_measures,
 )
-from pyserini_repbert.evaluate.significance import Comparison, compare
+from pyserini_repbert.evaluate.significance import (
+    SAMPLES,
+    Comparison,
+    Interval,
+    SignificanceTest,
+    aligned_values,
+    bootstrap_interval,
+    compare,
+    holm,
+)
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
 from pyserini_repbert.names.topics import load_qrels, load_topics
@@ -49,13 +60,32 @@ _FOLDS = (
     'of lists of qids'
 )
 _PRINTED = '-'  # the --per-query that is printed
+_SIGNIFICANT = 0.05  # the p below which a LaTeX table marks a difference
+_TESTS = {
+    SignificanceTest.T: 'paired t-test',
+    SignificanceTest.RANDOMIZATION: "Fisher's randomisation test",
+}
 
 
-class _Test(NamedTuple):
-    """The comparison of a run, by its name, with the baseline."""
+@dataclass(frozen=True)
+class _Test:
+    """The comparison of a run, by its name, with the baseline.
+
+    Attributes
+    ----------
+    p_holm : p corrected for all comparisons of the table; None where it is the only one
+    interval : of the difference; None where it was not asked for
+    """
 
     run: str
     comparison: Comparison
+    p_holm: float | None = None
+    interval: Interval | None = None
+
+    @property
+    def p(self) -> float:
+        """p, corrected where there are several comparisons."""
+        return self.comparison.p if self.p_holm is None else self.p_holm
 
 
 def main(arguments: list[str]) -> None:
@@ -74,7 +104,9 @@ def main(arguments: list[str]) -> None:
         _warn_of_unjudged(name, run, qrels)
         scored = judged_only(run, qrels) if options.judged_only else run
         evaluations[name] = evaluate(scored, qrels, measures)
-    tests = _compare_with_first(evaluations) if options.compare else []
+    tests = []
+    if options.compare:
+        tests = _compare_with_first(evaluations, options)
     if options.per_query == _PRINTED:
         _write_per_query(sys.stdout, evaluations)
     elif options.per_query:
@@ -82,8 +114,10 @@ def main(arguments: list[str]) -> None:
             _write_per_query(stream, evaluations)
     if options.json:
         _print_json(evaluations, tests, paths, len(qrels))
+    elif options.latex:
+        print(latex_table(evaluations, _significant(tests)))
     elif options.per_query != _PRINTED:
-        _print_tables(evaluations, tests, len(qrels))
+        _print_tables(evaluations, tests, len(qrels), options)
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -108,8 +142,28 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add(
         '--compare',
         action='store_true',
-        help='compare the other runs with the first by paired t-tests',
+        help='compare the other runs with the first; several p are corrected by Holm',
     )
+    add(
+        '--test',
+        choices=[*SignificanceTest],
+        default=SignificanceTest.T.value,
+        help="of --compare: paired t-test or Fisher's randomisation test; default: %(default)s",
+    )
+    add(
+        '--confidence',
+        type=float,
+        metavar='SHARE',
+        help='of --compare: also the bootstrap interval of each difference: 0.95',
+    )
+    add(
+        '--samples',
+        type=whole_number,
+        default=SAMPLES,
+        help='of the randomisation test and the bootstrap; default: %(default)s',
+    )
+    add('--seed', type=zero_or_more, default=0, help='of the samples; default: %(default)s')
+    add('--latex', action='store_true', help='print a LaTeX table: the best in bold, † for p < .05')
     add('--json', action='store_true', help='print JSON instead of tables')
     options = parse_flags(flags, arguments)
     refuse(
@@ -121,8 +175,17 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         '--compare takes the baseline first, then runs to compare with it',
     )
     refuse(
-        options.per_query == _PRINTED and options.json,
-        '--per-query - and --json both print: write the values per query to a file',
+        options.confidence is not None and not options.compare,
+        '--confidence is of --compare, which was not given',
+    )
+    refuse(
+        options.confidence is not None and not 0 < options.confidence < 1,
+        f'--confidence {options.confidence}: expected a share between 0 and 1, 0.95 say',
+    )
+    refuse(options.json and options.latex, '--json and --latex both print: give one of them')
+    refuse(
+        options.per_query == _PRINTED and (options.json or options.latex),
+        '--per-query - prints instead of --json and --latex: write the values per query to a file',
     )
     return options
 
@@ -140,15 +203,30 @@ def _warn_of_unjudged(name: str, run: Run, qrels: Qrels) -> None:
         )
 
 
-def _compare_with_first(evaluations: Mapping[str, Evaluation]) -> list[_Test]:
+def _compare_with_first(
+    evaluations: Mapping[str, Evaluation], options: argparse.Namespace
+) -> list[_Test]:
     """Each run against the first one, measure by measure."""
     names = iter(evaluations)
     baseline = evaluations[next(names)]
+    test = SignificanceTest(options.test)
     tests = []
     for name in names:
-        for comparison in compare(baseline, evaluations[name]):
-            tests.append(_Test(name, comparison))
-    return tests
+        other = evaluations[name]
+        for comparison in compare(baseline, other, test, options.samples, options.seed):
+            interval = None
+            if options.confidence is not None:
+                interval = bootstrap_interval(
+                    *aligned_values(baseline, other, comparison.measure),
+                    confidence=options.confidence,
+                    samples=options.samples,
+                    seed=options.seed,
+                )
+            tests.append(_Test(name, comparison, interval=interval))
+    if len(tests) == 1:
+        return tests
+    corrected = holm([test.comparison.p for test in tests])
+    return [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
 
 
 def _write_per_query(stream: IO[str], evaluations: Mapping[str, Evaluation]) -> None:
@@ -178,12 +256,34 @@ def _print_json(
     results: dict[str, Any] = {'judged_topics': n_topics, 'runs': runs}
     if tests:
         results['baseline'] = next(iter(evaluations))
-        results['comparisons'] = [{'run': test.run, **test.comparison._asdict()} for test in tests]
+        results['comparisons'] = [_test_values(test) for test in tests]
     print(json.dumps(results, ensure_ascii=False, indent=2))
 
 
+def _significant(tests: Sequence[_Test]) -> set[tuple[str, str]]:
+    """The names of runs and measures in which they differ from the baseline by more than noise."""
+    found = set()
+    for test in tests:
+        if test.p < _SIGNIFICANT:
+            found.add((test.run, test.comparison.measure))
+    return found
+
+
+def _test_values(test: _Test) -> dict[str, Any]:
+    """A comparison, as JSON has it."""
+    values = {'run': test.run, **test.comparison._asdict()}
+    if test.p_holm is not None:
+        values['p_holm'] = test.p_holm
+    if test.interval is not None:
+        values['interval'] = list(test.interval)
+    return values
+
+
 def _print_tables(
-    evaluations: Mapping[str, Evaluation], tests: Sequence[_Test], n_topics: int
+    evaluations: Mapping[str, Evaluation],
+    tests: Sequence[_Test],
+    n_topics: int,
+    options: argparse.Namespace,
 ) -> None:
     """Print the means of each run, and how they compare with the first one's."""
     baseline = next(iter(evaluations))
@@ -197,26 +297,33 @@ def _print_tables(
     print(markdown(['run', *evaluations[baseline].means], rows))
     print(f'\nOver {n_topics} judged topics.', *notes)
     if tests:
-        print(
-            f'\nAgainst {baseline} (paired t-test, two-sided, p not corrected for several '
-            f'comparisons):\n'
-        )
-        header = ['run', 'measure', 'difference', 't', 'p', 'better', 'equal', 'worse']
-        print(markdown(header, [_test_row(test) for test in tests]))
+        print(f'\nAgainst {baseline} ({_TESTS[SignificanceTest(options.test)]}, two-sided):\n')
+        compared = [_test_row(test, options) for test in tests]
+        print(markdown(list(compared[0]), [list(row.values()) for row in compared]))
 
 
-def _test_row(test: _Test) -> list[str]:
+def _test_row(test: _Test, options: argparse.Namespace) -> dict[str, str]:
+    """The cells of a comparison, by their headers."""
     comparison = test.comparison
-    return [
-        test.run,
-        comparison.measure,
-        f'{comparison.difference:+.4f}',
-        f'{comparison.t:.3f}',
-        f'{comparison.p:.4g}',
-        str(comparison.wins),
-        str(comparison.ties),
-        str(comparison.losses),
-    ]
+    row = {
+        'run': test.run,
+        'measure': comparison.measure,
+        'difference': f'{comparison.difference:+.4f}',
+    }
+    if test.interval is not None:
+        header = f'{100 * options.confidence:g}% interval'
+        row[header] = f'{test.interval.low:+.4f} to {test.interval.high:+.4f}'
+    if options.test == SignificanceTest.T:
+        row['t'] = f'{comparison.t:.3f}'
+    row['p'] = f'{comparison.p:.4g}'
+    if test.p_holm is not None:
+        row['p (Holm)'] = f'{test.p_holm:.4g}'
+    row |= {
+        'better': str(comparison.wins),
+        'equal': str(comparison.ties),
+        'worse': str(comparison.losses),
+    }
+    return row
 
 
 def split_folds(arguments: Sequence[str]) -> None:

@@ -5,14 +5,18 @@ from typing import TYPE_CHECKING
 from pyserini_repbert import lazily
 
 if TYPE_CHECKING:
+    from pyserini_repbert.evaluate.latex import latex_table as latex_table
     from pyserini_repbert.evaluate.measures import (
         Evaluation as Evaluation,
         evaluate as evaluate,
         parse_measures as parse_measures,
     )
     from pyserini_repbert.evaluate.significance import (
+        bootstrap_interval as bootstrap_interval,
         compare as compare,
+        holm as holm,
         paired_t_test as paired_t_test,
+        randomization_test as randomization_test,
     )
     from pyserini_repbert.evaluate.studies.depths import (
         consistency_factors as consistency_factors,
@@ -23,7 +27,14 @@ if TYPE_CHECKING:
 
 _NAMES = {
     'pyserini_repbert.evaluate.measures': ('Evaluation', 'evaluate', 'parse_measures'),
-    'pyserini_repbert.evaluate.significance': ('compare', 'paired_t_test'),
+    'pyserini_repbert.evaluate.latex': ('latex_table',),
+    'pyserini_repbert.evaluate.significance': (
+        'bootstrap_interval',
+        'compare',
+        'holm',
+        'paired_t_test',
+        'randomization_test',
+    ),
     'pyserini_repbert.evaluate.studies.depths': (
         'consistency_factors',
         'recall_at_depths',

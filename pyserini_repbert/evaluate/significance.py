@@ -1,13 +1,23 @@
-"""Paired comparison of two runs over the same topics."""
+"""Paired comparison of runs over the same topics: tests, intervals, and Holm's correction."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
+import numpy as np
+
+from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation
+
+SAMPLES = 10_000
+# Topics up to which all assignments of signs may be tried.
+_MOST_EXACT = 20
+# Numbers that a test has in the memory at a time.
+_NUMBERS_AT_ONCE = 2_000_000
 
 
 class TTest(NamedTuple):
@@ -17,12 +27,27 @@ class TTest(NamedTuple):
     p: float
 
 
+class SignificanceTest(Choice, what='significance test'):
+    """How p is computed: by the paired t-test, or by Fisher's randomisation test."""
+
+    T = 't'
+    RANDOMIZATION = 'randomization'
+
+
+class Interval(NamedTuple):
+    """Where a difference lies, with some confidence."""
+
+    low: float
+    high: float
+
+
 class Comparison(NamedTuple):
     """A run against a baseline in one measure.
 
     Attributes
     ----------
     baseline, mean : of the baseline and of the run, as in `Evaluation.means`
+    t : of the paired t-test
     p : two-sided, not corrected for the number of comparisons
     wins : topics in which the run is better
     """
@@ -60,16 +85,115 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> TTest:
     return TTest(float(result.statistic), float(result.pvalue))
 
 
-def compare(baseline: Evaluation, other: Evaluation) -> list[Comparison]:
+def randomization_test(
+    first: Sequence[float], second: Sequence[float], samples: int = SAMPLES, seed: int = 0
+) -> float:
+    """The two-sided p of Fisher's randomisation test of the mean difference.
+
+    Under the null hypothesis, the sign of each topic's difference is random. p is the share of
+    assignments of signs whose mean difference is at least as large as the one observed: exact where
+    all of them are at most `samples`, else estimated from that many, the observed one counted too
+    (Smucker, Allan and Carterette, CIKM 2007).
+
+    Parameters
+    ----------
+    first, second : values of the same topics
+    samples : random assignments
+    seed : draws them
+    """
+    differences = np.subtract(first, second)
+    n = len(differences)
+    observed = abs(float(differences.sum()))
+    # Sums of floats that are equal on paper may differ in their last bits.
+    threshold = observed - 1e-9 * max(observed, 1e-9)
+    if n <= _MOST_EXACT and 2**n <= samples:
+        signs = np.array(list(product((-1.0, 1.0), repeat=n)))
+        return float(np.mean(np.abs(signs @ differences) >= threshold))
+    random = np.random.default_rng(seed)
+    extreme = 0
+    for size in _parts(samples, n):
+        signs = random.integers(0, 2, (size, n), dtype=np.int8) * 2.0 - 1.0
+        extreme += int(np.count_nonzero(np.abs(signs @ differences) >= threshold))
+    return (extreme + 1) / (samples + 1)
+
+
+def bootstrap_interval(
+    first: Sequence[float],
+    second: Sequence[float],
+    confidence: float = 0.95,
+    samples: int = SAMPLES,
+    seed: int = 0,
+) -> Interval:
+    """Where the mean difference of `first` from `second` lies: the bootstrap percentile interval.
+
+    Topics are drawn with replacement (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
+    chapter 13).
+
+    Parameters
+    ----------
+    first, second : values of the same topics
+    confidence : 0.95: 19 of 20 such intervals have the true difference
+    samples : draws of as many topics as there are
+    seed : draws them
+    """
+    differences = np.subtract(first, second)
+    n = len(differences)
+    random = np.random.default_rng(seed)
+    means = []
+    for size in _parts(samples, n):
+        rows = random.integers(0, n, (size, n))
+        means.append(differences[rows].mean(axis=1))
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
+    return Interval(float(low), float(high))
+
+
+def _parts(samples: int, n: int) -> Iterator[int]:
+    """The samples in parts that fit into the memory."""
+    most = max(1, _NUMBERS_AT_ONCE // max(n, 1))
+    for first in range(0, samples, most):
+        yield min(most, samples - first)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """p of several comparisons, corrected by Holm's step-down method, in their order.
+
+    The chance of any wrong claim is kept below the level at which they are compared (Holm, A simple
+    sequentially rejective multiple test procedure, 1979).
+    """
+    order = sorted(range(len(ps)), key=lambda position: ps[position])
+    corrected = [0.0] * len(ps)
+    greatest = 0.0
+    for rank, position in enumerate(order):
+        greatest = max(greatest, min(1.0, (len(ps) - rank) * ps[position]))
+        corrected[position] = greatest
+    return corrected
+
+
+def compare(
+    baseline: Evaluation,
+    other: Evaluation,
+    test: SignificanceTest = SignificanceTest.T,
+    samples: int = SAMPLES,
+    seed: int = 0,
+) -> list[Comparison]:
     """`other` against `baseline`, measure by measure.
 
     Both were evaluated with the same qrels and measures.
+
+    Parameters
+    ----------
+    baseline, other : what is compared
+    test : what p is of
+    samples, seed : of the randomisation test
     """
     comparisons = []
-    for measure, values in baseline.values.items():
-        old = list(values.values())
-        new = [other.values[measure][qid] for qid in values]
-        test = paired_t_test(new, old)
+    for measure in baseline.values:
+        new, old = aligned_values(baseline, other, measure)
+        t_test = paired_t_test(new, old)
+        p = t_test.p
+        if test is SignificanceTest.RANDOMIZATION:
+            p = randomization_test(new, old, samples, seed)
         wins = sum(a > b for a, b in zip(new, old, strict=True))
         losses = sum(a < b for a, b in zip(new, old, strict=True))
         comparison = Comparison(
@@ -77,11 +201,19 @@ def compare(baseline: Evaluation, other: Evaluation) -> list[Comparison]:
             baseline=baseline.means[measure],
             mean=other.means[measure],
             difference=other.means[measure] - baseline.means[measure],
-            t=test.t,
-            p=test.p,
+            t=t_test.t,
+            p=p,
             wins=wins,
             ties=len(old) - wins - losses,
             losses=losses,
         )
         comparisons.append(comparison)
     return comparisons
+
+
+def aligned_values(
+    baseline: Evaluation, other: Evaluation, measure: str
+) -> tuple[list[float], list[float]]:
+    """The values of `other` and of `baseline` in a measure, topic by topic."""
+    values = baseline.values[measure]
+    return [other.values[measure][qid] for qid in values], list(values.values())

@@ -1,4 +1,4 @@
-"""Which question and which document to judge next: the table of `docs/guides/judging.md`.
+"""Which question and which document to judge next: the table of `docs/guides/adapting.md`.
 
     python regressions/studies/judging_order.py NAME=DENSE,LUCENE,TOPICS,QRELS …
 

@@ -1,4 +1,4 @@
-"""Can a collection without judgments teach itself? A table of `docs/guides/judging.md`.
+"""Can a collection without judgments teach itself? A table of `docs/guides/adapting.md`.
 
     python regressions/studies/made_questions.py NAME=DENSE,LUCENE,CORPUS[#FIELD],TOPICS,QRELS …
 

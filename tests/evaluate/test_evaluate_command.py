@@ -81,6 +81,38 @@ def test_compare(capsys):
     assert row == ['b', 'MRR@10', '+0.0000', '0.000', '1', '1', '1', '1']
 
 
+def test_several_comparisons_are_corrected(capsys):
+    command = '--qrels qrels a.run b.tsv other=b.tsv --measures MRR@10 --compare --confidence 0.9'
+    assert evaluate(f'{command} --test randomization') == 0
+    printed = capsys.readouterr().out
+    assert "Against a (Fisher's randomisation test, two-sided)" in printed
+    header = ['run', 'measure', 'difference', '90% interval', 'p', 'p (Holm)']
+    assert cells(printed)[-4] == [*header, 'better', 'equal', 'worse']
+    # Differences 1/2, 0, -1/2: of 27 draws, one has the mean -1/2, three have -1/3.
+    low_to_high = '-0.3333 to +0.3333'
+    assert cells(printed)[-1] == [
+        *('other', 'MRR@10', '+0.0000', low_to_high, '1', '1'),
+        *('1', '1', '1'),
+    ]
+    assert evaluate(f'{command} --json') == 0
+    found = json.loads(capsys.readouterr().out)['comparisons'][0]
+    assert found['p_holm'] == 1.0 and len(found['interval']) == 2
+
+
+def test_latex(capsys):
+    assert evaluate('--qrels qrels a.run b_2=b.tsv --measures MRR@10 --compare --latex') == 0
+    assert capsys.readouterr().out.splitlines() == [
+        r'\begin{tabular}{lr}',
+        r'\toprule',
+        r'run & MRR@10 \\',
+        r'\midrule',
+        r'a & \textbf{0.5000} \\',
+        r'b\_2 & \textbf{0.5000} \\',
+        r'\bottomrule',
+        r'\end{tabular}',
+    ]
+
+
 def test_json(capsys):
     assert evaluate('--qrels qrels a.run b.tsv --measures MRR@10 --compare --json') == 0
     found = json.loads(capsys.readouterr().out)

@@ -1,8 +1,19 @@
 import math
 
+import numpy as np
 import pytest
+from scipy.stats import bootstrap, permutation_test
 
-from pyserini_repbert.evaluate import compare, evaluate, paired_t_test, parse_measures
+from pyserini_repbert.evaluate import (
+    bootstrap_interval,
+    compare,
+    evaluate,
+    holm,
+    paired_t_test,
+    parse_measures,
+    randomization_test,
+)
+from pyserini_repbert.evaluate.significance import SignificanceTest
 from pyserini_repbert.ranking import Ranking
 
 
@@ -42,3 +53,69 @@ def test_compare():
     assert (comparison.baseline, comparison.mean, comparison.difference) == (0.5, 0.75, 0.25)
     assert (comparison.wins, comparison.ties, comparison.losses) == (3, 0, 1)
     assert comparison.t == pytest.approx(1.0)
+
+
+def test_randomization_by_hand():
+    """Of the 8 assignments of signs to 1, 2, 3, those of +++ and --- reach the mean 2."""
+    assert randomization_test([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == pytest.approx(2 / 8)
+    assert randomization_test([1.0, 2.0], [1.0, 2.0]) == 1.0
+    # Of 16 assignments to 0.1 four times, two have the greatest sum, whatever floats add up to.
+    assert randomization_test([0.1] * 4, [0.0] * 4) == pytest.approx(2 / 16)
+
+
+def paired_values(n):
+    random = np.random.default_rng(3)
+    second = random.random(n)
+    return second + random.normal(0.05, 0.2, n), second
+
+
+def mean_difference(first, second, axis=-1):
+    return np.mean(first - second, axis=axis)
+
+
+@pytest.mark.parametrize('n', [10, 60])
+def test_randomization_equals_scipy(n):
+    """Exact for 10 topics, estimated for 60."""
+    first, second = paired_values(n)
+    expected = permutation_test(
+        (first, second),
+        mean_difference,
+        permutation_type='samples',
+        n_resamples=20_000,
+        rng=np.random.default_rng(5),
+    ).pvalue
+    found = randomization_test(first, second, samples=20_000, seed=1)
+    assert found == pytest.approx(expected, abs=1e-9 if n == 10 else 0.01)
+    assert randomization_test(first, second, samples=20_000, seed=1) == found
+    assert randomization_test(second, first, samples=20_000, seed=1) == found
+
+
+def test_the_interval_equals_scipys():
+    first, second = paired_values(80)
+    expected = bootstrap(
+        (first, second),
+        mean_difference,
+        paired=True,
+        method='percentile',
+        n_resamples=20_000,
+        rng=np.random.default_rng(5),
+    ).confidence_interval
+    found = bootstrap_interval(first, second, samples=20_000)
+    assert found == pytest.approx((expected.low, expected.high), abs=0.002)
+    narrow = bootstrap_interval(first, second, confidence=0.5, samples=20_000)
+    assert found.low < narrow.low < narrow.high < found.high
+
+
+def test_holm_by_hand():
+    """0.01 x 4; 0.02 x 3; 0.03 x 2; then 0.04 x 1, which may not fall below the one before."""
+    assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.6, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_compare_by_the_randomization_test():
+    baseline = evaluated({'0': ['a'], '1': ['x', 'a'], '2': ['x', 'a']})
+    other = evaluated({'0': ['x', 'a'], '1': ['a'], '2': ['a'], '3': ['x', 'a']})
+    (comparison,) = compare(baseline, other, SignificanceTest.RANDOMIZATION)
+    # Of 16 signs of four halves, a sum of at least 1 has one minus or none, or the opposite.
+    assert comparison.p == pytest.approx(10 / 16)
