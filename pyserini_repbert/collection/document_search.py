@@ -126,6 +126,13 @@ class DocumentSearcher(DenseSearcher):
         allowed = None if self._n_counted == len(self.vectors) else self._counted
         return self._exact.search(vectors, depth, allowed)
 
+    def _feedback_rows(self, queries: NDArray[np.float32], depth: int) -> list[exact.TopRows]:
+        """The best passages, of all documents: a filter does not change what a query means."""
+        return self._exact.search(queries, depth, self.vectors.live)
+
+    def _vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        return self.vectors.gather(rows)
+
     def _check_encoder(self) -> None:
         super()._check_encoder()
         check_model(self.index_dir, vars(self.vectors.settings), self.query_encoder)

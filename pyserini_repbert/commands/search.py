@@ -60,7 +60,7 @@ def make_parser() -> argparse.ArgumentParser:
         choices=('default', 'kilt', 'raw_jsonl'),
         help="format of the topics, by Pyserini's names; 'default' tells it by the file",
     )
-    add_flags(parser, 'index', 'rankings', 'aggregate', 'encoder', 'ann', 'adapted', 'ray')
+    add_flags(parser, 'index', 'rankings', 'aggregate', 'encoder', 'ann', 'prf', 'adapted', 'ray')
     add_flags(parser, 'filter', 'only_ids', 'not_ids', 'sparse', 'k1', 'b', 'language')
     add_flags(parser, 'download')
     add_flags(parser, 'fusion', default=None)

@@ -32,6 +32,8 @@ from pyserini_repbert.pipeline.spec import EXCERPTS, WEIGHT, Machine, PipelineSp
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.record import Input, Model, checksum
 from pyserini_repbert.rerank.base import Reranker
+from pyserini_repbert.search.dense import DenseSearcher
+from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.systems.duobert.saved_scores import ScoreRecorder
 
 Building = Callable[[NamedIndex | Path], Any]
@@ -129,16 +131,36 @@ def _open_searchers(spec: PipelineSpec, machine: Machine, on_build: Building) ->
     if FusionMethod(spec.fusion) is not FusionMethod.INTERLEAVE:
         # Refuses wrong settings before anything is opened.
         combiner(spec.n_rankings, **spec.formula)
+    feedback = None
+    if spec.prf is not None:
+        feedback = VectorFeedback.parse(spec.prf)
     searchers = [_open_sparse(name, spec, machine, on_build) for name in spec.sparse]
     if spec.index or spec.encoder:
         position = len(searchers) if spec.sparse_first else 0
         searchers.insert(position, _open_index(spec, machine, on_build))
     _check_language(spec, [searcher.ranker for searcher in searchers])
+    if feedback is not None:
+        _give_feedback([searcher.ranker for searcher in searchers], feedback)
     shared = {'threads': machine.threads, 'remove_duplicates': spec.remove_duplicates}
     return [
         _Searcher(searcher.ranker.with_settings(**shared), searcher.inputs)
         for searcher in searchers
     ]
+
+
+def _give_feedback(rankers: Sequence[Ranker], feedback: VectorFeedback) -> None:
+    """Let the dense rankings among these take feedback. Raises InputError where there is none."""
+    n_dense = 0
+    for ranker in rankers:
+        for leaf in ranker.leaves():
+            if isinstance(leaf, DenseSearcher):
+                leaf.feedback = feedback
+                n_dense += 1
+    if not n_dense:
+        raise InputError(
+            'prf is feedback of a dense ranking, and there is none: for Lucene, name bm25+rm3',
+            parameters=('prf',),
+        )
 
 
 def _check_language(spec: PipelineSpec, rankers: Sequence[Ranker]) -> None:

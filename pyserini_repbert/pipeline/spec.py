@@ -251,6 +251,12 @@ class PipelineSpec(_Values):
         description='a folder that `adapt` wrote: its query map, weights and indexes',
         json_schema_extra={'metavar': 'FOLDER'},
     )
+    prf: str | None = Field(
+        default=None,
+        description='feedback of dense search by its best hits: average, or rocchio, as in '
+        'rocchio:depth=5,alpha=0.4,beta=0.6',
+        json_schema_extra={'metavar': 'METHOD[:SETTINGS]'},
+    )
     stages: tuple[StageSpec, ...] = Field(
         default=(),
         description='rerank the best K hits, as in monobert-large@1000, duobert-large@50:binary, '

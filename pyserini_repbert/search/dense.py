@@ -31,6 +31,7 @@ from pyserini_repbert.models.forking import usable_threads
 from pyserini_repbert.models.precision import usable_device
 from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, topics_of
 from pyserini_repbert.search import ann as approximate, exact
+from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.search.gpu_index import GpuIndex
 from pyserini_repbert.search.products import Blocks
 from pyserini_repbert.trace import Trace
@@ -81,6 +82,7 @@ class DenseSearcher(Ranker):
     ----------
     query_map : A, float32 (d, d), learned from judgments: a query's vector q becomes q (I + A);
         None: q stays as it is
+    feedback : moves a query's vector towards those of its best hits; None: it stays as it is
     ann : the approximate index that is searched, or None
     dimension : d, the length of a vector
 
@@ -91,6 +93,7 @@ class DenseSearcher(Ranker):
     """
 
     query_map: NDArray[np.float32] | None = None
+    feedback: VectorFeedback | None = None
 
     def __init__(
         self,
@@ -162,8 +165,36 @@ class DenseSearcher(Ranker):
         qids = [topic.qid for topic in topics]
         with _threads(self.threads), self._faiss_threads():
             vectors = self.encode([topic.text for topic in topics])
+            if self.feedback is not None:
+                vectors = self._expand(vectors, self.feedback)
             rankings = self.of_vectors(vectors, k)
         return dict(zip(qids, rankings, strict=True))
+
+    def _expand(
+        self, queries: NDArray[np.float32], feedback: VectorFeedback
+    ) -> NDArray[np.float32]:
+        """The vectors that are searched for instead of queries', float32 (n, d)."""
+        expanded = []
+        tops = self._feedback_rows(queries, feedback.depth)
+        for query, top in zip(queries, tops, strict=True):
+            # Of those that tie with the last, the first rows.
+            order = np.lexsort((top.rows, -top.scores))[: feedback.depth]
+            expanded.append(feedback.expand(query, self._vectors_of(top.rows[order])))
+        return np.array(expanded, np.float32).reshape(queries.shape)
+
+    def _feedback_rows(self, queries: NDArray[np.float32], depth: int) -> list[exact.TopRows]:
+        """The best rows of each query, from which feedback is taken."""
+        return list(self._top_rows(queries, depth))
+
+    def _vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of rows, float32 (n, d). Raises InputError for an index without them."""
+        if not isinstance(self.index, DenseBundle):
+            raise InputError(
+                f'{self.index_dir} is a FAISS folder, feedback takes the vectors of a bundle: make '
+                'one with `encode`',
+                parameters=('prf',),
+            )
+        return np.asarray(self.index.vectors(rows), np.float32)
 
     def _faiss_threads(self) -> contextlib.AbstractContextManager[None]:
         """The threads of an approximate index, while it is searched."""
