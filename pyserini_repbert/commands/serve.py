@@ -17,6 +17,7 @@ from pyserini_repbert.serve.settings import (
     read_keys,
     read_settings,
 )
+from pyserini_repbert.serve.workers import check_workers, serve_with_workers
 
 _PORT = 8081  # Pyserini's
 
@@ -59,6 +60,12 @@ def make_parser() -> argparse.ArgumentParser:
         choices=('stdio', 'http'),
         help='MCP tools, instead of HTTP or at /mcp',
     )
+    add(
+        '--workers',
+        type=command.whole_number,
+        default=1,
+        help='processes that answer; each has its own models; default: %(default)s',
+    )
     add('--api-keys', metavar='FILE', help='keys to accept, one a line; default: none is needed')
     add(
         '--write-keys',
@@ -87,6 +94,10 @@ def _check_flags(options: argparse.Namespace) -> None:
         (options.topics or options.qrels) and len(options.index) != 1,
         '--topics and --qrels are for one --index: a file of --config has those of several',
     )
+    command.refuse(
+        options.workers > 1 and options.mcp == 'stdio',
+        '--workers is for HTTP: MCP over stdio has one process',
+    )
     command.refuse(options.port > 65535, f'--port {options.port}: expected at most 65535')
 
 
@@ -95,6 +106,7 @@ def main(arguments: list[str]) -> None:
     options = make_parser().parse_args(arguments)
     _check_flags(options)
     settings = _settings(options)
+    check_workers(settings, options.workers)
     if options.mcp == 'stdio':
         from pyserini_repbert.serve.mcp import make_mcp
 
@@ -103,11 +115,15 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.serve.app import create_app
     from pyserini_repbert.serve.server import listen, serve
 
-    app = create_app(settings, with_mcp=options.mcp == 'http')
+    with_mcp = options.mcp == 'http'
     listener = listen(options.host, options.port)
     if not options.quiet:
         host, port = listener.getsockname()[:2]
         _print_address(host, port, has_keys=bool(settings.api_keys))
+    if options.workers > 1:
+        serve_with_workers(settings, listener, options.workers, with_mcp, options.log_file)
+        return
+    app = create_app(settings, with_mcp)
     serve(app, settings, listener, options.log_file)
     if app.state.service.failure:
         raise InputError(app.state.service.failure)

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-import numpy as np
-
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.evaluate.measures import Evaluation
@@ -101,6 +99,8 @@ def randomization_test(
     samples : random assignments
     seed : draws them
     """
+    import numpy as np
+
     differences = np.subtract(first, second)
     n = len(differences)
     observed = abs(float(differences.sum()))
@@ -136,6 +136,8 @@ def bootstrap_interval(
     samples : draws of as many topics as there are
     seed : draws them
     """
+    import numpy as np
+
     differences = np.subtract(first, second)
     n = len(differences)
     random = np.random.default_rng(seed)

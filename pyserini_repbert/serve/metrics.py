@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from starlette.responses import Response
@@ -9,6 +10,7 @@ from starlette.responses import Response
 from pyserini_repbert.errors import needs
 from pyserini_repbert.serve.queues import JobQueue
 from pyserini_repbert.serve.searching import Step
+from pyserini_repbert.serve.workers import METRICS_FOLDER
 
 with needs('prometheus_client', __name__, 'serve'):
     from prometheus_client import (
@@ -18,6 +20,7 @@ with needs('prometheus_client', __name__, 'serve'):
         Histogram,
         ProcessCollector,
         generate_latest,
+        multiprocess,
     )
 
 # Upper bounds of the histograms: seconds, and jobs of a batch.
@@ -39,13 +42,15 @@ class Metrics:
             'request_seconds', 'Time to an answer', ['route'], buckets=_SECONDS, **common
         )
         self._batches = Histogram(
-            'batch_size', 'Jobs done together', ['lane'], buckets=_SIZES, **common
+            'batch_size', 'Jobs done together', ['queue'], buckets=_SIZES, **common
         )
         self._steps = Histogram(
             'step_seconds', 'Time of a step of an answer', ['step'], buckets=_SECONDS, **common
         )
         self._inferences = Counter('inferences', 'Model inputs', ['step'], **common)
-        self._waiting = Gauge('waiting', 'Jobs that wait', ['lane'], **common)
+        self._waiting = Gauge(
+            'waiting', 'Jobs that wait', ['queue'], multiprocess_mode='livesum', **common
+        )
         ProcessCollector(registry=self.registry)
 
     def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -62,9 +67,10 @@ class Metrics:
         self._requests.labels(route, known, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def count_batch(self, queue: str, size: int) -> None:
-        """Count a batch of a queue."""
+    def count_batch(self, queue: str, size: int, waiting: int) -> None:
+        """Count a batch of a queue, and the jobs that wait beside it."""
         self._batches.labels(queue).observe(size)
+        self._waiting.labels(queue).set(waiting)
 
     def count_step(self, step: Step) -> None:
         """Count a step of an answer; a stage counts under its reranker's name, whatever its
@@ -76,7 +82,14 @@ class Metrics:
             self._inferences.labels(name).inc(step.inferences)
 
     def response(self, queues: Iterable[JobQueue]) -> Response:
-        """All counters, and the lengths of the queues, in Prometheus's format."""
+        """All counters, and the lengths of the queues, in Prometheus's format.
+
+        Of a service of several processes, the sums over all of them.
+        """
         for queue in queues:
             self._waiting.labels(queue.name).set(len(queue.waiting))
-        return Response(generate_latest(self.registry), media_type='text/plain; version=0.0.4')
+        registry = self.registry
+        if METRICS_FOLDER in os.environ:
+            registry = CollectorRegistry()
+            multiprocess.MultiProcessCollector(registry)
+        return Response(generate_latest(registry), media_type='text/plain; version=0.0.4')

@@ -53,7 +53,7 @@ class JobQueue:
     max_waiting : jobs that may wait; further ones are refused
     max_batch : the most jobs of a batch
     window : seconds to wait for more jobs after a batch of several
-    on_batch : called with the queue's name and each batch's number of jobs
+    on_batch : called with the queue's name, each batch's number of jobs, and that of those waiting
     max_seconds : a job that would wait longer, by the pace of the last ones, is refused at once
     """
 
@@ -63,7 +63,7 @@ class JobQueue:
         max_waiting: int,
         max_batch: int = 1,
         window: float = 0.0,
-        on_batch: Callable[[str, int], object] | None = None,
+        on_batch: Callable[[str, int, int], object] | None = None,
         max_seconds: float = math.inf,
     ) -> None:
         self.name = name
@@ -155,7 +155,7 @@ class JobQueue:
         """Work off batches until the queue stops and is empty."""
         while batch := self._take_batch():
             if self._on_batch is not None:
-                self._on_batch(self.name, len(batch))
+                self._on_batch(self.name, len(batch), len(self.waiting))
             start = time.monotonic()
             wanted = [job for job in batch if job.result.set_running_or_notify_cancel()]
             if self.max_batch == 1:

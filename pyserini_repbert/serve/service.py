@@ -63,7 +63,7 @@ class Service:
     Parameters
     ----------
     settings : what it serves, and its limits
-    on_batch : called with a queue's name and the size of each batch
+    on_batch : called with a queue's name, the size of each batch, and the number of jobs waiting
     on_step : called with each step of each answer
 
     Attributes
@@ -79,7 +79,7 @@ class Service:
     def __init__(
         self,
         settings: ServeSettings,
-        on_batch: Callable[[str, int], object] | None = None,
+        on_batch: Callable[[str, int, int], object] | None = None,
         on_step: Callable[[Step], object] = lambda step: None,
     ) -> None:
         self.settings = settings

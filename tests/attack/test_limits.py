@@ -90,7 +90,7 @@ def test_too_many_open_files(dense):
 @pytest.mark.skipif(
     sys.platform != 'linux', reason='other systems do not limit the memory of a process'
 )
-@pytest.mark.parametrize('megabytes', [400, 480])
+@pytest.mark.parametrize('megabytes', [400, 440])  # from some 480 on, C++ may abort by itself
 def test_too_little_memory_for_pytorch(dense, megabytes):
     assert 'the memory is used up' in refused(SEARCH, dense, resource.RLIMIT_AS, megabytes << 20)
 

@@ -288,4 +288,4 @@ def test_metrics_count_inferences_and_waiting_jobs(client):
     client.get(f'{SEARCH}&rerank=monobert@3')
     lines = client.get('/metrics').text.splitlines()
     assert 'pyserini_repbert_inferences_total{step="monobert"} 3.0' in lines
-    assert 'pyserini_repbert_waiting{lane="rerank"} 0.0' in lines
+    assert 'pyserini_repbert_waiting{queue="rerank"} 0.0' in lines
