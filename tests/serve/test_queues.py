@@ -68,7 +68,7 @@ class _Numbering(Ranker):
 
 def test_requests_that_wait_are_searched_together():
     sizes = []
-    queue = JobQueue('test', 100, max_batch=8, on_batch=lambda _, size: sizes.append(size))
+    queue = JobQueue('test', 100, max_batch=8, on_batch=lambda _, size, __: sizes.append(size))
     numbering = _Numbering()
     ranker = BatchedRanker(numbering, queue, 'numbering')
     with _running(queue) as threads, _busy(queue, threads):
