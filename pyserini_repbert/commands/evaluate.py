@@ -147,8 +147,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add(
         '--test',
         choices=[*SignificanceTest],
-        default=SignificanceTest.T.value,
-        help="of --compare: paired t-test or Fisher's randomisation test; default: %(default)s",
+        help="of --compare: paired t-test or Fisher's randomisation test; default: t",
     )
     add(
         '--confidence',
@@ -159,10 +158,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add(
         '--samples',
         type=whole_number,
-        default=SAMPLES,
-        help='of the randomisation test and the bootstrap; default: %(default)s',
+        help=f'of the randomisation test and the bootstrap; default: {SAMPLES}',
     )
-    add('--seed', type=zero_or_more, default=0, help='of the samples; default: %(default)s')
+    add('--seed', type=zero_or_more, help='of the samples; default: 0')
     add('--latex', action='store_true', help='print a LaTeX table: the best in bold, † for p < .05')
     add('--json', action='store_true', help='print JSON instead of tables')
     options = parse_flags(flags, arguments)
@@ -174,10 +172,20 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         options.compare and len(options.runs) < 2,
         '--compare takes the baseline first, then runs to compare with it',
     )
-    refuse(
-        options.confidence is not None and not options.compare,
-        '--confidence is of --compare, which was not given',
-    )
+    for flag in ('test', 'confidence', 'samples', 'seed'):
+        refuse(
+            getattr(options, flag) is not None and not options.compare,
+            f'--{flag} is of --compare, which was not given',
+        )
+    is_sampled = options.test == SignificanceTest.RANDOMIZATION or options.confidence is not None
+    for flag in ('samples', 'seed'):
+        refuse(
+            getattr(options, flag) is not None and not is_sampled,
+            f'--{flag} is of --test randomization and --confidence: neither was given',
+        )
+    options.test = SignificanceTest(options.test or SignificanceTest.T)
+    options.samples = options.samples or SAMPLES
+    options.seed = options.seed or 0
     refuse(
         options.confidence is not None and not 0 < options.confidence < 1,
         f'--confidence {options.confidence}: expected a share between 0 and 1, 0.95 say',
@@ -209,11 +217,10 @@ def _compare_with_first(
     """Each run against the first one, measure by measure."""
     names = iter(evaluations)
     baseline = evaluations[next(names)]
-    test = SignificanceTest(options.test)
     tests = []
     for name in names:
         other = evaluations[name]
-        for comparison in compare(baseline, other, test, options.samples, options.seed):
+        for comparison in compare(baseline, other, options.test, options.samples, options.seed):
             interval = None
             if options.confidence is not None:
                 interval = bootstrap_interval(
@@ -297,7 +304,10 @@ def _print_tables(
     print(markdown(['run', *evaluations[baseline].means], rows))
     print(f'\nOver {n_topics} judged topics.', *notes)
     if tests:
-        print(f'\nAgainst {baseline} ({_TESTS[SignificanceTest(options.test)]}, two-sided):\n')
+        how = f'{_TESTS[options.test]}, two-sided'
+        if options.test == SignificanceTest.RANDOMIZATION or options.confidence is not None:
+            how += f'; {options.samples} samples, seed {options.seed}'
+        print(f'\nAgainst {baseline} ({how}):\n')
         compared = [_test_row(test, options) for test in tests]
         print(markdown(list(compared[0]), [list(row.values()) for row in compared]))
 

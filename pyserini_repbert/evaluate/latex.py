@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 
 from pyserini_repbert.evaluate.measures import Evaluation
 
-_SPECIAL = re.compile(r'([&%$#_{}])')
+_SPECIAL = re.compile(r'[&%$#_{}~^\\]')
+_COMMANDS = {'~': r'\textasciitilde{}', '^': r'\textasciicircum{}', '\\': r'\textbackslash{}'}
 
 
 def latex_table(
@@ -49,4 +50,4 @@ def _row(cells: list[str]) -> str:
 
 def _escaped(text: str) -> str:
     """A text whose special characters LaTeX prints."""
-    return _SPECIAL.sub(r'\\\1', text)
+    return _SPECIAL.sub(lambda match: _COMMANDS.get(match[0], f'\\{match[0]}'), text)

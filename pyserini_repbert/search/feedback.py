@@ -24,7 +24,7 @@ class FeedbackMethod(Choice, what='feedback method'):
 
 _SETTINGS = {
     FeedbackMethod.AVERAGE: ('depth',),
-    FeedbackMethod.ROCCHIO: ('depth', 'alpha', 'beta', 'gamma', 'bottomk'),
+    FeedbackMethod.ROCCHIO: ('depth', 'alpha', 'beta', 'gamma', 'topk', 'bottomk'),
 }
 
 
@@ -35,10 +35,10 @@ class VectorFeedback:
     Attributes
     ----------
     method : 'average': the mean of the query's vector and those of the hits; 'rocchio': alpha times
-        the query's, plus beta times the mean of the hits', minus gamma times the mean of the last
-        `bottomk` of them
+        the query's, plus beta times the mean of the first `topk` hits', minus gamma times the mean
+        of the last `bottomk` of them
     depth : hits that are read
-    alpha, beta, gamma, bottomk : of 'rocchio'
+    alpha, beta, gamma, topk, bottomk : of 'rocchio'; a `topk` of None is all hits that are read
     """
 
     method: FeedbackMethod = FeedbackMethod.ROCCHIO
@@ -46,6 +46,7 @@ class VectorFeedback:
     alpha: float = 0.9
     beta: float = 0.1
     gamma: float = 0.1
+    topk: int | None = None
     bottomk: int = 0
 
     @classmethod
@@ -64,8 +65,11 @@ class VectorFeedback:
                 raise InputError(f"feedback '{text[:80]}': expected {name}:{known}")
             values[key] = _number(text, key, value)
         depth = int(values.pop('depth', cls.depth))
+        topk = None
+        if 'topk' in values:
+            topk = int(values.pop('topk'))
         bottomk = int(values.pop('bottomk', cls.bottomk))
-        return cls(method, depth=depth, bottomk=bottomk, **values)
+        return cls(method, depth=depth, topk=topk, bottomk=bottomk, **values)
 
     def expand(self, query: NDArray[np.float32], hits: NDArray[np.float32]) -> NDArray[np.float32]:
         """The vector that is searched for instead of a query's.
@@ -80,7 +84,7 @@ class VectorFeedback:
         if self.method is FeedbackMethod.AVERAGE:
             expanded = np.vstack([query, hits]).mean(axis=0)
         else:
-            expanded = self.alpha * query + self.beta * hits.mean(axis=0)
+            expanded = self.alpha * query + self.beta * hits[: self.topk].mean(axis=0)
             if self.bottomk:
                 expanded = expanded - self.gamma * hits[-self.bottomk :].mean(axis=0)
         return np.asarray(expanded, np.float32)
@@ -88,7 +92,7 @@ class VectorFeedback:
 
 def _number(text: str, key: str, value: str) -> float:
     try:
-        if key == 'depth':
+        if key in ('depth', 'topk'):
             return integer(value, 1)
         if key == 'bottomk':
             return integer(value, 0)

@@ -161,6 +161,9 @@ def rerank_texts(
     check_query(query, limits)
     if not texts:
         raise InputError("'documents' is empty: give texts to rerank")
+    for number, text in enumerate(texts):
+        if not text.strip():
+            raise InputError(f"text {number} of 'documents' is empty")
     stage = StageSpec(rerankers.resolve_name(model), len(texts))
     rerankers.check([stage])
     docids = [str(position) for position in range(len(texts))]

@@ -85,7 +85,7 @@ def test_several_comparisons_are_corrected(capsys):
     command = '--qrels qrels a.run b.tsv other=b.tsv --measures MRR@10 --compare --confidence 0.9'
     assert evaluate(f'{command} --test randomization') == 0
     printed = capsys.readouterr().out
-    assert "Against a (Fisher's randomisation test, two-sided)" in printed
+    assert "Against a (Fisher's randomisation test, two-sided; 10000 samples, seed 0)" in printed
     header = ['run', 'measure', 'difference', '90% interval', 'p', 'p (Holm)']
     assert cells(printed)[-4] == [*header, 'better', 'equal', 'worse']
     # Differences 1/2, 0, -1/2: of 27 draws, one has the mean -1/2, three have -1/3.

@@ -55,15 +55,15 @@ def average(query, hits):
 
 
 def rocchio(query, hits):
-    """As `DenseVectorRocchioPrf` of Pyserini with alpha 0.4, beta 0.6, gamma 0.1, bottomk 2."""
-    return 0.4 * query + 0.6 * np.mean(hits, axis=0) - 0.1 * np.mean(hits[-2:], axis=0)
+    """As Pyserini's `DenseVectorRocchioPrf`: alpha 0.4, beta 0.6, gamma 0.1, topk 3, bottomk 2."""
+    return 0.4 * query + 0.6 * np.mean(hits[:3], axis=0) - 0.1 * np.mean(hits[-2:], axis=0)
 
 
 @pytest.mark.parametrize(
     ('text', 'move'),
     [
         ('average:depth=4', average),
-        ('rocchio:depth=5,alpha=0.4,beta=0.6,gamma=0.1,bottomk=2', rocchio),
+        ('rocchio:depth=5,alpha=0.4,beta=0.6,gamma=0.1,topk=3,bottomk=2', rocchio),
     ],
 )
 def test_a_bundle_is_searched_as_pyserini_would(bundle, text, move):

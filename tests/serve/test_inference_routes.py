@@ -72,6 +72,7 @@ def test_models_are_listed(client):
     [
         ('rerank', {'model': 'other'}, 404, "no reranker 'other' here"),
         ('rerank', {'documents': []}, 400, "'documents' is empty"),
+        ('rerank', {'documents': ['x', ' ']}, 400, "text 1 of 'documents' is empty"),
         ('rerank', {'documents': ['x'] * 4}, 400, 'at most 3 candidates'),
         ('rerank', {'query': ' '}, 400, ''),
         ('rerank', {'documents': [3]}, 422, 'documents'),
