@@ -31,7 +31,7 @@ from pyserini_repbert.errors import (
     MissingResourceError,
     PyseriniRepbertError,
 )
-from pyserini_repbert.serve.refusals import OverloadedError
+from pyserini_repbert.serve.refusals import NotReadyError, OverloadedError
 
 logger = logging.getLogger(__name__)
 
@@ -238,9 +238,13 @@ class CollectionWriter:
         while True:
             try:
                 return self._call(edit)
-            except BusyError:
+            except BusyError as error:
                 if self._stopping or waited >= _MOST_BUSY_SECONDS:
-                    raise
+                    # The error names files of this machine, which are not for clients.
+                    logger.warning('a write is given up: %s', error)
+                    raise BusyError(
+                        'another program writes into the collection: send the write again later'
+                    ) from error
                 time.sleep(_BUSY_SECONDS)
                 waited += _BUSY_SECONDS
 
@@ -253,7 +257,7 @@ class CollectionWriter:
         except BrokenProcessPool as error:
             self._pool.shutdown(wait=False)
             self._pool = None
-            raise BusyError(
+            raise NotReadyError(
                 'the process that writes was ended from outside (out of memory?): send the write '
                 'again'
             ) from error
