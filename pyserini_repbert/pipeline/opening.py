@@ -275,7 +275,7 @@ def open_chain(spec: PipelineSpec, machine: Machine, device: str) -> RerankerCha
 def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: str) -> Reranker:
     """The reranker of a stage, with its depth and its share of the score."""
     options = dict(stage.options)
-    weight = options.pop(WEIGHT.parameter, None)
+    score_share = options.pop(WEIGHT.parameter, None)
     n_excerpts = options.pop(EXCERPTS.parameter, 1)
     reranker = open_reranker(
         stage.name,
@@ -287,7 +287,10 @@ def _open_stage(stage: StageSpec, spec: PipelineSpec, machine: Machine, device: 
     )
     check_excerpts(reranker, stage.name, n_excerpts)
     return reranker.with_settings(
-        reads=stage.k, drop_rest=spec.drop_rest, weight=weight, n_excerpts=n_excerpts
+        reads=stage.k,
+        drop_rest=spec.drop_rest,
+        score_share=score_share,
+        n_excerpts=n_excerpts,
     )
 
 

@@ -43,7 +43,7 @@ class StageSpec:
     """A reranker by name (catalog name, checkpoint folder, or MODULE:CLASS), which reranks the k
     best candidates.
 
-    `options` are its keyword arguments, `Reranker.weight` and `Reranker.n_excerpts`.
+    `options` are its keyword arguments, `Reranker.score_share` and `Reranker.n_excerpts`.
     """
 
     name: str

@@ -88,7 +88,7 @@ class Reranker(Ranker):
     Attributes
     ----------
     drop_rest : whether the candidates that it does not read are dropped
-    weight : the share, 0 to 1, of its own score in the final one; the score in the run that it
+    score_share : the share, 0 to 1, of its own score in the final one; the score in the run that it
         reads has the rest, and both are min-max normalised first; None: its own score alone
     needs_text : whether candidates without text are refused
     precision : of its model: 'float32', 'bfloat16', 'float16', 'int8'; None if it is not known
@@ -100,7 +100,7 @@ class Reranker(Ranker):
 
     reads: int = ALL
     drop_rest = False
-    weight: float | None = None
+    score_share: float | None = None
     needs_text = True
     precision: str | None = None
     work: Work | None = None
@@ -152,8 +152,8 @@ class Reranker(Ranker):
             identity['weights_sha256'] = self.weights_sha256
         if self.reads != ALL:
             identity |= {'k': self.reads, 'drop_rest': self.drop_rest}
-        if self.weight is not None:
-            identity['weight'] = self.weight
+        if self.score_share is not None:
+            identity['weight'] = self.score_share
         if self.n_excerpts > 1:
             identity['passages'] = self.n_excerpts
         return identity
@@ -252,10 +252,10 @@ class Reranker(Ranker):
         for (qid, ranking), new_scores in zip(run.items(), scores, strict=True):
             depth = len(new_scores)
             head = ranking[:depth]
-            if self.weight is not None:
+            if self.score_share is not None:
                 before = scaled(head.scores, Normalization.MINMAX)
                 after = scaled(new_scores.tolist(), Normalization.MINMAX)
-                new_scores = (1 - self.weight) * before + self.weight * after
+                new_scores = (1 - self.score_share) * before + self.score_share * after
             reranked[qid] = rescored(head, new_scores)
             if not self.drop_rest:
                 reranked[qid] = reranked[qid].append_below(ranking[depth:])

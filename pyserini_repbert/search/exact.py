@@ -387,9 +387,8 @@ class _BestScores:
         rows = np.concatenate([part.rows for part in self._parts])
         owners = np.concatenate([part.owners for part in self._parts])
         scores = np.concatenate([part.scores for part in self._parts])
-        # Adding 0 turns -0 into 0.
-        bits = (scores + np.float32(0)).view(np.int32)
-        # Whole numbers that rise as the scores fall.
+        bits = scores.view(np.int32)
+        # Whole numbers that rise as the scores fall; 0 and -0 have the same one.
         descending = np.where(bits < 0, bits & 0x7FFFFFFF, -bits)
         keys = torch.from_numpy((owners << 32) + descending)
         # PyTorch sorts whole numbers by radix, in all threads.

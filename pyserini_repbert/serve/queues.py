@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
@@ -21,6 +22,8 @@ from typing import Any
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run
 from pyserini_repbert.serve.refusals import OverloadedError
 from pyserini_repbert.trace import SILENT, Trace
+
+logger = logging.getLogger(__name__)
 
 _PACE_OVER = 4  # batches that the mean time of a job moves over
 _CHECK_EVERY = 0.25  # seconds between checks that the request of a waiting job is still there
@@ -154,8 +157,7 @@ class JobQueue:
     def _work(self) -> None:
         """Work off batches until the queue stops and is empty."""
         while batch := self._take_batch():
-            if self._on_batch is not None:
-                self._on_batch(self.name, len(batch), len(self.waiting))
+            self._report(len(batch))
             start = time.monotonic()
             wanted = [job for job in batch if job.result.set_running_or_notify_cancel()]
             if self.max_batch == 1:
@@ -169,6 +171,15 @@ class JobQueue:
                 _run(wanted)
             seconds_per_job = (time.monotonic() - start) / len(batch)
             self._seconds_per_job += (seconds_per_job - self._seconds_per_job) / _PACE_OVER
+
+    def _report(self, size: int) -> None:
+        """Call `on_batch`; an error of its own is logged, as jobs would wait for ever."""
+        if self._on_batch is None:
+            return
+        try:
+            self._on_batch(self.name, size, len(self.waiting))
+        except Exception:
+            logger.exception('a batch of the queue %s was not counted', self.name)
 
     def _take_batch(self) -> list[_Job]:
         """Wait for a job, and take it from the queue with those that share its batch; none where

@@ -217,8 +217,11 @@ async def compare(call: Call, index: IndexName, body: requests.CompareRequest) -
     response_model=models.IndexesResponse,
 )
 async def indexes(call: Call) -> Response:
-    served = [index_answer(call.service, index) for index in call.service.served.values()]
-    return json_response({'api': API, 'indexes': served})
+    answers = []
+    for alias in call.service.served:
+        with call.service.hold(alias) as index:
+            answers.append(index_answer(call.service, index))
+    return json_response({'api': API, 'indexes': answers})
 
 
 @router.get(

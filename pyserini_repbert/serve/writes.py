@@ -31,7 +31,7 @@ from pyserini_repbert.errors import (
     MissingResourceError,
     PyseriniRepbertError,
 )
-from pyserini_repbert.serve.refusals import OverloadedError
+from pyserini_repbert.serve.refusals import NotReadyError, OverloadedError
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +69,8 @@ class WriteJob:
 
     Attributes
     ----------
+    edit : what to change; empty once it has ended, since jobs outlive their documents
+    n_documents : how many documents it names
     id : by which a client asks for it
     state : 'waiting', 'writing', 'done' or 'failed'
     generation : in which it can be seen; None before it is done
@@ -78,6 +80,7 @@ class WriteJob:
     """
 
     edit: Edit
+    n_documents: int = field(init=False)
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     state: str = 'waiting'
     generation: int | None = None
@@ -85,12 +88,21 @@ class WriteJob:
     error: PyseriniRepbertError | None = None
     ended: threading.Event = field(default_factory=threading.Event)
 
+    def __post_init__(self) -> None:
+        self.n_documents = len(self.edit)
+
+    def end(self, state: str) -> None:
+        """Be done or failed, and let the documents go."""
+        self.edit = Edit()
+        self.state = state
+        self.ended.set()
+
     def describe(self) -> dict[str, Any]:
         """The job, as JSON has it."""
         return {
             'job': self.id,
             'state': self.state,
-            'documents': len(self.edit),
+            'documents': self.n_documents,
             'generation': self.generation,
             'changes': self.changes,
             'error': None if self.error is None else ' '.join(str(self.error).split()),
@@ -177,11 +189,16 @@ class CollectionWriter:
             self._write(batch)
 
     def _write(self, batch: Sequence[WriteJob]) -> None:
-        """Write a batch of edits; after an error, each is written again, alone."""
+        """Write a batch of edits; after an error of one, each is written again, alone."""
         for job in batch:
             job.state = 'writing'
         try:
             changes = self._apply(merge_edits([job.edit for job in batch]))
+        except BusyError as error:
+            # Each alone would wait as long again.
+            for job in batch:
+                _fail(job, error)
+            return
         except PyseriniRepbertError as error:
             if len(batch) == 1:
                 _fail(batch[0], error)
@@ -189,7 +206,22 @@ class CollectionWriter:
             for job in batch:
                 self._write([job])
             return
-        self._on_published()
+        self._end(batch, changes)
+
+    def _end(self, batch: Sequence[WriteJob], changes: Changes) -> None:
+        """Let searches find what was written, then end its jobs."""
+        try:
+            self._on_published()
+        except Exception:
+            # The thread has to go on: later writes wait for it.
+            number = changes.generation
+            logger.exception('generation %d of %s cannot be opened', number, self._folder)
+            unseen = BusyError(
+                f'generation {number} is written, but searches cannot open it yet: the log says why'
+            )
+            for job in batch:
+                _fail(job, unseen)
+            return
         for job in batch:
             job.generation = changes.generation
             job.changes = {
@@ -198,8 +230,7 @@ class CollectionWriter:
                 'deleted': changes.deleted,
                 'unchanged': changes.unchanged,
             }
-            job.state = 'done'
-            job.ended.set()
+            job.end('done')
 
     def _apply(self, edit: Edit) -> Changes:
         """Apply an edit in the process that writes; waits for other writers."""
@@ -207,9 +238,13 @@ class CollectionWriter:
         while True:
             try:
                 return self._call(edit)
-            except BusyError:
+            except BusyError as error:
                 if self._stopping or waited >= _MOST_BUSY_SECONDS:
-                    raise
+                    # The error names files of this machine, which are not for clients.
+                    logger.warning('a write is given up: %s', error)
+                    raise BusyError(
+                        'another program writes into the collection: send the write again later'
+                    ) from error
                 time.sleep(_BUSY_SECONDS)
                 waited += _BUSY_SECONDS
 
@@ -222,7 +257,7 @@ class CollectionWriter:
         except BrokenProcessPool as error:
             self._pool.shutdown(wait=False)
             self._pool = None
-            raise BusyError(
+            raise NotReadyError(
                 'the process that writes was ended from outside (out of memory?): send the write '
                 'again'
             ) from error
@@ -235,8 +270,7 @@ class CollectionWriter:
 
 def _fail(job: WriteJob, error: PyseriniRepbertError) -> None:
     job.error = error
-    job.state = 'failed'
-    job.ended.set()
+    job.end('failed')
 
 
 def _take_batch(waiting: deque[WriteJob]) -> list[WriteJob]:

@@ -72,7 +72,7 @@ def test_the_share_of_a_reranker_is_learnt(searcher):
 def test_a_share_of_the_score_is_left_to_the_run_before():
     """a 1 0, b .5 .5, c 0 1 with a quarter of the second; d is not read."""
     run = {'1': Ranking(['a', 'b', 'c', 'd'], [9.0, 8.0, 7.0, 1.0])}
-    reranker = BackwardsReranker().with_settings(reads=3, weight=0.25)
+    reranker = BackwardsReranker().with_settings(reads=3, score_share=0.25)
     assert reranker.rank([Query('1', 'x')], run)['1'] == Ranking(
         ['a', 'b', 'c', 'd'], [0.75, 0.5, 0.25, -0.75]
     )
@@ -80,7 +80,7 @@ def test_a_share_of_the_score_is_left_to_the_run_before():
 
 def test_the_share_is_part_of_a_rerankers_identity():
     whole = BackwardsReranker().with_settings(reads=3)
-    assert whole.with_settings(weight=0.25).identity() != whole.identity()
+    assert whole.with_settings(score_share=0.25).identity() != whole.identity()
 
 
 def random_ranking(topic, draw):

@@ -58,7 +58,7 @@ def test_an_identity_has_the_settings_that_change_a_ranking():
     reranker = Given().with_settings(name='mine')
     identity = {'reranker': 'Given', 'name': 'mine'}
     assert reranker.identity() == identity
-    shallow = reranker.with_settings(reads=50, drop_rest=True, weight=0.25)
+    shallow = reranker.with_settings(reads=50, drop_rest=True, score_share=0.25)
     assert shallow.identity() == {**identity, 'k': 50, 'drop_rest': True, 'weight': 0.25}
     checkpoint = reranker.with_settings(weights_sha256='0f')
     assert checkpoint.identity() == {**identity, 'weights_sha256': '0f'}
@@ -70,3 +70,22 @@ def test_a_score_that_is_not_finite_is_refused_by_its_candidate():
         message = f"the score of candidate '{named}' is not finite"
         with pytest.raises(DamagedFileError, match=message):
             reranker.rerank('q', candidates(given))
+
+
+class Weighted(Reranker):
+    """Scores by the length of the text, times a weight that it has learnt."""
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def score_lists(self, queries, lists, on_progress=None):
+        return [
+            np.array([self.weight * len(item.text) for item in items], np.float32)
+            for items in lists
+        ]
+
+
+def test_a_learnt_weight_of_its_own_is_no_share_of_the_score():
+    given = [Candidate('a', 9.0, 'xx'), Candidate('b', 1.0, 'xxxx')]
+    ranked = Weighted(0.25).with_settings(reads=2, score_share=None).rerank('q', given)
+    assert [(hit.docid, hit.score) for hit in ranked] == [('b', 1.0), ('a', 0.5)]

@@ -36,6 +36,7 @@ def test_by_hand():
 def test_settings():
     assert VectorFeedback.parse('rocchio') == VectorFeedback(FeedbackMethod.ROCCHIO)
     assert VectorFeedback.parse('average:depth=5').depth == 5
+    assert VectorFeedback.parse('rocchio:bottomk=0').bottomk == 0
     for text, said in [
         ('mean', "feedback method 'mean' is unknown: expected one of average, rocchio"),
         ('average:alpha=1', 'expected average:depth='),

@@ -5,13 +5,14 @@ import logging
 import multiprocessing
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
 from starlette.testclient import TestClient
 
 from pyserini_repbert.collection import Collection
-from pyserini_repbert.serve import service as services
+from pyserini_repbert.serve import routes, service as services
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
 
@@ -99,6 +100,33 @@ def test_a_request_ends_on_the_generation_on_which_it_began(folder):
             held.collection.documents(['cat-1'])
 
 
+def test_the_list_of_indexes_holds_each_while_it_is_read(folder, monkeypatch):
+    read = routes.index_answer
+
+    def read_after_the_next_generation(service, index):
+        service._current['mine'].replace(newer)
+        return read(service, index)
+
+    with served(folder) as client:
+        service = client.app.state.service
+        monkeypatch.setattr(services, '_LOOKED_EVERY', 60)
+        time.sleep(0.1)
+        publish(folder, [2])
+        settings = service.settings
+        newer = services.ServedIndex(
+            'mine',
+            settings.indexes['mine'],
+            settings,
+            service.queues,
+            base=None,
+            before=service.served['mine'],
+        )
+        monkeypatch.setattr(routes, 'index_answer', read_after_the_next_generation)
+        answer = client.get('/v1/indexes')
+        assert answer.status_code == 200, answer.text
+        assert answer.json()['indexes'][0]['generation'] == 1
+
+
 def test_a_generation_that_cannot_be_opened_is_said_once(folder, monkeypatch, caplog):
     def fail(*_, **__):
         raise OSError('the disk is away')
@@ -125,20 +153,21 @@ def test_clients_search_while_generations_are_published(folder):
         while not ended.is_set():
             answers.append(search(client))
 
-    with served(folder) as client:
-        askers = [threading.Thread(target=ask, args=(client,)) for _ in range(16)]
-        for asker in askers:
-            asker.start()
+    with served(folder) as client, ThreadPoolExecutor(16) as threads:
+        askers = [threads.submit(ask, client) for _ in range(16)]
         writer = multiprocessing.get_context('spawn').Process(
             target=publish, args=(folder, range(2, n_generations + 1), 0.05)
         )
-        writer.start()
-        writer.join()
-        assert writer.exitcode == 0
-        wait_for(client, n_generations)
-        ended.set()
+        try:
+            writer.start()
+            writer.join()
+            assert writer.exitcode == 0
+            wait_for(client, n_generations)
+        finally:
+            ended.set()
         for asker in askers:
-            asker.join()
+            # Raises what failed.
+            asker.result()
         gc.collect()
     # Each answer has the documents of its own generation, and of no other.
     assert all(numbers == {str(generation)} for generation, numbers in answers)

@@ -79,6 +79,21 @@ def test_requests_that_wait_are_searched_together():
     assert sizes == [1, 8, 2]  # the first is the job that kept the queue busy
 
 
+def test_a_queue_goes_on_where_its_batches_cannot_be_counted(caplog):
+    def fail(*_):
+        raise OSError('no space')
+
+    queue = JobQueue('test', 10, on_batch=fail)
+    trace = RequestTrace()
+    with _running(queue) as threads:
+        jobs = [threads.submit(queue.call, lambda: 'answered', trace) for _ in range(2)]
+        try:
+            assert [job.result(5) for job in jobs] == ['answered'] * 2
+        finally:
+            trace.gone = True
+    assert 'a batch of the queue test was not counted' in caplog.text
+
+
 def test_of_requests_searched_together_each_gets_as_many_hits_as_it_wants():
     queue = JobQueue('test', 100, max_batch=8)
     ranker = BatchedRanker(_Numbering(), queue, 'numbering')

@@ -241,3 +241,54 @@ def test_a_stopping_service_says_so_to_those_who_wait(folder, in_this_process):
     assert isinstance(waiting.error, BusyError)
     go_on.set()
     stopping.join()
+
+
+def test_writes_go_on_after_a_generation_that_cannot_be_opened(folder, in_this_process):
+    openings = []
+
+    def published():
+        openings.append(len(openings))
+        if len(openings) == 1:
+            raise OSError('the disk is away')
+
+    writer = CollectionWriter(folder, 'cpu', 10, published)
+    first = writer.submit(Edit(put=(Document('n', 'mat'),)))
+    assert first.ended.wait(20)
+    assert first.state == 'failed'
+    assert 'generation 2 is written, but searches cannot open it yet' in str(first.error)
+    second = writer.submit(Edit(put=(Document('m', 'mat'),)))
+    assert second.ended.wait(20)
+    writer.stop()
+    assert (second.state, second.generation) == ('done', 3)
+
+
+def test_writes_that_wait_together_wait_once_for_another_writer(folder, monkeypatch):
+    calls = []
+    waiting = threading.Event()
+
+    def refuse(_, edit):
+        waiting.wait(20)
+        calls.append(edit)
+        raise BusyError('another process writes')
+
+    monkeypatch.setattr(writes, '_MOST_BUSY_SECONDS', 0.0)
+    monkeypatch.setattr(CollectionWriter, '_call', refuse)
+    writer = CollectionWriter(folder, 'cpu', 10, lambda: None)
+    jobs = [writer.submit(Edit(put=(Document(f'n{number}', 'mat'),))) for number in range(6)]
+    waiting.set()
+    for job in jobs:
+        assert job.ended.wait(20)
+    writer.stop()
+    said = 'another program writes into the collection: send the write again later'
+    assert [str(job.error) for job in jobs] == [said] * 6
+    # The first may be taken before the others come.
+    assert len(calls) <= 2
+
+
+def test_a_job_that_has_ended_keeps_no_documents(folder, in_this_process):
+    writer = CollectionWriter(folder, 'cpu', 10, lambda: None)
+    job = writer.submit(Edit(put=(Document('n', 'mat'), Document('m', 'mat'))))
+    assert job.ended.wait(20)
+    writer.stop()
+    assert job.edit == Edit()
+    assert job.describe()['documents'] == 2
