@@ -2,10 +2,12 @@
 
 import time
 
-import cohere
 import numpy as np
-import openai
 import pytest
+
+cohere = pytest.importorskip('cohere', reason='the interop extra is not installed')
+openai = pytest.importorskip('openai', reason='the interop extra is not installed')
+
 from starlette.testclient import TestClient
 
 from pyserini_repbert.encode import RepBertDocumentEncoder
