@@ -4,10 +4,6 @@ import time
 
 import numpy as np
 import pytest
-
-cohere = pytest.importorskip('cohere', reason='the interop extra is not installed')
-openai = pytest.importorskip('openai', reason='the interop extra is not installed')
-
 from starlette.testclient import TestClient
 
 from pyserini_repbert.encode import RepBertDocumentEncoder
@@ -15,6 +11,9 @@ from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.rerank import MonoBertReranker
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import ServeSettings
+
+cohere = pytest.importorskip('cohere', reason='the interop extra is not installed')
+openai = pytest.importorskip('openai', reason='the interop extra is not installed')
 
 TEXTS = ['Copper tape keeps slugs off lettuce.', 'Who won the cup final?', 'Water tomatoes evenly.']
 
