@@ -1,5 +1,6 @@
 """What is learnt from judgments: the query map, the weights of fusion, a reranker's share."""
 
+import math
 import random
 
 import numpy as np
@@ -13,6 +14,7 @@ from judgments import (
     turned_topics,
 )
 
+from pyserini_repbert.adapt.adaptation import Adaptation
 from pyserini_repbert.adapt.learning import N_MAPS, adapt
 from pyserini_repbert.data.topics import normal_form
 from pyserini_repbert.evaluate.studies.fusion import untuned_settings
@@ -175,3 +177,22 @@ def test_three_rankings_are_weighed_by_default_shares():
         'interpolation dense+bm25+ql weights=0.333333 0.333333 0.333333',
     ]
     assert str(chosen[-2]) == 'interpolation dense+bm25+ql weights=0.7 0.15 0.15 minmax'
+
+
+def test_an_estimate_by_hand():
+    """Gains of 0.2, 0.4 and 0: t is the root of 3, of which p has a closed form at 2 degrees."""
+    learnt = Adaptation(
+        query_map=np.eye(2, dtype=np.float32),
+        weights=(1.0,),
+        rerank_weight=None,
+        n_topics=4,
+        untuned={'dense': np.zeros(3), 'bm25': np.array([0.1, 0.2, 0.6])},
+        steps={'mapped': np.zeros(3), 'fused': np.array([0.3, 0.6, 0.6])},
+    )
+    estimate = learnt.estimate()
+    assert (estimate.topics, estimate.texts, estimate.baseline) == (4, 3, 'bm25')
+    assert estimate.untuned == pytest.approx(0.3)
+    assert estimate.adapted == pytest.approx(0.5)
+    assert estimate.gain == pytest.approx(0.2)
+    assert estimate.standard_error == pytest.approx(0.2 / math.sqrt(3))
+    assert estimate.p == pytest.approx(1 - math.sqrt(3 / 5))

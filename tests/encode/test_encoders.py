@@ -1,7 +1,11 @@
+import json
+
 import numpy as np
+import pytest
 import torch
 
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.systems.repbert.network import RepBert
@@ -70,3 +74,14 @@ def test_the_model_learns_through_its_mean():
         and gradient[1:8].abs().sum(1).min() > 0
         and gradient[8:].abs().sum() == 0
     )
+
+
+def test_the_shortest_and_the_longest_text(tiny_checkpoint):
+    """A text may have all positions but those of [CLS] and [SEP]."""
+    folder = tiny_checkpoint()
+    positions = json.loads((folder / 'config.json').read_text())['max_position_embeddings']
+    for length in (1, positions - 2):
+        assert RepBertDocumentEncoder(folder, max_length=length).limit == length
+    for length in (0, positions - 1):
+        with pytest.raises(InputError, match=f'expected 1 to {positions - 2} wordpieces'):
+            RepBertDocumentEncoder(folder, max_length=length)

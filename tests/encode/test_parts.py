@@ -19,7 +19,7 @@ from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.dense import DenseShardWriter
 from pyserini_repbert.index.epic import EpicBundle
-from pyserini_repbert.index.manifest import MANIFEST, write_json
+from pyserini_repbert.index.manifest import MANIFEST, SETTINGS as SETTINGS_FILE, write_json
 from pyserini_repbert.index.records import Settings
 
 MAIN = {'encode': encode.main, 'epic': index.main}
@@ -180,6 +180,24 @@ def test_a_stopped_part_goes_on_to_the_same_bytes(tmp_path):
         assert finish_parts(tmp_path / name, Settings).count == 7
     build(tmp_path / 'whole', PASSAGES)
     assert tree(tmp_path / 'one') == tree(tmp_path / 'other') == tree(tmp_path / 'whole')
+
+
+def test_a_stopped_removal_of_parts_is_finished(tmp_path, monkeypatch):
+    folder = tmp_path / 'index'
+
+    def stop(output):
+        for settings in output.glob(f'part-*/{SETTINGS_FILE}'):
+            settings.unlink()
+        (output / 'part-0-of-2' / MANIFEST).unlink()
+        raise KeyboardInterrupt
+
+    parts(folder)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr('pyserini_repbert.encode.parts._remove_parts', stop)
+        finish_parts(folder, Settings)
+    assert finish_parts(folder, Settings).count == 7
+    build(tmp_path / 'whole', PASSAGES)
+    assert tree(folder) == tree(tmp_path / 'whole')
 
 
 def test_parts_that_do_not_fit_are_refused(tmp_path):

@@ -46,16 +46,24 @@ def attended(queries, keys, values, query_bounds, bounds, longest_query, longest
 
 @pytest.fixture
 def both_ways(monkeypatch):
-    """Calls a function twice, padded and packed."""
+    """Calls a function twice, padded and packed; the second call has to pack."""
+    calls = []
+
+    def counted(*inputs):
+        calls.append(len(inputs))
+        return attended(*inputs)
+
     monkeypatch.setitem(
-        sys.modules, 'torch.nn.attention.varlen', SimpleNamespace(varlen_attn=attended)
+        sys.modules, 'torch.nn.attention.varlen', SimpleNamespace(varlen_attn=counted)
     )
 
-    def results(work):
+    def results(work, is_packed=True):
         values = []
         for packs in (False, True):
             monkeypatch.setattr(bert_module, 'can_pack', lambda *_, packs=packs: packs)
+            calls.clear()
             values.append(work())
+            assert bool(calls) is (packs and is_packed)
         return values
 
     return results
@@ -146,7 +154,19 @@ def test_attention_with_dropout_is_padded(both_ways, monkeypatch):
         torch.manual_seed(1)
         return bert(ids, types, MASK)
 
-    assert torch.equal(*both_ways(hidden))
+    assert torch.equal(*both_ways(hidden, is_packed=False))
+
+
+def test_plain_attention_drops_weights():
+    """Of values that are 1, attention without dropout is 1; with it, it is 1 in the mean."""
+    torch.manual_seed(0)
+    queries = torch.randn(8, 40, 2, 4, dtype=torch.bfloat16)
+    ones = torch.ones_like(queries)
+    kept = attention.PaddedBatch(None, 0.0).attend(queries, queries, ones).float()
+    dropped = attention.PaddedBatch(None, 0.5).attend(queries, queries, ones).float()
+    torch.testing.assert_close(kept, torch.ones_like(kept), atol=0.01, rtol=0)
+    assert dropped.std() > 0.1
+    assert dropped.mean().item() == pytest.approx(1, abs=0.1)
 
 
 def test_a_gpu_never_takes_cudnns_attention():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyserini_repbert.errors import DamagedFileError
-from pyserini_repbert.ranking import Candidate
+from pyserini_repbert.ranking import Candidate, Excerpt, Query, Ranking
 from pyserini_repbert.rerank import Reranker
 
 
@@ -72,6 +72,42 @@ def test_a_score_that_is_not_finite_is_refused_by_its_candidate():
             reranker.rerank('q', candidates(given))
 
 
+class ByText(Reranker):
+    """Scores by text."""
+
+    def __init__(self, **scores):
+        self.scores = scores
+
+    def score_lists(self, queries, lists, on_progress=None):
+        return [np.array([self.scores[item.text] for item in items]) for items in lists]
+
+
+def document(docid, score, texts):
+    excerpts = [Excerpt(number, 0, 1, text) for number, text in enumerate(texts)]
+    return Candidate(docid, score, 'whole', tuple(excerpts))
+
+
+def test_a_document_is_scored_by_the_best_of_the_passages_that_are_read():
+    documents = Ranking.of(
+        [
+            document('a', 9.0, ['low', 'mid', 'top']),
+            document('b', 8.0, ['low']),
+            document('c', 7.0, ['mid', 'high', 'low', 'top']),
+            document('d', 6.0, []),
+        ]
+    )
+    reranker = ByText(low=1.0, mid=2.0, high=3.0, top=9.0, whole=2.5)
+    ranked = reranker.with_settings(n_excerpts=2).rank([Query('1', 'q')], {'1': documents})['1']
+    assert list(zip(ranked.docids, ranked.scores, strict=True)) == [
+        ('c', 3.0),
+        ('d', 2.5),
+        ('a', 2.0),
+        ('b', 1.0),
+    ]
+    shown = [[passage.text for passage in hit.excerpts] for hit in ranked]
+    assert shown == [['high', 'mid', 'low', 'top'], [], ['mid', 'low', 'top'], ['low']]
+
+
 class Weighted(Reranker):
     """Scores by the length of the text, times a weight that it has learnt."""
 
@@ -89,3 +125,17 @@ def test_a_learnt_weight_of_its_own_is_no_share_of_the_score():
     given = [Candidate('a', 9.0, 'xx'), Candidate('b', 1.0, 'xxxx')]
     ranked = Weighted(0.25).with_settings(reads=2, score_share=None).rerank('q', given)
     assert [(hit.docid, hit.score) for hit in ranked] == [('b', 1.0), ('a', 0.5)]
+
+
+def test_a_share_is_of_both_scores_scaled_to_0_and_1():
+    """Before, a to c have 1, 0.5 and 0; by their new scores 0, 0.25 and 1."""
+    reranker = Given(a=2.0, b=3.0, c=6.0).with_settings(score_share=0.75)
+    given = Ranking.of(candidates('abc'))
+    ranked = reranker.rank([Query('1', 'q')], {'1': given})['1']
+    assert ranked.docids == ('c', 'b', 'a')
+    assert ranked.scores == pytest.approx((0.75, 0.3125, 0.25))
+
+
+def test_a_reranker_that_remembers_nothing_is_itself():
+    reranker = Given(a=1.0)
+    assert reranker.remembering() is reranker

@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.files import cache_folder
 from pyserini_repbert.ranking import Candidate, Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker, MonoBertReranker
+from pyserini_repbert.rerank.cross_encoder import checked_length
 from pyserini_repbert.systems.duobert.reranker import sample_seed
 from pyserini_repbert.trace import Notes
 from tests.rerank.many import cost_of
@@ -178,6 +180,18 @@ def test_copies_that_work_at_the_same_time_have_costs_of_their_own(cross_encoder
     assert (outer.cost.candidates, inner.cost.candidates) == (2, 5)
 
 
+@pytest.mark.parametrize('length', [1, 5])
+def test_the_shortest_and_the_longest_input(length):
+    assert checked_length('tiny', length, 5) == length
+
+
+@pytest.mark.parametrize('length', [0, 6])
+def test_a_length_that_the_model_does_not_read(length):
+    message = f"maximum length {length} was given, 'tiny' reads 5 tokens: give 1 to 5"
+    with pytest.raises(InputError, match=message):
+        checked_length('tiny', length, 5)
+
+
 @pytest.mark.parametrize('backend', ['onnx', 'onnx-int8'])
 def test_onnx_takes_no_other_precision(backend, cross_encoder_folder):
     with pytest.raises(InputError, match='runs in float32 on a CPU: leave out device and'):
@@ -208,3 +222,9 @@ def test_onnx_gives_the_same_scores(kind, cross_encoder_folder):
     )
     int8 = scores(kind(folder, backend='onnx-int8'), 'red cat', items)
     assert 0 < np.abs(int8 - expected).max() < 0.5
+    onnx = pytest.importorskip('onnx')
+    files = sorted((cache_folder() / 'onnx').glob('*.onnx'))
+    assert len(files) == 2
+    for path in files:
+        # Softmax's guard against rows without tokens is dropped.
+        assert 'IsNaN' not in {node.op_type for node in onnx.load(path).graph.node}

@@ -86,6 +86,22 @@ def test_ties_go_by_docid_and_k_may_exceed_what_was_measured(kind, built, vector
         searcher.search(query, 0)
 
 
+@pytest.mark.parametrize(
+    ('kind', 'parameter', 'setting'),
+    [
+        ('pq', None, '25 candidates'),
+        ('ivf', 3, '25 candidates, nprobe 3'),
+        ('hnsw', 64, '25 candidates, efSearch 64'),
+    ],
+)
+def test_a_record_in_a_line(kind, parameter, setting, built):
+    record = AnnIndex(DenseBundle(built / kind)).record
+    shown = str(
+        replace(record, factory='F', candidates=25, parameter=parameter, recall=0.9, hits=20)
+    )
+    assert shown.startswith(f'{kind} (F), {setting}: recall@20 0.9000 of exact search on ')
+
+
 def test_effort_grows_in_proportion_to_a_depth_beyond_the_measured_one(built, vectors, monkeypatch):
     index = RepBertSearcher(built / 'ivf', RowEncoder(vectors), ann=True).ann
     index.record = replace(index.record, hits=20, candidates=25, parameter=3)

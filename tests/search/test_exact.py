@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -272,3 +274,17 @@ def test_vectors_whose_products_may_overflow_are_not_rounded(length, is_usable):
     assert rounded.RoundedVectors(long, 4).usable is is_usable
     products = rounded.RoundedProducts(rounded.RoundedVectors(ones, 4), long.array)
     assert products.usable is is_usable
+
+
+def test_estimated_thresholds_by_hand():
+    """Of 100 rows, a tenth and five deviations are 25.8: the 27th best score."""
+    sample = torch.arange(100.0).flip(0).repeat(2, 1) * torch.tensor([[1.0], [-1.0]])
+    assert exact._estimate_thresholds(sample, 0.1).tolist() == [73.0, -26.0]
+    assert exact._estimate_thresholds(sample[:, :9], 1.0).tolist() == [91.0, -99.0]
+    assert exact._estimate_thresholds(sample[:, :0], 0.1).tolist() == [-math.inf] * 2
+
+
+def test_zeros_of_both_signs_tie():
+    vectors = np.array([[-0.0], [1.0], [0.0], [-0.0], [0.0], [-1.0]], np.float32)
+    (top,) = ExactIndex(Vectors(vectors)).search(np.ones((1, 1), np.float32), 3)
+    assert top.rows.tolist() == [1, 0, 2, 3, 4]

@@ -71,6 +71,12 @@ def test_a_depth_is_what_is_asked_and_fused():
     assert dense.asked == sparse.asked == 1200
 
 
+def test_ten_hits_are_given_unless_more_are_asked_for():
+    hybrid = HybridSearcher(Fixed('abcdefghijkl'), Fixed('mnopqrstuvwx'))
+    assert len(hybrid.search('q')) == 10
+    assert len(hybrid.batch_search(['q'], ['0'])['0']) == 10
+
+
 @given(
     *[
         st.lists(
