@@ -29,8 +29,8 @@ DOCUMENT = 'document'
 
 
 @dataclass(frozen=True)
-class Embeddings:
-    """Vectors of texts.
+class EncodedTexts:
+    """Texts as vectors.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class TextEncoders:
         texts: Sequence[str],
         kind: str,
         trace: Trace,
-    ) -> Embeddings:
+    ) -> EncodedTexts:
         """The vectors of texts.
 
         Parameters
@@ -83,16 +83,16 @@ class TextEncoders:
         _check_texts(texts, self._settings.limits)
         encoder: Any = index.query_encoder
 
-        def encode() -> Embeddings:
+        def encode() -> EncodedTexts:
             if kind == QUERY:
                 vectors = encoder.encode_batch(texts)
                 used = encoder
             else:
                 used = self._document_encoder(index.encoder_location)
                 vectors = used.embed(texts)
-            return Embeddings(str(index.encoder), vectors, _count_tokens(used, texts))
+            return EncodedTexts(str(index.encoder), vectors, _count_tokens(used, texts))
 
-        embeddings: Embeddings = self._queue.call(encode, trace)
+        embeddings: EncodedTexts = self._queue.call(encode, trace)
         return embeddings
 
     def _document_encoder(self, name: str) -> TextDocumentEncoder:
