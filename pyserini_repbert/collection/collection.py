@@ -12,6 +12,7 @@ from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
     SearchSettings,
+    learned_settings,
     open_collection_encoder,
     search_frame,
 )
@@ -235,13 +236,19 @@ class Collection:
         formula : arguments of `fusion.fuse`; default: interpolation after min-max, 0.6 for the
             dense ranking
 
+        A searcher whose rankings and fusion are not named is as the collection learned from
+        judgments, if that is in use.
+
         Raises InputError for a folder that is no collection, MismatchError for another encoder.
         """
         generation = open_generation(self.folder)
         settings = SearchSettings(rankings=rankings, aggregation=aggregate, formula=formula)
+        is_usual = not rankings and not formula and aggregate == 'max'
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)
+            if is_usual:
+                settings = learned_settings(generation, query_encoder)
             return CollectionSearcher(generation, query_encoder, settings, self._source.device)
         except BaseException:
             generation.close()

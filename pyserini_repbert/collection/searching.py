@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.document_search import DocumentSearcher
 from pyserini_repbert.collection.filtered import rank_within
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -23,6 +24,11 @@ from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.ranking import Ranker, Ranking, topics_of
+from pyserini_repbert.search.adapted_folder import (
+    learned_fusion,
+    read_adapted,
+    read_query_map,
+)
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder
 from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder
@@ -100,6 +106,21 @@ class SearchSettings:
     k1: float | None = None
     b: float | None = None
     query_map: NDArray[np.float32] | None = None
+
+
+def learned_settings(generation: Generation, query_encoder: QueryEncoder) -> SearchSettings:
+    """How a collection is searched that learned from judgments; as always where it did not, or
+    where that is not in use.
+    """
+    folder = adaptation_in_use(generation.folder, generation.settings)
+    if folder is None:
+        return SearchSettings()
+    formula = learned_fusion(read_adapted(folder))
+    if formula:
+        formula['method'] = formula.pop('fusion')
+        formula['alpha'] = formula.pop('weights')
+    query_map = read_query_map(query_encoder, str(folder))
+    return SearchSettings(formula=formula, query_map=query_map)
 
 
 class CollectionSearcher(Fusion):

@@ -28,7 +28,7 @@ from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
+from pyserini_repbert.pipeline.adaptations import apply_adaptation
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
 from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
