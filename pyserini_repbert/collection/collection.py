@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.searching import (
@@ -247,8 +248,9 @@ class Collection:
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)
-            if is_usual:
-                settings = learned_settings(generation, query_encoder)
+            learned = adaptation_in_use(self.folder, generation.settings)
+            if is_usual and learned is not None:
+                settings = learned_settings(query_encoder, learned)
             return CollectionSearcher(generation, query_encoder, settings, self._source.device)
         except BaseException:
             generation.close()

@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.document_search import DocumentSearcher
 from pyserini_repbert.collection.filtered import rank_within
 from pyserini_repbert.collection.filters import DocumentFilter
@@ -19,6 +18,7 @@ from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
@@ -108,13 +108,16 @@ class SearchSettings:
     query_map: NDArray[np.float32] | None = None
 
 
-def learned_settings(generation: Generation, query_encoder: QueryEncoder) -> SearchSettings:
-    """How a collection is searched that learned from judgments; as always where it did not, or
-    where that is not in use.
+def learned_settings(query_encoder: QueryEncoder, folder: StrPath) -> SearchSettings:
+    """How a collection is searched by what `adapt` learned.
+
+    Parameters
+    ----------
+    query_encoder : the collection's
+    folder : what `adapt` wrote
+
+    Raises MismatchError if it was learned for another encoder.
     """
-    folder = adaptation_in_use(generation.folder, generation.settings)
-    if folder is None:
-        return SearchSettings()
     formula = learned_fusion(read_adapted(folder))
     if formula:
         formula['method'] = formula.pop('fusion')

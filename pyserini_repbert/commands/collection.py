@@ -58,18 +58,6 @@ def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     _add_index_flag(parser)
     add_flags(parser, 'topics')
-    add('--qrels', help='judgments to store, of --topics')
-    add('--judge', default='', metavar='NAME', help='who gave the judgments of --qrels')
-    add('--questions', metavar='FILE', help='questions to judge in the page, one a line')
-    add('--export-topics', metavar='FILE', help='write the judged questions: qid<TAB>text')
-    add('--export-qrels', metavar='FILE', help='write one grade of each judged document')
-    add('--export', metavar='FILE', help='write each judgment, as JSON lines')
-
-
-def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    _add_index_flag(parser)
-    add_flags(parser, 'topics')
     add('--qrels', help='the judgments of --topics, to be stored')
     add('--judge', default='', metavar='NAME', help='who gave the judgments of --qrels')
     add('--questions', metavar='FILE', help='questions to judge in the page, one a line')

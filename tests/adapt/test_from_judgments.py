@@ -193,7 +193,7 @@ def test_learning_at_the_command_line(folder, tmp_path, monkeypatch, capsys):
     assert run(main, search) == 0
     record = json.loads((tmp_path / 'run.record.json').read_text())
     assert [entry['role'] for entry in record['inputs']][:2] == ['adapted', 'index']
-    assert run(main, 'adapt --index mine --use-not'.split()) == 0
+    assert run(main, 'adapt --index mine --go-back'.split()) == 0
     out = 'index judgments --index mine --export-topics out.tsv --export-qrels out.qrels'
     assert run(main, out.split()) == 0
     assert (tmp_path / 'out.tsv').read_text() == topics
