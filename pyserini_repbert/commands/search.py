@@ -136,7 +136,7 @@ def main(arguments: list[str]) -> None:
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     for question in options.query or ():
         check_question(question)
-    from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
+    from pyserini_repbert.pipeline.adaptations import apply_adaptation
     from pyserini_repbert.pipeline.collections import apply_collection
 
     spec, machine = spec_of(options, ray=None)
@@ -147,6 +147,7 @@ def main(arguments: list[str]) -> None:
     _check_searchers(options, spec, machine)
     # The record has what was used.
     options.rankings = spec.rankings
+    options.adapted = spec.adapted
     options.fusion = spec.fusion
     options.alpha = None if spec.weights else formula['alpha']
     options.rrf_k = formula['rrf_k']
@@ -278,6 +279,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.pipeline.pipeline import run_pipeline
+    from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH
 
     topics = load_topics(options.topics, options.topics_format)
     _advise_exact_search(options, n_topics=len(topics))
@@ -311,7 +313,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
     print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
     if 'rerank' in watcher.began:
-        about = {'run': options.output, 'k1': spec.stages[-1].k}
+        about = {'run': options.output, LAST_DEPTH: spec.stages[-1].k}
         report(options, pipeline.rerankers, watcher, about)
 
 
