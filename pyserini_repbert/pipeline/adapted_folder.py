@@ -26,7 +26,7 @@ _FUSION_FIELDS = ('fusion', 'weights', 'normalize', 'depth', 'alpha', 'rrf_k', '
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
 class AdaptedSearch:
-    """What holds for every search with the folder.
+    """The settings of every search with the folder.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def _fusion_of(adapted: AdaptedSearch) -> dict[str, Any]:
 
 
 def _check_fusion(spec: PipelineSpec, fusion: Mapping[str, Any]) -> None:
-    """Raise InputError if the spec fuses otherwise."""
+    """Raise InputError if the spec names another fusion."""
     for name in _FUSION_FIELDS:
         default = PipelineSpec.model_fields[name].default
         if getattr(spec, name) not in (default, fusion.get(name)):
@@ -148,8 +148,8 @@ def _check_techniques(spec: PipelineSpec, adapted: AdaptedSearch) -> None:
     expected = _techniques(adapted.sparse)
     if given != expected:
         raise MismatchError(
-            f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: use '
-            f'them'
+            f'sparse techniques {given} were given, but {spec.adapted} learnt to fuse '
+            f'{expected}: use these'
         )
 
 
@@ -175,8 +175,8 @@ def read_query_map(query_encoder: QueryEncoder, folder: str) -> NDArray[np.float
     if getattr(query_encoder, 'weights_sha256', None) != adapted.encoder_weights:
         name = getattr(query_encoder, 'name', type(query_encoder).__name__)
         raise MismatchError(
-            f"{folder} was learnt for encoder '{adapted.encoder}', '{name}' has other weights: "
-            'adapt again'
+            f"{folder} was learnt for encoder '{adapted.encoder}', and '{name}' has "
+            'other weights: adapt again'
         )
     query_map: NDArray[np.float32] = np.load(Path(folder) / QUERY_MAP)
     return query_map

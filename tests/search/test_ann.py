@@ -208,9 +208,7 @@ def test_what_is_refused_leaves_nothing(vectors, tmp_path, monkeypatch):
             build_ann(bundle, **settings)
         assert sorted(folder.iterdir()) == before
     small = DenseBundle(write_bundle(tmp_path / 'small', vectors[:623]))
-    with pytest.raises(
-        InputError, match='623 vectors, .* at least 624: exact search is the better choice'
-    ):
+    with pytest.raises(InputError, match='623 vectors, .* at least 624: use exact search'):
         build_ann(small)
     with locked(folder / '.ann.lock', 'it'), pytest.raises(BusyError):
         build_ann(bundle)
