@@ -395,7 +395,7 @@ class ServedIndex:
         return system in (DENSE, ANN, ADAPTED) or self.index_type == 'impact'
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
-        """Raises InputError for a filter of another index than a collection, or an unreadable one."""
+        """Raises InputError for an unreadable filter, or one of an index that is no collection."""
         if text is None:
             return
         if self.collection is None:

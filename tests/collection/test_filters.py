@@ -103,7 +103,7 @@ REFUSED = {
     'type:gu?de': r'a \* can only end a value',
     'type:guide~': 'regular expressions, fuzzy words and weights are not supported',
     'type:guide^2': 'regular expressions, fuzzy words and weights are not supported',
-    'type:/g.*/': 'no regular expressions',
+    'type:/g.*/': 'regular expressions, fuzzy words',
     'type:(day:2021)': "is inside field 'type'",
     ' ': 'the filter is empty',
     '(' * 60 + 'type:guide' + ')' * 60: 'more than 50 nested parentheses',
