@@ -44,10 +44,10 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     parser = command.parser(
         'search',
-        'Answer questions in the terminal, or write a run file for topics. --index is a ranking, '
-        'each --sparse NAME@INDEX one more, as bm25@FOLDER or bm25@demo; all that are named are '
-        'fused. A collection has its own rankings, which are fused, too. --rerank reranks the best '
-        'hits.',
+        'Answer questions in the terminal, or write a run file for topics. '
+        '--index adds one ranking. Each --sparse NAME@INDEX adds one more, such '
+        'as bm25@FOLDER or bm25@demo. All rankings are fused, those of a '
+        'collection, too. --rerank reranks the best hits.',
     )
     add = parser.add_argument
     what = parser.add_mutually_exclusive_group(required=True)
@@ -76,7 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
     add(
         '--hits',
         type=command.positive_int,
-        help=f'hits of each; default: {_RUN_HITS}, of a question {_SHOWN_HITS}',
+        help=f'hits of each query; default: {_RUN_HITS} for topics, {_SHOWN_HITS} for a question',
     )
     add_flags(parser, 'threads', 'batch_size', 'max_length', 'build')
     add('--corpus', help="the catalog's collection, for --build; the passages, for --rerank")
@@ -110,6 +110,16 @@ def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: M
     has_bm25 = spec.k1 is not None or spec.b is not None
     searches_words = spec.sparse or 'bm25' in spec.rankings
     command.refuse(has_bm25 and not searches_words, '--k1 and --b are for --sparse')
+    _check_index_flags(options, spec)
+    reads_corpus = machine.build or spec.stages
+    command.refuse(
+        spec.corpus and not reads_corpus,
+        '--corpus is for --build, or for --rerank: an index is searched as it is',
+    )
+
+
+def _check_index_flags(options: argparse.Namespace, spec: PipelineSpec) -> None:
+    """Raise InputError for a missing --index, and for flags of another one."""
     command.refuse(
         spec.index is None and (spec.encoder or not spec.sparse),
         '--index names what to search: a folder or a catalog name',
@@ -121,11 +131,6 @@ def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: M
     )
     command.refuse(
         options.ray is not None and spec.rankings, '--ray: a collection is searched on one machine'
-    )
-    reads_corpus = machine.build or spec.stages
-    command.refuse(
-        spec.corpus and not reads_corpus,
-        '--corpus is for --build, or for --rerank: an index is searched as it is',
     )
 
 
@@ -322,8 +327,8 @@ def _advise_exact_search(options: argparse.Namespace, n_topics: int) -> None:
     together = min(n_topics, options.batch_size)
     if options.ann and together >= _MANY and not options.quiet:
         print(
-            f'{together} topics together: exact search is faster, and misses nothing: without '
-            f'--ann',
+            f'for {together} topics together, exact search is faster, and misses '
+            'nothing: leave out --ann',
             file=sys.stderr,
         )
 

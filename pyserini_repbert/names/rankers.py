@@ -47,7 +47,7 @@ def ranker_class(name: str, searches: bool) -> type[Ranker]:
         chosen: Any = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise InputError(
-            f"'{name}': {error}; expected MODULE:CLASS, the module's folder in PYTHONPATH"
+            f"'{name}': {error}; expected MODULE:CLASS, with the module's folder in PYTHONPATH"
         ) from error
     is_ranker = inspect.isclass(chosen) and issubclass(chosen, Ranker)
     if not is_ranker or (chosen.reads is None) != searches:

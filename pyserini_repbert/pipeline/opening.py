@@ -42,7 +42,7 @@ Building = Callable[[NamedIndex | Path], Any]
 
 @dataclass(frozen=True)
 class OpenedPipeline:
-    """A pipeline, and what the record of its runs has.
+    """A pipeline, and what the records of its runs say of it.
 
     Attributes
     ----------

@@ -119,7 +119,8 @@ class DenseSearcher(Ranker):
         elif ann or (spread and not isinstance(index, DenseBundle)):
             kind = 'FAISS folder' if isinstance(index, FaissFolder) else 'index'
             raise InputError(
-                f'{kind} {self.index_dir} is searched as it is, on one machine: give a bundle'
+                f'{kind} {self.index_dir} is only searched exactly, and on one machine: '
+                'give a dense bundle'
             )
         self._top_rows = self._search_of(index, device_dtype, spread)
         self.query_encoder = query_encoder

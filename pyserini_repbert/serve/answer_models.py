@@ -107,7 +107,7 @@ class SearchResponse(OfIndex):
         None, description='of a collection: the number of the generation that was searched'
     )
     warnings: list[str] | None = Field(
-        None, description='what a user should hear, as of a query without any word'
+        None, description='warnings for the user, such as of a query without any word'
     )
     steps: list[Step] = Field(description='what each step cost')
     rankings: list[str] | None = Field(
@@ -191,10 +191,14 @@ class FieldCountResponse(BaseModel):
 class WriteResponse(OfIndex):
     """A write, and how far it is."""
 
-    job: str = Field(description='by which /v1/{index}/writes/{job} tells how far it is')
+    job: str = Field(description='names the write in /v1/{index}/writes/{job}')
     state: Literal['waiting', 'writing', 'done', 'failed'] = Field(description='how far it is')
-    documents: int = Field(description='how many it names; 0 for a sync')
-    generation: int | None = Field(description='in which it can be seen; null before it is done')
+    documents: int = Field(
+        description='how many documents it adds, replaces or deletes; 0 for a sync'
+    )
+    generation: int | None = Field(
+        description='the generation in which searches find it; null before it is done'
+    )
     changes: dict[str, int] | None = Field(
         description='added, changed, deleted and unchanged documents, with other writes of the '
         'same generation; null before it is done'

@@ -69,9 +69,15 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
     expected = settings.index_type or index_type
     if expected != index_type and {expected, index_type} != {'faiss', 'dense'}:
         raise MismatchError(
-            f"index '{alias}' is said to be of type '{expected}', {location} is of type "
-            f"'{index_type}'"
+            f"index '{alias}' should be of type '{expected}', but {location} is of "
+            f"type '{index_type}'"
         )
+    _check_settings(alias, settings, index_type)
+    return index_type
+
+
+def _check_settings(alias: str, settings: IndexSettings, index_type: str) -> None:
+    """Raises InputError for settings that an index of this type does not take."""
     if settings.ray and index_type != 'dense':
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
@@ -90,7 +96,6 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
             f"index '{alias}' is of type '{index_type}': a language is for a Lucene index that "
             'does not say its own'
         )
-    return index_type
 
 
 def _type_at(location: str) -> str:
@@ -419,12 +424,12 @@ class ServedIndex:
         return system in (DENSE, ANN, ADAPTED) or self.index_type == 'impact'
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
-        """Raises InputError for a filter of what is no collection, or that cannot be read."""
+        """Raises InputError for an unreadable filter, or one of an index that is no collection."""
         if text is None:
             return
         if self.collection is None:
             raise InputError(
-                f"index '{self.alias}' is no collection: a filter is for documents with fields"
+                f"index '{self.alias}' is not a collection: a filter needs documents with fields"
             )
         for name in systems:
             ranker = self._rankers.get(name)
