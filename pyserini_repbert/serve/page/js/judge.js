@@ -7,7 +7,7 @@ import { useKeys } from './keys.js';
 import { learnPanel } from './learn.js';
 import { failure } from './messages.js';
 import { judgeQuestion, nextQuestion } from './pool.js';
-import { count, score, whole } from './words.js';
+import { count, whole } from './words.js';
 
 const MOST_NAME = 80; // characters
 const EXPORTS = [['topics', 'topics.tsv', 'Topics'], ['qrels', 'qrels.txt', 'Judgments (qrels)'], ['jsonl', 'judgments.jsonl', 'JSON lines, with comments']];
@@ -121,7 +121,7 @@ function keptPart(about, judgments, agreement) {
 
 function agreementText({ judges, documents, kappa }) {
   const both = `${judges.join(' and ')} both judged ${count(documents, 'document')}`;
-  return kappa === null ? `${both}.` : `${both}: Cohen’s kappa ${score(kappa)}.`;
+  return kappa === null ? `${both}.` : `${both}: Cohen’s kappa ${kappa.toFixed(2)}.`;
 }
 
 /** A link to a file; the page fetches it, as a link alone sends no key. */

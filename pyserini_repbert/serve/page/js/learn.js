@@ -63,7 +63,7 @@ function readiness(now, onlearn) {
   if (lacking > 0) text = `Judge ${count(lacking, 'more question')} first.`;
   if (isRunning) text = 'Learning. You can go on judging meanwhile.';
   return h('div', { class: 'learn-state', tabindex: '-1' },
-    h('p', null, `${judged} of ${needed} questions judged that learning needs.`),
+    h('p', null, lacking > 0 ? `${judged} of the ${needed} judged questions that learning needs.` : `${count(judged, 'question')} judged; learning needs ${needed}.`),
     h('progress', { max: needed, value: Math.min(judged, needed), 'aria-hidden': 'true' }),
     h('div', { class: 'judge-actions' },
       button(now.report ? 'Learn again' : 'Learn', onlearn, { class: now.report ? 'quiet' : 'strong', 'data-act': 'learn', disabled: lacking > 0 || isRunning, 'aria-describedby': reason }),

@@ -186,7 +186,7 @@ export function judgeQuestion({ about, question, listed, pool, judgments, open, 
     const following = nextQuestion(listed, question);
     const left = unjudged();
     return h('section', { class: 'judge-summary', tabindex: '-1', 'aria-labelledby': title },
-      h('h3', { id: title }, 'All shown'),
+      h('h3', { id: title }, 'Summary'),
       h('p', null, `${judged.length} of ${count(documents.length, 'document')} judged, ${relevant} related or relevant.`),
       h('ol', null, rows),
       h('div', { class: 'judge-actions' },
