@@ -55,7 +55,7 @@ function stateOfView(view) {
 function drawHead() {
   document.title = `${state.q ? `${state.q} · ` : ''}${TITLES[state.view]} · pyserini_repbert`;
   byId('title').textContent = TITLES[state.view];
-  for (const link of document.querySelectorAll('[data-view]')) {
+  for (const link of document.querySelectorAll('.views [data-view]')) {
     const { view } = link.dataset;
     link.ariaCurrent = view === state.view ? 'page' : null;
     link.href = addressOf(stateOfView(view));
@@ -287,7 +287,7 @@ byId('ask').addEventListener('submit', (event) => {
   go({ ...state, q: question.value.trim(), open: '', why: '' }, { controls: state.view === 'compare' });
   found.focus({ preventScroll: true });
 });
-for (const link of document.querySelectorAll('[data-view]')) {
+for (const link of document.querySelectorAll('.views [data-view]')) {
   link.addEventListener('click', (event) => {
     if (!about || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
