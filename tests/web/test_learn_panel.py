@@ -68,7 +68,7 @@ def test_too_few_questions(panel):
     shown = page.locator('.learn').inner_text()
     assert '12 of the 20 judged questions that learning needs.' in shown
     reason = page.locator(f'#{learn.get_attribute("aria-describedby")}').inner_text()
-    assert reason == 'Judge 8 more questions first.'
+    assert reason.startswith('Judge 8 more questions first')
     assert page.locator('.learn-report').count() == 0
 
 

@@ -22,10 +22,9 @@ export async function judging({ about, state, focus, onopen, onquestion, onredra
     const [listed, { judgments, agreement }] = await Promise.all([questionsOf(about, { signal }), judgmentsOf(about, { signal })]);
     return overview({ about, listed, judgments, agreement, focus, onquestion, onredraw, onused });
   }
-  const question = state.q;
   const [listed, pool, { judgments }] = await Promise.all([
-    questionsOf(about, { signal }), poolOf(about, question, { signal }), judgmentsOf(about, { question, signal })]);
-  return judgeQuestion({ about, question, listed, pool, judgments, open: state.open, focus, onopen, onquestion });
+    questionsOf(about, { signal }), poolOf(about, state.q, { signal }), judgmentsOf(about, { question: state.q, signal })]);
+  return judgeQuestion({ about, question: pool.question, listed, pool, judgments, open: state.open, focus, onopen, onquestion });
 }
 
 /** A form that asks for the judge's name, once. */
@@ -55,7 +54,7 @@ function overview({ about, listed, judgments, agreement, focus, onquestion, onre
   draw(listed);
   if (focus) setTimeout(() => heading.focus({ preventScroll: true }));
   return h('div', { class: 'judge-overview' },
-    h('div', { class: 'judge-line' }, heading, h('p', { class: 'note' }, `You judge as ${judgeName()}. `, rename)),
+    h('div', { class: 'judge-line' }, heading, h('p', { class: 'note' }, judgeName() ? `You judge as ${judgeName()}. ` : 'You judge without a name. ', rename)),
     h('section', { 'aria-label': 'Questions' }, place, addForm(about, draw)),
     about.learning && learnPanel(about, onused),
     judgments.length > 0 && keptPart(about, judgments, agreement));
@@ -120,7 +119,8 @@ function keptPart(about, judgments, agreement) {
 }
 
 function agreementText({ judges, documents, kappa }) {
-  const both = `${judges.join(' and ')} both judged ${count(documents, 'document')}`;
+  const names = judges.map((own) => own || 'somebody without a name');
+  const both = `${names.join(' and ')} both judged ${count(documents, 'document')}`;
   return kappa === null ? `${both}.` : `${both}: Cohen’s kappa ${kappa.toFixed(2)}.`;
 }
 

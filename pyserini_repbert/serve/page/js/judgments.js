@@ -4,7 +4,6 @@ import { address, ask } from './api.js';
 import { drop, keep, stored } from './dom.js';
 
 const DEPTH = 5; // best hits of each ranking in a pool
-const UNNAMED = 'anonymous';
 
 let given = null;
 
@@ -20,9 +19,9 @@ export function keepName(name) {
   else keep('localStorage', 'judge', name);
 }
 
-/** Who judges. */
+/** Who judges, for the service; '' for somebody without a name. */
 export function judgeName() {
-  return givenName() || UNNAMED;
+  return givenName() ?? '';
 }
 
 /** The questions to judge, in the order in which to judge them: {questions: [{text, judged, pooled}], total, judged}. */

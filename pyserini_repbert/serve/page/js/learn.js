@@ -60,10 +60,10 @@ function readiness(now, onlearn) {
   const reason = freshId('reason');
   const isRunning = now.state === 'running';
   let text = now.report ? 'The search can learn again from all that is judged.' : 'The search can learn from what is judged. It takes seconds to minutes.';
-  if (lacking > 0) text = `Judge ${count(lacking, 'more question')} first.`;
+  if (lacking > 0) text = `Judge ${count(lacking, 'more question')} first, each with a document graded 1 or higher.`;
   if (isRunning) text = 'Learning. You can go on judging meanwhile.';
   return h('div', { class: 'learn-state', tabindex: '-1' },
-    h('p', null, lacking > 0 ? `${judged} of the ${needed} judged questions that learning needs.` : `${count(judged, 'question')} judged; learning needs ${needed}.`),
+    h('p', null, lacking > 0 ? `${judged} of the ${needed} judged questions that learning needs.` : `${count(judged, 'judged question')}; learning needs ${needed}.`),
     h('progress', { max: needed, value: Math.min(judged, needed), 'aria-hidden': 'true' }),
     h('div', { class: 'judge-actions' },
       button(now.report ? 'Learn again' : 'Learn', onlearn, { class: now.report ? 'quiet' : 'strong', 'data-act': 'learn', disabled: lacking > 0 || isRunning, 'aria-describedby': reason }),

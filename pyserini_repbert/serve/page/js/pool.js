@@ -14,18 +14,6 @@ const MOST_COMMENT = 1000; // characters
 // What was judged in this tab, the last at the end: {index, judge, question, docid, pool}, with grade and comment before the judgment.
 const past = [];
 
-/** A text in parts {text, match}; the spans [start, end] of it match. */
-function partsOf(text, spans) {
-  const parts = [];
-  let end = 0;
-  for (const [from, to] of spans ?? []) {
-    parts.push({ text: text.slice(end, from), match: false }, { text: text.slice(from, to), match: true });
-    end = to;
-  }
-  parts.push({ text: text.slice(end), match: false });
-  return parts.filter((own) => own.text);
-}
-
 /** The next question without a judgment, after one and then from the beginning; null if there is none. */
 export function nextQuestion({ questions }, now) {
   const place = questions.findIndex((own) => own.text === now);
@@ -153,7 +141,7 @@ export function judgeQuestion({ about, question, listed, pool, judgments, open, 
     const article = h('article', { class: 'judge-document', tabindex: '-1', 'aria-labelledby': title },
       h('h3', { id: title }, own.title || own.docid),
       h('p', { class: 'note' }, 'docid ', h('span', { class: 'docid' }, own.docid), older.has(own.docid) && ' · changed since you judged it'),
-      shownDocument(about, { docid: own.docid, display: partsOf(own.text, own.highlights) }, question),
+      shownDocument(about, { docid: own.docid, display: own.display }, question),
       fieldsLine(own.fields),
       gradeButtons({ label: `Your grade of ${own.title || own.docid}`, chosen: own.grade, onchoose: judge }),
       h('div', { class: 'judge-actions' },
