@@ -93,6 +93,7 @@ def adapt(
         weights=weights,
         rerank_weight=rerank_weight,
         n_topics=len(judged.topics),
+        texts=judged.texts,
         untuned=untuned,
         steps=steps,
     )

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
     SearchSettings,
+    learned_settings,
     open_collection_encoder,
     search_frame,
 )
@@ -235,13 +237,20 @@ class Collection:
         formula : arguments of `fusion.fuse`; default: interpolation after min-max, 0.6 for the
             dense ranking
 
+        A searcher whose rankings and fusion are not named is as the collection learned from
+        judgments, if that is in use.
+
         Raises InputError for a folder that is no collection, MismatchError for another encoder.
         """
         generation = open_generation(self.folder)
         settings = SearchSettings(rankings=rankings, aggregation=aggregate, formula=formula)
+        is_usual = not rankings and not formula and aggregate == 'max'
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)
+            learned = adaptation_in_use(self.folder, generation.settings)
+            if is_usual and learned is not None:
+                settings = learned_settings(query_encoder, learned)
             return CollectionSearcher(generation, query_encoder, settings, self._source.device)
         except BaseException:
             generation.close()

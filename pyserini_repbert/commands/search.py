@@ -136,7 +136,7 @@ def main(arguments: list[str]) -> None:
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     for question in options.query or ():
         check_question(question)
-    from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
+    from pyserini_repbert.pipeline.adaptations import apply_adaptation
     from pyserini_repbert.pipeline.collections import apply_collection
 
     spec, machine = spec_of(options, ray=None)
@@ -147,6 +147,7 @@ def main(arguments: list[str]) -> None:
     _check_searchers(options, spec, machine)
     # The record has what was used.
     options.rankings = spec.rankings
+    options.adapted = spec.adapted
     options.fusion = spec.fusion
     options.alpha = None if spec.weights else formula['alpha']
     options.rrf_k = formula['rrf_k']

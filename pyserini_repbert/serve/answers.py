@@ -288,6 +288,8 @@ def index_answer(service: Service, index: ServedIndex) -> dict[str, Any]:
         'fusions': [str(method) for method in FusionMethod],
         'rerankers': [{'name': name, 'system': system} for name, system in systems.items()],
         'topics': len(index.topics),
+        'judging': index.alias in service.judgment_stores,
+        'learning': index.alias in service.learners,
         'judged_topics': len(index.qrels),
         'limits': service.settings.limits.model_dump(include=_LIMITS),
         **about,
