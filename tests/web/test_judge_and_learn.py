@@ -1,4 +1,11 @@
-"""From a folder of texts to a search that has learnt: all that a person does, with the keyboard."""
+"""From a folder of texts to a search that has learnt: all that a person does, with the keyboard.
+
+PICTURES=docs/images python -m pytest tests/web/test_judge_and_learn.py also takes the pictures of
+the guide docs/guides/judging.md.
+"""
+
+import os
+from pathlib import Path
 
 import pytest
 from conftest import command, run_service
@@ -15,11 +22,22 @@ def served_kitchen(tmp_path_factory, browser):
     folder = tmp_path_factory.mktemp('kitchen')
     (folder / 'notes').mkdir()
     for name, text in NOTES.items():
-        (folder / 'notes' / f'{name}.txt').write_text(text, encoding='utf-8')
+        note = f'# {name.capitalize()}\n\n{text}\n'
+        (folder / 'notes' / f'{name}.md').write_text(note, encoding='utf-8')
     made = ('--index', 'kitchen', '--corpus', 'notes', '--encoder', 'repbert-demo')
     command('pyserini_repbert.index', 'sync', *made, folder=folder)
     with run_service(folder, '--index', 'kitchen') as address:
         yield address
+
+
+def take_picture(page, name, width=1280, height=800):
+    """Write a picture of the guide, if somebody wants them."""
+    if 'PICTURES' not in os.environ:
+        return
+    usual = page.viewport_size
+    page.set_viewport_size({'width': width, 'height': height})
+    page.screenshot(path=Path(os.environ['PICTURES']) / f'judge-{name}.png')
+    page.set_viewport_size(usual)
 
 
 def wait_for_question(page, other_than):
@@ -66,12 +84,16 @@ def test_judge_learn_use_and_go_back(opened, served_kitchen):
     page.keyboard.press('n')
     for number in range(len(QUESTIONS)):
         judged.append(wait_for_question(page, judged[-1] if judged else ''))
+        if number == 4:
+            take_picture(page, 'document', height=720)
+            take_picture(page, 'phone', width=390, height=844)
         judge_question(page, judged[-1])
         line = page.locator('.judge-progress').inner_text()
         assert line == f'{number + 1} of 20 questions · Summary'
         page.keyboard.press('n')
     assert sorted(judged) == sorted(QUESTIONS)
     page.get_by_text('20 of 20 questions judged.').wait_for()
+    take_picture(page, 'questions', height=1080)
 
     learn = page.get_by_role('button', name='Learn', exact=True)
     learn.wait_for()
@@ -81,10 +103,13 @@ def test_judge_learn_use_and_go_back(opened, served_kitchen):
     tables = page.locator('.learn-report table').all()
     assert tables[0].locator('tbody tr').count() > 2
     assert sorted(tables[1].locator('tbody th').all_text_contents()) == sorted(QUESTIONS)
+    page.locator('.learn').evaluate('own => own.scrollIntoView()')
+    take_picture(page, 'learn', height=1000)
     page.get_by_role('button', name='Use it').press('Enter')
     page.get_by_role('button', name='Go back').wait_for()
     default_docids(own)
     page.get_by_text('you: 3 perfectly relevant').wait_for()
+    take_picture(page, 'search', height=760)
 
     page = own.open('?view=judge', '.learn-report')
     page.get_by_role('button', name='Go back').press('Enter')
