@@ -6,6 +6,8 @@ import { failure, message } from './messages.js';
 import { count, measure, signed } from './words.js';
 
 const LOOK_EVERY = 1000; // ms between two looks at a job that runs
+// What is learnt step by step, as `adapt` calls it.
+const STEPS = { 'with the query map': 'learnt: the query map', 'and fused': 'learnt: the query map and the weights' };
 
 /** The panel; onused() is called when another ranking became the index's default. */
 export function learnPanel(about, onused) {
@@ -88,7 +90,7 @@ function report({ report: found, in_use: isUsed }, onuse) {
       isUsed ? button('Go back', () => onuse(false), { 'data-act': 'use' })
         : button('Use it', () => onuse(true), { class: found.is_convincing ? 'strong' : '', 'data-act': 'use' }),
       h('span', { class: 'note' }, isUsed ? 'Searches use what was learnt.' : 'Searches are as they were.')),
-    table('Mean of each ranking, nDCG@10', ['Ranking', 'nDCG@10'], means.map(([name, value]) => [name, measure(value)])),
+    table('Mean of each ranking, nDCG@10', ['Ranking', 'nDCG@10'], means.map(([name, value]) => [STEPS[name] ?? name, measure(value)])),
     h('p', null, `${count(better, 'question')} better, ${worse} worse, ${questions.length - better - worse} the same.`),
     table('Each question, the greatest loss first', ['Question', 'before', 'after', 'change'], questions.map((own) => {
       const change = own.after - own.before;
