@@ -92,10 +92,15 @@ function report({ report: found, in_use: isUsed }, onuse) {
       h('span', { class: 'note' }, isUsed ? 'Searches use what was learnt.' : 'Searches are as they were.')),
     table('Mean of each ranking, nDCG@10', ['Ranking', 'nDCG@10'], means.map(([name, value]) => [STEPS[name] ?? name, measure(value)])),
     h('p', null, `${count(better, 'question')} better, ${worse} worse, ${questions.length - better - worse} the same.`),
-    table('Each question, the greatest loss first', ['Question', 'before', 'after', 'change'], questions.map((own) => {
-      const change = own.after - own.before;
-      return [own.question, measure(own.before), measure(own.after), h('span', { class: change < 0 ? 'down' : change > 0 ? 'up' : 'soft' }, signed(change))];
-    })));
+    table('Each question, the greatest loss first', ['Question', 'before', 'after', 'change'], questions.map(questionRow)));
+}
+
+/** The cells of a question's row. */
+function questionRow({ question, before, after }) {
+  let kind = 'soft';
+  if (after > before) kind = 'up';
+  if (after < before) kind = 'down';
+  return [question, measure(before), measure(after), h('span', { class: kind }, signed(after - before))];
 }
 
 /** A table; the first cell of each row is its head. */
