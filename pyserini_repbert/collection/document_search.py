@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
 from pyserini_repbert.collection.reading import Generation
-from pyserini_repbert.data.runs import ranked
+from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.ranking import Excerpts, Ranking
 from pyserini_repbert.search import exact
@@ -194,7 +194,7 @@ class DocumentSearcher(DenseSearcher):
         rankings = []
         for best in found:
             names = docids[np.searchsorted(docnos, best.docnos)]
-            rankings.append(ranked(names, best.scores, k))
+            rankings.append(rank_by_score(names, best.scores, k))
         return rankings
 
     def _best_documents(

@@ -32,14 +32,21 @@ class Changes:
     # Whether the command published it; where nothing changed, it is the generation before.
     is_published: bool
 
+    @property
+    def documents(self) -> dict[str, int]:
+        """How many documents were 'added', 'changed', 'deleted' and left 'unchanged'."""
+        return {
+            'added': self.added,
+            'changed': self.changed,
+            'deleted': self.deleted,
+            'unchanged': self.unchanged,
+        }
+
     def __str__(self) -> str:
         """'10 added, 5 changed, 3 deleted, 581 unchanged; 97 passages encoded, generation 8'"""
+        documents = ', '.join(f'{count} {what}' for what, count in self.documents.items())
         passages = 'passage' if self.encoded == 1 else 'passages'
-        return (
-            f'{self.added} added, {self.changed} changed, {self.deleted} deleted, '
-            f'{self.unchanged} unchanged; {self.encoded} {passages} encoded, '
-            f'generation {self.generation}'
-        )
+        return f'{documents}; {self.encoded} {passages} encoded, generation {self.generation}'
 
 
 class _SeenNumbers:

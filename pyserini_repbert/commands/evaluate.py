@@ -33,10 +33,10 @@ from pyserini_repbert.evaluate.significance import (
     Comparison,
     Interval,
     SignificanceTest,
-    aligned_values,
     bootstrap_interval,
     compare,
     holm,
+    paired_values,
 )
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
@@ -223,8 +223,10 @@ def _compare_with_first(
         for comparison in compare(baseline, other, options.test, options.samples, options.seed):
             interval = None
             if options.confidence is not None:
+                pairs = paired_values(baseline, other, comparison.measure)
                 interval = bootstrap_interval(
-                    *aligned_values(baseline, other, comparison.measure),
+                    pairs.other,
+                    pairs.baseline,
                     confidence=options.confidence,
                     samples=options.samples,
                     seed=options.seed,

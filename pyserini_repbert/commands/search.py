@@ -279,6 +279,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.pipeline.pipeline import run_pipeline
+    from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH
 
     topics = load_topics(options.topics, options.topics_format)
     _advise_exact_search(options, n_topics=len(topics))
@@ -312,7 +313,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
     print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
     if 'rerank' in watcher.began:
-        about = {'run': options.output, 'k1': spec.stages[-1].k}
+        about = {'run': options.output, LAST_DEPTH: spec.stages[-1].k}
         report(options, pipeline.rerankers, watcher, about)
 
 

@@ -224,12 +224,7 @@ class CollectionWriter:
             return
         for job in batch:
             job.generation = changes.generation
-            job.changes = {
-                'added': changes.added,
-                'changed': changes.changed,
-                'deleted': changes.deleted,
-                'unchanged': changes.unchanged,
-            }
+            job.changes = changes.documents
             job.end('done')
 
     def _apply(self, edit: Edit) -> Changes:
