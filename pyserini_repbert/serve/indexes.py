@@ -34,10 +34,11 @@ from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.search.dense import DenseSearcher, QueryEncoder
+from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.serve.collections import ServedCollection
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.refusals import OverloadedError
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,8 @@ HYBRID = 'hybrid'
 BM25 = 'bm25'
 COLLECTION = 'collection'
 ADAPTED = 'adapted'
+# The rankings of vectors, which take feedback.
+_VECTOR_SYSTEMS = frozenset((DENSE, ANN))
 
 
 def index_type_of(alias: str, settings: IndexSettings) -> str:
@@ -401,36 +404,55 @@ class ServedIndex:
             raise InputError(f"system '{ADAPTED}' has no filter: name the rankings of the index")
         self.collection.mask(text)
 
-    def ranker(
-        self,
-        system: str,
-        k1: float | None = None,
-        b: float | None = None,
-        filter: str | None = None,
-    ) -> BatchedRanker:
+    def check_feedback(self, text: str | None, systems: Sequence[str], limits: Limits) -> None:
+        """Raises InputError for feedback that cannot be read, is too deep, or has no dense ranking
+        whose vectors are at hand.
+        """
+        if text is None:
+            return
+        feedback = VectorFeedback.parse(text)
+        if feedback.depth > limits.hits:
+            raise InputError(
+                f"'prf' reads {feedback.depth} hits of a query, expected at most {limits.hits}"
+            )
+        if not _VECTOR_SYSTEMS.intersection(systems):
+            raise InputError(
+                "'prf' is feedback of a dense ranking, and none is asked: name system 'dense', or "
+                "'bm25+rm3' for feedback of BM25"
+            )
+        if self.index_type == 'faiss':
+            raise InputError(
+                f"index '{self.alias}' is a FAISS folder, and 'prf' takes the vectors of a bundle"
+            )
+
+    def ranker(self, system: str, settings: PipelineSpec | None = None) -> BatchedRanker:
         """The ranker of a system, opened if it is not yet.
 
         Parameters
         ----------
         system : its name
-        k1, b : of BM25; None: the index's
-        filter : of a collection: the documents that count
+        settings : `k1` and `b` of BM25, `filter` of a collection, `prf` of vectors; None: the
+            index's own
         """
         if system not in self._rankers:
             self._queues['java'].call(lambda: self._open_sparse(system))
         ranker = self._rankers[system]
-        weights = {}
-        if k1 is not None:
-            weights['k1'] = k1
-        if b is not None:
-            weights['b'] = b
+        if settings is None:
+            return ranker
+        weights = _bm25_weights(settings)
         if weights:
             searcher: Any = ranker.ranker
             weighted = searcher.with_settings(settings=replace(searcher.settings, **weights))
             ranker = BatchedRanker(weighted, ranker.queue, system)
-        if filter is None or self.collection is None:
-            return ranker
-        return self.collection.rank_within(filter, ranker, system, is_usual=not weights)
+        if settings.filter is not None and self.collection is not None:
+            ranker = self.collection.rank_within(
+                settings.filter, ranker, system, is_usual=not weights
+            )
+        if settings.prf is not None and system in _VECTOR_SYSTEMS:
+            feedback = VectorFeedback.parse(settings.prf)
+            moved = ranker.ranker.with_settings(feedback=feedback)
+            ranker = BatchedRanker(moved, ranker.queue, system)
+        return ranker
 
     @property
     def source(self) -> Texts:
@@ -491,6 +513,16 @@ def _known_collection(kind: str, location: str) -> str | None:
         return None
     collection = str(entry.values['collection'])
     return collection if catalog.find(kind, collection) else None
+
+
+def _bm25_weights(settings: PipelineSpec) -> dict[str, float]:
+    """The constants of BM25 that a request gives."""
+    weights = {}
+    if settings.k1 is not None:
+        weights['k1'] = settings.k1
+    if settings.b is not None:
+        weights['b'] = settings.b
+    return weights
 
 
 def _folded(text: str) -> str:

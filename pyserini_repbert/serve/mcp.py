@@ -96,6 +96,7 @@ class ServiceTools:
         k1: float | None = None,
         b: float | None = None,
         filter: str | None = None,
+        prf: str | None = None,
     ) -> dict[str, Any]:
         """Search an index: the best passages or documents for a question, with their texts;
         settings replace `pipeline`'s.
@@ -112,6 +113,7 @@ class ServiceTools:
             'k1': k1,
             'b': b,
             'filter': filter,
+            'prf': prf,
         }
         settings |= {name: value for name, value in single.items() if value is not None}
         whole = requests.PipelineRequest.model_validate(settings)

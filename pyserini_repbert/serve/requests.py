@@ -109,6 +109,7 @@ class PipelineRequest(StrictModel):
     k1: Annotated[FiniteFloat | None, _spec_field('k1', 0, 1e6)] = None
     b: Annotated[FiniteFloat | None, _spec_field('b', 0, 1)] = None
     filter: Annotated[str | None, _spec_field('filter')] = None
+    prf: Annotated[str | None, _spec_field('prf')] = None
 
     def search(self, query: str, hits: int | None, provenance: bool, limits: Limits) -> Search:
         """The search that answers a query with this pipeline.
@@ -223,7 +224,8 @@ class Search:
     query : a question
     hits : of the answer
     systems : fused in this order; empty: the index's default
-    spec : the fusion with its settings, the stages, BM25's k1 and b, and a collection's filter
+    spec : the fusion with its settings, the stages, BM25's k1 and b, feedback of dense search, and
+        a collection's filter
     provenance : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
     """
 
@@ -260,6 +262,7 @@ def resolve_search(
     if index.collection is not None:
         spec = index.collection.complete_fusion(spec, systems)
     index.check_filter(spec.filter, systems)
+    index.check_feedback(spec.prf, systems, limits)
     has_weights = spec.k1 is not None or spec.b is not None
     if has_weights and systems != ('bm25',):
         raise InputError("'k1' and 'b' are for system 'bm25' alone")

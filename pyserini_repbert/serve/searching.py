@@ -146,7 +146,7 @@ def answer_search(
     Exception : what `trace` raises
     """
     spec = search.spec
-    systems = [index.ranker(name, spec.k1, spec.b, spec.filter) for name in search.systems]
+    systems = [index.ranker(name, spec) for name in search.systems]
     stages = [rerankers.stage(stage, trace) for stage in spec.stages]
     depth = _search_depth(search)
     notes = Notes(trace)
