@@ -1,4 +1,4 @@
-"""Sparse first stages on Lucene indexes: BM25, query likelihood, RM3, SDM; stored passages.
+"""Sparse first stages on Lucene indexes: BM25, query likelihood, feedback, SDM; stored passages.
 
 The searcher is Anserini's `SimpleSearcher`, the class that Pyserini's `LuceneSearcher` wraps; it is
 used without importing Pyserini's encoders, so that a sparse search starts in a second.
@@ -17,7 +17,12 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.languages import ENGLISH
 from pyserini_repbert.lucene.pyserini_names import prebuilt_index
-from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings, default_settings
+from pyserini_repbert.lucene.sparse_settings import (
+    Rm3,
+    Rocchio,
+    SparseSettings,
+    default_settings,
+)
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
 from pyserini_repbert.trace import Trace
 
@@ -40,8 +45,8 @@ class LuceneSparseSearcher(Ranker):
         index's record (DeepCT's has them), else 0.9 and 0.4
     download : fetch a prebuilt index that is not here, instead of raising MissingResourceError
 
-    Raises MismatchError where RM3 needs what the index does not store, or another version of Lucene
-    wrote the index.
+    Raises MismatchError where feedback needs what the index does not store, or another version of
+    Lucene wrote the index.
     """
 
     def __init__(
@@ -71,6 +76,8 @@ class LuceneSparseSearcher(Ranker):
         before = self._open_index.settings
         if before is not None and before.rm3:
             self._java.unset_rm3()
+        if before is not None and before.rocchio:
+            self._java.unset_rocchio()
         if before is not None and before.language != settings.language:
             raise ValueError('an open index keeps its language')
         self._open_index.settings = settings
@@ -80,16 +87,34 @@ class LuceneSparseSearcher(Ranker):
             self._java.set_bm25(float(settings.k1), float(settings.b))
         else:
             self._java.set_qld(float(settings.mu))
+        self._set_feedback(settings)
+
+    def _set_feedback(self, settings: SparseSettings) -> None:
+        """Tell Anserini's searcher how queries are expanded."""
         if settings.rm3:
             rm3 = settings.rm3 if isinstance(settings.rm3, Rm3) else Rm3()
             self._java.set_rm3(
-                self._feedback_source(),
+                self._feedback_source('RM3'),
                 rm3.fb_terms,
                 rm3.fb_docs,
                 float(rm3.original_query_weight),
                 False,
                 # Anserini's filter keeps terms of Latin letters without accents alone.
                 settings.language == ENGLISH,
+            )
+        if settings.rocchio:
+            rocchio = settings.rocchio if isinstance(settings.rocchio, Rocchio) else Rocchio()
+            self._java.set_rocchio(
+                self._feedback_source('Rocchio'),
+                rocchio.top_fb_terms,
+                rocchio.top_fb_docs,
+                rocchio.bottom_fb_terms,
+                rocchio.bottom_fb_docs,
+                float(rocchio.alpha),
+                float(rocchio.beta),
+                float(rocchio.gamma),
+                False,
+                rocchio.use_negative,
             )
 
     @property
@@ -107,16 +132,19 @@ class LuceneSparseSearcher(Ranker):
             f"'{self.language}' leaves no word of it"
         ]
 
-    def _feedback_source(self) -> str | None:
-        """The collection class that reads raw passages; None for an index with vectors."""
+    def _feedback_source(self, feedback: str) -> str | None:
+        """The collection class that reads raw passages; None for an index with vectors.
+
+        `feedback` is what needs them. Raises MismatchError for an index with neither.
+        """
         if self.size == 0 or self._java.reader.termVectors().get(0) is not None:
             return None
         raw = self._java.doc_raw(0)
         if raw is not None and raw.lstrip().startswith('{'):
             return 'JsonCollection'
         raise MismatchError(
-            f'index {self.index} has neither document vectors nor raw JSON, which RM3 needs: build '
-            'it with them'
+            f'index {self.index} has neither document vectors nor raw JSON, which {feedback} '
+            'needs: build it with them'
         )
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
