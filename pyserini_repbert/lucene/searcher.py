@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.lucene.document_queries import DocumentQueries
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.languages import ENGLISH
 from pyserini_repbert.lucene.pyserini_names import prebuilt_index
@@ -23,7 +24,7 @@ from pyserini_repbert.lucene.sparse_settings import (
     SparseSettings,
     default_settings,
 )
-from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
+from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run, by_score
 from pyserini_repbert.trace import Trace
 
 # Bounds the Java heap of a batch: Anserini holds the stored passage of every hit.
@@ -56,6 +57,7 @@ class LuceneSparseSearcher(Ranker):
         self.settings = settings or default_settings(self.index)
         self.name = self.index.name
         self._filter: Any = None
+        self._document_queries: DocumentQueries | None = None
         with java_calls():
             quiet_java()
             searcher = java_class('io.anserini.search.SimpleSearcher')
@@ -124,6 +126,8 @@ class LuceneSparseSearcher(Ranker):
 
     def warnings(self, query: str) -> list[str]:
         """That the analyzer leaves no term of a query, if so."""
+        if self._document_queries is not None:
+            return self._warnings_of_document(self._document_queries, query)
         with java_calls():
             if self._has_terms(query):
                 return []
@@ -131,6 +135,13 @@ class LuceneSparseSearcher(Ranker):
             f"Lucene finds nothing for '{query}': the analyzer of language "
             f"'{self.language}' leaves no word of it"
         ]
+
+    def _warnings_of_document(self, queries: DocumentQueries, docid: str) -> list[str]:
+        """That no other document has a term of one, if so."""
+        with java_calls():
+            if self._document_query(queries, docid) is not None:
+                return []
+        return [f"Lucene finds nothing like '{docid}': no other document has a word of it"]
 
     def _feedback_source(self, feedback: str) -> str | None:
         """The collection class that reads raw passages; None for an index with vectors.
@@ -169,17 +180,63 @@ class LuceneSparseSearcher(Ranker):
             filter_query = java_class('org.apache.lucene.search.TermInSetQuery')('id', ids)
         return self.with_settings(_filter=filter_query)
 
+    def by_documents(self) -> Self:
+        """As of `Ranker`: a document's query has its best terms by tf-idf, see `DocumentQueries`.
+
+        Feedback and the sequential dependence model are left out.
+        """
+        settings = replace(self.settings, rm3=False, rocchio=False, sdm=False)
+        with java_calls():
+            queries = DocumentQueries(self._java.reader, self._analyzer)
+        return self.with_settings(settings=settings, _document_queries=queries, _generator=None)
+
+    def holds(self, docid: str) -> bool:
+        with java_calls():
+            return DocumentQueries(self._java.reader, self._analyzer).number_of(docid) >= 0
+
+    def _document_query(self, queries: DocumentQueries, docid: str) -> Any:
+        """The query of a document; None where it is not here, or no other has a term of it."""
+        number = queries.number_of(docid)
+        if number < 0:
+            return None
+        if queries.has_vector(number):
+            return queries.of_vector(number)
+        (text,) = self.texts([docid])
+        return None if text is None else queries.of_text(text)
+
+    def _hits_like(self, queries: DocumentQueries, docid: str, k: int) -> Ranking:
+        """The hits of a document, but for itself."""
+        query = self._document_query(queries, docid)
+        if query is None:
+            return NO_HITS
+        term = java_class('org.apache.lucene.index.Term')('id', docid)
+        itself = java_class('org.apache.lucene.search.TermQuery')(term)
+        return self._hits_of_query(query, k, besides=itself)
+
     def _filtered_hits(self, topic: Query, k: int) -> Ranking:
         """The hits of a topic among the documents of `among`."""
         words = java_class('io.anserini.search.query.BagOfWordsQueryGenerator')()
+        return self._hits_of_query(words.buildQuery('contents', self._analyzer, topic.text), k)
+
+    def _hits_of_query(self, query: Any, k: int, besides: Any = None) -> Ranking:
+        """The hits of Lucene's query, among the documents of `among`.
+
+        `besides` is a query whose hits are left out.
+        """
         occur = java_class('org.apache.lucene.search.BooleanClause$Occur')
         builder = java_class('org.apache.lucene.search.BooleanQuery$Builder')()
-        builder.add(words.buildQuery('contents', self._analyzer, topic.text), occur.MUST)
-        builder.add(self._filter, occur.FILTER)
+        builder.add(query, occur.MUST)
+        if self._filter is not None:
+            builder.add(self._filter, occur.FILTER)
+        if besides is not None:
+            builder.add(besides, occur.MUST_NOT)
         return _ranking(calling(self._java.search, builder.build(), k))
 
     def _hits(self, topics: Sequence[Query], k: int) -> Run:
         """The hits of the topics that have any term in the index's language."""
+        queries = self._document_queries
+        if queries is not None and k:
+            return {topic.qid: self._hits_like(queries, topic.text, k) for topic in topics}
         asked = [topic for topic in topics if k and self._has_terms(topic.text)]
         if self._filter is not None:
             return {topic.qid: self._filtered_hits(topic, k) for topic in asked}

@@ -21,6 +21,7 @@ from pyserini_repbert.serve.documents import (
     snippet_parts,
 )
 from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.requests import Search
 from pyserini_repbert.serve.searching import Answer, RankedPart
 from pyserini_repbert.serve.service import Service
 
@@ -178,7 +179,7 @@ def search_answer(
     return {
         'api': API,
         'index': index.alias,
-        'query': {'text': search.query},
+        'query': _query_fields(search),
         'candidates': candidates,
         'system': list(search.systems),
         'fusion': search.spec.fusion if len(search.systems) > 1 else None,
@@ -186,6 +187,13 @@ def search_answer(
         'steps': [dict(part.step) for part in answer.parts],
         **extra,
     }
+
+
+def _query_fields(search: Search) -> dict[str, str]:
+    fields = {'text': search.query}
+    if search.like is not None:
+        fields['like'] = search.like
+    return fields
 
 
 def _add_provenance(
@@ -224,7 +232,7 @@ def _judged_topic(index: ServedIndex, answer: Answer) -> dict[str, Any] | None:
     the hits shown.
     """
     qid = index.judged_qid(answer.search.query)
-    if qid is None:
+    if qid is None or answer.search.like is not None:
         return None
     grades = index.qrels[qid]
     evaluation = evaluate({qid: answer.ranking}, {qid: grades}, parse_measures(MEASURES))

@@ -454,10 +454,23 @@ class ServedIndex:
             ranker = BatchedRanker(moved, ranker.queue, system)
         return ranker
 
-    @property
-    def source(self) -> Texts:
-        """What gives a pipeline the texts that it reranks."""
-        return self if self.collection is None else self.collection.store
+    def holds(self, docid: str, systems: Sequence[str]) -> bool:
+        """Whether systems search a document of this docid; a collection has some without text."""
+        if self.collection is not None:
+            return self.collection.searcher.holds(docid)
+        return any(self.ranker(system).holds(docid) for system in systems)
+
+    def source_for(self, like: str | None) -> Texts:
+        """What gives a pipeline the texts of hits.
+
+        Of a collection, they are the passages that fit the query best; the query is a document
+        where `like` is one.
+        """
+        if self.collection is None:
+            return self
+        if like is None:
+            return self.collection.store
+        return self.collection.store.by_documents()
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts, or whole documents, one for each docid, None where the index lacks it."""
