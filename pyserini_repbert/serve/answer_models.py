@@ -216,6 +216,7 @@ class IndexInfo(BaseModel):
     base_index: str | None = Field(description='the index that gives texts and sparse rankings')
     systems: list[str] = Field(description='the rankings that may be asked for')
     default: list[str] = Field(description='the rankings that are fused if a search names none')
+    like: list[str] = Field(description='the rankings that take a document in place of a question')
     fusions: list[str] = Field(description='ways to fuse rankings')
     rerankers: list[dict[str, str]] = Field(description='the name and the system of each')
     topics: int = Field(description='how many topics it has')

@@ -293,6 +293,7 @@ def index_answer(service: Service, index: ServedIndex) -> dict[str, Any]:
         'base_index': index.settings.base_index,
         'systems': list(index.systems),
         'default': list(index.default),
+        'like': list(index.document_systems),
         'fusions': [str(method) for method in FusionMethod],
         'rerankers': [{'name': name, 'system': system} for name, system in systems.items()],
         'topics': len(index.topics),

@@ -388,6 +388,16 @@ class ServedIndex:
                 raise InputError(f"system '{name}' was given twice")
         return tuple(systems)
 
+    @property
+    def document_systems(self) -> tuple[str, ...]:
+        """The systems that take a document in place of a question."""
+        unable = {ADAPTED}
+        if self.index_type == 'faiss':
+            unable |= _VECTOR_SYSTEMS
+        if self.index_type == 'impact':
+            unable.update(self.specs)
+        return tuple(name for name in self.systems if name not in unable and not names_class(name))
+
     def encodes_queries(self, system: str) -> bool:
         """Whether a model reads the queries of a system."""
         return system in (DENSE, ANN, ADAPTED) or self.index_type == 'impact'

@@ -314,11 +314,15 @@ def resolve_search(
 def _check_document(
     docid: str, spec: PipelineSpec, index: ServedIndex, systems: Sequence[str]
 ) -> None:
-    """Raises InputError for rerankers, which read a question, and MissingResourceError for a
-    document that is not here.
+    """Raises InputError for rerankers and systems that take a question only, and
+    MissingResourceError for a document that is not here.
     """
     if spec.stages:
         raise InputError("'rerank' reads a question, and 'like' is a document: leave one out")
+    for system in systems:
+        if system not in index.document_systems:
+            able = ', '.join(index.document_systems) or 'no system here'
+            raise InputError(f"system '{system}' takes a question, not 'like': {able} takes both")
     if not index.holds(docid, systems):
         raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
 

@@ -49,6 +49,7 @@ export function stateOf(search) {
     view: parameters.get('view') === 'compare' ? 'compare' : 'search',
     index: parameters.get('index') ?? '',
     q: parameters.get('q') ?? '',
+    like: parameters.get('q') ? '' : parameters.get('like') ?? '',
     hits: Number.isInteger(hits) ? hits : HITS,
     filter: parameters.get('filter') ?? '',
     a: pipelineOf(parameters, ''),
@@ -69,6 +70,11 @@ export function pipelineParameters(pipeline, prefix = '') {
   return settingsOf(pipeline).flatMap(([name, values]) => [values].flat().map((own) => [prefix + name, own]));
 }
 
+/** What a state's view asks: a question, or a document in its place; '' for nothing. */
+export function askedOf({ view, q, like }) {
+  return q.trim() || (view === 'search' ? like : '');
+}
+
 /** The filter of a state as parameters of an address; none without a filter. */
 export function filterParameters({ filter }) {
   return filter ? [['filter', filter]] : [];
@@ -81,9 +87,9 @@ export function comparisonBody({ q, hits, ...state }) {
 }
 
 /** The address of a state, relative to the page. */
-export function addressOf({ view, index, q, hits, filter, a, b, open, why }) {
+export function addressOf({ view, index, q, like, hits, filter, a, b, open, why }) {
   const isSearch = view === 'search';
-  const pairs = [['view', isSearch ? '' : view], ['index', index], ['q', q], ['hits', hits === HITS ? '' : hits], ['filter', filter], ...pipelineParameters(a),
+  const pairs = [['view', isSearch ? '' : view], ['index', index], ['q', q], ['like', isSearch ? like : ''], ['hits', hits === HITS ? '' : hits], ['filter', filter], ...pipelineParameters(a),
     ...(isSearch ? [['open', open], ['why', open && why]] : pipelineParameters(b, OF_B))].filter(([, value]) => value !== '');
   return pairs.length ? `./?${new URLSearchParams(pairs)}` : './';
 }
