@@ -22,6 +22,7 @@ from pyserini_repbert.errors import (
 )
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.analysis import word_finder
+from pyserini_repbert.lucene.impacts import ImpactSearcher
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
@@ -47,6 +48,7 @@ ANN = 'ann'
 HYBRID = 'hybrid'
 BM25 = 'bm25'
 COLLECTION = 'collection'
+IMPACT = 'impact'
 ADAPTED = 'adapted'
 # The rankings of vectors, which take feedback.
 _VECTOR_SYSTEMS = frozenset((DENSE, ANN))
@@ -67,6 +69,10 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
         )
     index_type = _type_at(location)
     expected = settings.index_type or index_type
+    if (expected, index_type) == ('impact', 'tf'):
+        # Lucene's files do not say that they hold impacts.
+        _check_impacts(alias, settings)
+        index_type = 'impact'
     if expected != index_type and {expected, index_type} != {'faiss', 'dense'}:
         raise MismatchError(
             f"index '{alias}' is said to be of type '{expected}', {location} is of type "
@@ -91,6 +97,21 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
             'does not say its own'
         )
     return index_type
+
+
+def _check_impacts(alias: str, settings: IndexSettings) -> None:
+    """Raises InputError for an index of another program's impacts without an encoder of queries,
+    and for one that is said to have words.
+    """
+    if settings.encoder is None:
+        raise InputError(
+            f"index '{alias}' is of type 'impact', and does not name its encoder: give encoder, as "
+            'MODULE:CLASS or MODULE:CLASS@MODEL'
+        )
+    if built_variant(Path(settings.location)):
+        raise MismatchError(
+            f"index '{alias}' is said to be of type 'impact', {settings.location} is of type 'tf'"
+        )
 
 
 def _type_at(location: str) -> str:
@@ -202,6 +223,7 @@ class ServedIndex:
 
         first: Any = self.ranker(searchers[0]).ranker
         self._store: Ranker = base._store if base else first
+        self._check_texts(first)
         self.keeps_raws = isinstance(self._store, LuceneSparseSearcher)
         if self.collection is not None:
             self.passages: int = self.collection.n_passages
@@ -212,6 +234,14 @@ class ServedIndex:
         self.language = self._language()
         self.find_words = word_finder(self.language)
         self._load_judgments()
+
+    def _check_texts(self, first: Ranker) -> None:
+        """Raises InputError for an index of impacts without passages, its own or its base's."""
+        if self._base is None and isinstance(first, ImpactSearcher) and not first.stores_texts:
+            raise InputError(
+                f"index '{self.alias}' stores no passages: name the Lucene index that does as its "
+                f'base_index'
+            )
 
     def _language(self) -> str | None:
         """The language of the first system that reads words; None if none is open."""
@@ -251,6 +281,8 @@ class ServedIndex:
     def _specs(self) -> dict[str, PipelineSpec]:
         """The sparse systems by name: of the index itself, or of its base."""
         settings = self.settings
+        if self.index_type == 'impact' and settings.encoder:
+            return {IMPACT: PipelineSpec(index=settings.location, encoder=settings.encoder)}
         if self.index_type == 'impact':
             return {'epic': PipelineSpec(sparse=(settings.location,))}
         if self.index_type == 'tf':
