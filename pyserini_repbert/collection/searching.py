@@ -190,6 +190,21 @@ class CollectionSearcher(Fusion):
             self._filtered[wanted] = tuple(parts)
         return self.with_settings(parts=self._filtered[wanted], filter=wanted)
 
+    def by_documents(self) -> Self:
+        """As of `Ranker`: a document is searched by the mean of its passages' vectors, and by its
+        best terms; its hits have the passages that are nearest to that mean.
+        """
+        return self.with_settings(
+            parts=tuple(part.by_documents() for part in self.parts),
+            dense=self.dense.by_documents(),
+            _all_parts=tuple(part.by_documents() for part in self._all_parts),
+            _filtered={},
+        )
+
+    def holds(self, docid: str) -> bool:
+        """Whether there is a document of this docid, with or without text."""
+        return self.dense.holds(docid)
+
     def __len__(self) -> int:
         """How many documents there are, those without text included."""
         return len(self.generation)

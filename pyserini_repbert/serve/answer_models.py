@@ -98,7 +98,9 @@ class Judged(BaseModel):
 class SearchResponse(OfIndex):
     """Hits, in the form of Pyserini's server with additions."""
 
-    query: dict[str, str] = Field(description='the question, as `text`')
+    query: dict[str, str] = Field(
+        description='the question, as `text`; of a document in its place, its docid as `like`'
+    )
     candidates: list[CandidateResponse] = Field(description='the hits, best first')
     system: list[str] = Field(description='the rankings that were asked for')
     fusion: str | None = Field(description='how they were fused; null for one ranking')
@@ -133,7 +135,9 @@ class BatchResponse(OfIndex):
 class CompareResponse(OfIndex):
     """Two answers side by side."""
 
-    query: dict[str, str] = Field(description='the question, as `text`')
+    query: dict[str, str] = Field(
+        description='the question, as `text`; of a document in its place, its docid as `like`'
+    )
     a: SearchResponse = Field(description='the left side')
     b: SearchResponse = Field(description='the right side')
     overlap: float = Field(description='share of hits that both sides have')
@@ -216,6 +220,7 @@ class IndexInfo(BaseModel):
     base_index: str | None = Field(description='the index that gives texts and sparse rankings')
     systems: list[str] = Field(description='the rankings that may be asked for')
     default: list[str] = Field(description='the rankings that are fused if a search names none')
+    like: list[str] = Field(description='the rankings that take a document in place of a question')
     fusions: list[str] = Field(description='ways to fuse rankings')
     rerankers: list[dict[str, str]] = Field(description='the name and the system of each')
     topics: int = Field(description='how many topics it has')
