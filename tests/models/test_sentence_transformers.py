@@ -312,7 +312,7 @@ def test_a_collection_cuts_no_passage_twice(bi_encoder, tmp_path):
         spans = collection.generation.passages([0])[0]
         vectors = collection.generation.passage_vectors(spans)
     encoder = document_encoder(folder)
-    tokenizer = encoder.text_tokenizer
+    tokenizer = _theirs(folder).tokenizer
     inputs = [f'dog {text[span.start : span.end]}' for span in spans]
     assert all(len(tokenizer(f'on the {text}').input_ids) <= 16 for text in inputs)
     np.testing.assert_allclose(encoder.embed(inputs), vectors, atol=1e-5)

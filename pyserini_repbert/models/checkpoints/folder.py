@@ -35,8 +35,19 @@ ADAPTER_CONFIG = 'adapter_config.json'
 # in config.json of an adapter: it has heads of its own, the base's are dropped
 HOLDS_HEADS = 'adapter_holds_heads'
 TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json')
-# Keys of config.json that change no vector of a trained model.
-_OF_TRAINING = ('hidden_dropout_prob', 'attention_probs_dropout_prob', 'initializer_range')
+# Values of a configuration that change no vector of a trained BERT, and the one that is 0 in all.
+_NOT_DECISIVE = (
+    'hidden_dropout_prob',
+    'attention_probs_dropout_prob',
+    'initializer_range',
+    'position_offset',
+)
+# How RoBERTa calls what BERT has, too.
+_ROBERTA_NAMES = {
+    'roberta.': 'bert.',
+    'classifier.dense.': 'bert.pooler.dense.',
+    'classifier.out_proj.': 'classifier.',
+}
 _BODY = ('embeddings.', 'encoder.', 'pooler.')
 
 
@@ -131,7 +142,7 @@ class Checkpoint:
         from pyserini_repbert.models.bert_config import BertConfig
 
         values = asdict(BertConfig.from_dict(self.config))
-        decisive = {name: value for name, value in values.items() if name not in _OF_TRAINING}
+        decisive = {name: value for name, value in values.items() if name not in _NOT_DECISIVE}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
     @cached_property
@@ -185,6 +196,7 @@ class Checkpoint:
             if self.config.get(HOLDS_HEADS):
                 base = {name: value for name, value in base.items() if name.startswith('bert.')}
             return merged(with_unit_layer(base, self.config), tensors, self.folder / ADAPTER_CONFIG)
+        tensors = {_bert_name(name): value for name, value in tensors.items()}
         if not any(
             name.startswith('bert.') for name in tensors
         ):  # some checkpoints leave the prefix out
@@ -231,3 +243,11 @@ class Checkpoint:
                 f'{self.config["vocab_size"]}: take the tokenizer that the model was trained with'
             )
         return tokenizer
+
+
+def _bert_name(name: str) -> str:
+    """BERT's name of a tensor that may be RoBERTa's."""
+    for prefix, replacement in _ROBERTA_NAMES.items():
+        if name.startswith(prefix):
+            return replacement + name.removeprefix(prefix)
+    return name
