@@ -39,6 +39,11 @@ _KNOWN_SETTINGS: Mapping[str, tuple[Any, ...] | None] = {
         {'text': {'method': 'forward', 'method_output_name': 'logits'}},
     ),
 }
+# Activations of a cross-encoder's score, by their names in files.
+SCORE_ACTIVATIONS = {
+    'torch.nn.modules.linear.Identity': 'identity',
+    'torch.nn.modules.activation.Sigmoid': 'sigmoid',
+}
 # Poolings, by their keys in early releases, in the order of their vectors.
 _EARLY_POOLINGS = {
     'pooling_mode_cls_token': 'cls',
@@ -144,6 +149,63 @@ def read_bi_encoder(folder: Path, name: str) -> BiEncoder:
             raise Unsupported(f'it has a module {module.kind}')
     body = read_body(modules[0].folder, name)
     return BiEncoder(body, _read_pooling(modules[1].folder), tuple(layers))
+
+
+@dataclass(frozen=True)
+class CrossEncoderFolder:
+    """A cross-encoder that the engine runs.
+
+    Attributes
+    ----------
+    body : its BERT
+    activation : of a single label: 'identity' or 'sigmoid'; None: the folder names none
+    """
+
+    body: Body
+    activation: str | None
+
+
+def read_cross_encoder(folder: Path, name: str) -> CrossEncoderFolder:
+    """The cross-encoder in a folder. Raises Unsupported for one that the engine does not run.
+
+    Parameters
+    ----------
+    folder : with config.json and weights, and `modules.json` from release 6 on
+    name : of the folder, as the user gave it
+    """
+    if not (folder / MODULES).is_file():
+        body = read_body(folder, name, settings={})
+        return CrossEncoderFolder(body, _read_activation(body, {}))
+    modules = read_modules(folder)
+    kinds = [module.kind for module in modules]
+    if kinds != ['Transformer']:
+        raise Unsupported(f'its modules are {", ".join(kinds)}')
+    body_settings = _body_settings(modules[0].folder)
+    if body_settings.get('transformer_task') != 'sequence-classification':
+        raise Unsupported('its body is no classifier')
+    settings = read_settings(folder)
+    prompts = read_prompts(settings, 'CrossEncoder')
+    if prompts.get(settings.get('default_prompt_name', '')):
+        raise Unsupported('it has a prompt')
+    body = read_body(modules[0].folder, name, body_settings)
+    return CrossEncoderFolder(body, _read_activation(body, settings))
+
+
+def _read_activation(body: Body, settings: Mapping[str, Any]) -> str | None:
+    """The activation of a cross-encoder, from the place where sentence-transformers looks first."""
+    config = body.checkpoint.config
+    of_config = config.get('sentence_transformers') or {}
+    named = settings.get('activation_fn')
+    if named is None and 'activation_fn' in of_config:
+        named = of_config['activation_fn']
+    elif named is None:
+        named = config.get('sbert_ce_default_activation_function')
+    # What is not of PyTorch is not trusted, and ignored.
+    if named is None or not str(named).startswith('torch.'):
+        return None
+    if named not in SCORE_ACTIVATIONS:
+        raise Unsupported(f'its activation is {named}')
+    return SCORE_ACTIVATIONS[named]
 
 
 def read_modules(folder: Path) -> Sequence[Module]:

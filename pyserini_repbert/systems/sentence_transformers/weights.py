@@ -6,10 +6,11 @@ from torch import Tensor
 
 from pyserini_repbert.models.checkpoints.folder import WEIGHTS
 from pyserini_repbert.models.checkpoints.weights import read_weights
-from pyserini_repbert.systems.sentence_transformers.folder import BiEncoder
+from pyserini_repbert.systems.sentence_transformers.folder import BiEncoder, Body
 
 _BODY = 'bert.'
 _POOLER = 'bert.pooler.'
+_CLASSIFIER = 'classifier.'
 
 
 def bi_encoder_tensors(model: BiEncoder, mapped: str | None = None) -> dict[str, Tensor]:
@@ -29,4 +30,13 @@ def bi_encoder_tensors(model: BiEncoder, mapped: str | None = None) -> dict[str,
         if layer is not None:
             for name, value in read_weights(layer.folder / WEIGHTS).items():
                 tensors[f'layers.{number}.{name}'] = value
+    return tensors
+
+
+def cross_encoder_tensors(body: Body) -> dict[str, Tensor]:
+    """The tensors of a `CrossEncoder`: the body's, and those of its classifier."""
+    tensors = {}
+    for name, value in body.checkpoint.tensors().items():
+        if name.startswith((_BODY, _CLASSIFIER)):
+            tensors[name] = value
     return tensors
