@@ -6,13 +6,13 @@ import random
 import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
+from sentence_folders import TEXTS, write_bi_encoder, write_json
 
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.systems.encoders import document_encoder, query_encoder
-from tests.models.sentence_folders import TEXTS, write_bi_encoder, write_json
 
 OURS = 'pyserini_repbert'
 THEIRS = 'sentence-transformers'
@@ -121,6 +121,14 @@ def test_names_of_weights_may_have_the_bodys_prefix(kind, tmp_path):
     renamed['lm_head.bias'] = tensors['embeddings.LayerNorm.bias'].clone()
     save_file(renamed, folder / 'model.safetensors', metadata={'format': 'pt'})
     assert np.array_equal(document_encoder(folder).encode(TEXTS), expected)
+
+
+def test_bfloat16_changes_vectors_a_little(tmp_path):
+    layers = [(16, 12, 'activation.Tanh'), 'normalize']
+    folder = write_bi_encoder(tmp_path / 'model', 'xlm-roberta', layers=layers)
+    expected = document_encoder(folder).encode(TEXTS)
+    vectors = document_encoder(folder, precision='bfloat16').encode(TEXTS)
+    assert 0 < np.abs(vectors - expected).max() < 0.1
 
 
 def test_a_vocabulary_is_enough_for_bert(tmp_path):

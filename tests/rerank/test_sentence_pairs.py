@@ -6,15 +6,16 @@ import random
 import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
+from sentence_folders import TEXTS, write_body, write_json
 
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import cache_folder
+from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.ranking import Ranking
 from pyserini_repbert.rerank.base import ExplanationSettings
 from pyserini_repbert.systems.sentence_transformers.pairs import KeptLengths, kept_lengths
 from pyserini_repbert.systems.sentence_transformers.reranker import SentenceCrossEncoderReranker
-from tests.models.sentence_folders import TEXTS, write_body, write_json
 
 OURS = 'pyserini_repbert'
 THEIRS = 'sentence-transformers'
@@ -70,7 +71,8 @@ def test_scores_of_random_folders_are_theirs(kind, seed, tmp_path):
         name = f'torch.nn.modules.{chance.choice(names)}'
         _change_config(folder, sbert_ce_default_activation_function=name)
     reranker = open_reranker(folder)
-    assert isinstance(reranker, SentenceCrossEncoderReranker) and reranker.engine == OURS
+    assert isinstance(reranker, SentenceCrossEncoderReranker)
+    assert used_models(reranker)[0].engine == OURS
     expected = _theirs(folder)
     assert np.ptp(expected) > 1e-2
     np.testing.assert_allclose(reranker.score_lists(QUERIES, _lists()), expected, atol=1e-5)
@@ -104,7 +106,7 @@ def test_what_the_engine_does_not_know_is_left_to_them(tmp_path):
     name = 'torch.nn.modules.activation.Tanh'
     folder = _write(tmp_path / 'model', activation_fn=name)
     reranker = open_reranker(folder)
-    assert reranker.engine == THEIRS
+    assert used_models(reranker)[0].engine == THEIRS
     np.testing.assert_allclose(reranker.score_lists(QUERIES, _lists()), _theirs(folder), atol=1e-5)
     with pytest.raises(InputError, match='run by sentence-transformers .*: leave it out') as error:
         open_reranker(folder, backend='onnx')
