@@ -72,6 +72,14 @@ class JudgedTopics:
         """The topics' identifiers."""
         return [topic.query.qid for topic in self.topics]
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The different texts, each as its first topic has it, in the order of their numbers."""
+        texts: dict[int, str] = {}
+        for number, topic in zip(self.text_numbers, self.topics, strict=True):
+            texts.setdefault(number, topic.query.text)
+        return tuple(texts.values())
+
     def in_fold(self, fold: int) -> list[JudgedTopic]:
         """The topics of a fold."""
         return [self.topics[position] for position in self.folds[fold]]

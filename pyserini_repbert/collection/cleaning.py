@@ -17,8 +17,9 @@ from pyserini_repbert.collection.generations import (
 )
 from pyserini_repbert.collection.locks import removal_lock
 from pyserini_repbert.collection.shards import SHARDS
-from pyserini_repbert.collection.store import FOREVER, VERSIONED, transaction
+from pyserini_repbert.collection.store import FOREVER, VERSIONED
 from pyserini_repbert.record import record_path
+from pyserini_repbert.sqlite_files import transaction
 
 logger = logging.getLogger(__name__)
 

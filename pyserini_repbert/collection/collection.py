@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
     SearchSettings,
+    learned_settings,
     open_collection_encoder,
     search_frame,
 )
@@ -29,6 +31,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.record import Model
 from pyserini_repbert.search.dense import QueryEncoder
 
@@ -211,13 +214,30 @@ class Collection:
         Raises InputError for a question without text, and for a filter that cannot be read or names
         a field that no document has.
         """
-        if self._searcher is None or self._searcher.generation.number != self.generation.number:
-            self._close_searcher()
-            self._searcher = self.searcher()
-        searcher = self._searcher.within(DocumentFilter(filter))
+        searcher = self._newest_searcher().within(DocumentFilter(filter))
         if isinstance(query, str):
             return searcher.search(query, k)
         return search_frame(searcher, query, k)
+
+    def more_like(self, docid: str, k: int = 10, filter: str | None = None) -> list[Candidate]:
+        """The k documents that are most like one of the collection, with their nearest passages.
+
+        Parameters
+        ----------
+        docid : of the document, which is not among the hits; it need not match the filter
+        k, filter : as of `search`
+
+        Raises MissingResourceError for a docid that is not here, and InputError for a filter that
+        cannot be read or names a field that no document has.
+        """
+        return self._newest_searcher().within(DocumentFilter(filter)).more_like(docid, k)
+
+    def _newest_searcher(self) -> CollectionSearcher:
+        """The search of the generation that this object reads, opened once."""
+        if self._searcher is None or self._searcher.generation.number != self.generation.number:
+            self._close_searcher()
+            self._searcher = self.searcher()
+        return self._searcher
 
     def searcher(
         self,
@@ -236,13 +256,20 @@ class Collection:
         formula : arguments of `fusion.fuse`; default: interpolation after min-max, 0.6 for the
             dense ranking
 
+        A searcher whose rankings and fusion are not named is as the collection learned from
+        judgments, if that is in use.
+
         Raises InputError for a folder that is no collection, MismatchError for another encoder.
         """
         generation = open_generation(self.folder)
         settings = SearchSettings(rankings=rankings, aggregation=aggregate, formula=formula)
+        is_usual = not rankings and not formula and aggregate == 'max'
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)
+            learned = adaptation_in_use(self.folder, generation.settings)
+            if is_usual and learned is not None:
+                settings = learned_settings(query_encoder, learned)
             return CollectionSearcher(generation, query_encoder, settings, self._source.device)
         except BaseException:
             generation.close()

@@ -18,7 +18,8 @@ from pyserini_repbert.collection.shards import (
     write_shard,
 )
 from pyserini_repbert.collection.staging import Staging
-from pyserini_repbert.collection.store import FOREVER, transaction
+from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.sqlite_files import transaction
 
 SMALL_ROWS = 16_384  # a shard with fewer live rows is small
 MOST_SMALL = 8  # small shards in a generation

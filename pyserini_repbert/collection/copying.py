@@ -24,11 +24,11 @@ from pyserini_repbert.collection.store import (
     open_for_writing,
     sqlite_errors,
 )
+from pyserini_repbert.data.judgments import JUDGMENTS
 from pyserini_repbert.errors import BusyError
 from pyserini_repbert.files import StrPath, atomic_folder, check_absent
 from pyserini_repbert.record import record_path
 
-JUDGMENTS = 'judgments.sqlite'
 _TRIES = 10
 
 

@@ -157,12 +157,36 @@ class DocumentSearcher(DenseSearcher):
 
     def vector_of(self, query: str) -> NDArray[np.float32]:
         """A query's vector, float32 (d,); the vectors of the last queries are kept."""
+        if self.takes_docids:
+            zeros = np.zeros(self.dimension, np.float32)
+            return self.document_vectors([query]).get(query, zeros)
         vector = None
         if self._last_queries.query_map is self.query_map:
             vector = self._last_queries.vectors.get(query)
         if vector is None:
             vector = super().encode([query])[0]
         return vector
+
+    def by_documents(self) -> Self:
+        """As of `Ranker`: a document's query is the mean of its passages' vectors."""
+        return self.with_settings(takes_docids=True)
+
+    def document_vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The mean of the vectors of each document's passages, float32 (d,), by docid.
+
+        One that is not here, or has no text, has none.
+        """
+        vectors: dict[str, NDArray[np.float32]] = {}
+        docnos = self.generation.docnos(docids)
+        for docid, docno in zip(docids, docnos.tolist(), strict=True):
+            rows, _ = self.vectors.rows_of(np.array([docno], np.int64))
+            if docno >= 0 and len(rows):
+                vectors[docid] = self.vectors.gather(rows).mean(axis=0)
+        return vectors
+
+    def holds(self, docid: str) -> bool:
+        """Whether there is a document of this docid, with or without text."""
+        return bool(self.generation.docnos([docid])[0] >= 0)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         return self.generation.texts(docids)

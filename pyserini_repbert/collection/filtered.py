@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,12 @@ class FilteredBm25(Ranker):
             waiting = later
             depth *= _DEEPER
         return found
+
+    def by_documents(self) -> Self:
+        return self.with_settings(_searcher=self._searcher.by_documents())
+
+    def holds(self, docid: str) -> bool:
+        return self._searcher.holds(docid)
 
     def _kept(self, ranking: Ranking) -> Ranking:
         rows = [row for row, docid in enumerate(ranking.docids) if docid in self._allowed]

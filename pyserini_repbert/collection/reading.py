@@ -246,6 +246,16 @@ class Generation:
         by_docid = {docid: json.loads(fields) for docid, fields in rows}
         return [by_docid.get(docid) for docid in docids]
 
+    def versions(self, docids: Sequence[str]) -> list[str]:
+        """A digest of each document's title and text, in hexadecimal; '' for a docid not here."""
+        rows = self.select(
+            f'SELECT docid, text_digest FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
+            'AND docid IN (SELECT value FROM json_each(:rows))',
+            docids,
+        )
+        by_docid = {docid: digest.hex() for docid, digest in rows}
+        return [by_docid.get(docid, '') for docid in docids]
+
     def live_documents(self) -> NDArray[np.bool_]:
         """Whether the document of each number is live, bool (numbers,); do not change it."""
         return self._live_documents

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from pyserini_repbert.collection.documents import rendered_fields, typed_values
 from pyserini_repbert.collection.passages import CutPassage
 from pyserini_repbert.collection.shards import PassageShard
-from pyserini_repbert.collection.store import FOREVER, VERSIONED, transaction
+from pyserini_repbert.collection.store import FOREVER, VERSIONED
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.sqlite_files import transaction
 
 
 class KnownDocument(NamedTuple):

@@ -24,9 +24,10 @@ from pyserini_repbert.collection.shards import (
     ShardRows,
     write_shard,
 )
-from pyserini_repbert.collection.store import FOREVER, transaction
+from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.sqlite_files import transaction
 
 # What is held in memory until it is written. A kill loses at most so much encoding.
 _PASSAGES_AT_ONCE = 1024

@@ -43,9 +43,9 @@ from pyserini_repbert.collection.store import (
     STORE,
     open_for_writing,
     sqlite_errors,
-    transaction,
 )
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.sqlite_files import transaction
 
 
 class Writer:

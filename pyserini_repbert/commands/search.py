@@ -30,6 +30,7 @@ from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Run, check_question
 
 if TYPE_CHECKING:
+    from pyserini_repbert.data.snippets import WordMatch
     from pyserini_repbert.pipeline.pipeline import Pipeline
     from pyserini_repbert.rerank.base import Reranker
     from pyserini_repbert.trace import Notes
@@ -52,6 +53,13 @@ def make_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     what = parser.add_mutually_exclusive_group(required=True)
     add_flags(what, 'query', action='append', required=False, help='a question; repeatable')
+    what.add_argument(
+        '--like',
+        action='append',
+        metavar='DOCID',
+        type=command.utf8_text,
+        help='a document in place of a question: what is most like it; repeatable',
+    )
     what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
     add_flags(what, 'topics')
     add(
@@ -132,6 +140,10 @@ def _check_index_flags(options: argparse.Namespace, spec: PipelineSpec) -> None:
     command.refuse(
         options.ray is not None and spec.rankings, '--ray: a collection is searched on one machine'
     )
+    command.refuse(
+        options.like and spec.stages,
+        'a reranker reads a question, and --like is a document: leave one out',
+    )
 
 
 def main(arguments: list[str]) -> None:
@@ -141,7 +153,7 @@ def main(arguments: list[str]) -> None:
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     for question in options.query or ():
         check_question(question)
-    from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
+    from pyserini_repbert.pipeline.adaptations import apply_adaptation
     from pyserini_repbert.pipeline.collections import apply_collection
 
     spec, machine = spec_of(options, ray=None)
@@ -152,6 +164,7 @@ def main(arguments: list[str]) -> None:
     _check_searchers(options, spec, machine)
     # The record has what was used.
     options.rankings = spec.rankings
+    options.adapted = spec.adapted
     options.fusion = spec.fusion
     options.alpha = None if spec.weights else formula['alpha']
     options.rrf_k = formula['rrf_k']
@@ -193,7 +206,7 @@ def _start_engines(
     if 'bm25' in spec.rankings or not all(map(names_class, sparse_names)):
         from pyserini_repbert.lucene.jvm import started_ahead
 
-        held.enter_context(started_ahead(few_queries=bool(options.query)))
+        held.enter_context(started_ahead(few_queries=bool(options.query or options.like)))
     if spec.index or spec.stages:
         say_device(options)
     return connect_to_ray(options, machine, held)
@@ -205,6 +218,8 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
 
     with ProgressBars(options) as watcher:
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
+    if options.like:
+        pipeline = _by_documents(pipeline, options.like)
 
     def answers(questions: Sequence[str]) -> list[str]:
         return _answers(questions, pipeline, options, spec.depth)
@@ -213,7 +228,15 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
         if options.interactive:
             answer_questions(lambda question: answers([question])[0])
         else:
-            print('\n\n'.join(answers(options.query)))
+            print('\n\n'.join(answers(options.query or options.like)))
+
+
+def _by_documents(pipeline: Pipeline, docids: Sequence[str]) -> Pipeline:
+    """The same search with documents as questions. Raises the errors of `Ranker.more_like`."""
+    by_documents = pipeline.by_documents()
+    for docid in docids:
+        pipeline.check_document(docid)
+    return by_documents
 
 
 def _answers(
@@ -247,8 +270,16 @@ def _answers(
             names = [searcher.name for searcher in searchers]
             rankings = [searcher.run[topic.qid] for searcher in searchers]
             reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth)
-        shown.append(hits_text(topic.text, hits, reasons, find_words))
+        if options.like:
+            shown.append(hits_text(f'like {topic.text}', hits, reasons, _find_no_words))
+        else:
+            shown.append(hits_text(topic.text, hits, reasons, find_words))
     return shown
+
+
+def _find_no_words(query: str, text: str) -> list[WordMatch]:
+    """No word of a text: the name of a document has no meaning."""
+    return []
 
 
 def _warn_of_queries(topics: Sequence[Query], pipeline: Pipeline, watcher: ProgressBars) -> None:

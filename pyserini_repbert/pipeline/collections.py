@@ -20,8 +20,8 @@ from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.manifest import is_collection
-from pyserini_repbert.pipeline.adapted_folder import read_query_map
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.search.adapted_folder import read_query_map
 from pyserini_repbert.search.dense import QueryEncoder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Any
+from typing import Any, Self
 
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
@@ -150,6 +150,17 @@ class Pipeline(Ranker):
                 f'{rerankers.n_excerpts} passages of a hit were asked for, but only '
                 "documents of a collection have several: leave 'passages' out"
             )
+
+    def by_documents(self) -> Self:
+        """As of `Ranker`. Raises InputError for rerankers, which read a question."""
+        if self.first is None or self.rerankers is not None:
+            raise InputError(
+                'a reranker reads a question, and was given a document: leave rerankers out',
+                parameters=('like', 'rerank'),
+            )
+        first = self.first.by_documents()
+        source = first if self.source is self.first else self.source
+        return self.with_settings(first=first, parts=(first,), source=source)
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         if self.has_excerpts and isinstance(self.source, Ranker):

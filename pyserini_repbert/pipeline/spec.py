@@ -249,7 +249,8 @@ class PipelineSpec(_Values):
     )
     adapted: str | None = Field(
         default=None,
-        description='a folder that `adapt` wrote: its query map, weights and indexes',
+        description='a folder that `adapt` wrote: its query map, weights and indexes; none: a '
+        'collection without what it learned',
         json_schema_extra={'metavar': 'FOLDER'},
     )
     prf: str | None = Field(

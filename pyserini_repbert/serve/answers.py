@@ -21,6 +21,7 @@ from pyserini_repbert.serve.documents import (
     snippet_parts,
 )
 from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.requests import Search
 from pyserini_repbert.serve.searching import Answer, RankedPart
 from pyserini_repbert.serve.service import Service
 
@@ -174,7 +175,7 @@ def search_answer(
     return {
         'api': API,
         'index': index.alias,
-        'query': {'text': search.query},
+        'query': _query_fields(search),
         'candidates': candidates,
         'system': list(search.systems),
         'fusion': search.spec.fusion if len(search.systems) > 1 else None,
@@ -194,6 +195,13 @@ def _candidates(
         rank = len(candidates) + 1
         candidates.append({'docid': hit.docid, 'score': score, 'rank': rank, **fields})
     return candidates
+
+
+def _query_fields(search: Search) -> dict[str, str]:
+    fields = {'text': search.query}
+    if search.like is not None:
+        fields['like'] = search.like
+    return fields
 
 
 def _add_provenance(
@@ -232,7 +240,7 @@ def _judged_topic(index: ServedIndex, answer: Answer) -> dict[str, Any] | None:
     the hits shown.
     """
     qid = index.judged_qid(answer.search.query)
-    if qid is None:
+    if qid is None or answer.search.like is not None:
         return None
     grades = index.qrels[qid]
     evaluation = evaluate({qid: answer.ranking}, {qid: grades}, parse_measures(MEASURES))
@@ -293,9 +301,12 @@ def index_answer(service: Service, index: ServedIndex) -> dict[str, Any]:
         'base_index': index.settings.base_index,
         'systems': list(index.systems),
         'default': list(index.default),
+        'like': list(index.document_systems),
         'fusions': [str(method) for method in FusionMethod],
         'rerankers': [{'name': name, 'system': system} for name, system in systems.items()],
         'topics': len(index.topics),
+        'judging': index.alias in service.judgment_stores,
+        'learning': index.alias in service.learners,
         'judged_topics': len(index.qrels),
         'limits': service.settings.limits.model_dump(include=_LIMITS),
         **about,

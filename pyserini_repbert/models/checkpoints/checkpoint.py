@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, UnknownNameError
 from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, Checkpoint
 from pyserini_repbert.ranking import Ranker
-from pyserini_repbert.record import Model
+from pyserini_repbert.record import OWN_ENGINE, Model
 
 __all__ = ['AnyCheckpoint', 'Checkpoint', 'open_checkpoint']
 
@@ -131,12 +132,13 @@ def used_models(user: object) -> tuple[Model, ...]:
     """
     checkpoint = getattr(user, 'checkpoint', None)
     precision = str(getattr(user, 'precision', ''))
+    engine = str(getattr(user, 'engine', OWN_ENGINE))
     if isinstance(checkpoint, Checkpoint):
-        return (model_of(checkpoint, precision),)
+        return (replace(model_of(checkpoint, precision), engine=engine),)
     sha256 = getattr(user, 'weights_sha256', None)
     if not isinstance(sha256, str):
         return ()
-    return (Model(str(getattr(user, 'name', '')), sha256, sha256, sha256, precision),)
+    return (Model(str(getattr(user, 'name', '')), sha256, sha256, sha256, precision, engine),)
 
 
 def models_of(ranker: Ranker) -> tuple[Model, ...]:

@@ -35,9 +35,20 @@ ADAPTER_CONFIG = 'adapter_config.json'
 # in config.json of an adapter: it has heads of its own, the base's are dropped
 HOLDS_HEADS = 'adapter_holds_heads'
 TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json')
-# Keys of config.json that change no vector of a trained model.
-_OF_TRAINING = ('hidden_dropout_prob', 'attention_probs_dropout_prob', 'initializer_range')
+# Keys of config.json that change no vector of a trained model, and the one that is 0 in all BERTs.
+_NOT_DECISIVE = (
+    'hidden_dropout_prob',
+    'attention_probs_dropout_prob',
+    'initializer_range',
+    'position_offset',
+)
 _BERT = 'bert.'
+# How RoBERTa calls what BERT has, too.
+_ROBERTA_NAMES = {
+    'roberta.': 'bert.',
+    'classifier.dense.': 'bert.pooler.dense.',
+    'classifier.out_proj.': 'classifier.',
+}
 _BODY = ('embeddings.', 'encoder.', 'pooler.')
 
 
@@ -131,7 +142,7 @@ class Checkpoint:
         from pyserini_repbert.models.bert_config import BertConfig
 
         values = asdict(BertConfig.from_dict(self.config))
-        decisive = {name: value for name, value in values.items() if name not in _OF_TRAINING}
+        decisive = {name: value for name, value in values.items() if name not in _NOT_DECISIVE}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
     @cached_property
@@ -230,9 +241,10 @@ def _with_usual_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     Some checkpoints leave out the prefix of the body. BERT's first checkpoints call the weights of
     layer norms gamma and beta, and have a buffer of ids.
     """
-    lacks_prefix = not any(name.startswith(_BERT) for name in tensors)
+    of_bert = {_bert_name(name): value for name, value in tensors.items()}
+    lacks_prefix = not any(name.startswith(_BERT) for name in of_bert)
     renamed: dict[str, Tensor] = {}
-    for name, value in tensors.items():
+    for name, value in of_bert.items():
         if name.endswith('position_ids'):
             continue
         if lacks_prefix and name.startswith(_BODY):
@@ -241,3 +253,11 @@ def _with_usual_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         name = name.replace('LayerNorm.beta', 'LayerNorm.bias')
         renamed[name] = value
     return renamed
+
+
+def _bert_name(name: str) -> str:
+    """BERT's name of a tensor that may be RoBERTa's."""
+    for prefix, replacement in _ROBERTA_NAMES.items():
+        if name.startswith(prefix):
+            return replacement + name.removeprefix(prefix)
+    return name
