@@ -42,9 +42,8 @@ class Pair(NamedTuple):
 class PairBatch:
     """n pairs as tensors, with a row for each part of a pair's document."""
 
-    attention_mask: (
-        Tensor | None
-    )  # bool (rows, length), in the host's memory; None where no row is padded
+    # bool (rows, length), in the host's memory; None where no row is padded
+    attention_mask: Tensor | None
     input_ids: Tensor  # int64 (rows, length)
     token_type_ids: Tensor  # int64 (rows, length)
     position_ids: Tensor  # int64 (rows, length)
@@ -52,9 +51,8 @@ class PairBatch:
     # int64 (n, q), positions of query tokens in the flattened output, in the row of the first part
     query_index: Tensor
     document_index: Tensor  # int64 (n, d), likewise of document tokens, each in the row of its part
-    query_mask: (
-        Tensor  # bool (n, q), True where there is a token; q is the length of the longest query
-    )
+    # bool (n, q), True where there is a token; q is the length of the longest query
+    query_mask: Tensor
     document_mask: Tensor  # bool (n, d), likewise
 
 
