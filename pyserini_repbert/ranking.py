@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple, Self, overload
 
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
 logger = logging.getLogger(__name__)
@@ -174,6 +174,13 @@ class Ranking(Sequence[Candidate]):
         if not self.texts and not self.excerpts:
             return self
         return Ranking(self.docids, self.scores)
+
+    def without(self, docid: str) -> Ranking:
+        """The hits but one; all where it is not among them."""
+        if docid not in self.docids:
+            return self
+        rows = [row for row, other in enumerate(self.docids) if other != docid]
+        return self.select_rows(rows, [self.scores[row] for row in rows])
 
     def distinct(self) -> Ranking:
         """The hits without duplicates: of each docid, the best."""
@@ -419,6 +426,39 @@ class Ranker(ABC):
         for warning in self.warnings(query):
             logger.warning('%s', warning)
         return list(self.with_stored_texts(query, run['0']))
+
+    def by_documents(self) -> Self:
+        """The same search with documents as queries: the text of a topic is the docid of one.
+
+        A document is not among its own hits. One that is not here, or has no text, has no hits.
+        Raises InputError for a ranker that takes questions only.
+        """
+        if not self.parts:
+            raise InputError(
+                f"'{self.label}' takes a question: dense rankings and those of words find what is "
+                'like a document'
+            )
+        return self.with_settings(parts=tuple(part.by_documents() for part in self.parts))
+
+    def holds(self, docid: str) -> bool:
+        """Whether it searches a document of this docid."""
+        return any(part.holds(docid) for part in self.parts)
+
+    def more_like(self, docid: str, k: int = 10) -> list[Candidate]:
+        """The k documents, or passages, that are most like one of those that are searched.
+
+        Raises MissingResourceError for a docid that is not here, and InputError for a ranker that
+        takes questions only.
+        """
+        searcher = self.by_documents()
+        self.check_document(docid)
+        run = searcher.rank([Query('0', docid)], None, k)
+        return list(searcher.with_stored_texts(docid, run['0']))
+
+    def check_document(self, docid: str) -> None:
+        """Raises MissingResourceError for a docid that is not here."""
+        if not self.holds(docid):
+            raise MissingResourceError(f"there is no document '{docid[:200]}' in {self.label}")
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         """The hits with the texts that it stores; without, where its index stores none.

@@ -146,9 +146,9 @@ def select_judged(
     n_texts = len({normal_form(topic.text) for topic in chosen})
     if n_texts < LEAST_TOPICS:
         raise InputError(
-            f'{len(chosen)} of {len(topics)} topics have a relevant passage in {dense.index_dir}, '
-            f'their different texts are {n_texts}: at least {LEAST_TOPICS} are needed, what fewer '
-            'teach is noise'
+            f'{len(chosen)} of {len(topics)} topics have a relevant passage in '
+            f'{dense.index_dir}, with {n_texts} different texts: at least '
+            f'{LEAST_TOPICS} are needed, because fewer teach only noise'
         )
     vectors = dense.encode([topic.text for topic in chosen])
     return [

@@ -1,7 +1,7 @@
-"""`adapt`: a first stage and a reranker learn from judgments, and the index stays as it is.
+"""`adapt`: a first stage and a reranker learn from judgments, without a new index.
 
-What is learnt is estimated by cross-validation. Topics with the same text are one question: they
-are held out together, and count once.
+The gain is estimated by cross-validation. Topics with the same text are one question: they are held
+out together, and count once.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class _MapLearner:
 def _fuse_held_out(judged: JudgedTopics, held_out: HeldOutRuns, sparse_runs: Sequence[Run]) -> Run:
     """Each topic's rankings, fused with the weights that the other folds teach.
 
-    The dense rankings that teach them are of maps that the topic's fold did not teach either.
+    The dense rankings that teach the weights come from maps that the topic's fold did not teach.
     """
     fused: Run = {}
     for fold in range(FOLDS):
@@ -260,8 +260,8 @@ def _values_under_held_out_shares(
 ) -> Values:
     """nDCG@10 of rankings before and after a reranker, with the share that other folds teach.
 
-    Each ranking was fused without what its own fold teaches, so this fold's judgments reach its
-    share only through the other folds' rankings: to rule that out, each would be reranked five
+    Each ranking was fused without what its own fold teaches. So a fold's judgments reach its share
+    only through the rankings of other folds. To rule that out, each ranking would be reranked five
     times.
     """
     values = np.zeros(len(reranked))

@@ -51,7 +51,7 @@ def clean(folder: Path, connection: sqlite3.Connection, current: int) -> None:
 
 
 def shrink(connection: sqlite3.Connection) -> None:
-    """Give back the room that removed rows took in SQLite's file, where it is not in use."""
+    """Shrink SQLite's file by the space of removed rows, if nobody uses the file."""
     try:
         connection.execute('VACUUM')
         connection.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()

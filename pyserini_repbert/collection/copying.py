@@ -1,4 +1,4 @@
-"""A copy of a collection, made while it is written and read."""
+"""Copying a collection, while it is written and read."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _copy_store(source: Path, copy: Path) -> Generation:
             return generation
         # another one was published between the two steps
         generation.close()
-    raise BusyError(f'collection {source} is written again and again: copy it later')
+    raise BusyError(f'collection {source} changed during each attempt to copy it: copy it later')
 
 
 def _drop_other_generations(copy: Path, number: int) -> None:

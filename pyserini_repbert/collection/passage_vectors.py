@@ -15,7 +15,7 @@ from pyserini_repbert.search.products import pair_scores
 
 
 class PassageVectors:
-    """All rows of a generation's shards, the largest shard first; dead rows keep their places.
+    """All rows of a generation's shards, the largest shard first; dead rows keep their positions.
 
     Attributes
     ----------

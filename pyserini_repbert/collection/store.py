@@ -1,4 +1,4 @@
-"""The truth of a collection, `collection.sqlite`: its schema and its connections.
+"""The database of a collection, `collection.sqlite`: its schema and its connections.
 
 Rows of documents have two numbers, `since` and `until`: a generation g sees a row where
 since <= g < until. A writer commits under the next generation's number, which no reader sees.
@@ -135,7 +135,7 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(folder: Path) -> sqlite3.Connection:
-    """A reader's connection, for any thread that waits for the others.
+    """A reader's connection; threads may share it, one at a time.
 
     Raises InputError for a folder that is no collection.
     """
@@ -162,7 +162,7 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
     application = connection.execute('PRAGMA application_id').fetchone()[0]
     version = connection.execute('PRAGMA user_version').fetchone()[0]
     if application != _APPLICATION:
-        raise DamagedFileError(f'{path} is no collection of this package: check the path')
+        raise DamagedFileError(f'{path} is not a collection of this package: check the path')
     if version != _FORMAT:
         raise DamagedFileError(
             f'{path} has format version {version}, this release reads {_FORMAT}: use the release '

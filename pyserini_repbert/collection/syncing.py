@@ -76,7 +76,7 @@ def sync_documents(
     merge: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> Changes:
-    """Let a collection have the documents of a source, and those of other sources as they are.
+    """Bring a collection up to date with all documents of a source; those of others stay.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def sync_documents(
     gone, n_before = _missing_documents(writer, number, seen)
     if 2 * len(gone) > n_before and not delete_most:
         raise InputError(
-            f'source {source} has lost {len(gone)} of {n_before} documents, and more than half are '
-            'not deleted unasked: check the source, or say that they are to be deleted',
+            f'source {source} has lost {len(gone)} of {n_before} documents: check the '
+            'source, or allow the deletion of more than half',
             parameters=('delete_most',),
         )
     writer.staging.remove(gone)
@@ -152,7 +152,7 @@ def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) ->
 
 
 def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = False) -> Changes:
-    """Delete documents, whatever their source; those that are deleted already are passed over.
+    """Delete documents of any source; documents that are deleted already are passed over.
 
     Raises InputError for a docid that the collection never had; nothing is deleted then.
     """

@@ -24,9 +24,10 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     parser = command.parser(
         'adapt',
-        'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds. '
-        '--output is written if the gain is more than noise: search --adapted. A collection learns '
-        'from the judgments in it: `adapt --index mine`, then --use.',
+        'Learn the weights of a fusion and a map of query vectors from your '
+        'judgments, in seconds. Write --output if the gain is more than noise; '
+        '`search --adapted` uses it. A collection learns from the judgments in it: '
+        '`adapt --index mine`, then --use.',
     )
     add = parser.add_argument
     add_flags(parser, 'index', required=True)
@@ -40,12 +41,12 @@ def make_parser() -> argparse.ArgumentParser:
     add_flags(parser, 'topics')
     add(
         '--qrels',
-        help='judgments, likewise: at least 20 different topics with a relevant passage',
+        help='judgments: a file or a name; at least 20 different topics need a relevant passage',
     )
     add('--output', metavar='FOLDER', help='the folder to make')
     add('--use', action='store_true', help='search the collection as it learned last')
     add('--go-back', action='store_true', help='search the collection as before it learned')
-    add('--keep', action='store_true', help='write --output whatever the gain')
+    add('--keep', action='store_true', help='write --output even if the gain may be noise')
     add(
         '--seed',
         type=command.whole_number,
@@ -57,7 +58,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> None:
-    """Learn from judgments and print the gain; write the folder --output if the gain is no
+    """Learn from judgments and print the gain; write the folder --output if the gain is more than
     noise.
     """
     options = make_parser().parse_args(arguments)
@@ -104,10 +105,7 @@ def _adapt_index(options: argparse.Namespace) -> None:
     sparse_names = spec.sparse or [ranker.name for ranker in sparse]
     _print_estimate(learnt, estimate, [dense.name, *sparse_names])
     if not options.keep and not estimate.is_convincing:
-        print(
-            f'no gain that can be told from noise: {options.output} is not written (--keep writes '
-            f'it)'
-        )
+        print(f'the gain may be noise, so {options.output} is not written: --keep writes it')
         return
     write_adapted(
         options.output,
@@ -153,7 +151,7 @@ def _adapt_collection(options: argparse.Namespace) -> None:
     with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
         learning = learn_from_judgments(folder, options.device, options.seed, bar.update)
     report = learning.report
-    print(f'nDCG@10 on {report["topics"]} questions, each by what the others taught:')
+    print(f'nDCG@10 on {report["topics"]} questions, cross-validated:')
     _print_means(report['means'])
     print(
         f'gain: {report["gain"]:+.4f} +- {report["standard_error"]:.4f} over the best untuned '
@@ -191,7 +189,7 @@ def _weighted(stage: StageSpec, weight: float | None) -> str:
 def _print_estimate(learnt: Adaptation, estimate: Estimate, names: Sequence[str]) -> None:
     """Print the means of all rankings, what was learnt, and the gain; `names` are of the fused."""
     texts = '' if estimate.texts == estimate.topics else f' of {estimate.texts} different texts'
-    print(f'nDCG@10 on {estimate.topics} topics{texts}, each by what the others taught:')
+    print(f'nDCG@10 on {estimate.topics} topics{texts}, cross-validated:')
     values_of = learnt.untuned | learnt.steps
     _print_means({name: float(values.mean()) for name, values in values_of.items()})
     if len(names) > 1:

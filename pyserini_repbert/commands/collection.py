@@ -26,12 +26,16 @@ _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
 def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     _add_corpus_flags(parser)
-    add('--source', metavar='NAME', help='what the corpus is called; default: its path')
-    add('--delete-most', action='store_true', help='also delete more than half of the documents')
+    add('--source', metavar='NAME', help='name of the corpus in the collection; default: its path')
+    add(
+        '--delete-most',
+        action='store_true',
+        help='allow the deletion of more than half of the documents',
+    )
     add(
         '--rebuild',
         action='store_true',
-        help='let the settings given here replace those of the collection',
+        help="let the given settings replace the collection's",
     )
     _add_settings(parser)
 
@@ -73,7 +77,9 @@ def _add_index_flag(parser: argparse.ArgumentParser) -> None:
 
 def _add_corpus_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--corpus', required=True, help=_CORPUS)
-    parser.add_argument('--index', required=True, help='a collection; made where it is missing')
+    parser.add_argument(
+        '--index', required=True, help='folder of the collection; made if it is missing'
+    )
     add_flags(parser, 'corpus_format', 'fields', 'on_error')
     _add_merge(parser)
 
@@ -82,7 +88,7 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--merge',
         action='store_true',
-        help="merge Lucene's segments, so that BM25 is that of an index made anew",
+        help="merge Lucene's segments, so that BM25 scores as in a new index",
     )
 
 
@@ -105,10 +111,10 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     add(
         '--sparse',
         choices=('bm25', 'none'),
-        help=f"'none': without Lucene's index; {stored} 'bm25'",
+        help=f"'none' leaves out Lucene's index; {stored} 'bm25'",
     )
     precisions = ('float32', 'bfloat16', 'float16', 'auto')
-    add('--precision', choices=precisions, help=f'of the encoder; {stored} float32')
+    add('--precision', choices=precisions, help=f'what the encoder computes in; {stored} float32')
     add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
     add_flags(parser, 'device', 'threads', 'offline')
 
@@ -255,12 +261,14 @@ def _exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:
 COLLECTION_ACTIONS = {
     'sync': Action('make a collection, or bring it up to date', _add_sync_flags, _sync),
     'add': Action(
-        'add documents to a collection, and replace those of same docids', _add_add_flags, _add
+        'add documents to a collection, and replace those with the same docids',
+        _add_add_flags,
+        _add,
     ),
     'delete': Action('delete documents of a collection', _add_delete_flags, _delete),
-    'compact': Action('give back the room of what was deleted', _add_index_flag, _compact),
+    'compact': Action('free the disk space of deleted documents', _add_index_flag, _compact),
     'judgments': Action(
         'import, export and count the judgments of a collection', _add_judgments_flags, _judgments
     ),
-    'copy': Action('copy a collection, also while it is written', _add_copy_flags, _copy),
+    'copy': Action('copy a collection, even while it is written', _add_copy_flags, _copy),
 }

@@ -32,7 +32,7 @@ def load_topics(spec: str, topics_format: TopicsFormat = 'default') -> list[Quer
     if path is not None:
         return read_topics(path, topics_format)
     if topics_format != 'default':
-        problem = f"there is no topics file '{spec}', which format '{topics_format}' is of"
+        problem = f"there is no topics file '{spec}', and format '{topics_format}' is one of files"
         raise InputError(problem, parameters=('topics_format',))
     if spec.startswith(IR_DATASETS):
         queries = dataset(spec).queries_iter()

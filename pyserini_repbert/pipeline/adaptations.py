@@ -93,8 +93,8 @@ def _check_techniques(spec: PipelineSpec, adapted: AdaptedSearch) -> None:
     expected = _techniques(adapted.sparse)
     if given != expected:
         raise MismatchError(
-            f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: use '
-            f'them'
+            f'sparse techniques {given} were given, but {spec.adapted} learnt to fuse '
+            f'{expected}: use these'
         )
 
 

@@ -28,8 +28,8 @@ from pyserini_repbert.search.dense import QueryEncoder
 def apply_collection(spec: PipelineSpec) -> PipelineSpec:
     """The spec with the rankings of the collection that it names, and the way they are fused.
 
-    A spec of another index is returned as it is. Unless the spec says it, the rankings of a
-    collection are interpolated after min-max, the dense one with a share of 0.6; a collection
+    A spec of another index is returned as it is. Unless the spec names another fusion, the rankings
+    of a collection are interpolated after min-max, the dense one with a share of 0.6. A collection
     beside sparse rankings counts as one ranking.
 
     Raises InputError for settings of collections without a collection, and for those that a
@@ -66,7 +66,7 @@ def _refuse_settings_of_collections(spec: PipelineSpec) -> None:
 
 
 def complete_fusion(spec: PipelineSpec, rankings: Sequence[CollectionRanking]) -> PipelineSpec:
-    """The spec with the way in which rankings of a collection are fused, where it does not say it.
+    """The spec with the default fusion of a collection, where the spec names none.
 
     They are interpolated after min-max, the dense one with a share of 0.6.
     """

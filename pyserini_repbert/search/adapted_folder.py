@@ -22,7 +22,7 @@ QUERY_MAP = 'query_map.npy'
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
 class AdaptedSearch:
-    """What holds for every search with the folder.
+    """The settings of every search with the folder.
 
     Attributes
     ----------
@@ -113,8 +113,8 @@ def read_query_map(query_encoder: QueryEncoder, folder: str) -> NDArray[np.float
     if getattr(query_encoder, 'weights_sha256', None) != adapted.encoder_weights:
         name = getattr(query_encoder, 'name', type(query_encoder).__name__)
         raise MismatchError(
-            f"{folder} was learnt for encoder '{adapted.encoder}', '{name}' has other weights: "
-            'adapt again'
+            f"{folder} was learnt for encoder '{adapted.encoder}', and '{name}' has "
+            'other weights: adapt again'
         )
     query_map: NDArray[np.float32] = np.load(Path(folder) / QUERY_MAP)
     return query_map

@@ -98,7 +98,9 @@ class Judged(BaseModel):
 class SearchResponse(OfIndex):
     """Hits, in the form of Pyserini's server with additions."""
 
-    query: dict[str, str] = Field(description='the question, as `text`')
+    query: dict[str, str] = Field(
+        description='the question, as `text`; of a document in its place, its docid as `like`'
+    )
     candidates: list[CandidateResponse] = Field(description='the hits, best first')
     system: list[str] = Field(description='the rankings that were asked for')
     fusion: str | None = Field(description='how they were fused; null for one ranking')
@@ -107,7 +109,7 @@ class SearchResponse(OfIndex):
         None, description='of a collection: the number of the generation that was searched'
     )
     warnings: list[str] | None = Field(
-        None, description='what a user should hear, as of a query without any word'
+        None, description='warnings for the user, such as of a query without any word'
     )
     steps: list[Step] = Field(description='what each step cost')
     rankings: list[str] | None = Field(
@@ -133,7 +135,9 @@ class BatchResponse(OfIndex):
 class CompareResponse(OfIndex):
     """Two answers side by side."""
 
-    query: dict[str, str] = Field(description='the question, as `text`')
+    query: dict[str, str] = Field(
+        description='the question, as `text`; of a document in its place, its docid as `like`'
+    )
     a: SearchResponse = Field(description='the left side')
     b: SearchResponse = Field(description='the right side')
     overlap: float = Field(description='share of hits that both sides have')
@@ -191,10 +195,14 @@ class FieldCountResponse(BaseModel):
 class WriteResponse(OfIndex):
     """A write, and how far it is."""
 
-    job: str = Field(description='by which /v1/{index}/writes/{job} tells how far it is')
+    job: str = Field(description='names the write in /v1/{index}/writes/{job}')
     state: Literal['waiting', 'writing', 'done', 'failed'] = Field(description='how far it is')
-    documents: int = Field(description='how many it names; 0 for a sync')
-    generation: int | None = Field(description='in which it can be seen; null before it is done')
+    documents: int = Field(
+        description='how many documents it adds, replaces or deletes; 0 for a sync'
+    )
+    generation: int | None = Field(
+        description='the generation in which searches find it; null before it is done'
+    )
     changes: dict[str, int] | None = Field(
         description='added, changed, deleted and unchanged documents, with other writes of the '
         'same generation; null before it is done'
@@ -212,6 +220,7 @@ class IndexInfo(BaseModel):
     base_index: str | None = Field(description='the index that gives texts and sparse rankings')
     systems: list[str] = Field(description='the rankings that may be asked for')
     default: list[str] = Field(description='the rankings that are fused if a search names none')
+    like: list[str] = Field(description='the rankings that take a document in place of a question')
     fusions: list[str] = Field(description='ways to fuse rankings')
     rerankers: list[dict[str, str]] = Field(description='the name and the system of each')
     topics: int = Field(description='how many topics it has')

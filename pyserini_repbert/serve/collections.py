@@ -98,7 +98,7 @@ class ServedCollection:
         return sum(live.n_live for live in self.generation.shards)
 
     def close(self) -> None:
-        """Let the generation go."""
+        """Release the generation."""
         self.searcher.close()
 
     def open_bm25(self) -> LuceneSparseSearcher:

@@ -25,6 +25,7 @@ from pyserini_repbert.errors import (
 )
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.analysis import word_finder
+from pyserini_repbert.lucene.impacts import ImpactSearcher
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
@@ -37,10 +38,11 @@ from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.search.dense import DenseSearcher, QueryEncoder
+from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.serve.collections import ServedCollection
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.refusals import OverloadedError
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +51,10 @@ ANN = 'ann'
 HYBRID = 'hybrid'
 BM25 = 'bm25'
 COLLECTION = 'collection'
+IMPACT = 'impact'
 ADAPTED = 'adapted'
+# The rankings of vectors, which take feedback.
+_VECTOR_SYSTEMS = frozenset((DENSE, ANN))
 
 
 def index_type_of(alias: str, settings: IndexSettings) -> str:
@@ -67,11 +72,21 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
         )
     index_type = _type_at(location)
     expected = settings.index_type or index_type
+    if (expected, index_type) == ('impact', 'tf'):
+        # Lucene's files do not say that they hold impacts.
+        _check_impacts(alias, settings)
+        index_type = 'impact'
     if expected != index_type and {expected, index_type} != {'faiss', 'dense'}:
         raise MismatchError(
-            f"index '{alias}' is said to be of type '{expected}', {location} is of type "
-            f"'{index_type}'"
+            f"index '{alias}' should be of type '{expected}', but {location} is of "
+            f"type '{index_type}'"
         )
+    _check_settings(alias, settings, index_type)
+    return index_type
+
+
+def _check_settings(alias: str, settings: IndexSettings, index_type: str) -> None:
+    """Raises InputError for settings that an index of this type does not take."""
     if settings.ray and index_type != 'dense':
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
@@ -90,7 +105,21 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
             f"index '{alias}' is of type '{index_type}': a language is for a Lucene index that "
             'does not say its own'
         )
-    return index_type
+
+
+def _check_impacts(alias: str, settings: IndexSettings) -> None:
+    """Raises InputError for an index of another program's impacts without an encoder of queries,
+    and for one that is said to have words.
+    """
+    if settings.encoder is None:
+        raise InputError(
+            f"index '{alias}' is of type 'impact', and does not name its encoder: give encoder, as "
+            'MODULE:CLASS or MODULE:CLASS@MODEL'
+        )
+    if built_variant(Path(settings.location)):
+        raise MismatchError(
+            f"index '{alias}' is said to be of type 'impact', {settings.location} is of type 'tf'"
+        )
 
 
 def _type_at(location: str) -> str:
@@ -208,6 +237,7 @@ class ServedIndex:
 
         first: Any = self.ranker(searchers[0]).ranker
         self._store: Ranker = base._store if base else first
+        self._check_texts(first)
         self.keeps_raws = isinstance(self._store, LuceneSparseSearcher)
         if self.collection is not None:
             self.passages: int = self.collection.n_passages
@@ -218,6 +248,14 @@ class ServedIndex:
         self.language = self._language()
         self.find_words = word_finder(self.language)
         self._load_judgments()
+
+    def _check_texts(self, first: Ranker) -> None:
+        """Raises InputError for an index of impacts without passages, its own or its base's."""
+        if self._base is None and isinstance(first, ImpactSearcher) and not first.stores_texts:
+            raise InputError(
+                f"index '{self.alias}' stores no passages: name the Lucene index that does as its "
+                f'base_index'
+            )
 
     def _language(self) -> str | None:
         """The language of the first system that reads words; None if none is open."""
@@ -257,6 +295,8 @@ class ServedIndex:
     def _specs(self) -> dict[str, PipelineSpec]:
         """The sparse systems by name: of the index itself, or of its base."""
         settings = self.settings
+        if self.index_type == 'impact' and settings.encoder:
+            return {IMPACT: PipelineSpec(index=settings.location, encoder=settings.encoder)}
         if self.index_type == 'impact':
             return {'epic': PipelineSpec(sparse=(settings.location,))}
         if self.index_type == 'tf':
@@ -414,17 +454,27 @@ class ServedIndex:
                 raise InputError(f"system '{name}' was given twice")
         return tuple(systems)
 
+    @property
+    def document_systems(self) -> tuple[str, ...]:
+        """The systems that take a document in place of a question."""
+        unable = {ADAPTED}
+        if self.index_type == 'faiss':
+            unable |= _VECTOR_SYSTEMS
+        if self.index_type == 'impact':
+            unable.update(self.specs)
+        return tuple(name for name in self.systems if name not in unable and not names_class(name))
+
     def encodes_queries(self, system: str) -> bool:
         """Whether a model reads the queries of a system."""
         return system in (DENSE, ANN, ADAPTED) or self.index_type == 'impact'
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
-        """Raises InputError for a filter of what is no collection, or that cannot be read."""
+        """Raises InputError for an unreadable filter, or one of an index that is no collection."""
         if text is None:
             return
         if self.collection is None:
             raise InputError(
-                f"index '{self.alias}' is no collection: a filter is for documents with fields"
+                f"index '{self.alias}' is not a collection: a filter needs documents with fields"
             )
         for name in systems:
             ranker = self._rankers.get(name)
@@ -435,41 +485,73 @@ class ServedIndex:
                 )
         self.collection.mask(text)
 
-    def ranker(
-        self,
-        system: str,
-        k1: float | None = None,
-        b: float | None = None,
-        filter: str | None = None,
-    ) -> BatchedRanker:
+    def check_feedback(self, text: str | None, systems: Sequence[str], limits: Limits) -> None:
+        """Raises InputError for feedback that cannot be read, is too deep, or has no dense ranking
+        whose vectors are at hand.
+        """
+        if text is None:
+            return
+        feedback = VectorFeedback.parse(text)
+        if feedback.depth > limits.hits:
+            raise InputError(
+                f"'prf' reads {feedback.depth} hits of a query, expected at most {limits.hits}"
+            )
+        if not _VECTOR_SYSTEMS.intersection(systems):
+            raise InputError(
+                "'prf' is feedback of a dense ranking, and none is asked: name system 'dense', or "
+                "'bm25+rm3' for feedback of BM25"
+            )
+        if self.index_type == 'faiss':
+            raise InputError(
+                f"index '{self.alias}' is a FAISS folder, and 'prf' takes the vectors of a bundle"
+            )
+
+    def ranker(self, system: str, settings: PipelineSpec | None = None) -> BatchedRanker:
         """The ranker of a system, opened if it is not yet.
 
         Parameters
         ----------
         system : its name
-        k1, b : of BM25; None: the index's
-        filter : of a collection: the documents that count
+        settings : `k1` and `b` of BM25, `filter` of a collection, `prf` of vectors; None: the
+            index's own
         """
         if system not in self._rankers:
             self._queues['java'].call(lambda: self._open_sparse(system))
         ranker = self._rankers[system]
-        weights = {}
-        if k1 is not None:
-            weights['k1'] = k1
-        if b is not None:
-            weights['b'] = b
+        if settings is None:
+            return ranker
+        weights = _bm25_weights(settings)
         if weights:
             searcher: Any = ranker.ranker
             weighted = searcher.with_settings(settings=replace(searcher.settings, **weights))
             ranker = BatchedRanker(weighted, ranker.queue, system)
-        if filter is None or self.collection is None:
-            return ranker
-        return self.collection.rank_within(filter, ranker, system, is_usual=not weights)
+        if settings.filter is not None and self.collection is not None:
+            ranker = self.collection.rank_within(
+                settings.filter, ranker, system, is_usual=not weights
+            )
+        if settings.prf is not None and system in _VECTOR_SYSTEMS:
+            feedback = VectorFeedback.parse(settings.prf)
+            moved = ranker.ranker.with_settings(feedback=feedback)
+            ranker = BatchedRanker(moved, ranker.queue, system)
+        return ranker
 
-    @property
-    def source(self) -> Texts:
-        """What gives a pipeline the texts that it reranks."""
-        return self if self.collection is None else self.collection.store
+    def holds(self, docid: str, systems: Sequence[str]) -> bool:
+        """Whether systems search a document of this docid; a collection has some without text."""
+        if self.collection is not None:
+            return self.collection.searcher.holds(docid)
+        return any(self.ranker(system).holds(docid) for system in systems)
+
+    def source_for(self, like: str | None) -> Texts:
+        """What gives a pipeline the texts of hits.
+
+        Of a collection, they are the passages that fit the query best; the query is a document
+        where `like` is one.
+        """
+        if self.collection is None:
+            return self
+        if like is None:
+            return self.collection.store
+        return self.collection.store.by_documents()
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts, or whole documents, one for each docid, None where the index lacks it."""
@@ -525,6 +607,16 @@ def _known_collection(kind: str, location: str) -> str | None:
         return None
     collection = str(entry.values['collection'])
     return collection if catalog.find(kind, collection) else None
+
+
+def _bm25_weights(settings: PipelineSpec) -> dict[str, float]:
+    """The constants of BM25 that a request gives."""
+    weights = {}
+    if settings.k1 is not None:
+        weights['k1'] = settings.k1
+    if settings.b is not None:
+        weights['b'] = settings.b
+    return weights
 
 
 def _folded(text: str) -> str:

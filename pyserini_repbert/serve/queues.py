@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run
 from pyserini_repbert.serve.refusals import OverloadedError
@@ -284,6 +284,13 @@ class BatchedRanker(Ranker):
             cut = [ranking[: search.k] for ranking in islice(rankings, len(qids))]
             runs.append(dict(zip(qids, cut, strict=True)))
         return runs
+
+    def by_documents(self) -> Self:
+        ranker = self.ranker.by_documents()
+        return self.with_settings(ranker=ranker)
+
+    def holds(self, docid: str) -> bool:
+        return self.ranker.holds(docid)
 
     def warnings(self, query: str) -> list[str]:
         return self.ranker.warnings(query)

@@ -133,7 +133,8 @@ class Service:
         if len(on_ray) > 1:
             # Workers occupy their machines, and each holds one index.
             raise InputError(
-                f'indexes {" and ".join(on_ray)} name a Ray cluster: a service searches one on Ray'
+                f'indexes {" and ".join(on_ray)} name a Ray cluster: a service searches at '
+                'most one of them on Ray'
             )
         opened: dict[str, ServedIndex] = {}
         for alias in sorted(settings, key=lambda alias: settings[alias].base_index is not None):
@@ -145,7 +146,7 @@ class Service:
         return {alias: CurrentIndex(opened[alias]) for alias in settings}
 
     async def _follow_collections(self) -> None:
-        """Go over to each new generation of a collection, whoever published it."""
+        """Switch to each new generation of a collection, whoever published it."""
         reported: dict[str, str] = {}
         while True:
             await asyncio.sleep(_LOOKED_EVERY)

@@ -185,7 +185,7 @@ def compared_depth(saved: SavedScores, about: Mapping[str, Any]) -> int:
     n_compared = len(saved.members)
     # Before version 0.4.0, the key was 'k1'.
     depth = about.get(LAST_DEPTH, about.get('k1', n_compared))
-    return min(depth, n_compared)
+    return int(min(depth, n_compared))
 
 
 def _queries(

@@ -12,7 +12,7 @@ import { SEARCH_KEYS, listen, openKeys, useKeys } from './keys.js';
 import { during, message } from './messages.js';
 import { picker } from './picker.js';
 import { results } from './results.js';
-import { BARE, addressOf, comparisonBody, filterParameters, fusionOf, pipelineParameters, pipelinesOf, stateOf } from './state.js';
+import { BARE, addressOf, askedOf, comparisonBody, filterParameters, fusionOf, pipelineParameters, pipelinesOf, stateOf } from './state.js';
 import { count, held, pipelineName, whole } from './words.js';
 
 const TITLES = { search: 'Search', compare: 'Compare', judge: 'Judge' };
@@ -39,7 +39,7 @@ function rival(pipeline) {
  * replace: replace the history's last entry; quiet: do not draw results; controls: draw the controls, too.
  */
 function go(next, { replace = false, quiet = false, controls = true } = {}) {
-  state = next;
+  state = next.q.trim() ? { ...next, like: '' } : next; // a question takes the place of a document
   history[replace ? 'replaceState' : 'pushState'](null, '', addressOf(state));
   drawHead();
   if (!quiet) draw({ controls });
@@ -53,7 +53,7 @@ function stateOfView(view) {
 }
 
 function drawHead() {
-  document.title = `${state.q ? `${state.q} · ` : ''}${TITLES[state.view]} · pyserini_repbert`;
+  document.title = `${askedOf(state) ? `${state.q || `like ${state.like}`} · ` : ''}${TITLES[state.view]} · pyserini_repbert`;
   byId('title').textContent = TITLES[state.view];
   for (const link of document.querySelectorAll('.views [data-view]')) {
     const { view } = link.dataset;
@@ -125,7 +125,7 @@ function draw({ controls = true, focus = false } = {}) {
     return;
   }
   useKeys(about.judging && state.view === 'search' ? [...SEARCH_KEYS, ...HIT_KEYS] : SEARCH_KEYS);
-  if (!state.q.trim()) {
+  if (!askedOf(state)) {
     start();
     return;
   }
@@ -149,16 +149,24 @@ function compare(retry) {
 }
 
 function search(retry) {
-  const url = address([about.name, 'search'], [['query', state.q], ['hits', state.hits], ...filterParameters(state), ...pipelineParameters(state.a),
-    ['provenance', 'true'], ['display', 'true']]);
+  const url = address([about.name, 'search'], [state.q.trim() ? ['query', state.q] : ['like', state.like], ['hits', state.hits],
+    ...filterParameters(state), ...pipelineParameters(state.a), ['provenance', 'true'], ['display', 'true']]);
   const onopen = (open, why) => go({ ...state, open, why }, { replace: true, quiet: true });
   const onsystem = (name) => go({ ...state, a: { ...state.a, system: [name], rerank: [] } });
   const onunfilter = () => go({ ...state, filter: '' });
+  const onlike = (next) => {
+    go(next);
+    found.focus({ preventScroll: true });
+  };
+  const onask = () => {
+    go({ ...state, like: '' });
+    question.focus();
+  };
   let answer = null;
   const work = async (how) => {
     const judged = ownJudgments(how);
     answer = await ask(url, asking(how));
-    return results({ about, answer, state, judgments: await judged, onopen, onsystem, onunfilter });
+    return results({ about, answer, state, judgments: await judged, onopen, onsystem, onunfilter, onlike, onask });
   };
   return during(found, 'Searching', work, { retry, announce: () => count(answer.candidates.length, 'hit') });
 }
@@ -246,7 +254,7 @@ function chooseIndex() {
 
 function take(name) {
   const q = state.view === 'judge' ? '' : state.q;
-  state = { ...state, index: name, q, filter: '', a: BARE, b: BARE, open: '', why: '' };
+  state = { ...state, index: name, q, like: '', filter: '', a: BARE, b: BARE, open: '', why: '' };
   if (chooseIndex()) go(state);
 }
 
@@ -284,7 +292,7 @@ byId('index').addEventListener('change', (event) => take(event.target.value));
 byId('ask').addEventListener('submit', (event) => {
   event.preventDefault();
   if (!about) return;
-  go({ ...state, q: question.value.trim(), open: '', why: '' }, { controls: state.view === 'compare' });
+  go({ ...state, q: question.value.trim(), like: '', open: '', why: '' }, { controls: state.view === 'compare' });
   found.focus({ preventScroll: true });
 });
 for (const link of document.querySelectorAll('.views [data-view]')) {

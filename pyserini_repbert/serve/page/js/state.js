@@ -51,6 +51,7 @@ export function stateOf(search) {
     view: VIEWS.includes(view) ? view : 'search',
     index: parameters.get('index') ?? '',
     q: parameters.get('q') ?? '',
+    like: parameters.get('q') ? '' : parameters.get('like') ?? '',
     hits: Number.isInteger(hits) ? hits : HITS,
     filter: parameters.get('filter') ?? '',
     a: pipelineOf(parameters, ''),
@@ -69,6 +70,11 @@ export function settingsOf(pipeline) {
 /** The settings of a pipeline as parameters of an address. */
 export function pipelineParameters(pipeline, prefix = '') {
   return settingsOf(pipeline).flatMap(([name, values]) => [values].flat().map((own) => [prefix + name, own]));
+}
+
+/** What a state's view asks: a question, or a document in its place; '' for nothing. */
+export function askedOf({ view, q, like }) {
+  return q.trim() || (view === 'search' ? like : '');
 }
 
 /** The filter of a state as parameters of an address; none without a filter. */
@@ -92,7 +98,7 @@ function viewParameters({ view, hits, filter, a, b, open, why }) {
 
 /** The address of a state, relative to the page. */
 export function addressOf(state) {
-  const { view, index, q } = state;
-  const pairs = [['view', view === 'search' ? '' : view], ['index', index], ['q', q], ...viewParameters(state)].filter(([, value]) => value !== '');
+  const { view, index, q, like } = state;
+  const pairs = [['view', view === 'search' ? '' : view], ['index', index], ['q', q], ['like', view === 'search' ? like : ''], ...viewParameters(state)].filter(([, value]) => value !== '');
   return pairs.length ? `./?${new URLSearchParams(pairs)}` : './';
 }
