@@ -195,6 +195,8 @@ def _candidates(
         rank = len(candidates) + 1
         candidates.append({'docid': hit.docid, 'score': score, 'rank': rank, **fields})
     return candidates
+
+
 def _query_fields(search: Search) -> dict[str, str]:
     fields = {'text': search.query}
     if search.like is not None:
