@@ -297,16 +297,16 @@ class Ranker(ABC):
         """
         self._check_call(topics, run, k)
         rankings = self._rank(topics, run, k, trace)
-        ranked: Run = {}
+        complete_run: Run = {}
         for topic in topics:
             ranking = rankings.get(topic.qid, NO_HITS)
             if self.remove_duplicates:
                 ranking = ranking.distinct()
             if k is not None and len(ranking) > k:
                 ranking = ranking[:k]
-            ranked[topic.qid] = ranking
-        trace.ranked(ranked)
-        return ranked
+            complete_run[topic.qid] = ranking
+        trace.ranked(complete_run)
+        return complete_run
 
     def _check_call(self, topics: Sequence[Query], run: Run | None, k: int | None) -> None:
         """Raises the errors of `rank`."""
@@ -372,8 +372,8 @@ class Ranker(ABC):
         """Rank batches, and yield each as it is done."""
         for number, topics, run in batches:
             notes = Notes(trace)
-            ranked = self.rank(topics, run, None, notes)
-            yield RankedBatch(number, ranked, notes)
+            new_run = self.rank(topics, run, None, notes)
+            yield RankedBatch(number, new_run, notes)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The passages that it stores, None for each that it lacks."""
@@ -402,8 +402,15 @@ class Ranker(ABC):
     def with_settings(self, **changes: Any) -> Self:
         """A copy with other attributes (threads, reads, …).
 
-        It shares models and indexes with this ranker.
+        It shares models and indexes with this ranker. Raises InputError for an attribute that this
+        ranker does not have.
         """
+        for name in changes:
+            if not hasattr(self, name):
+                raise InputError(
+                    f"{type(self).__name__} has no setting '{name}': give one of its attributes, "
+                    "such as 'threads' or 'reads'"
+                )
         other = copy.copy(self)
         vars(other).update(changes)
         return other

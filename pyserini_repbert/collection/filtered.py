@@ -37,11 +37,11 @@ def rank_within(part: Ranker, generation: Generation, documents: NDArray[np.bool
         return part.within(documents)
     if isinstance(part, LuceneSparseSearcher):
         return FilteredBm25(part, generation, documents)
-    raise InputError(f"ranking '{part.label}' has no filter: ask the rankings of the collection")
+    raise InputError(f"ranking '{part.label}' takes no filter: use the rankings of the collection")
 
 
 class FilteredBm25(Ranker):
-    """The hits of a search that are allowed, always k of them where there are as many.
+    """BM25's hits among the allowed documents: k of them, if there are as many.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from pyserini_repbert.names.indexes import NamedIndex, ready_folder
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.names.sparse import open_impacts, open_sparse
 from pyserini_repbert.names.texts import texts_opener
-from pyserini_repbert.pipeline.adapted_folder import apply_adaptation, apply_query_map
+from pyserini_repbert.pipeline.adaptations import apply_adaptation, apply_query_map
 from pyserini_repbert.pipeline.collections import apply_collection, open_collection_searcher
 from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
 from pyserini_repbert.pipeline.spec import EXCERPTS, WEIGHT, Machine, PipelineSpec, StageSpec
@@ -42,7 +42,7 @@ Building = Callable[[NamedIndex | Path], Any]
 
 @dataclass(frozen=True)
 class OpenedPipeline:
-    """A pipeline, and what the record of its runs has.
+    """A pipeline, and what the records of its runs say of it.
 
     Attributes
     ----------

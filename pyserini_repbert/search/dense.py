@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.runs import ranked
+from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.data.values import MAX_THREADS
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError, MismatchError
@@ -123,7 +123,8 @@ class DenseSearcher(Ranker):
         elif ann or (spread and not isinstance(index, DenseBundle)):
             kind = 'FAISS folder' if isinstance(index, FaissFolder) else 'index'
             raise InputError(
-                f'{kind} {self.index_dir} is searched as it is, on one machine: give a bundle'
+                f'{kind} {self.index_dir} is only searched exactly, and on one machine: '
+                'give a dense bundle'
             )
         self._top_rows = self._search_of(index, device_dtype, spread)
         self.query_encoder = query_encoder
@@ -333,7 +334,7 @@ class DenseSearcher(Ranker):
         rankings = []
         for top in self._top_rows(vectors, k):
             docids = np.array(self.index.docids(top.rows), dtype=object)
-            rankings.append(ranked(docids, top.scores, k))
+            rankings.append(rank_by_score(docids, top.scores, k))
         return rankings
 
 

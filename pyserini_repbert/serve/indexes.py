@@ -7,11 +7,14 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert import catalog
+from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.reading import newest_digest
+from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import (
     InputError,
@@ -29,7 +32,7 @@ from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
+from pyserini_repbert.pipeline.adaptations import apply_adaptation
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
 from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
@@ -75,9 +78,15 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
         index_type = 'impact'
     if expected != index_type and {expected, index_type} != {'faiss', 'dense'}:
         raise MismatchError(
-            f"index '{alias}' is said to be of type '{expected}', {location} is of type "
-            f"'{index_type}'"
+            f"index '{alias}' should be of type '{expected}', but {location} is of "
+            f"type '{index_type}'"
         )
+    _check_settings(alias, settings, index_type)
+    return index_type
+
+
+def _check_settings(alias: str, settings: IndexSettings, index_type: str) -> None:
+    """Raises InputError for settings that an index of this type does not take."""
     if settings.ray and index_type != 'dense':
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
@@ -96,7 +105,6 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
             f"index '{alias}' is of type '{index_type}': a language is for a Lucene index that "
             'does not say its own'
         )
-    return index_type
 
 
 def _check_impacts(alias: str, settings: IndexSettings) -> None:
@@ -166,6 +174,7 @@ class ServedIndex:
     index_type : 'tf' (Lucene), 'dense', 'faiss', 'impact' or 'collection'
     collection : of an index of that type; None for the others
     specs : the sparse systems by name, each opened when it is first searched
+    adapted : the folder of what `adapt` wrote, or of what a collection learned and uses; None
     systems : the names that `ranker` takes
     default : the systems of a search that names none: one ranking of the vectors, one of Lucene
     passages : how many it holds
@@ -210,15 +219,20 @@ class ServedIndex:
             self._open_collection(before)
         # One ranking of the vectors and one of Lucene, before `adapted` is one more.
         usual = [*list(self._rankers)[:1], *self._sparse_systems()[:1]]
-        if settings.adapted:
-            self._open_adapted()
+        learned = self._learned_folder()
+        self.adapted = settings.adapted or learned
+        if self.adapted:
+            self._open_adapted(self.adapted)
         self.systems = self._list_systems()
         # The user's own classes answer only where they are named.
         searchers = [name for name in self.systems if not names_class(name)]
         if not searchers:
             raise InputError(f"index '{alias}' has nothing to search")
         self._open_named_systems()
-        opened = [name for name in usual if self._opens(name)]
+        opened = [name for name in usual if self.opens(name)]
+        if self.adapted and self.adapted == learned:
+            # People have chosen that the collection is searched so.
+            opened = [ADAPTED]
         self.default = tuple(opened or searchers[:1])
 
         first: Any = self.ranker(searchers[0]).ranker
@@ -255,7 +269,7 @@ class ServedIndex:
         """Vectors, then sparse systems, then what `adapt` wrote."""
         vectors = [name for name in self._rankers if name != ADAPTED]
         systems = (*vectors, *self._sparse_systems())
-        if self.settings.adapted:
+        if self.adapted:
             systems += (ADAPTED,)
         return systems
 
@@ -344,18 +358,29 @@ class ServedIndex:
         self.encoder_location = location
         self.encoder = Path(location).name
 
-    def _open_adapted(self) -> None:
+    def _learned_folder(self) -> str | None:
+        """The folder of what a collection learned, if it is in use."""
+        if self.collection is None:
+            return None
+        generation = self.collection.generation
+        folder = adaptation_in_use(generation.folder, generation.settings)
+        return None if folder is None else str(folder)
+
+    def _open_adapted(self, folder: str) -> None:
         """Open what `adapt` wrote, as one system; with a reranker, it works in the queue of
         rerankers.
         """
         settings = self.settings
-        spec = PipelineSpec(
-            adapted=settings.adapted, index=settings.location, encoder=settings.encoder
-        )
+        spec = PipelineSpec(adapted=folder, index=settings.location, encoder=settings.encoder)
         has_reranker = bool(apply_adaptation(spec).stages)
         queue = self._queues['rerank' if has_reranker else 'java']
-        pipeline = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
-        self._rankers[ADAPTED] = BatchedRanker(pipeline, queue, ADAPTED)
+        ranker: Ranker
+        if self.collection is not None and not has_reranker:
+            ranker = queue.call(partial(self.collection.open_adapted, folder))
+            self._held.callback(ranker.close)
+        else:
+            ranker = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
+        self._rankers[ADAPTED] = BatchedRanker(ranker, queue, ADAPTED)
 
     def _open_sparse(self, system: str) -> None:
         if system not in self._rankers:
@@ -376,7 +401,7 @@ class ServedIndex:
             for name in self.specs:
                 self.ranker(name)
 
-    def _opens(self, name: str) -> bool:
+    def opens(self, name: str) -> bool:
         """Whether a system can be opened; vectors are searched without Java, too."""
         try:
             self.ranker(name)
@@ -390,11 +415,20 @@ class ServedIndex:
         return True
 
     def has_newer_version(self) -> bool:
-        """Whether another generation of the collection is published; False of other indexes."""
+        """Whether another generation of the collection is published, or another adaptation is in
+        use; False of other indexes.
+        """
         if self.collection is None:
             return False
+        if not self.settings.adapted and self.adapted != self._learned_folder():
+            return True
         generation = self.collection.generation
         return newest_digest(generation.folder) != generation.sha256
+
+    def searchable_systems(self) -> list[str]:
+        """The rankings that can be opened here, without the user's own classes."""
+        names = [name for name in self.systems if not names_class(name)]
+        return [name for name in names if self.opens(name)]
 
     def close(self) -> None:
         """Release the workers of a Ray cluster, and the generation of a collection."""
@@ -435,15 +469,20 @@ class ServedIndex:
         return system in (DENSE, ANN, ADAPTED) or self.index_type == 'impact'
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
-        """Raises InputError for a filter of what is no collection, or that cannot be read."""
+        """Raises InputError for an unreadable filter, or one of an index that is no collection."""
         if text is None:
             return
         if self.collection is None:
             raise InputError(
-                f"index '{self.alias}' is no collection: a filter is for documents with fields"
+                f"index '{self.alias}' is not a collection: a filter needs documents with fields"
             )
-        if ADAPTED in systems:
-            raise InputError(f"system '{ADAPTED}' has no filter: name the rankings of the index")
+        for name in systems:
+            ranker = self._rankers.get(name)
+            if name == ADAPTED and not isinstance(ranker and ranker.ranker, CollectionSearcher):
+                raise InputError(
+                    f"system '{ADAPTED}' has a reranker, and no filter: name the rankings of the "
+                    'index'
+                )
         self.collection.mask(text)
 
     def check_feedback(self, text: str | None, systems: Sequence[str], limits: Limits) -> None:

@@ -255,17 +255,17 @@ class BatchedRanker(Ranker):
         self.has_excerpts = ranker.has_excerpts
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        ranked: Run
+        new_run: Run
         if run is None:
             search = _Search(topics, k)
-            ranked = self.queue.call_batched(
+            new_run = self.queue.call_batched(
                 self._search_all, search, batch_key=self.ranker, trace=trace
             )
         else:
             lengths = [len(run[topic.qid]) for topic in topics]
             trace.begins(self.name, sum(self.planned(lengths)), 'inputs')
-            ranked = self.queue.call(lambda: self.ranker.rank(topics, run, k, trace), trace)
-        return ranked
+            new_run = self.queue.call(lambda: self.ranker.rank(topics, run, k, trace), trace)
+        return new_run
 
     def _search_all(self, searches: Sequence[_Search]) -> list[Run]:
         """The run of each search: all are searched to the greatest depth, and each ranking is cut

@@ -1,5 +1,5 @@
-"""What a client may ask: the forms of requests, which HTTP and MCP share; and `Search`, what a
-request comes down to, with its checks.
+"""What a client may ask: the forms of requests, which HTTP and MCP share; and `Search`, which each
+request to search becomes, with its checks.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ Stages = Annotated[list[str], Field(max_length=4, description=_STAGES)]
 Fusion = Annotated[
     FusionName,
     Field(
-        description='how several rankings become one; default: interleave, of a collection what '
-        'its `fusion` says'
+        description='how several rankings become one; default: interleave; of a collection, '
+        'its `fusion`'
     ),
 ]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]

@@ -1,8 +1,8 @@
 """The addresses below /v1.
 
 Each handler turns a request's parameters into what `Service` takes, and says what is to be done in
-a thread. A docstring of a handler would be part of the OpenAPI document: its `summary` stands for
-it.
+a thread. Handlers have no docstrings, because the OpenAPI document would show them: their `summary`
+says what they do.
 """
 
 from __future__ import annotations

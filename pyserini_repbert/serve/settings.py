@@ -65,6 +65,13 @@ def _resolve(text: str, info: ValidationInfo) -> str:
     return text
 
 
+def _new_file(text: str, info: ValidationInfo) -> str:
+    """A path beside the settings file, of a file that may not be there yet."""
+    if not text:
+        raise ValueError('the name of the file is empty')
+    return str(info.context / text) if info.context else text
+
+
 def _folder(text: str, info: ValidationInfo) -> str:
     if info.context and not (info.context / text).is_dir():
         raise ValueError(f'points to a folder that is not there: {text}')
@@ -98,6 +105,7 @@ def _sparse(text: str, info: ValidationInfo) -> str:
 _Count = Annotated[int, Field(ge=1)]
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _File = Annotated[str, AfterValidator(_resolve)]
+_NewFile = Annotated[str, AfterValidator(_new_file)]
 
 
 class _Settings(BaseModel):
@@ -170,6 +178,8 @@ class IndexSettings(_Settings):
     topics, qrels : files or catalog names; None: those of the catalog's collection
     writable : of a collection: whether clients with a key of `write_keys` may change it
     source : of a writable collection: the corpus that /v1/NAME/sync brings it up to date with
+    judgments : a file in which judgments of people are kept; False: none are taken; None: a
+        collection keeps them itself, other indexes take none
     """
 
     path: Annotated[str, AfterValidator(_folder)] | None = None
@@ -196,6 +206,7 @@ class IndexSettings(_Settings):
 
     writable: bool = False
     source: _File | None = None
+    judgments: _NewFile | bool | None = None
 
     @property
     def location(self) -> str:
@@ -213,6 +224,8 @@ class IndexSettings(_Settings):
             raise ValueError('give its path, or the name of an index of the catalog')
         if self.source and not self.writable:
             raise ValueError("source is for a writable collection: add 'writable: true'")
+        if self.judgments is True:
+            raise ValueError('judgments: give a file, or false')
         return self
 
 
