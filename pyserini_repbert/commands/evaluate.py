@@ -33,10 +33,10 @@ from pyserini_repbert.evaluate.significance import (
     Comparison,
     Interval,
     SignificanceTest,
-    aligned_values,
     bootstrap_interval,
     compare,
     holm,
+    paired_values,
 )
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
@@ -102,16 +102,14 @@ def main(arguments: list[str]) -> None:
     evaluations: dict[str, Evaluation] = {}
     for name, run in read_named(paths, options.quiet):
         _warn_of_unjudged(name, run, qrels)
-        scored = judged_only(run, qrels) if options.judged_only else run
-        evaluations[name] = evaluate(scored, qrels, measures)
+        if options.judged_only:
+            run = judged_only(run, qrels)
+        evaluations[name] = evaluate(run, qrels, measures)
     tests = []
     if options.compare:
         tests = _compare_with_first(evaluations, options)
-    if options.per_query == _PRINTED:
-        _write_per_query(sys.stdout, evaluations)
-    elif options.per_query:
-        with atomic_file(options.per_query) as stream:
-            _write_per_query(stream, evaluations)
+    if options.per_query:
+        _save_per_query(options.per_query, evaluations)
     if options.json:
         _print_json(evaluations, tests, paths, len(qrels))
     elif options.latex:
@@ -147,26 +145,37 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add(
         '--test',
         choices=[*SignificanceTest],
-        help="of --compare: paired t-test or Fisher's randomisation test; default: t",
+        help="with --compare: paired t-test or Fisher's randomisation test; default: t",
     )
     add(
         '--confidence',
         type=float,
         metavar='SHARE',
-        help='of --compare: also the bootstrap interval of each difference: 0.95',
+        help='with --compare: also the bootstrap interval of each difference, at a '
+        'confidence such as 0.95',
     )
     add(
         '--samples',
         type=whole_number,
-        help=f'of the randomisation test and the bootstrap; default: {SAMPLES}',
+        help=f'samples of the randomisation test and the bootstrap; default: {SAMPLES}',
     )
-    add('--seed', type=zero_or_more, help='of the samples; default: 0')
+    add('--seed', type=zero_or_more, help='seed of the samples; default: 0')
     add('--latex', action='store_true', help='print a LaTeX table: the best in bold, † for p < .05')
     add('--json', action='store_true', help='print JSON instead of tables')
     options = parse_flags(flags, arguments)
+    _check_comparison(options)
+    _check_printed(options)
+    options.test = SignificanceTest(options.test or SignificanceTest.T)
+    options.samples = options.samples or SAMPLES
+    options.seed = options.seed or 0
+    return options
+
+
+def _check_comparison(options: argparse.Namespace) -> None:
+    """Raise InputError for runs that cannot be compared, and for flags of other comparisons."""
     refuse(
         not options.runs,
-        'no run files were given: name them before --measures, which takes all words behind it',
+        'no run files were given: name them before --measures, which takes all words after it',
     )
     refuse(
         options.compare and len(options.runs) < 2,
@@ -175,31 +184,31 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     for flag in ('test', 'confidence', 'samples', 'seed'):
         refuse(
             getattr(options, flag) is not None and not options.compare,
-            f'--{flag} is of --compare, which was not given',
+            f'--{flag} goes with --compare, which was not given',
         )
     is_sampled = options.test == SignificanceTest.RANDOMIZATION or options.confidence is not None
     for flag in ('samples', 'seed'):
         refuse(
             getattr(options, flag) is not None and not is_sampled,
-            f'--{flag} is of --test randomization and --confidence: neither was given',
+            f'--{flag} goes with --test randomization or --confidence: neither was given',
         )
-    options.test = SignificanceTest(options.test or SignificanceTest.T)
-    options.samples = options.samples or SAMPLES
-    options.seed = options.seed or 0
     refuse(
         options.confidence is not None and not 0 < options.confidence < 1,
-        f'--confidence {options.confidence}: expected a share between 0 and 1, 0.95 say',
+        f'--confidence {options.confidence}: expected a share between 0 and 1, such as 0.95',
     )
+
+
+def _check_printed(options: argparse.Namespace) -> None:
+    """Raise InputError for several things that are printed."""
     refuse(options.json and options.latex, '--json and --latex both print: give one of them')
     refuse(
         options.per_query == _PRINTED and (options.json or options.latex),
         '--per-query - prints instead of --json and --latex: write the values per query to a file',
     )
-    return options
 
 
 def _warn_of_unjudged(name: str, run: Run, qrels: Qrels) -> None:
-    """Warn of a run that hardly has topics, or no docids, that are judged."""
+    """Warn if less than half of a run's topics, or none of its docids, are judged."""
     n_judged = len(run.keys() & qrels.keys())
     if 2 * n_judged < len(run):
         print(f'warning: {n_judged} of the {len(run)} topics of {name} are judged', file=sys.stderr)
@@ -223,8 +232,10 @@ def _compare_with_first(
         for comparison in compare(baseline, other, options.test, options.samples, options.seed):
             interval = None
             if options.confidence is not None:
+                pairs = paired_values(baseline, other, comparison.measure)
                 interval = bootstrap_interval(
-                    *aligned_values(baseline, other, comparison.measure),
+                    pairs.other,
+                    pairs.baseline,
                     confidence=options.confidence,
                     samples=options.samples,
                     seed=options.seed,
@@ -234,6 +245,15 @@ def _compare_with_first(
         return tests
     corrected = holm([test.comparison.p for test in tests])
     return [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
+
+
+def _save_per_query(path: str, evaluations: Mapping[str, Evaluation]) -> None:
+    """Write the values of each topic into a file, or print them."""
+    if path == _PRINTED:
+        _write_per_query(sys.stdout, evaluations)
+        return
+    with atomic_file(path) as stream:
+        _write_per_query(stream, evaluations)
 
 
 def _write_per_query(stream: IO[str], evaluations: Mapping[str, Evaluation]) -> None:
@@ -344,7 +364,9 @@ def split_folds(arguments: Sequence[str]) -> None:
     )
     flags.add_argument('--folds', nargs='+', required=True, metavar='FILE', help=_FOLDS)
     add_flags(flags, 'topics', required=True)
-    flags.add_argument('--run', help='a run of all topics, to be split likewise into .run files')
+    flags.add_argument(
+        '--run', help='a run of all topics, to split in the same way into .run files'
+    )
     flags.add_argument('--output', required=True, metavar='FOLDER', help='the folder to make')
     add_flags(flags, 'overwrite')
     options = flags.parse_args(arguments)

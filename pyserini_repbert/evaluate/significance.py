@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -23,6 +24,14 @@ class TTest(NamedTuple):
 
     t: float
     p: float
+
+
+@dataclass(frozen=True)
+class PairedValues:
+    """The values of two runs in one measure, for the same topics in the same order."""
+
+    baseline: list[float]
+    other: list[float]
 
 
 class SignificanceTest(Choice, what='significance test'):
@@ -191,13 +200,16 @@ def compare(
     """
     comparisons = []
     for measure in baseline.values:
-        new, old = aligned_values(baseline, other, measure)
-        t_test = paired_t_test(new, old)
+        pairs = paired_values(baseline, other, measure)
+        t_test = paired_t_test(pairs.other, pairs.baseline)
         p = t_test.p
         if test is SignificanceTest.RANDOMIZATION:
-            p = randomization_test(new, old, samples, seed)
-        wins = sum(a > b for a, b in zip(new, old, strict=True))
-        losses = sum(a < b for a, b in zip(new, old, strict=True))
+            p = randomization_test(pairs.other, pairs.baseline, samples, seed)
+        wins = 0
+        losses = 0
+        for new, old in zip(pairs.other, pairs.baseline, strict=True):
+            wins += new > old
+            losses += new < old
         comparison = Comparison(
             measure=measure,
             baseline=baseline.means[measure],
@@ -206,16 +218,17 @@ def compare(
             t=t_test.t,
             p=p,
             wins=wins,
-            ties=len(old) - wins - losses,
+            ties=len(pairs.baseline) - wins - losses,
             losses=losses,
         )
         comparisons.append(comparison)
     return comparisons
 
 
-def aligned_values(
-    baseline: Evaluation, other: Evaluation, measure: str
-) -> tuple[list[float], list[float]]:
-    """The values of `other` and of `baseline` in a measure, topic by topic."""
+def paired_values(baseline: Evaluation, other: Evaluation, measure: str) -> PairedValues:
+    """The values of two runs in a measure, topic by topic."""
     values = baseline.values[measure]
-    return [other.values[measure][qid] for qid in values], list(values.values())
+    return PairedValues(
+        baseline=list(values.values()),
+        other=[other.values[measure][qid] for qid in values],
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -42,9 +42,11 @@ _NOT_DECISIVE = (
     'initializer_range',
     'position_offset',
 )
+_BERT = 'bert.'
+_ROBERTA = 'roberta.'
 # How RoBERTa calls what BERT has, too.
 _ROBERTA_NAMES = {
-    'roberta.': 'bert.',
+    _ROBERTA: _BERT,
     'classifier.dense.': 'bert.pooler.dense.',
     'classifier.out_proj.': 'classifier.',
 }
@@ -127,10 +129,9 @@ class Checkpoint:
         parts = [digest(file) for file in self._weights_files()]
         if self.base is not None:
             parts += [str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
-            parts += [UNIT_LAYER] * bool(self.config.get(UNIT_LAYER))
-        elif len(parts) == 1:
-            return parts[0]
-        return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
+            if self.config.get(UNIT_LAYER):
+                parts.append(UNIT_LAYER)
+        return _joint_digest(parts)
 
     @cached_property
     def config_sha256(self) -> str:
@@ -151,35 +152,35 @@ class Checkpoint:
         their checksums.
         """
         folder = self.tokenizer_folder
-        whole = folder / 'tokenizer.json'
-        files = (
-            [whole] if whole.is_file() else [folder / 'vocab.txt', folder / 'tokenizer_config.json']
-        )
-        digests = [digest(file) for file in files if file.is_file()]
-        return (
-            digests[0]
-            if len(digests) == 1
-            else hashlib.sha256('\n'.join(digests).encode()).hexdigest()
-        )
+        files = [folder / 'tokenizer.json']
+        if not files[0].is_file():
+            files = [folder / 'vocab.txt', folder / 'tokenizer_config.json']
+        return _joint_digest([digest(file) for file in files if file.is_file()])
 
     def _weights_files(self) -> list[Path]:
-        names = [WEIGHTS if self.base is None else ADAPTER]
-        if self.base is None and (index := self.folder / f'{WEIGHTS}.index.json').is_file():
-            try:
-                names = sorted(
-                    set(checked(dict[str, str], read_object(index).get('weight_map')).values())
-                )
-            except ValueError as error:
-                raise DamagedFileError(
-                    f'{index}: weight_map: {error}: fetch the checkpoint again'
-                ) from error
-        for name in names:
-            if not (self.folder / name).is_file():
+        files = [self.folder / name for name in self._names_of_weights()]
+        for file in files:
+            if not file.is_file():
                 raise InputError(
-                    f'checkpoint {self.folder} has no {name}: convert older weights by scripts in '
-                    f'tools/'
+                    f'checkpoint {self.folder} has no {file.name}: convert older weights by '
+                    'scripts in tools/'
                 )
-        return [self.folder / name for name in names]
+        return files
+
+    def _names_of_weights(self) -> list[str]:
+        """The names of the files that should hold the weights."""
+        if self.base is not None:
+            return [ADAPTER]
+        index = self.folder / f'{WEIGHTS}.index.json'
+        if not index.is_file():
+            return [WEIGHTS]
+        try:
+            file_by_tensor = checked(dict[str, str], read_object(index).get('weight_map'))
+        except ValueError as error:
+            raise DamagedFileError(
+                f'{index}: weight_map: {error}: fetch the checkpoint again'
+            ) from error
+        return sorted(set(file_by_tensor.values()))
 
     def tensors(self, mapped: str | None = None) -> dict[str, Tensor]:
         """All weights by name, the body as `bert.*`; an adapter is merged into its base.
@@ -187,40 +188,23 @@ class Checkpoint:
         Weights whose names end with `mapped` stay in their file (`read_weights`), the others are
         read into memory.
         """
-        files = self._weights_files()
-        tensors = {
-            name: value for file in files for name, value in read_weights(file, mapped).items()
-        }
-        if self.base is not None:
-            base = self.base.tensors(mapped)
-            if self.config.get(HOLDS_HEADS):
-                base = {name: value for name, value in base.items() if name.startswith('bert.')}
-            return merged(with_unit_layer(base, self.config), tensors, self.folder / ADAPTER_CONFIG)
-        tensors = {_bert_name(name): value for name, value in tensors.items()}
-        if not any(
-            name.startswith('bert.') for name in tensors
-        ):  # some checkpoints leave the prefix out
-            tensors = {
-                f'bert.{name}' if name.startswith(_BODY) else name: value
-                for name, value in tensors.items()
-            }
-        # BERT's first checkpoints call the weights of layer norms gamma and beta, and have a buffer
-        # of ids
-        return {
-            name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace(
-                'LayerNorm.beta', 'LayerNorm.bias'
-            ): value
-            for name, value in tensors.items()
-            if not name.endswith('position_ids')
-        }
+        tensors: dict[str, Tensor] = {}
+        for file in self._weights_files():
+            tensors |= read_weights(file, mapped)
+        if self.base is None:
+            return _with_usual_names(tensors)
+        base = self.base.tensors(mapped)
+        if self.config.get(HOLDS_HEADS):
+            base = {name: value for name, value in base.items() if name.startswith(_BERT)}
+        return merged(with_unit_layer(base, self.config), tensors, self.folder / ADAPTER_CONFIG)
 
     @property
     def tokenizer_folder(self) -> Path:
         """The folder with the tokenizer: this one, or the base's."""
-        has_tokenizer = any(
-            (self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt')
-        )
-        return self.folder if has_tokenizer or self.base is None else self.base.tokenizer_folder
+        files = [self.folder / 'tokenizer.json', self.folder / 'vocab.txt']
+        if self.base is None or any(file.is_file() for file in files):
+            return self.folder
+        return self.base.tokenizer_folder
 
     def copy_tokenizer(self, folder: Path) -> None:
         """Copy the tokenizer's files into a folder."""
@@ -243,6 +227,33 @@ class Checkpoint:
                 f'{self.config["vocab_size"]}: take the tokenizer that the model was trained with'
             )
         return tokenizer
+
+
+def _joint_digest(digests: Sequence[str]) -> str:
+    """One checksum over several; a single one is itself."""
+    if len(digests) == 1:
+        return digests[0]
+    return hashlib.sha256('\n'.join(digests).encode()).hexdigest()
+
+
+def _with_usual_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors under the names of today's BERT checkpoints.
+
+    Some checkpoints leave out the prefix of the body. BERT's first checkpoints call the weights of
+    layer norms gamma and beta, and have a buffer of ids. RoBERTa has names of its own.
+    """
+    lacks_prefix = not any(name.startswith((_BERT, _ROBERTA)) for name in tensors)
+    renamed: dict[str, Tensor] = {}
+    for name, value in tensors.items():
+        if name.endswith('position_ids'):
+            continue
+        if lacks_prefix and name.startswith(_BODY):
+            name = f'{_BERT}{name}'
+        name = _bert_name(name)
+        name = name.replace('LayerNorm.gamma', 'LayerNorm.weight')
+        name = name.replace('LayerNorm.beta', 'LayerNorm.bias')
+        renamed[name] = value
+    return renamed
 
 
 def _bert_name(name: str) -> str:
