@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -41,6 +41,12 @@ class SignificanceTest(Choice, what='significance test'):
     RANDOMIZATION = 'randomization'
 
 
+TEST_NAMES = {
+    SignificanceTest.T: 'paired t-test',
+    SignificanceTest.RANDOMIZATION: "Fisher's randomisation test",
+}
+
+
 class Interval(NamedTuple):
     """Where a difference lies, with some confidence."""
 
@@ -68,6 +74,27 @@ class Comparison(NamedTuple):
     wins: int
     ties: int
     losses: int
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """The comparison of a run, by its name, with the first one.
+
+    Attributes
+    ----------
+    p_holm : p corrected for all comparisons that are made; None where it is the only one
+    interval : of the difference; None where it was not asked for
+    """
+
+    run: str
+    comparison: Comparison
+    p_holm: float | None = None
+    interval: Interval | None = None
+
+    @property
+    def p(self) -> float:
+        """p, corrected where there are several comparisons."""
+        return self.comparison.p if self.p_holm is None else self.p_holm
 
 
 def paired_t_test(first: Sequence[float], second: Sequence[float]) -> TTest:
@@ -232,3 +259,43 @@ def paired_values(baseline: Evaluation, other: Evaluation, measure: str) -> Pair
         baseline=list(values.values()),
         other=[other.values[measure][qid] for qid in values],
     )
+
+
+def compare_with_first(
+    evaluations: Mapping[str, Evaluation],
+    *,
+    test: SignificanceTest = SignificanceTest.T,
+    confidence: float | None = None,
+    samples: int = SAMPLES,
+    seed: int = 0,
+) -> list[RunComparison]:
+    """Each run against the first one, measure by measure; several p are corrected by Holm.
+
+    Parameters
+    ----------
+    evaluations : by the names of runs
+    test : what p is of
+    confidence : of the intervals of the differences; None: without intervals
+    samples, seed : of the randomisation test and the bootstrap
+    """
+    names = iter(evaluations)
+    baseline = evaluations[next(names)]
+    compared = []
+    for name in names:
+        other = evaluations[name]
+        for comparison in compare(baseline, other, test, samples, seed):
+            interval = None
+            if confidence is not None:
+                pairs = paired_values(baseline, other, comparison.measure)
+                interval = bootstrap_interval(
+                    pairs.other,
+                    pairs.baseline,
+                    confidence=confidence,
+                    samples=samples,
+                    seed=seed,
+                )
+            compared.append(RunComparison(name, comparison, interval=interval))
+    if len(compared) < 2:
+        return compared
+    corrected = holm([one.comparison.p for one in compared])
+    return [replace(one, p_holm=p) for one, p in zip(compared, corrected, strict=True)]

@@ -35,7 +35,7 @@ ADAPTER_CONFIG = 'adapter_config.json'
 # in config.json of an adapter: it has heads of its own, the base's are dropped
 HOLDS_HEADS = 'adapter_holds_heads'
 TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json')
-# Values of a configuration that change no vector of a trained BERT, and the one that is 0 in all.
+# Keys of config.json that change no vector of a trained model, and the one that is 0 in all BERTs.
 _NOT_DECISIVE = (
     'hidden_dropout_prob',
     'attention_probs_dropout_prob',
@@ -43,10 +43,9 @@ _NOT_DECISIVE = (
     'position_offset',
 )
 _BERT = 'bert.'
-_ROBERTA = 'roberta.'
 # How RoBERTa calls what BERT has, too.
 _ROBERTA_NAMES = {
-    _ROBERTA: _BERT,
+    'roberta.': 'bert.',
     'classifier.dense.': 'bert.pooler.dense.',
     'classifier.out_proj.': 'classifier.',
 }
@@ -240,16 +239,16 @@ def _with_usual_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Tensors under the names of today's BERT checkpoints.
 
     Some checkpoints leave out the prefix of the body. BERT's first checkpoints call the weights of
-    layer norms gamma and beta, and have a buffer of ids. RoBERTa has names of its own.
+    layer norms gamma and beta, and have a buffer of ids.
     """
-    lacks_prefix = not any(name.startswith((_BERT, _ROBERTA)) for name in tensors)
+    of_bert = {_bert_name(name): value for name, value in tensors.items()}
+    lacks_prefix = not any(name.startswith(_BERT) for name in of_bert)
     renamed: dict[str, Tensor] = {}
-    for name, value in tensors.items():
+    for name, value in of_bert.items():
         if name.endswith('position_ids'):
             continue
         if lacks_prefix and name.startswith(_BODY):
             name = f'{_BERT}{name}'
-        name = _bert_name(name)
         name = name.replace('LayerNorm.gamma', 'LayerNorm.weight')
         name = name.replace('LayerNorm.beta', 'LayerNorm.bias')
         renamed[name] = value
