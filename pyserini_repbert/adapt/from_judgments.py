@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from pyserini_repbert.collection.adaptation import ADAPTATIONS, judgments_of
 from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.judgments import Learning
 from pyserini_repbert.errors import BusyError, InputError, PyseriniRepbertError
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.names.topics import collection_judgments
 from pyserini_repbert.pipeline.adaptations import NO_ADAPTATION
 from pyserini_repbert.pipeline.opening import open_pipeline
@@ -46,9 +47,9 @@ def learn_from_judgments(
     Raises InputError for fewer than 20 questions with a relevant document, and BusyError while
     another program learns here.
     """
-    store = collection_judgments(str(folder))
-    if store is None:
+    if not is_collection(folder):
         raise InputError(f"'{folder}' is no collection: name one")
+    store = judgments_of(folder)
     with _learning_lock(folder):
         done = 0
 
@@ -58,7 +59,7 @@ def learn_from_judgments(
             store.set_progress({'state': 'running', 'done': done, 'total': N_MAPS})
             on_progress(n)
 
-        store.set_progress({'state': 'running', 'done': 0, 'total': N_MAPS})
+        begin_learning(folder)
         try:
             learning = _learn(folder, device, seed, report_progress)
         except BaseException as error:
@@ -72,6 +73,8 @@ def learn_from_judgments(
 
 
 def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], object]) -> Learning:
+    # Refuses a collection without judgments.
+    collection_judgments(str(folder))
     store = judgments_of(folder)
     # What is judged meanwhile counts as new.
     now = datetime.now(UTC).isoformat(timespec='milliseconds')
@@ -174,14 +177,24 @@ def use_learning(folder: Path, in_use: bool) -> Learning | None:
     return replace(learnings[-1], in_use=True)
 
 
-def learning_state(folder: Path) -> Mapping[str, Any]:
+def begin_learning(folder: Path) -> None:
+    """Say that a program is about to learn, before it has loaded its model."""
+    judgments_of(folder).set_progress({'state': 'running', 'done': 0, 'total': N_MAPS})
+
+
+def learning_state(folder: Path, is_starting: bool = False) -> dict[str, Any]:
     """How far the last learning is: `state` is 'none', 'running', 'done' or 'failed'.
 
     While it runs, `done` and `total` count its steps; `error` says why it failed.
+
+    Parameters
+    ----------
+    folder : of the collection
+    is_starting : whether the caller knows of a program that began and may not hold the lock yet
     """
     state = {'state': 'none', 'done': 0, 'total': N_MAPS, 'error': None}
     state |= judgments_of(folder).progress()
-    if state['state'] == 'running' and not _is_learning(folder):
+    if state['state'] == 'running' and not is_starting and not _is_learning(folder):
         return state | {'state': 'failed', 'error': 'it was ended from outside: learn again'}
     return state
 

@@ -8,7 +8,11 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.adapt.from_judgments import learn_from_judgments, learning_state
+from pyserini_repbert.adapt.from_judgments import (
+    begin_learning,
+    learn_from_judgments,
+    learning_state,
+)
 from pyserini_repbert.errors import BusyError, PyseriniRepbertError
 
 logger = logging.getLogger(__name__)
@@ -32,6 +36,7 @@ class CollectionLearner:
         """Begin to learn. Raises BusyError while the collection learns already."""
         if self.state()['state'] == 'running':
             raise BusyError('the collection learns already: wait until it has ended')
+        begin_learning(self.folder)
         # A forked process would share the locks of the threads that search.
         process = get_context('spawn').Process(
             target=_learn, args=(str(self.folder), self._device), daemon=True
@@ -41,12 +46,9 @@ class CollectionLearner:
 
     def state(self) -> dict[str, Any]:
         """How far it is, as of `learning_state`."""
-        state = dict(learning_state(self.folder))
-        is_alive = self._process is not None and self._process.is_alive()
-        if is_alive and state['state'] != 'running':
-            # It is loading the model.
-            return state | {'state': 'running', 'done': 0, 'error': None}
-        return state
+        # Until the process has loaded the model, nothing but this object knows that it learns.
+        is_starting = self._process is not None and self._process.is_alive()
+        return learning_state(self.folder, is_starting)
 
     def stop(self) -> None:
         """End a learning that runs; nothing of it stays."""

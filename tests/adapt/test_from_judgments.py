@@ -59,9 +59,10 @@ def learned(folder):
 
 
 def test_nobody_judged(folder):
+    assert learning_state(folder)['state'] == 'none'
     with pytest.raises(InputError, match='nobody has judged in collection'):
         learn_from_judgments(folder)
-    assert learning_state(folder)['state'] == 'none'
+    assert learning_state(folder)['state'] == 'failed'
 
 
 def test_too_few_questions_are_refused_and_said(folder):
