@@ -28,7 +28,14 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add_flags(parser, 'index', required=True)
-    add_flags(parser, 'encoder', 'sparse')
+    add_flags(parser, 'encoder', 'sparse', 'language')
+    add_flags(
+        parser,
+        'filter',
+        help='of a collection: learn within the documents that match; judgments of others do not '
+        'count',
+    )
+    add_flags(parser, 'only_ids', 'not_ids')
     add(
         '--rerank',
         metavar='NAME@K',
@@ -110,7 +117,17 @@ def _spec_of(options: argparse.Namespace) -> PipelineSpec:
     from pyserini_repbert.pipeline.spec import PipelineSpec
 
     values = command.pick_options(
-        options, 'index', 'encoder', 'sparse', 'max_length', 'precision', 'corpus'
+        options,
+        'index',
+        'encoder',
+        'sparse',
+        'language',
+        'filter',
+        'only_ids',
+        'not_ids',
+        'max_length',
+        'precision',
+        'corpus',
     )
     values['stages'] = [options.rerank] if options.rerank else []
     return PipelineSpec.of(values)

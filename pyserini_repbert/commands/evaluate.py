@@ -85,11 +85,14 @@ def _evaluate(options: argparse.Namespace) -> None:
     paths = named_paths(options.runs)
     qrels = load_qrels(options.qrels)
     report = _open_report(options, measures, qrels)
+    report = _HtmlReport(options, measures, qrels) if options.html else None
     evaluations: dict[str, Evaluation] = {}
     for name, run in read_named(paths, options.quiet):
         _warn_of_unjudged(name, run, qrels)
         scored = judged_only(run, qrels) if options.judged_only else run
         evaluations[name] = evaluate(scored, qrels, measures)
+        if report is not None:
+            report.add(name, paths[name], run, evaluations[name])
         if report is not None:
             report.add(name, paths[name], run, evaluations[name])
     tests = []
