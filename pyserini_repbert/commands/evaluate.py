@@ -85,14 +85,11 @@ def _evaluate(options: argparse.Namespace) -> None:
     paths = named_paths(options.runs)
     qrels = load_qrels(options.qrels)
     report = _open_report(options, measures, qrels)
-    report = _HtmlReport(options, measures, qrels) if options.html else None
     evaluations: dict[str, Evaluation] = {}
     for name, run in read_named(paths, options.quiet):
         _warn_of_unjudged(name, run, qrels)
         scored = judged_only(run, qrels) if options.judged_only else run
         evaluations[name] = evaluate(scored, qrels, measures)
-        if report is not None:
-            report.add(name, paths[name], run, evaluations[name])
         if report is not None:
             report.add(name, paths[name], run, evaluations[name])
     tests = []
@@ -137,7 +134,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     options = parse_flags(_make_parser(), arguments)
     refuse(
         not options.runs,
-        'no run files were given: name them before --measures, which takes all words behind it',
+        'no run files were given: name them before --measures, which takes all words after it',
     )
     refuse(
         options.compare and len(options.runs) < 2,
@@ -149,7 +146,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     options.seed = options.seed or 0
     refuse(
         options.confidence is not None and not 0 < options.confidence < 1,
-        f'--confidence {options.confidence}: expected a share between 0 and 1, 0.95 say',
+        f'--confidence {options.confidence}: expected a share between 0 and 1, such as 0.95',
     )
     refuse(options.json and options.latex, '--json and --latex both print: give one of them')
     refuse(

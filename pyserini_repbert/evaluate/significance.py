@@ -26,6 +26,14 @@ class TTest(NamedTuple):
     p: float
 
 
+@dataclass(frozen=True)
+class PairedValues:
+    """The values of two runs in one measure, for the same topics in the same order."""
+
+    baseline: list[float]
+    other: list[float]
+
+
 class SignificanceTest(Choice, what='significance test'):
     """How p is computed: by the paired t-test, or by Fisher's randomisation test."""
 
@@ -219,13 +227,16 @@ def compare(
     """
     comparisons = []
     for measure in baseline.values:
-        new, old = aligned_values(baseline, other, measure)
-        t_test = paired_t_test(new, old)
+        pairs = paired_values(baseline, other, measure)
+        t_test = paired_t_test(pairs.other, pairs.baseline)
         p = t_test.p
         if test is SignificanceTest.RANDOMIZATION:
-            p = randomization_test(new, old, samples, seed)
-        wins = sum(a > b for a, b in zip(new, old, strict=True))
-        losses = sum(a < b for a, b in zip(new, old, strict=True))
+            p = randomization_test(pairs.other, pairs.baseline, samples, seed)
+        wins = 0
+        losses = 0
+        for new, old in zip(pairs.other, pairs.baseline, strict=True):
+            wins += new > old
+            losses += new < old
         comparison = Comparison(
             measure=measure,
             baseline=baseline.means[measure],
@@ -234,19 +245,20 @@ def compare(
             t=t_test.t,
             p=p,
             wins=wins,
-            ties=len(old) - wins - losses,
+            ties=len(pairs.baseline) - wins - losses,
             losses=losses,
         )
         comparisons.append(comparison)
     return comparisons
 
 
-def aligned_values(
-    baseline: Evaluation, other: Evaluation, measure: str
-) -> tuple[list[float], list[float]]:
-    """The values of `other` and of `baseline` in a measure, topic by topic."""
+def paired_values(baseline: Evaluation, other: Evaluation, measure: str) -> PairedValues:
+    """The values of two runs in a measure, topic by topic."""
     values = baseline.values[measure]
-    return [other.values[measure][qid] for qid in values], list(values.values())
+    return PairedValues(
+        baseline=list(values.values()),
+        other=[other.values[measure][qid] for qid in values],
+    )
 
 
 def compare_with_first(
@@ -274,8 +286,10 @@ def compare_with_first(
         for comparison in compare(baseline, other, test, samples, seed):
             interval = None
             if confidence is not None:
+                pairs = paired_values(baseline, other, comparison.measure)
                 interval = bootstrap_interval(
-                    *aligned_values(baseline, other, comparison.measure),
+                    pairs.other,
+                    pairs.baseline,
                     confidence=confidence,
                     samples=samples,
                     seed=seed,

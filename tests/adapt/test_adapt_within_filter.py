@@ -105,3 +105,5 @@ def test_refused(folder, capsys):
     printed = capsys.readouterr().err
     assert "language 'de' is for Lucene indexes" in printed and printed.count('\n') == 1
     assert not (folder / 'learnt').exists()
+    assert run(main, ['adapt', '--index', 'mine', '--filter', 'part:odd']) == 2
+    assert '--filter is for --topics, --qrels and --output' in capsys.readouterr().err
