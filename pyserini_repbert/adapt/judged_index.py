@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +21,9 @@ class JudgedIndex(Protocol):
 
     def holds(self, docids: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each docid is here, bool (n,)."""
+
+    def counted(self, grades: Mapping[str, int]) -> dict[str, int]:
+        """The grades that count: a filter leaves out those of other documents."""
 
     def rows(self, docids: Sequence[str]) -> Rows:
         """All rows of those docids that are here, int64 (m,)."""
@@ -47,6 +50,9 @@ class _Bundle:
     def holds(self, docids: Sequence[str]) -> NDArray[np.bool_]:
         return self._bundle.rows(docids) >= 0
 
+    def counted(self, grades: Mapping[str, int]) -> dict[str, int]:
+        return dict(grades)
+
     def rows(self, docids: Sequence[str]) -> Rows:
         rows = self._bundle.rows(docids)
         return rows[rows >= 0]
@@ -67,32 +73,55 @@ class _Bundle:
 
 
 class _Collection:
-    """A collection's generation, in which a document has a row for each passage."""
+    """A collection's generation, in which a document has a row for each passage.
+
+    Within a filter, only the documents that it lets through are here.
+    """
 
     def __init__(self, searcher: DocumentSearcher) -> None:
         self._generation = searcher.generation
         self._vectors = searcher.vectors
+        self._documents = searcher.documents
+
+    def _docnos(self, docids: Sequence[str]) -> NDArray[np.int64]:
+        """The numbers of documents, int64 (n,); -1 for one that is not here."""
+        docnos = self._generation.docnos(docids)
+        if self._documents is None:
+            return docnos
+        is_here = (docnos >= 0) & self._documents[docnos]
+        return np.where(is_here, docnos, -1)
 
     def holds(self, docids: Sequence[str]) -> NDArray[np.bool_]:
-        _, counts = self._vectors.rows_of(self._generation.docnos(docids))
+        _, counts = self._vectors.rows_of(self._docnos(docids))
         return counts > 0
 
+    def counted(self, grades: Mapping[str, int]) -> dict[str, int]:
+        if self._documents is None:
+            return dict(grades)
+        are_here = self.holds(list(grades))
+        return {docid: grades[docid] for docid, here in zip(grades, are_here, strict=True) if here}
+
     def rows(self, docids: Sequence[str]) -> Rows:
-        rows, _ = self._vectors.rows_of(self._generation.docnos(docids))
+        rows, _ = self._vectors.rows_of(self._docnos(docids))
         return rows
 
     def best_rows(self, query: NDArray[np.float32], docids: Sequence[str]) -> Rows:
-        return self._vectors.best_rows(query, self._generation.docnos(docids))
+        return self._vectors.best_rows(query, self._docnos(docids))
 
     def usable_rows(self) -> Rows:
-        return np.flatnonzero(self._vectors.live)
+        usable = self._vectors.live
+        if self._documents is not None:
+            usable = usable & self._documents[self._vectors.documents]
+        return np.flatnonzero(usable)
 
     def vectors(self, rows: Rows) -> NDArray[np.float32]:
         return self._vectors.gather(rows)
 
     def a_docid(self) -> str | None:
-        first = next(self._generation.all_documents(), None)
-        return None if first is None else first.docid
+        rows = self.usable_rows()[:1]
+        for docid in self._generation.docids(self._vectors.documents[rows]):
+            return docid
+        return None
 
 
 def judged_index(dense: DenseSearcher) -> JudgedIndex:

@@ -140,7 +140,7 @@ def select_judged(
         grades = {docid: grade for docid, grade in qrels.get(topic.qid, {}).items() if grade > 0}
         if index.holds(list(grades)).any():
             chosen.append(topic)
-            grades_of[topic.qid] = grades
+            grades_of[topic.qid] = index.counted(grades)
     if not chosen:
         _check_judgments_match(dense, index, topics, qrels)
     n_texts = len({normal_form(topic.text) for topic in chosen})

@@ -76,6 +76,10 @@ class DocumentSearcher(DenseSearcher):
     query_encoder : the collection's, for queries
     device : where vectors are multiplied
     aggregation : how scores of passages become those of documents
+
+    Attributes
+    ----------
+    documents : by number, whether each counts within a filter, bool (numbers,); None: all do
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class DocumentSearcher(DenseSearcher):
         self.generation = generation
         self.aggregation = PassageAggregation(aggregation)
         self.vectors = PassageVectors(generation)
+        self.documents: NDArray[np.bool_] | None = None
         self._last_queries = _LastQueries({})
         super().__init__(self.vectors, query_encoder, device)
 
@@ -114,7 +119,7 @@ class DocumentSearcher(DenseSearcher):
 
     def within(self, documents: NDArray[np.bool_]) -> Self:
         """The same search among some documents: whether each counts, bool (numbers,) by number."""
-        other = self.with_settings()
+        other = self.with_settings(documents=documents)
         other._count(self._counted & documents[self.vectors.documents])
         return other
 

@@ -31,7 +31,14 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add_flags(parser, 'index', required=True)
-    add_flags(parser, 'encoder', 'sparse')
+    add_flags(parser, 'encoder', 'sparse', 'language')
+    add_flags(
+        parser,
+        'filter',
+        help='of a collection: learn within the documents that match; judgments of others do not '
+        'count',
+    )
+    add_flags(parser, 'only_ids', 'not_ids')
     add(
         '--rerank',
         metavar='NAME@K',
@@ -135,8 +142,9 @@ def _adapt_collection(options: argparse.Namespace) -> None:
         not is_collection(folder),
         f"'{options.index}' is no collection: give --topics, --qrels and --output",
     )
-    own = ('encoder', 'sparse', 'rerank', 'corpus', 'keep', 'overwrite', 'max_length')
-    for name in own:
+    of_rankings = ('encoder', 'sparse', 'language', 'rerank', 'corpus', 'max_length')
+    of_documents = ('filter', 'only_ids', 'not_ids')
+    for name in (*of_rankings, *of_documents, 'keep', 'overwrite'):
         command.refuse(
             bool(getattr(options, name)),
             f'--{name.replace("_", "-")} is for --topics, --qrels and --output: a collection '
@@ -174,7 +182,17 @@ def _spec_of(options: argparse.Namespace) -> PipelineSpec:
     from pyserini_repbert.pipeline.spec import PipelineSpec
 
     values = command.pick_options(
-        options, 'index', 'encoder', 'sparse', 'max_length', 'precision', 'corpus'
+        options,
+        'index',
+        'encoder',
+        'sparse',
+        'language',
+        'filter',
+        'only_ids',
+        'not_ids',
+        'max_length',
+        'precision',
+        'corpus',
     )
     values['stages'] = [options.rerank] if options.rerank else []
     return PipelineSpec.of(values)

@@ -55,7 +55,14 @@ def make_parser() -> argparse.ArgumentParser:
     what.add_argument(
         '--passage', nargs='+', type=utf8_text, metavar='TEXT', help='passages as texts'
     )
+    what.add_argument(
+        '--hits',
+        type=positive_int,
+        metavar='N',
+        help='of a collection: the best N documents of a search',
+    )
     add('--index', help='where the passages are; an EPIC index explains its stored vectors')
+    add_flags(flags, 'filter', help='of --hits: search within the documents that match')
     add('--corpus', help="where the passages' texts are, if not in --index")
     add('--top', type=zero_or_more, default=10, help='EPIC: how many expansion terms')
     add(
@@ -89,6 +96,16 @@ def _check_flags(options: argparse.Namespace) -> None:
     refuse(options.docid and not stored, '--docid needs the --index or the --corpus of the passage')
     refuse(
         options.passage and stored, '--index and --corpus are for --docid: a --passage is a text'
+    )
+    is_searched = bool(options.index) and is_collection(Path(options.index))
+    refuse(
+        options.hits is not None and (not is_searched or bool(options.corpus)),
+        '--hits are of a collection: name it as --index, without --corpus, or name passages by '
+        '--docid',
+    )
+    refuse(
+        options.filter is not None and options.hits is None,
+        '--filter is for --hits, which searches: documents by --docid need none',
     )
     for path in options.output:
         if not path.endswith(('.html', '.png')):
@@ -153,6 +170,8 @@ def _passages(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking
     if options.passage:
         docids = [str(number) for number in range(1, len(options.passage) + 1)]
         return Ranking(docids, [0.0] * len(docids), options.passage)
+    if options.hits is not None:
+        return _best_hits(options)
     docids = options.docid
     if options.index and not options.corpus and is_collection(Path(options.index)):
         return _passages_of_documents(options)
@@ -160,6 +179,29 @@ def _passages(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking
     if options.corpus or bundle is None or bundle.has_texts:
         texts = _read_texts(options, docids)
     return Ranking(docids, [0.0] * len(docids), texts)
+
+
+def _best_hits(options: argparse.Namespace) -> Ranking:
+    """The best documents of a search in a collection, each with the passage that fits best.
+
+    Documents without a text are left out: there is nothing to explain. Raises MissingResourceError
+    if none is left.
+    """
+    from pyserini_repbert.pipeline.opening import open_searcher
+    from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+
+    spec = PipelineSpec(index=options.index, filter=options.filter)
+    with contextlib.closing(open_searcher(spec, Machine(devices=(options.device,)))) as searcher:
+        found = searcher.search(options.query, options.hits)
+        hits: Ranking = searcher.with_stored_texts(options.query, Ranking.of(found))
+    with_texts = [hit for hit in hits if hit.excerpts]
+    if not with_texts:
+        within = f' within {options.filter}' if options.filter else ''
+        raise MissingResourceError(
+            f'the search finds no document with a text in collection {options.index}{within}: '
+            'check the query and the filter'
+        )
+    return Ranking.of(with_texts)
 
 
 def _passages_of_documents(options: argparse.Namespace) -> Ranking:

@@ -132,6 +132,36 @@ def test_explain_explains_the_best_passage(mine, run, cross_encoder_folder):
     assert said[2] == ''
 
 
+def test_explain_searches_within_a_filter(mine, run, cross_encoder_folder):
+    mono = cross_encoder_folder('monobert')
+    asked = ('--index', mine, '--query', 'moon tree', '--model', mono, '--json')
+    found = run(search, '--index', mine, '--query', 'moon tree', '--hits', 5, '--quiet')
+    docids = [line.split()[1] for line in found.splitlines() if line.startswith('   1.')]
+    best = json.loads(run(explain, *asked, '--hits', 1))
+    assert best['docids'] == docids
+    both = json.loads(run(explain, *asked, '--hits', 5))
+    assert sorted(both['docids']) == ['a', 'b']
+    within = json.loads(run(explain, *asked, '--hits', 5, '--filter', 'docid:a'))
+    named = json.loads(run(explain, *asked, '--docid', 'a'))
+    assert within == named
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'problem'),
+    [
+        (['--hits', 2, '--filter', 'lang:de'], 'finds no document with a text in collection'),
+        (['--hits', 2, '--filter', 'kind:x'], "there is no field 'kind'"),
+        (['--docid', 'a', '--filter', 'lang:de'], '--filter is for --hits, which searches'),
+        (['--hits', 2, '--corpus', 'docs.jsonl'], '--hits are of a collection'),
+    ],
+)
+def test_a_search_that_is_not_explained(arguments, problem, mine, run, cross_encoder_folder):
+    mono = cross_encoder_folder('monobert')
+    asked = ('--index', mine, '--query', 'moon', '--model', mono)
+    printed = run(explain, *asked, *arguments, status=2)
+    assert problem in printed and printed.count('\n') == 1
+
+
 @pytest.mark.parametrize('docid', ['none', 'untold'])
 def test_a_document_without_text_is_not_explained(docid, mine, run, cross_encoder_folder):
     mono = cross_encoder_folder('monobert')

@@ -302,6 +302,21 @@ def test_lucene_by_folder_or_technique(lucene):
 
 
 @pytest.mark.jvm
+def test_lucene_in_another_language(tmp_path):
+    """An index without a record is English, unless its language is named."""
+    from pyserini_repbert.lucene.indexer import LuceneWriter
+
+    (tmp_path / 'german').mkdir()
+    with LuceneWriter(tmp_path / 'german', language='de') as writer:
+        writer.add(['{"id": "d1", "contents": "Die Häuser am Fluss"}'])
+    query = TOPICS[:1].assign(query='Haus')
+    assert len(ours.LuceneRetriever('bm25', tmp_path / 'german')(query)) == 0
+    german = ours.LuceneRetriever('bm25', tmp_path / 'german', language='de')
+    assert german(query)['docno'].tolist() == ['d1']
+    assert german.language == 'de'
+
+
+@pytest.mark.jvm
 def test_lucene_beside_repbert(dense, lucene):
     bm25 = ours.LuceneRetriever('bm25', lucene)
     assert list(ours.PassageText(bm25)(bm25(TOPICS)).columns) == [*HITS, 'text']

@@ -183,6 +183,7 @@ class LuceneRetriever(Retriever):
     index : a Lucene index for the technique
     download, device : as in `pipeline.spec.Machine`
     threads : queries that Lucene answers at a time
+    language : of an index that does not say its own: 'de', for its analyzer; None: 'en'
     """
 
     def __init__(
@@ -193,6 +194,7 @@ class LuceneRetriever(Retriever):
         threads: int = 1,
         download: bool = False,
         device: str = 'cpu',
+        language: str | None = None,
     ) -> None:
         self.spec = spec
         self.index = index
@@ -200,9 +202,10 @@ class LuceneRetriever(Retriever):
         self.device = device
         self.num_results = num_results
         self.threads = threads
+        self.language = language
         name = Path(str(spec).partition('@')[0]).name
         technique = str(spec) if index is None else f'{spec}@{index}'
-        named = PipelineSpec(sparse=(technique,))
+        named = PipelineSpec(sparse=(technique,), language=language)
         searcher = open_searcher(named, Machine(devices=(device,), download=download))
         self.ranker = searcher.with_settings(name=name, threads=threads)
 
