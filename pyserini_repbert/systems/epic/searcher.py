@@ -1,4 +1,7 @@
-"""EPIC as a first stage: a Lucene index of its impacts, searched with its query weights."""
+"""EPIC as a first stage: a Lucene index of its impacts, searched with its query weights.
+
+Indexes of the impacts of a `SparseEncoder` are searched the same way.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.encode.impact_encoder import ImpactEncoder
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -13,7 +17,7 @@ from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_j
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
 from pyserini_repbert.lucene.sparse_settings import record_of
 from pyserini_repbert.ranking import Query, Ranker, Run, by_score
-from pyserini_repbert.systems.epic.encoder import QUERY_UNIT, EpicEncoder, EpicImpactQueryEncoder
+from pyserini_repbert.systems.epic.encoder import QUERY_UNIT, EpicImpactQueryEncoder
 from pyserini_repbert.trace import Trace
 
 
@@ -30,7 +34,7 @@ class EpicImpactSearcher(Ranker):
     """
 
     def __init__(
-        self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu'
+        self, index: StrPath, model: str | Path | ImpactEncoder | None = None, device: str = 'cpu'
     ) -> None:
         quiet_java()
         self.index = folder = index_folder(index)
@@ -48,7 +52,7 @@ class EpicImpactSearcher(Ranker):
         if model is None:
             model = built_with
         self.query_encoder = EpicImpactQueryEncoder(model, device)
-        check_model(folder, self.settings, self.query_encoder.encoder.checkpoint)
+        check_model(folder, self.settings, self.query_encoder.encoder)
         with java_calls():
             self._java = calling(java_class('io.anserini.search.SimpleImpactSearcher'), str(folder))
             self._map = java_class('java.util.HashMap')
