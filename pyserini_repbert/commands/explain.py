@@ -42,7 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     add = flags.add_argument
     add(
         '--model',
-        help='a reranker: catalog name or folder; default: the one that an --index of weights names',
+        help='a reranker: catalog name or folder; default: the one that an --index of terms names',
     )
     add_flags(flags, 'query')
     what = flags.add_mutually_exclusive_group(required=True)
