@@ -12,7 +12,7 @@ from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_cla
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.systems.registry import System, load, rerankers, systems
 from pyserini_repbert.systems.sentence_transformers.reranker import is_cross_encoder
-from pyserini_repbert.systems.sparse_encoder.folder import is_sparse_folder
+from pyserini_repbert.systems.sparse_encoder.folder import NAME, is_sparse_folder
 
 PLAIN_CROSS_ENCODER = 'monobert'  # what a checkpoint is taken for that names no system
 
@@ -68,7 +68,7 @@ def _open_sparse_encoder(
     name: str | Path, device: str, options: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> Reranker:
     """The reranker of a folder of a `SparseEncoder`, which is no checkpoint of ours."""
-    reranker_class = load(str(systems()['sparse-encoder'].reranker))
+    reranker_class = load(str(systems()[NAME].reranker))
     arguments = arguments_of(reranker_class, str(name), options, settings)
     reranker: Reranker = reranker_class(name, device, **arguments)
     return reranker

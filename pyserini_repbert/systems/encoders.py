@@ -14,11 +14,10 @@ from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.systems.registry import System, load, systems
 from pyserini_repbert.systems.sentence_transformers.encoder import is_sentence_folder
-from pyserini_repbert.systems.sparse_encoder.folder import is_sparse_folder
+from pyserini_repbert.systems.sparse_encoder.folder import NAME as SPARSE_ENCODER, is_sparse_folder
 
 _PLAIN_BERT = 'repbert'
 _EPIC = 'epic'
-_SPARSE_ENCODER = 'sparse-encoder'
 _SENTENCE_TRANSFORMERS = 'sentence-transformers'
 
 
@@ -54,7 +53,7 @@ def impact_encoder(name: str | Path, device: str = 'cpu', **settings: Any) -> Im
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     settings : precision and max_length
     """
-    system = _SPARSE_ENCODER if is_sparse_folder(name) else _EPIC
+    system = SPARSE_ENCODER if is_sparse_folder(name) else _EPIC
     encoder_class = load(str(systems()[system].impact_encoder))
     encoder: ImpactEncoder = encoder_class(name, device, **settings)
     return encoder
