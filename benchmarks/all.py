@@ -39,6 +39,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages 
     'ann': (),
     'encoding': ('sentence_transformers',),
     'encoding_memory': (),
+    'folders': ('sentence_transformers', 'onnx', 'onnxscript', 'onnxruntime'),
     'fusion': ('ranx',),
     'rerank': ('sentence_transformers', 'onnx', 'onnxscript', 'onnxruntime'),
     'cedr': (),

@@ -29,7 +29,7 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
-from pyserini_repbert.search.impacts import ImpactSearcher
+from pyserini_repbert.search.impacts import ExactImpactSearcher
 
 HITS = 1000
 DIFFERENT = 4096
@@ -69,7 +69,7 @@ def build(folder: Path, n: int, r: int) -> EpicBundle:
     return EpicBundle(folder, verify=False)
 
 
-def open_searcher(bundle: EpicBundle) -> ImpactSearcher:
+def open_searcher(bundle: EpicBundle) -> ExactImpactSearcher:
     """A searcher of vectors, without a model."""
     settings = bundle.settings
     encoder = SimpleNamespace(
@@ -79,7 +79,7 @@ def open_searcher(bundle: EpicBundle) -> ImpactSearcher:
         vocabulary_sha256=settings.vocabulary_sha256,
         weights_sha256=settings.weights_sha256,
     )
-    return ImpactSearcher(bundle, encoder)
+    return ExactImpactSearcher(bundle, encoder)
 
 
 def draw_queries(bundle: EpicBundle, n: int, r: int) -> list[TermVector]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple, Self, overload
 
-from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.errors import InputError, MismatchError, MissingResourceError
 from pyserini_repbert.trace import SILENT, Notes, Trace
 
 logger = logging.getLogger(__name__)
@@ -175,6 +175,13 @@ class Ranking(Sequence[Candidate]):
             return self
         return Ranking(self.docids, self.scores)
 
+    def without(self, docid: str) -> Ranking:
+        """The hits but one; all where it is not among them."""
+        if docid not in self.docids:
+            return self
+        rows = [row for row, other in enumerate(self.docids) if other != docid]
+        return self.select_rows(rows, [self.scores[row] for row in rows])
+
     def distinct(self) -> Ranking:
         """The hits without duplicates: of each docid, the best."""
         first_rows: dict[str, int] = {}
@@ -290,16 +297,16 @@ class Ranker(ABC):
         """
         self._check_call(topics, run, k)
         rankings = self._rank(topics, run, k, trace)
-        ranked: Run = {}
+        complete_run: Run = {}
         for topic in topics:
             ranking = rankings.get(topic.qid, NO_HITS)
             if self.remove_duplicates:
                 ranking = ranking.distinct()
             if k is not None and len(ranking) > k:
                 ranking = ranking[:k]
-            ranked[topic.qid] = ranking
-        trace.ranked(ranked)
-        return ranked
+            complete_run[topic.qid] = ranking
+        trace.ranked(complete_run)
+        return complete_run
 
     def _check_call(self, topics: Sequence[Query], run: Run | None, k: int | None) -> None:
         """Raises the errors of `rank`."""
@@ -365,8 +372,8 @@ class Ranker(ABC):
         """Rank batches, and yield each as it is done."""
         for number, topics, run in batches:
             notes = Notes(trace)
-            ranked = self.rank(topics, run, None, notes)
-            yield RankedBatch(number, ranked, notes)
+            new_run = self.rank(topics, run, None, notes)
+            yield RankedBatch(number, new_run, notes)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """The passages that it stores, None for each that it lacks."""
@@ -395,8 +402,15 @@ class Ranker(ABC):
     def with_settings(self, **changes: Any) -> Self:
         """A copy with other attributes (threads, reads, …).
 
-        It shares models and indexes with this ranker.
+        It shares models and indexes with this ranker. Raises InputError for an attribute that this
+        ranker does not have.
         """
+        for name in changes:
+            if not hasattr(self, name):
+                raise InputError(
+                    f"{type(self).__name__} has no setting '{name}': give one of its attributes, "
+                    "such as 'threads' or 'reads'"
+                )
         other = copy.copy(self)
         vars(other).update(changes)
         return other
@@ -412,6 +426,39 @@ class Ranker(ABC):
         for warning in self.warnings(query):
             logger.warning('%s', warning)
         return list(self.with_stored_texts(query, run['0']))
+
+    def by_documents(self) -> Self:
+        """The same search with documents as queries: the text of a topic is the docid of one.
+
+        A document is not among its own hits. One that is not here, or has no text, has no hits.
+        Raises InputError for a ranker that takes questions only.
+        """
+        if not self.parts:
+            raise InputError(
+                f"'{self.label}' takes a question: dense rankings and those of words find what is "
+                'like a document'
+            )
+        return self.with_settings(parts=tuple(part.by_documents() for part in self.parts))
+
+    def holds(self, docid: str) -> bool:
+        """Whether it searches a document of this docid."""
+        return any(part.holds(docid) for part in self.parts)
+
+    def more_like(self, docid: str, k: int = 10) -> list[Candidate]:
+        """The k documents, or passages, that are most like one of those that are searched.
+
+        Raises MissingResourceError for a docid that is not here, and InputError for a ranker that
+        takes questions only.
+        """
+        searcher = self.by_documents()
+        self.check_document(docid)
+        run = searcher.rank([Query('0', docid)], None, k)
+        return list(searcher.with_stored_texts(docid, run['0']))
+
+    def check_document(self, docid: str) -> None:
+        """Raises MissingResourceError for a docid that is not here."""
+        if not self.holds(docid):
+            raise MissingResourceError(f"there is no document '{docid[:200]}' in {self.label}")
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         """The hits with the texts that it stores; without, where its index stores none.

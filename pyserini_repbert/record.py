@@ -25,6 +25,8 @@ from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.files import StrPath, atomic_file, descriptor
 
 SUFFIX = '.record.json'
+# What runs a model that no other library runs.
+OWN_ENGINE = 'pyserini_repbert'
 FORMAT_VERSION = 1
 PACKAGES = (
     'pyserini',
@@ -59,6 +61,8 @@ class Model:
     tokenizer: Sha256  # of its files
     config: Sha256  # of the values of config.json
     precision: str  # what it ran in: 'float32', 'bfloat16', 'float16' or 'int8', never 'auto'
+    # What ran it: this package's engine, or sentence-transformers.
+    engine: str = OWN_ENGINE
 
 
 @dataclass(frozen=True, config=_STRICT)

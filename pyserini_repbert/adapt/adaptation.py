@@ -54,6 +54,7 @@ class Adaptation:
     weights : of each ranking's min-max normalised scores, dense first; they sum to 1
     rerank_weight : the reranker's share of the score; None without one
     n_topics : how many topics were learnt from
+    texts : their different texts, in the order of all values
     untuned : values of each ranking alone, of each fusion that needs no judgments, and of the best
         of them reranked
     steps : values with the query map, then also fused, then also reranked, each learnt from the
@@ -64,6 +65,7 @@ class Adaptation:
     weights: tuple[float, ...]
     rerank_weight: float | None
     n_topics: int
+    texts: tuple[str, ...]
     untuned: dict[str, Values]
     steps: dict[str, Values]
 

@@ -29,7 +29,7 @@ class JudgedIndex(Protocol):
         """One row of each docid that is here: the one whose vector fits the query best."""
 
     def usable_rows(self) -> Rows:
-        """The rows from which others are drawn, int64 (n,), ascending."""
+        """The rows that random passages are drawn from, int64 (n,), ascending."""
 
     def vectors(self, rows: Rows) -> NDArray[np.float32]:
         """The vectors of rows, float32 (n, d)."""
@@ -102,5 +102,6 @@ def judged_index(dense: DenseSearcher) -> JudgedIndex:
     if isinstance(dense.index, DenseBundle):
         return _Bundle(dense.index)
     raise InputError(
-        f'index {dense.index_dir} is no dense bundle, whose vectors are read: encode the corpus'
+        f'index {dense.index_dir} is not a dense bundle, whose vectors `adapt` '
+        'needs: encode the corpus'
     )

@@ -72,6 +72,14 @@ class JudgedTopics:
         """The topics' identifiers."""
         return [topic.query.qid for topic in self.topics]
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The different texts, each as its first topic has it, in the order of their numbers."""
+        texts: dict[int, str] = {}
+        for number, topic in zip(self.text_numbers, self.topics, strict=True):
+            texts.setdefault(number, topic.query.text)
+        return tuple(texts.values())
+
     def in_fold(self, fold: int) -> list[JudgedTopic]:
         """The topics of a fold."""
         return [self.topics[position] for position in self.folds[fold]]
@@ -138,9 +146,9 @@ def select_judged(
     n_texts = len({normal_form(topic.text) for topic in chosen})
     if n_texts < LEAST_TOPICS:
         raise InputError(
-            f'{len(chosen)} of {len(topics)} topics have a relevant passage in {dense.index_dir}, '
-            f'their different texts are {n_texts}: at least {LEAST_TOPICS} are needed, what fewer '
-            'teach is noise'
+            f'{len(chosen)} of {len(topics)} topics have a relevant passage in '
+            f'{dense.index_dir}, with {n_texts} different texts: at least '
+            f'{LEAST_TOPICS} are needed, because fewer teach only noise'
         )
     vectors = dense.encode([topic.text for topic in chosen])
     return [

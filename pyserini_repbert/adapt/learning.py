@@ -1,7 +1,7 @@
-"""`adapt`: a first stage and a reranker learn from judgments, and the index stays as it is.
+"""`adapt`: a first stage and a reranker learn from judgments, without a new index.
 
-What is learnt is estimated by cross-validation. Topics with the same text are one question: they
-are held out together, and count once.
+The gain is estimated by cross-validation. Topics with the same text are one question: they are held
+out together, and count once.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from pyserini_repbert.adapt.judged_topics import (
 )
 from pyserini_repbert.adapt.query_map import TrainingVectors, learn_query_map, read_training_vectors
 from pyserini_repbert.adapt.weights import CUT, AlignedRankings, learn_weights
+from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.searching import DENSE_SHARE
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.evaluate.studies.fusion import untuned_settings
+from pyserini_repbert.evaluate.studies.fusion import FusionSetting, untuned_settings
 from pyserini_repbert.fusion.fusing import fuse
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.ranking import Query, Ranker, Run
@@ -71,7 +73,8 @@ def adapt(
     runs = {dense.name: maps.search_unmapped()}
     for ranker, sparse_run in zip(sparse, sparse_runs, strict=True):
         runs[ranker.name] = sparse_run
-    untuned = _untuned_values(judged, runs)
+    fusions = _untuned_fusions(dense, list(runs))
+    untuned = _untuned_values(judged, runs, fusions)
 
     held_out = maps.search_held_out()
     run = held_out.single
@@ -84,7 +87,8 @@ def adapt(
     rerank_weight = None
     if reranker is not None:
         best = best_name(untuned)
-        untuned |= _reranked_values(judged, _run_of(best, judged, runs), best, reranker)
+        best_run = _run_of(best, judged, runs, fusions)
+        untuned |= _reranked_values(judged, best_run, best, reranker)
         reranked = judged.rerank(run, reranker)
         steps['and reranked'] = _values_under_held_out_shares(judged, reranked)
         rerank_weight = learn_weights(reranked)[1]
@@ -93,27 +97,47 @@ def adapt(
         weights=weights,
         rerank_weight=rerank_weight,
         n_topics=len(judged.topics),
+        texts=judged.texts,
         untuned=untuned,
         steps=steps,
     )
 
 
-def _untuned_values(judged: JudgedTopics, runs: dict[str, Run]) -> dict[str, Values]:
+def _untuned_fusions(dense: DenseSearcher, names: Sequence[str]) -> list[FusionSetting]:
+    """The fusions of these rankings that need no judgments; a collection's own is among them."""
+    if len(names) < 2:
+        return []
+    fusions = untuned_settings(names)
+    if isinstance(dense, DocumentSearcher) and len(names) == 2:
+        own = FusionSetting(
+            FusionMethod.INTERPOLATION,
+            tuple(names),
+            alpha=DENSE_SHARE,
+            normalize=Normalization.MINMAX,
+        )
+        fusions.append(own)
+    return fusions
+
+
+def _untuned_values(
+    judged: JudgedTopics, runs: dict[str, Run], fusions: Sequence[FusionSetting]
+) -> dict[str, Values]:
     """Values of each run, and of each fusion of all of them that needs no judgments."""
     values = {name: judged.values(run) for name, run in runs.items()}
-    if len(runs) > 1:
-        for setting in untuned_settings(list(runs)):
-            fused = setting.fused(runs, judged.qids, CUT)
-            values[str(setting)] = judged.values(fused)
+    for fusion in fusions:
+        fused = fusion.fused(runs, judged.qids, CUT)
+        values[str(fusion)] = judged.values(fused)
     return values
 
 
-def _run_of(name: str, judged: JudgedTopics, runs: dict[str, Run]) -> Run:
+def _run_of(
+    name: str, judged: JudgedTopics, runs: dict[str, Run], fusions: Sequence[FusionSetting]
+) -> Run:
     """The run that `_untuned_values` calls by this name, as deep as it is reranked."""
     if name in runs:
         return runs[name]
-    settings = {str(setting): setting for setting in untuned_settings(list(runs))}
-    return settings[name].fused(runs, judged.qids, DEPTH)
+    by_name = {str(fusion): fusion for fusion in fusions}
+    return by_name[name].fused(runs, judged.qids, DEPTH)
 
 
 @dataclass(frozen=True)
@@ -188,7 +212,7 @@ class _MapLearner:
 def _fuse_held_out(judged: JudgedTopics, held_out: HeldOutRuns, sparse_runs: Sequence[Run]) -> Run:
     """Each topic's rankings, fused with the weights that the other folds teach.
 
-    The dense rankings that teach them are of maps that the topic's fold did not teach either.
+    The dense rankings that teach the weights come from maps that the topic's fold did not teach.
     """
     fused: Run = {}
     for fold in range(FOLDS):
@@ -236,8 +260,8 @@ def _values_under_held_out_shares(
 ) -> Values:
     """nDCG@10 of rankings before and after a reranker, with the share that other folds teach.
 
-    Each ranking was fused without what its own fold teaches, so this fold's judgments reach its
-    share only through the other folds' rankings: to rule that out, each would be reranked five
+    Each ranking was fused without what its own fold teaches. So a fold's judgments reach its share
+    only through the rankings of other folds. To rule that out, each ranking would be reranked five
     times.
     """
     values = np.zeros(len(reranked))

@@ -1,4 +1,4 @@
-"""Collections: documents that live, with all rankings of them, in one folder."""
+"""Collections: documents that change, and all rankings of them, in one folder."""
 
 from typing import TYPE_CHECKING
 

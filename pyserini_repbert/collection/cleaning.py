@@ -17,8 +17,9 @@ from pyserini_repbert.collection.generations import (
 )
 from pyserini_repbert.collection.locks import removal_lock
 from pyserini_repbert.collection.shards import SHARDS
-from pyserini_repbert.collection.store import FOREVER, VERSIONED, transaction
+from pyserini_repbert.collection.store import FOREVER, VERSIONED
 from pyserini_repbert.record import record_path
+from pyserini_repbert.sqlite_files import transaction
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ def clean(folder: Path, connection: sqlite3.Connection, current: int) -> None:
 
 
 def shrink(connection: sqlite3.Connection) -> None:
-    """Give back the room that removed rows took in SQLite's file, where it is not in use."""
+    """Shrink SQLite's file by the space of removed rows, if nobody uses the file."""
     try:
         connection.execute('VACUUM')
         connection.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()

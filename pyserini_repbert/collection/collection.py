@@ -1,4 +1,4 @@
-"""A collection of documents that lives: one folder with all rankings of them."""
+"""A collection of documents that change: one folder with all rankings of them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
     SearchSettings,
+    learned_settings,
     open_collection_encoder,
     search_frame,
 )
@@ -29,6 +31,7 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.record import Model
 from pyserini_repbert.search.dense import QueryEncoder
 
@@ -46,7 +49,8 @@ class Collection:
             print(collection.search('keep snails off salad'))
 
     A reader sees one generation, `generation`, which does not change while others write. After this
-    object has written, its generation is the new one; `refresh` takes the newest of another writer.
+    object has written, its generation is the new one. `refresh` takes the newest generation of
+    another writer.
     """
 
     def __init__(
@@ -77,7 +81,7 @@ class Collection:
         language: str | None = None,
         sparse: str | None = None,
     ) -> Self:
-        """Open a collection, or one to be built: the folder is made when it is first written.
+        """Open a collection, or name a new one: its folder is made when it is first written.
 
         Settings are needed once. They are stored, and None means what is stored.
 
@@ -111,17 +115,17 @@ class Collection:
     ) -> Changes:
         """Bring the collection up to date with all documents of a source.
 
-        New documents are added and changed ones replaced; those that the source no longer has are
-        deleted. What other sources brought stays. Only new passages are encoded.
+        New documents are added, and changed documents replaced. Documents that the source no longer
+        has are deleted. Documents of other sources stay. Only new passages are encoded.
 
         Parameters
         ----------
         documents : a file or folder, or any name of a corpus; or documents themselves: mappings
-            with `id`, `text`, maybe `title`, and fields; pairs of a docid and a text; a DataFrame;
-            a `Corpus`
+            with `id`, `text`, an optional `title`, and fields; pairs of a docid and a text; a
+            DataFrame; a `Corpus`
         source : what the source is called; default: the path, or 'python'
         delete_most : also delete more than half of the source's documents
-        merge : merge Lucene's segments, so that BM25 is that of an index built anew
+        merge : merge Lucene's segments, so that BM25 scores as in a new index
         rebuild : let the settings of `open` replace those stored, and redo what depends on them
         on_progress : called with the number of documents read since the last call
 
@@ -163,7 +167,7 @@ class Collection:
         return changes
 
     def delete(self, docids: str | Iterable[str], *, merge: bool = False) -> Changes:
-        """Delete documents, whatever their source; those that are deleted already are passed over.
+        """Delete documents of any source; documents that are deleted already are passed over.
 
         Raises InputError for a docid that the collection never had; nothing is deleted then.
         """
@@ -175,7 +179,7 @@ class Collection:
         return changes
 
     def compact(self) -> Changes:
-        """Give back the room of what was deleted: no row and no document of it stays.
+        """Remove deleted documents from all files, which frees their disk space.
 
         Nothing is encoded. Lucene's segments are merged.
         """
@@ -210,13 +214,30 @@ class Collection:
         Raises InputError for a question without text, and for a filter that cannot be read or names
         a field that no document has.
         """
-        if self._searcher is None or self._searcher.generation.number != self.generation.number:
-            self._close_searcher()
-            self._searcher = self.searcher()
-        searcher = self._searcher.within(DocumentFilter(filter))
+        searcher = self._newest_searcher().within(DocumentFilter(filter))
         if isinstance(query, str):
             return searcher.search(query, k)
         return search_frame(searcher, query, k)
+
+    def more_like(self, docid: str, k: int = 10, filter: str | None = None) -> list[Candidate]:
+        """The k documents that are most like one of the collection, with their nearest passages.
+
+        Parameters
+        ----------
+        docid : of the document, which is not among the hits; it need not match the filter
+        k, filter : as of `search`
+
+        Raises MissingResourceError for a docid that is not here, and InputError for a filter that
+        cannot be read or names a field that no document has.
+        """
+        return self._newest_searcher().within(DocumentFilter(filter)).more_like(docid, k)
+
+    def _newest_searcher(self) -> CollectionSearcher:
+        """The search of the generation that this object reads, opened once."""
+        if self._searcher is None or self._searcher.generation.number != self.generation.number:
+            self._close_searcher()
+            self._searcher = self.searcher()
+        return self._searcher
 
     def searcher(
         self,
@@ -235,13 +256,20 @@ class Collection:
         formula : arguments of `fusion.fuse`; default: interpolation after min-max, 0.6 for the
             dense ranking
 
+        A searcher whose rankings and fusion are not named is as the collection learned from
+        judgments, if that is in use.
+
         Raises InputError for a folder that is no collection, MismatchError for another encoder.
         """
         generation = open_generation(self.folder)
         settings = SearchSettings(rankings=rankings, aggregation=aggregate, formula=formula)
+        is_usual = not rankings and not formula and aggregate == 'max'
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)
+            learned = adaptation_in_use(self.folder, generation.settings)
+            if is_usual and learned is not None:
+                settings = learned_settings(query_encoder, learned)
             return CollectionSearcher(generation, query_encoder, settings, self._source.device)
         except BaseException:
             generation.close()
@@ -291,7 +319,7 @@ class Collection:
         self.close()
 
     def close(self) -> None:
-        """Let the generation go; the collection can be used again."""
+        """Release the generation; the collection can be used again."""
         self._close_searcher()
         if self._generation is not None:
             self._generation.close()

@@ -18,7 +18,8 @@ from pyserini_repbert.collection.shards import (
     write_shard,
 )
 from pyserini_repbert.collection.staging import Staging
-from pyserini_repbert.collection.store import FOREVER, transaction
+from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.sqlite_files import transaction
 
 SMALL_ROWS = 16_384  # a shard with fewer live rows is small
 MOST_SMALL = 8  # small shards in a generation
@@ -104,7 +105,7 @@ def _groups(states: Iterable[ShardState]) -> list[list[ShardState]]:
 
 
 def _rewrite(staging: Staging, states: Sequence[ShardState]) -> None:
-    """Write the live rows of some shards as one, and let the passages lie there."""
+    """Write the live rows of some shards as one shard, and let its passages point there."""
     rows = _live_rows(staging, states)
     shard = write_shard(staging.folder / SHARDS, rows, staging.generation)
     with transaction(staging.connection):
@@ -156,7 +157,7 @@ def _ordered_vectors(
 
 
 def _move_passages(staging: Staging, rows: ShardRows, shard: int) -> None:
-    """Let the passages of these rows lie in a shard, from the next generation on."""
+    """Let the passages of these rows point to a shard, from the next generation on."""
     connection = staging.connection
     generation = staging.generation
     connection.execute(

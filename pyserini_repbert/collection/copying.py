@@ -1,4 +1,4 @@
-"""A copy of a collection, made while it is written and read."""
+"""Copying a collection, while it is written and read."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from pyserini_repbert.collection.store import (
     open_for_writing,
     sqlite_errors,
 )
+from pyserini_repbert.data.judgments import JUDGMENTS
 from pyserini_repbert.errors import BusyError
 from pyserini_repbert.files import StrPath, atomic_folder, check_absent
 from pyserini_repbert.record import record_path
 
-JUDGMENTS = 'judgments.sqlite'
 _TRIES = 10
 
 
@@ -74,7 +74,7 @@ def _copy_store(source: Path, copy: Path) -> Generation:
             return generation
         # another one was published between the two steps
         generation.close()
-    raise BusyError(f'collection {source} is written again and again: copy it later')
+    raise BusyError(f'collection {source} changed during each attempt to copy it: copy it later')
 
 
 def _drop_other_generations(copy: Path, number: int) -> None:

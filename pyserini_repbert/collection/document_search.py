@@ -1,10 +1,10 @@
 """Dense search for documents: passages are found by their vectors, documents ranked by passages.
 
-The documents are exactly those that scoring every passage would give. Passages are searched some
-times as deep as documents are wanted. What was found is enough once no unseen document can come
-among the best: the score of an unseen document is less than that of the last passage found, with
-every `PassageAggregation`. Where two deeper searches are not enough, as beside a document of
-thousands of passages, all passages are scored.
+The documents are exactly those that scoring every passage would give. The search takes a few times
+as many passages as documents are wanted. These are enough once no unseen document can be among the
+best: the score of an unseen document is less than that of the last passage found, with every
+`PassageAggregation`. Where two deeper searches are not enough, as with a document of thousands of
+passages, all passages are scored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
 from pyserini_repbert.collection.reading import Generation
-from pyserini_repbert.data.runs import ranked
+from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.ranking import Excerpts, Ranking
 from pyserini_repbert.search import exact
@@ -41,7 +41,7 @@ _LAST_QUERIES = 1024
 class _LastQueries:
     """The vectors, float32 (d,), of the queries that were encoded last, by their texts.
 
-    `query_map` is the one after which they are these.
+    `query_map` is the map that they have passed.
     """
 
     vectors: dict[str, NDArray[np.float32]]
@@ -101,7 +101,7 @@ class DocumentSearcher(DenseSearcher):
         return self._exact.search
 
     def _count(self, rows: NDArray[np.bool_]) -> None:
-        """Let these rows count, bool (n,); of few, the vectors are kept."""
+        """Search only these rows, bool (n,); if they are few, their vectors are kept."""
         self._counted = rows
         self._n_counted = int(np.count_nonzero(rows))
         self._few: _FewRows | None = None
@@ -113,7 +113,7 @@ class DocumentSearcher(DenseSearcher):
             self._few = _FewRows(numbers, exact.ExactIndex(vectors, self.device))
 
     def within(self, documents: NDArray[np.bool_]) -> Self:
-        """The same search among some documents: by number, whether each counts, bool (numbers,)."""
+        """The same search among some documents: whether each counts, bool (numbers,) by number."""
         other = self.with_settings()
         other._count(self._counted & documents[self.vectors.documents])
         return other
@@ -156,13 +156,37 @@ class DocumentSearcher(DenseSearcher):
         return vectors
 
     def vector_of(self, query: str) -> NDArray[np.float32]:
-        """A query's vector, float32 (d,); that of a query which was searched last is at hand."""
+        """A query's vector, float32 (d,); the vectors of the last queries are kept."""
+        if self.takes_docids:
+            zeros = np.zeros(self.dimension, np.float32)
+            return self.document_vectors([query]).get(query, zeros)
         vector = None
         if self._last_queries.query_map is self.query_map:
             vector = self._last_queries.vectors.get(query)
         if vector is None:
             vector = super().encode([query])[0]
         return vector
+
+    def by_documents(self) -> Self:
+        """As of `Ranker`: a document's query is the mean of its passages' vectors."""
+        return self.with_settings(takes_docids=True)
+
+    def document_vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The mean of the vectors of each document's passages, float32 (d,), by docid.
+
+        One that is not here, or has no text, has none.
+        """
+        vectors: dict[str, NDArray[np.float32]] = {}
+        docnos = self.generation.docnos(docids)
+        for docid, docno in zip(docids, docnos.tolist(), strict=True):
+            rows, _ = self.vectors.rows_of(np.array([docno], np.int64))
+            if docno >= 0 and len(rows):
+                vectors[docid] = self.vectors.gather(rows).mean(axis=0)
+        return vectors
+
+    def holds(self, docid: str) -> bool:
+        """Whether there is a document of this docid, with or without text."""
+        return bool(self.generation.docnos([docid])[0] >= 0)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         return self.generation.texts(docids)
@@ -194,7 +218,7 @@ class DocumentSearcher(DenseSearcher):
         rankings = []
         for best in found:
             names = docids[np.searchsorted(docnos, best.docnos)]
-            rankings.append(ranked(names, best.scores, k))
+            rankings.append(rank_by_score(names, best.scores, k))
         return rankings
 
     def _best_documents(

@@ -40,7 +40,7 @@ class PassageEncoder:
 
     @cached_property
     def encoder(self) -> TextDocumentEncoder:
-        """The encoder. Raises MismatchError for another than the collection's."""
+        """The encoder. Raises MismatchError if it is not the collection's."""
         opened = self._source.opened
         check_encoder(opened, self._settings)
         return opened
@@ -77,8 +77,8 @@ def _fast_tokenizer(encoder: Any) -> Tokenizer:
         backend = getattr(getattr(encoder, 'text_tokenizer', None), 'backend_tokenizer', None)
     if backend is None:
         raise InputError(
-            f"encoder '{encoder.name}' has no tokenizer of the package tokenizers, by which texts "
-            'are cut into passages: choose another encoder'
+            f"encoder '{encoder.name}' has no tokenizer of the package tokenizers, "
+            'which cuts texts into passages: choose another encoder'
         )
     tokenizer: Tokenizer = backend
     return tokenizer

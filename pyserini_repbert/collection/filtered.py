@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,11 +37,11 @@ def rank_within(part: Ranker, generation: Generation, documents: NDArray[np.bool
         return part.within(documents)
     if isinstance(part, LuceneSparseSearcher):
         return FilteredBm25(part, generation, documents)
-    raise InputError(f"ranking '{part.label}' has no filter: ask the rankings of the collection")
+    raise InputError(f"ranking '{part.label}' takes no filter: use the rankings of the collection")
 
 
 class FilteredBm25(Ranker):
-    """The hits of a search that are allowed, always k of them where there are as many.
+    """BM25's hits among the allowed documents: k of them, if there are as many.
 
     Parameters
     ----------
@@ -86,6 +87,12 @@ class FilteredBm25(Ranker):
             waiting = later
             depth *= _DEEPER
         return found
+
+    def by_documents(self) -> Self:
+        return self.with_settings(_searcher=self._searcher.by_documents())
+
+    def holds(self, docid: str) -> bool:
+        return self._searcher.holds(docid)
 
     def _kept(self, ranking: Ranking) -> Ranking:
         rows = [row for row, docid in enumerate(ranking.docids) if docid in self._allowed]

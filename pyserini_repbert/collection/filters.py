@@ -1,9 +1,9 @@
-"""Filters: which documents of a collection count, said in Lucene's query syntax.
+"""Filters: which documents of a collection count, in Lucene's query syntax.
 
-`FIELD:VALUE`, phrases, prefixes (`path:guide*`), ranges of numbers and of ISO dates
-(`year:[2020 TO *]`), `FIELD:*` for documents that have the field, AND, OR, NOT and parentheses. A
-value is a whole one, and case does not count. Numbers, dates and texts are never compared with each
-other. Of a list, one value has to match.
+`FIELD:VALUE`, phrases, prefixes (`path:guide*`), ranges of numbers and of ISO dates (`year:[2020 TO
+*]`), `FIELD:*` for documents that have the field, AND, OR, NOT and parentheses. A filter matches
+whole values, in upper or lower case. Numbers, dates and texts are never compared with each other. A
+list matches if one of its values does.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class DocumentFilter:
     Attributes
     ----------
     text : in Lucene's syntax; None: all documents
-    only_ids : docids, of which the others are left out; None: all documents
+    only_ids : docids; all other documents are left out; None: no document is
     not_ids : docids that are left out
     """
 
@@ -79,13 +79,13 @@ def _mask_of(generation: Generation, docnos: Iterable[int]) -> Mask:
 
 
 def parse_filter(text: str) -> Any:
-    """The tree of a filter. Raises InputError for what Lucene's syntax has not."""
+    """The tree of a filter. Raises InputError for a text that is not in Lucene's syntax."""
     if not text.strip():
         raise InputError("the filter is empty: give one such as 'year:[2020 TO *]'")
     if len(text) > _MOST_CHARACTERS:
         raise InputError(
-            f'the filter has {len(text)} characters, at most {_MOST_CHARACTERS} are read: name '
-            'documents by their docids instead'
+            f'the filter has {len(text)} characters, at most {_MOST_CHARACTERS} are '
+            'read: list the docids instead'
         )
     depth = 0
     for character in text:
@@ -125,10 +125,10 @@ class _Evaluation:
         self._types = generation.field_types()
 
     def mask(self, item: Any, field: str | None = None) -> Mask:
-        """The documents that match a part of the tree; `field` is the one that it is of."""
+        """The documents that match a part of the tree; `field` is the field around it."""
         if isinstance(item, tree.SearchField):
             if field is not None:
-                raise InputError(f"'{item}' stands within field '{field}': name one field")
+                raise InputError(f"'{item}' is inside field '{field}': name one field")
             name = _unescaped(item.name)
             self._check_field(name)
             return self.mask(item.expr, name)
@@ -171,8 +171,9 @@ class _Evaluation:
         if isinstance(item, tree.Word):
             return self._word(field, item)
         raise InputError(
-            f"filter '{field}:{str(item)[:80]}': a value, a phrase, a prefix or a range was "
-            'expected; a filter has no regular expressions, no similar words and no weights'
+            f"filter '{field}:{str(item)[:80]}': expected a value, a phrase, a prefix "
+            'or a range; regular expressions, fuzzy words and weights are not '
+            'supported'
         )
 
     def _word(self, field: str, word: Any) -> Mask:
@@ -185,8 +186,8 @@ class _Evaluation:
         if text.endswith('*') and len(wildcards) == 1:
             return self._prefix(field, _unescaped(text[:-1]))
         raise InputError(
-            f"filter '{field}:{text[:80]}': a * stands for the end of a value: give a prefix, or "
-            'escape it with a backslash'
+            f"filter '{field}:{text[:80]}': a * can only end a value: give a prefix, "
+            'or write a backslash before the *'
         )
 
     def _all_of(self, field: str) -> Mask:
@@ -222,16 +223,19 @@ class _Evaluation:
         types = self._types.get(field, set())
         numbers = [_number(bound) for bound in given]
         if None not in numbers and 'number' in types:
-            low = None if bounds.low is None else _number(bounds.low)
-            high = None if bounds.high is None else _number(bounds.high)
-            return self._between(field, 'number', low, high, bounds)
+            return self._between_numbers(field, bounds)
         if all(_ISO_DATE.fullmatch(bound) for bound in given) and 'date' in types:
             return self._between_dates(field, bounds)
         kinds = ', '.join(sorted(types)) or 'text'
         raise InputError(
-            f"filter '{field}:{bounds}': field '{field}' has values of type {kinds}; a range is "
-            'of numbers, or of ISO dates such as 2020-05-31'
+            f"filter '{field}:{bounds}': field '{field}' has values of type {kinds}; a "
+            'range needs numbers, or ISO dates such as 2020-05-31'
         )
+
+    def _between_numbers(self, field: str, bounds: _Bounds) -> Mask:
+        low = None if bounds.low is None else _number(bounds.low)
+        high = None if bounds.high is None else _number(bounds.high)
+        return self._between(field, 'number', low, high, bounds)
 
     def _between_dates(self, field: str, bounds: _Bounds) -> Mask:
         """A date stands for all that begin with it: 2020 is the whole year."""

@@ -1,7 +1,7 @@
 """Generations: what a collection holds at one moment, as its manifest says.
 
 `generations/000007.json` names the shards of generation 7, their dead rows, and its Lucene folder.
-It counts from the moment at which `collection.sqlite` names it with its checksum.
+It is published once `collection.sqlite` names it with its checksum.
 """
 
 from __future__ import annotations
@@ -119,11 +119,11 @@ def read_manifest(folder: Path, published: Published) -> GenerationManifest:
     path = manifest_path(folder, published.number)
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != published.manifest_sha256:
-        raise DamagedFileError(f'{path} is damaged, its sha256 is another: {_ADVICE}')
+        raise DamagedFileError(f'{path} is damaged, its sha256 differs: {_ADVICE}')
     try:
         manifest: GenerationManifest = TypeAdapter(GenerationManifest).validate_json(content)
     except ValidationError as error:
-        raise DamagedFileError(f'{path} is no manifest of a generation: {_ADVICE}') from error
+        raise DamagedFileError(f'{path} is not the manifest of a generation: {_ADVICE}') from error
     return manifest
 
 

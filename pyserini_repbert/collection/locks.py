@@ -46,7 +46,7 @@ def _lock_for_writing(handle: int, folder: Path) -> None:
         process = os.read(handle, 20).decode('ascii', 'replace').strip()
         who = f'process {process}' if process else 'another process'
         raise BusyError(
-            f'collection {folder} is being written by {who}: wait until that has ended, or end it'
+            f'collection {folder} is being written by {who}: wait until it ends, or end it'
         ) from error
     except OSError as error:
         if error.errno not in _NO_LOCKS:
@@ -79,7 +79,7 @@ class GenerationLock:
             raise
 
     def close(self) -> None:
-        """Let the generation go."""
+        """Release the generation."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

@@ -1,7 +1,7 @@
-"""Lucene's part of a collection: a folder a generation, whose segments are hard links.
+"""Lucene's part of a collection: a folder for each generation, whose segments are hard links.
 
-Lucene never changes a segment that is written. A generation links those of the one before, adds and
-deletes documents in new files, and leaves the old folder as it is.
+Lucene never changes a segment that is written. A generation links the segments of the one before,
+and adds and deletes documents in new files. The old folder stays as it is.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def update_lucene(
     before : the generation that it follows; None: all documents are indexed anew
     merge : merge segments, whatever the share of deleted documents
 
-    A generation without another text keeps the folder of the one before.
+    A generation without changed texts keeps the folder of the one before.
     """
     if settings.sparse is SparseKind.NONE:
         return LuceneState()

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.search.products import scores
+from pyserini_repbert.search.products import pair_scores
 
 
 class PassageVectors:
-    """All rows of a generation's shards, the largest shard first; dead rows keep their places.
+    """All rows of a generation's shards, the largest shard first; dead rows keep their positions.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class PassageVectors:
             if len(inside):
                 local = rows[inside] - first
                 owners = np.zeros(len(local), np.int64)
-                products[inside] = scores(query.reshape(1, -1), shard.vectors, local, owners)
+                products[inside] = pair_scores(query.reshape(1, -1), shard.vectors, local, owners)
             first += len(shard)
         return products
 

@@ -2,7 +2,7 @@
 
 A text is tokenised once, with the offsets of its wordpieces. A passage ends at a heading, a
 paragraph or a sentence where there is one in its second half, else after a word; the next passage
-repeats its last wordpieces. No encoder has to cut a passage again.
+repeats its last wordpieces. So no encoder has to cut a passage.
 """
 
 from __future__ import annotations

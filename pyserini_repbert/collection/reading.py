@@ -1,4 +1,4 @@
-"""What a reader has of a collection: one generation, which stays while it is open."""
+"""What a reader sees of a collection: one generation, which stays while it is open."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Generation:
         return self.manifest.documents
 
     def close(self) -> None:
-        """Let the generation go."""
+        """Release the generation."""
         with self._calling:
             self._connection.close()
         self._lock.close()
@@ -246,8 +246,18 @@ class Generation:
         by_docid = {docid: json.loads(fields) for docid, fields in rows}
         return [by_docid.get(docid) for docid in docids]
 
+    def versions(self, docids: Sequence[str]) -> list[str]:
+        """A digest of each document's title and text, in hexadecimal; '' for a docid not here."""
+        rows = self.select(
+            f'SELECT docid, text_digest FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
+            'AND docid IN (SELECT value FROM json_each(:rows))',
+            docids,
+        )
+        by_docid = {docid: digest.hex() for docid, digest in rows}
+        return [by_docid.get(docid, '') for docid in docids]
+
     def live_documents(self) -> NDArray[np.bool_]:
-        """Whether each number of a document is live, bool (numbers,); do not write to it."""
+        """Whether the document of each number is live, bool (numbers,); do not change it."""
         return self._live_documents
 
     @cached_property
@@ -404,7 +414,7 @@ def _newest(folder: Path, connection: sqlite3.Connection) -> Published:
         published = last_published(connection)
     if published is None:
         raise InputError(
-            f'collection {folder} holds nothing yet: `index sync` builds it, and goes on where it '
-            'was interrupted'
+            f'collection {folder} is still empty: run `index sync`, which also '
+            'continues an interrupted build'
         )
     return published

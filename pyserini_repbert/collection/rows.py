@@ -11,12 +11,13 @@ from typing import NamedTuple
 from pyserini_repbert.collection.documents import rendered_fields, typed_values
 from pyserini_repbert.collection.passages import CutPassage
 from pyserini_repbert.collection.shards import PassageShard
-from pyserini_repbert.collection.store import FOREVER, VERSIONED, transaction
+from pyserini_repbert.collection.store import FOREVER, VERSIONED
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.sqlite_files import transaction
 
 
 class KnownDocument(NamedTuple):
-    """What the collection has of a docid; of one that is deleted, the number alone."""
+    """What the collection has of a docid; for a deleted document, only its number."""
 
     docid: str
     docno: int
@@ -72,7 +73,7 @@ def discard_staged(connection: sqlite3.Connection, generation: int) -> None:
 class StagedRows:
     """Reads live rows, and writes those of the next generation, `generation`.
 
-    What writes belongs into a transaction of the caller. New documents are numbered from
+    Calls that write belong into a transaction of the caller. New documents are numbered from
     `first_new` on.
     """
 
@@ -82,7 +83,7 @@ class StagedRows:
         self.first_new = self._first_new()
 
     def source_number(self, name: str) -> int:
-        """The number of a source, which is made where it is new."""
+        """The number of a source; a new source gets one."""
         self.connection.execute('INSERT OR IGNORE INTO sources (name) VALUES (?)', [name])
         row = self.connection.execute('SELECT source FROM sources WHERE name = ?', [name])
         return int(row.fetchone()[0])
@@ -167,7 +168,7 @@ class StagedRows:
         return int(cursor.lastrowid or 0)
 
     def end(self, table: str, docno: int) -> None:
-        """Let a document's live rows end with the generation before the next."""
+        """End a document's live rows: the next generation does not see them."""
         if docno < self.first_new:
             self.connection.execute(
                 f'UPDATE {table} SET until = ? WHERE docno = ? AND until = {FOREVER}',

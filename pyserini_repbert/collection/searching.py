@@ -18,11 +18,17 @@ from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
 from pyserini_repbert.ranking import Ranker, Ranking, topics_of
+from pyserini_repbert.search.adapted_folder import (
+    learned_fusion,
+    read_adapted,
+    read_query_map,
+)
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder
 from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder
@@ -65,13 +71,13 @@ def rankings_of(
 
 
 def dense_share(rankings: Sequence[CollectionRanking]) -> float:
-    """The share of the first of both rankings in their interpolation, unless the user says it."""
+    """The weight of the first of two rankings in their interpolation, unless the user gives it."""
     leads = rankings[0] is CollectionRanking.DENSE
     return DENSE_SHARE if leads else round(1 - DENSE_SHARE, 6)
 
 
 def default_formula(rankings: Sequence[CollectionRanking]) -> dict[str, Any]:
-    """How a collection's rankings are fused unless the user says it: arguments of `Fusion`."""
+    """How a collection's rankings are fused unless the user says how: arguments of `Fusion`."""
     if len(rankings) < 2:
         return {}
     return {
@@ -100,6 +106,24 @@ class SearchSettings:
     k1: float | None = None
     b: float | None = None
     query_map: NDArray[np.float32] | None = None
+
+
+def learned_settings(query_encoder: QueryEncoder, folder: StrPath) -> SearchSettings:
+    """How a collection is searched by what `adapt` learned.
+
+    Parameters
+    ----------
+    query_encoder : the collection's
+    folder : what `adapt` wrote
+
+    Raises MismatchError if it was learned for another encoder.
+    """
+    formula = learned_fusion(read_adapted(folder))
+    if formula:
+        formula['method'] = formula.pop('fusion')
+        formula['alpha'] = formula.pop('weights')
+    query_map = read_query_map(query_encoder, str(folder))
+    return SearchSettings(formula=formula, query_map=query_map)
 
 
 class CollectionSearcher(Fusion):
@@ -151,9 +175,10 @@ class CollectionSearcher(Fusion):
     def within(self, wanted: DocumentFilter) -> Self:
         """The same search among the documents that a filter lets through.
 
-        Every ranking answers within the filter, and what they find is fused: always k documents
-        where a ranking has k. The filter of a generation is evaluated once. Raises InputError for
-        a filter that cannot be read, or names a field that is not there.
+        Each ranking ranks only the documents that the filter lets through, and then the rankings
+        are fused. So there are k documents where a ranking has k. A filter is evaluated once for a
+        generation. Raises InputError for a filter that cannot be read, or names a field that is not
+        there.
         """
         if wanted.is_open:
             return self
@@ -164,6 +189,21 @@ class CollectionSearcher(Fusion):
             parts = [rank_within(part, self.generation, mask) for part in self._all_parts]
             self._filtered[wanted] = tuple(parts)
         return self.with_settings(parts=self._filtered[wanted], filter=wanted)
+
+    def by_documents(self) -> Self:
+        """As of `Ranker`: a document is searched by the mean of its passages' vectors, and by its
+        best terms; its hits have the passages that are nearest to that mean.
+        """
+        return self.with_settings(
+            parts=tuple(part.by_documents() for part in self.parts),
+            dense=self.dense.by_documents(),
+            _all_parts=tuple(part.by_documents() for part in self._all_parts),
+            _filtered={},
+        )
+
+    def holds(self, docid: str) -> bool:
+        """Whether there is a document of this docid, with or without text."""
+        return self.dense.holds(docid)
 
     def __len__(self) -> int:
         """How many documents there are, those without text included."""

@@ -123,7 +123,7 @@ class WantedSettings:
     sparse: str | None = None
 
     def check(self, stored: CollectionSettings) -> None:
-        """Raises MismatchError where the collection has another setting than the one asked for."""
+        """Raises MismatchError where a wanted setting differs from the collection's."""
         for name in (known.name for known in fields(self)):
             wanted = getattr(self, name)
             if wanted is not None and wanted != getattr(stored, name):
@@ -183,7 +183,7 @@ def choose_settings(
     wanted : what the user names
     source : the user's encoder, completed
     stored : the collection's settings; None for a new one
-    rebuild : let what the user names replace what is stored
+    rebuild : let the user's settings replace the stored ones
 
     Raises MismatchError where both differ and nothing is to be rebuilt.
     """

@@ -178,7 +178,7 @@ def _read_record(folder: Path) -> PassageShardRecord:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DamagedFileError(f'{path} is missing: {again}') from error
     except ValidationError as error:
-        raise DamagedFileError(f'{path} is no record of a shard: {again}') from error
+        raise DamagedFileError(f'{path} is not the record of a shard: {again}') from error
     if _name_of(content) != folder.name:
         raise DamagedFileError(f'{path} is damaged, its digest is not {folder.name}: {again}')
     return record

@@ -1,7 +1,7 @@
-"""What a writer does to documents: they are cut, encoded, and staged for the next generation.
+"""How a writer cuts, encodes and stages documents for the next generation.
 
-Documents are collected until there is enough to encode. Then a shard is written first, and after it
-the rows that name it: a kill in between leaves a shard whose vectors the next writer finds.
+Documents are collected until there is enough to encode. Then a shard is written first, and the rows
+that name it afterwards. A kill in between leaves a shard, whose vectors the next writer finds.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from pyserini_repbert.collection.shards import (
     ShardRows,
     write_shard,
 )
-from pyserini_repbert.collection.store import FOREVER, transaction
+from pyserini_repbert.collection.store import FOREVER
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
+from pyserini_repbert.sqlite_files import transaction
 
 # What is held in memory until it is written. A kill loses at most so much encoding.
 _PASSAGES_AT_ONCE = 1024
@@ -37,7 +38,7 @@ _CUT_AT_ONCE = 100  # documents that are read to be cut again
 
 @dataclass
 class WrittenCounts:
-    """How many documents were new to the collection, differed from it, and were as it has them."""
+    """How many documents were new to the collection, changed and unchanged."""
 
     added: int = 0
     changed: int = 0
@@ -130,13 +131,13 @@ class Staging:
         counts: WrittenCounts,
         on_known: Callable[[Sequence[int]], object] = len,
     ) -> None:
-        """Add documents, or change them to what is given; what changes is written in time.
+        """Add or replace documents; changes are collected, and written when there are enough.
 
         Parameters
         ----------
         documents : those to put
         source : the number of their source
-        counts : gets how many are added, changed, and as they are
+        counts : gets how many are added, changed and unchanged
         on_known : called with the numbers of those that the collection has had before
         """
         known_documents = self.rows.find([document.docid for document in documents])
@@ -197,7 +198,7 @@ class Staging:
         return documents
 
     def _cut(self, documents: Sequence[_Pending]) -> None:
-        """Cut documents into passages, and let them be written."""
+        """Cut documents into passages, and collect them for writing."""
         titles = [pending.document.title for pending in documents]
         texts = [pending.document.text for pending in documents]
         if any(titles) or any(texts):
@@ -274,7 +275,7 @@ class Staging:
         return write_shard(self.folder / SHARDS, content, self.generation)
 
     def _write_document(self, item: _Pending) -> None:
-        """Write what differs of a document from what the collection has."""
+        """Write the parts of a document that differ from the collection's."""
         if item.known is None:
             self.rows.write_docid(item.docno, item.document.docid)
         if item.is_new_version:

@@ -1,4 +1,4 @@
-"""The truth of a collection, `collection.sqlite`: its schema and its connections.
+"""The database of a collection, `collection.sqlite`: its schema and its connections.
 
 Rows of documents have two numbers, `since` and `until`: a generation g sees a row where
 since <= g < until. A writer commits under the next generation's number, which no reader sees.
@@ -6,16 +6,16 @@ since <= g < until. A writer commits under the next generation's number, which n
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from urllib.parse import quote
 
-from pyserini_repbert.errors import DamagedFileError, InputError, within_limits
+from pyserini_repbert import sqlite_files
+from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import COLLECTION_FILE
+from pyserini_repbert.sqlite_files import transaction
 
 STORE = COLLECTION_FILE
 FOREVER = 2**62  # `until` of a row that is not replaced yet
@@ -135,7 +135,7 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(folder: Path) -> sqlite3.Connection:
-    """A reader's connection, for any thread that waits for the others.
+    """A reader's connection; threads may share it, one at a time.
 
     Raises InputError for a folder that is no collection.
     """
@@ -162,7 +162,7 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
     application = connection.execute('PRAGMA application_id').fetchone()[0]
     version = connection.execute('PRAGMA user_version').fetchone()[0]
     if application != _APPLICATION:
-        raise DamagedFileError(f'{path} is no collection of this package: check the path')
+        raise DamagedFileError(f'{path} is not a collection of this package: check the path')
     if version != _FORMAT:
         raise DamagedFileError(
             f'{path} has format version {version}, this release reads {_FORMAT}: use the release '
@@ -170,36 +170,9 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All statements within are committed together, or none."""
-    connection.execute('BEGIN IMMEDIATE')
-    try:
-        yield
-        connection.execute('COMMIT')
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute('ROLLBACK')
-        raise
-
-
-@contextmanager
-def sqlite_errors(path: Path) -> Iterator[None]:
+def sqlite_errors(path: Path) -> AbstractContextManager[None]:
     """Errors of SQLite about the file `path` as one line."""
-    with within_limits(path):
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
-            raise InputError(
-                f'{path} could not be used ({error}): check its permissions and those of its folder'
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise DamagedFileError(
-                f'{path} is damaged ({error}): restore it from a copy, or build the collection '
-                'again'
-            ) from error
+    return sqlite_files.sqlite_errors(path, 'restore it from a copy, or build the collection again')
 
 
 def is_on_network(folder: Path) -> bool:

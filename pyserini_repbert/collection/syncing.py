@@ -32,14 +32,21 @@ class Changes:
     # Whether the command published it; where nothing changed, it is the generation before.
     is_published: bool
 
+    @property
+    def documents(self) -> dict[str, int]:
+        """How many documents were 'added', 'changed', 'deleted' and left 'unchanged'."""
+        return {
+            'added': self.added,
+            'changed': self.changed,
+            'deleted': self.deleted,
+            'unchanged': self.unchanged,
+        }
+
     def __str__(self) -> str:
         """'10 added, 5 changed, 3 deleted, 581 unchanged; 97 passages encoded, generation 8'"""
+        documents = ', '.join(f'{count} {what}' for what, count in self.documents.items())
         passages = 'passage' if self.encoded == 1 else 'passages'
-        return (
-            f'{self.added} added, {self.changed} changed, {self.deleted} deleted, '
-            f'{self.unchanged} unchanged; {self.encoded} {passages} encoded, '
-            f'generation {self.generation}'
-        )
+        return f'{documents}; {self.encoded} {passages} encoded, generation {self.generation}'
 
 
 class _SeenNumbers:
@@ -69,7 +76,7 @@ def sync_documents(
     merge: bool = False,
     on_progress: Callable[[int], object] = int,
 ) -> Changes:
-    """Let a collection have the documents of a source, and those of other sources as they are.
+    """Bring a collection up to date with all documents of a source; those of others stay.
 
     Parameters
     ----------
@@ -89,8 +96,8 @@ def sync_documents(
     gone, n_before = _missing_documents(writer, number, seen)
     if 2 * len(gone) > n_before and not delete_most:
         raise InputError(
-            f'source {source} has lost {len(gone)} of {n_before} documents, and more than half are '
-            'not deleted unasked: check the source, or say that they are to be deleted',
+            f'source {source} has lost {len(gone)} of {n_before} documents: check the '
+            'source, or allow the deletion of more than half',
             parameters=('delete_most',),
         )
     writer.staging.remove(gone)
@@ -145,7 +152,7 @@ def _finish(writer: Writer, counts: WrittenCounts, deleted: int, merge: bool) ->
 
 
 def delete_documents(writer: Writer, docids: Iterable[str], *, merge: bool = False) -> Changes:
-    """Delete documents, whatever their source; those that are deleted already are passed over.
+    """Delete documents of any source; documents that are deleted already are passed over.
 
     Raises InputError for a docid that the collection never had; nothing is deleted then.
     """

@@ -70,7 +70,7 @@ class VectorSource:
             )
 
     def _list_spare_vectors(self) -> None:
-        """Note what the shards hold that no row of the collection names."""
+        """List the vectors of shards that no row of the collection names."""
         execute = self._connection.execute
         execute('DROP TABLE IF EXISTS temp.spare_vectors')
         execute(

@@ -1,8 +1,8 @@
 """The one writer of a collection: it stages the next generation, and publishes it.
 
-Files are on the disk before the transaction that publishes them; what is old is removed after it.
-A killed writer leaves the published generation as it was. The next one takes back what was staged,
-and finds the vectors that were encoded in the shards that were left.
+Files are on the disk before the transaction that publishes them. Old files are removed after it. A
+killed writer leaves the published generation as it was. The next writer takes back what was staged,
+and finds the encoded vectors in the shards that were left.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from pyserini_repbert.collection.store import (
     STORE,
     open_for_writing,
     sqlite_errors,
-    transaction,
 )
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.sqlite_files import transaction
 
 
 class Writer:
@@ -191,7 +191,9 @@ class Writer:
         )
 
     def _publish(self, manifest: GenerationManifest) -> None:
-        """All files are on the disk; from the end of this transaction on, readers see them."""
+        """Publish a generation, whose files are on the disk; after this transaction, readers see
+        it.
+        """
         published = write_manifest(self._folder, manifest)
         now = datetime.now(UTC).isoformat(timespec='seconds')
         with transaction(self._connection):

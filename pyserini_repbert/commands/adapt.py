@@ -5,8 +5,9 @@ new index.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
@@ -23,8 +24,10 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     parser = command.parser(
         'adapt',
-        'Learn the weights of a fusion and a map of query vectors from your judgments, in seconds. '
-        '--output is written if the gain is more than noise: search --adapted.',
+        'Learn the weights of a fusion and a map of query vectors from your '
+        'judgments, in seconds. Write --output if the gain is more than noise; '
+        '`search --adapted` uses it. A collection learns from the judgments in it: '
+        '`adapt --index mine`, then --use.',
     )
     add = parser.add_argument
     add_flags(parser, 'index', required=True)
@@ -35,14 +38,15 @@ def make_parser() -> argparse.ArgumentParser:
         help="also learn a reranker's share of the score; it reads the best K",
     )
     add_flags(parser, 'corpus')
-    add_flags(parser, 'topics', required=True)
+    add_flags(parser, 'topics')
     add(
         '--qrels',
-        required=True,
-        help='judgments, likewise: at least 20 different topics with a relevant passage',
+        help='judgments: a file or a name; at least 20 different topics need a relevant passage',
     )
-    add('--output', required=True, metavar='FOLDER', help='the folder to make')
-    add('--keep', action='store_true', help='write --output whatever the gain')
+    add('--output', metavar='FOLDER', help='the folder to make')
+    add('--use', action='store_true', help='search the collection as it learned last')
+    add('--go-back', action='store_true', help='search the collection as before it learned')
+    add('--keep', action='store_true', help='write --output even if the gain may be noise')
     add(
         '--seed',
         type=command.whole_number,
@@ -54,15 +58,33 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> None:
-    """Learn from judgments and print the gain; write the folder --output if the gain is no
+    """Learn from judgments and print the gain; write the folder --output if the gain is more than
     noise.
     """
     options = make_parser().parse_args(arguments)
+    files = (options.topics, options.qrels, options.output)
+    if not any(files):
+        _adapt_collection(options)
+        return
+    command.refuse(
+        not all(files),
+        '--topics, --qrels and --output go together; without them, a collection learns from the '
+        'judgments in it',
+    )
+    command.refuse(
+        options.use or options.go_back,
+        '--use and --go-back are for what a collection learned: search with --adapted FOLDER',
+    )
+    _adapt_index(options)
+
+
+def _adapt_index(options: argparse.Namespace) -> None:
+    """Learn from topics and their judgments."""
     from pyserini_repbert.adapt.learning import DEPTH, N_MAPS, adapt
     from pyserini_repbert.names.topics import load_qrels, load_topics
-    from pyserini_repbert.pipeline.adapted_folder import ADAPTED, write_adapted
     from pyserini_repbert.pipeline.opening import join_rankers, open_pipeline
     from pyserini_repbert.pipeline.spec import Machine
+    from pyserini_repbert.search.adapted_folder import ADAPTED, write_adapted
     from pyserini_repbert.search.dense import DenseSearcher
 
     check_replaced(options.output, options.overwrite, ADAPTED, 'adapted search')
@@ -83,10 +105,7 @@ def main(arguments: list[str]) -> None:
     sparse_names = spec.sparse or [ranker.name for ranker in sparse]
     _print_estimate(learnt, estimate, [dense.name, *sparse_names])
     if not options.keep and not estimate.is_convincing:
-        print(
-            f'no gain that can be told from noise: {options.output} is not written (--keep writes '
-            f'it)'
-        )
+        print(f'the gain may be noise, so {options.output} is not written: --keep writes it')
         return
     write_adapted(
         options.output,
@@ -103,6 +122,51 @@ def main(arguments: list[str]) -> None:
     )
     record_output(options, options.output, ('topics', 'qrels'), opened.models, opened.indexes)
     print(f'{options.output}: search with --adapted {options.output}')
+
+
+def _adapt_collection(options: argparse.Namespace) -> None:
+    """Learn from the judgments in a collection, or say how it is searched."""
+    from pyserini_repbert.adapt.from_judgments import learn_from_judgments, use_learning
+    from pyserini_repbert.adapt.learning import N_MAPS
+    from pyserini_repbert.index.manifest import is_collection
+
+    folder = Path(options.index)
+    command.refuse(
+        not is_collection(folder),
+        f"'{options.index}' is no collection: give --topics, --qrels and --output",
+    )
+    own = ('encoder', 'sparse', 'rerank', 'corpus', 'keep', 'overwrite', 'max_length')
+    for name in own:
+        command.refuse(
+            bool(getattr(options, name)),
+            f'--{name.replace("_", "-")} is for --topics, --qrels and --output: a collection '
+            'learns with its own rankings',
+        )
+    command.refuse(options.use and options.go_back, 'give --use or --go-back')
+    if options.use or options.go_back:
+        use_learning(folder, options.use)
+        how = 'as it learned' if options.use else 'as before it learned'
+        print(f'{options.index}: searched {how}')
+        return
+    with command.progress(N_MAPS, 'adapt', 'map', options.quiet) as bar:
+        learning = learn_from_judgments(folder, options.device, options.seed, bar.update)
+    report = learning.report
+    print(f'nDCG@10 on {report["topics"]} questions, cross-validated:')
+    _print_means(report['means'])
+    print(
+        f'gain: {report["gain"]:+.4f} +- {report["standard_error"]:.4f} over the best untuned '
+        f'({report["baseline"]}), p {report["p"]:.2g}'
+    )
+    if report['is_convincing']:
+        print(f'to search so: adapt --index {options.index} --use')
+    else:
+        print('no gain that can be told from noise: judge more questions')
+
+
+def _print_means(means: Mapping[str, float]) -> None:
+    width = max(map(len, means))
+    for name, value in means.items():
+        print(f'  {name:<{width}}  {value:.4f}')
 
 
 def _spec_of(options: argparse.Namespace) -> PipelineSpec:
@@ -125,11 +189,9 @@ def _weighted(stage: StageSpec, weight: float | None) -> str:
 def _print_estimate(learnt: Adaptation, estimate: Estimate, names: Sequence[str]) -> None:
     """Print the means of all rankings, what was learnt, and the gain; `names` are of the fused."""
     texts = '' if estimate.texts == estimate.topics else f' of {estimate.texts} different texts'
-    print(f'nDCG@10 on {estimate.topics} topics{texts}, each by what the others taught:')
+    print(f'nDCG@10 on {estimate.topics} topics{texts}, cross-validated:')
     values_of = learnt.untuned | learnt.steps
-    width = max(map(len, values_of))
-    for name, values in values_of.items():
-        print(f'  {name:<{width}}  {values.mean():.4f}')
+    _print_means({name: float(values.mean()) for name, values in values_of.items()})
     if len(names) > 1:
         weighted = [
             f'{name} {weight:g}' for name, weight in zip(names, learnt.weights, strict=True)

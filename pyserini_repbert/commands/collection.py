@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import Action
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
+from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import atomic_file, numbered_lines
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.languages import LANGUAGES
 
 if TYPE_CHECKING:
@@ -21,12 +26,16 @@ _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
 def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     _add_corpus_flags(parser)
-    add('--source', metavar='NAME', help='what the corpus is called; default: its path')
-    add('--delete-most', action='store_true', help='also delete more than half of the documents')
+    add('--source', metavar='NAME', help='name of the corpus in the collection; default: its path')
+    add(
+        '--delete-most',
+        action='store_true',
+        help='allow the deletion of more than half of the documents',
+    )
     add(
         '--rebuild',
         action='store_true',
-        help='let the settings given here replace those of the collection',
+        help="let the given settings replace the collection's",
     )
     _add_settings(parser)
 
@@ -49,13 +58,28 @@ def _add_copy_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--output', required=True, help='the folder to make')
 
 
+def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    _add_index_flag(parser)
+    add_flags(parser, 'topics')
+    add('--qrels', help='the judgments of --topics, to be stored')
+    add('--judge', default='', metavar='NAME', help='who gave the judgments of --qrels')
+    add('--questions', metavar='FILE', help='questions to judge in the page, one a line')
+    add('--export-topics', metavar='FILE', help='write the judged questions: qid<TAB>text')
+    add('--export-qrels', metavar='FILE', help='write one grade of each judged document')
+    add('--export', metavar='FILE', help='write each judgment, as a line of JSON')
+    add_flags(parser, 'overwrite')
+
+
 def _add_index_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--index', required=True, help='a collection')
 
 
 def _add_corpus_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--corpus', required=True, help=_CORPUS)
-    parser.add_argument('--index', required=True, help='a collection; made where it is missing')
+    parser.add_argument(
+        '--index', required=True, help='folder of the collection; made if it is missing'
+    )
     add_flags(parser, 'corpus_format', 'fields', 'on_error')
     _add_merge(parser)
 
@@ -64,7 +88,7 @@ def _add_merge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--merge',
         action='store_true',
-        help="merge Lucene's segments, so that BM25 is that of an index made anew",
+        help="merge Lucene's segments, so that BM25 scores as in a new index",
     )
 
 
@@ -87,10 +111,10 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     add(
         '--sparse',
         choices=('bm25', 'none'),
-        help=f"'none': without Lucene's index; {stored} 'bm25'",
+        help=f"'none' leaves out Lucene's index; {stored} 'bm25'",
     )
     precisions = ('float32', 'bfloat16', 'float16', 'auto')
-    add('--precision', choices=precisions, help=f'of the encoder; {stored} float32')
+    add('--precision', choices=precisions, help=f'what the encoder computes in; {stored} float32')
     add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
     add_flags(parser, 'device', 'threads', 'offline')
 
@@ -186,12 +210,65 @@ def _copy(options: argparse.Namespace) -> None:
     )
 
 
+def _judgments(options: argparse.Namespace) -> None:
+    """Import, export and count the judgments of a collection."""
+    from pyserini_repbert.collection.adaptation import judgments_of
+    from pyserini_repbert.names.topics import load_qrels, load_topics
+
+    folder = Path(options.index)
+    if not is_collection(folder):
+        raise InputError(f'folder {folder} holds no collection: build one with `index sync`')
+    command.refuse(bool(options.topics) != bool(options.qrels), '--topics and --qrels go together')
+    exports = _exports(options)
+    store = judgments_of(folder)
+    if options.topics:
+        topics = load_topics(options.topics)
+        store.add_qrels(topics, load_qrels(options.qrels), options.judge)
+    if options.questions:
+        lines = numbered_lines(options.questions, 'file of questions')
+        store.add_questions(line for _, line in lines if line.strip())
+    for path, form in exports.items():
+        with atomic_file(path) as file:
+            file.write(exported(store, form))
+    n_topics = len(store.topics())
+    judgments = command.count_text(store.count(), 'judgment')
+    print(f'{options.index}: {judgments} of {command.count_text(n_topics, "question")}')
+    for agreement in store.agreements():
+        kappa = 'not defined' if agreement.kappa is None else f'{agreement.kappa:.3f}'
+        names = ' and '.join(f"'{judge}'" for judge in agreement.judges)
+        pairs = command.count_text(agreement.documents, 'document')
+        print(f'  {names} both judged {pairs}: kappa {kappa}')
+
+
+def _exports(options: argparse.Namespace) -> dict[str, JudgmentFormat]:
+    """The files to write, and what each gets. Raises InputError for one that exists."""
+    exports = {}
+    for path, form in (
+        (options.export_topics, JudgmentFormat.TOPICS),
+        (options.export_qrels, JudgmentFormat.QRELS),
+        (options.export, JudgmentFormat.JSONL),
+    ):
+        if path is None:
+            continue
+        if Path(path).exists() and not options.overwrite:
+            raise InputError(
+                f'{path} exists: choose another file, or overwrite it', parameters=('overwrite',)
+            )
+        exports[path] = form
+    return exports
+
+
 COLLECTION_ACTIONS = {
     'sync': Action('make a collection, or bring it up to date', _add_sync_flags, _sync),
     'add': Action(
-        'add documents to a collection, and replace those of same docids', _add_add_flags, _add
+        'add documents to a collection, and replace those with the same docids',
+        _add_add_flags,
+        _add,
     ),
     'delete': Action('delete documents of a collection', _add_delete_flags, _delete),
-    'compact': Action('give back the room of what was deleted', _add_index_flag, _compact),
-    'copy': Action('copy a collection, also while it is written', _add_copy_flags, _copy),
+    'compact': Action('free the disk space of deleted documents', _add_index_flag, _compact),
+    'judgments': Action(
+        'import, export and count the judgments of a collection', _add_judgments_flags, _judgments
+    ),
+    'copy': Action('copy a collection, even while it is written', _add_copy_flags, _copy),
 }

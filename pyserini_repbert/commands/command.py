@@ -56,7 +56,7 @@ def run(main: Callable[[list[str]], int | None], arguments: list[str] | None = N
     except KeyboardInterrupt:
         message = 'interrupted'
         if left_work(Parser.resumable):
-            message += ': to go on, say it again with --resume'
+            message += ': to continue, run it again with --resume'
         status = EXIT_INTERRUPTED
     except Exception as error:
         message = _message(error)
@@ -85,7 +85,7 @@ def _prepare_process() -> None:
 
 
 def _message(error: Exception) -> str:
-    """What to tell the user; '' for an error that nobody foresaw.
+    """What to tell the user; '' for an unexpected error.
 
     A limit of the system explains what it has caused.
     """

@@ -29,7 +29,7 @@ COMMANDS = {
     'evaluate': 'score run files by judgments; tables and plots',
     'regression': 'check published figures',
     'adapt': 'learn from your judgments, in seconds',
-    'serve': 'search over HTTP, in a page, by MCP tools',
+    'serve': 'search over HTTP, in a page, and by MCP tools',
     'doctor': 'check this machine, and say how to mend what is missing',
 }
 _HELP = f"""\
@@ -136,8 +136,8 @@ def _run_module(module: str) -> int:
         return error.code or 0
     except URLError as error:
         raise MissingResourceError(
-            f'{module} fetches what is not here, and could not ({error.reason}): run it once with '
-            f'a network'
+            f'{module} could not download what it needs ({error.reason}): run it once '
+            'with a network'
         ) from error
     except Exception as error:
         if _is_understood(error):

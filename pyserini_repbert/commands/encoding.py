@@ -89,7 +89,7 @@ def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_
         '--shard-id',
         type=command.zero_or_more,
         metavar='I',
-        help="the I of --shard, by Pyserini's flag",
+        help="Pyserini's name for the I of --shard",
     )
     add(
         '--shard-num',
@@ -139,8 +139,8 @@ def _check_ray(flags: Sequence[str]) -> None:
     for flag in _FLAGS_WITHOUT_RAY:
         command.refuse(
             flag in flags,
-            f'{flag} does not go with --ray, which makes all parts that are missing, by workers '
-            f'that tokenise themselves',
+            f'{flag} does not go with --ray, whose workers make all missing parts, and '
+            'tokenise themselves',
         )
 
 

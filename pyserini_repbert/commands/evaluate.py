@@ -7,10 +7,15 @@ import importlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import parser, refuse, whole_number, zero_or_more
+from pyserini_repbert.commands.command import (
+    Parser,
+    parser,
+    refuse,
+    whole_number,
+    zero_or_more,
+)
 from pyserini_repbert.commands.flags import (
     add_flags,
     named_paths,
@@ -22,6 +27,7 @@ from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.latex import latex_table
 from pyserini_repbert.evaluate.measures import (
     Evaluation,
+    NamedMeasure,
     any_judged,
     evaluate,
     judged_docids,
@@ -30,18 +36,18 @@ from pyserini_repbert.evaluate.measures import (
 )
 from pyserini_repbert.evaluate.significance import (
     SAMPLES,
-    Comparison,
-    Interval,
+    TEST_NAMES,
+    RunComparison,
     SignificanceTest,
-    aligned_values,
-    bootstrap_interval,
-    compare,
-    holm,
+    compare_with_first,
 )
 from pyserini_repbert.evaluate.tables import markdown
 from pyserini_repbert.files import atomic_file, atomic_folder, check_replaced
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.ranking import Run
+
+if TYPE_CHECKING:
+    from pyserini_repbert.commands.evaluate_report import HtmlReport
 
 _ANALYSES = {  # the first word -> the module that has its function
     'fusion-table': 'evaluate_studies',
@@ -61,31 +67,6 @@ _FOLDS = (
 )
 _PRINTED = '-'  # the --per-query that is printed
 _SIGNIFICANT = 0.05  # the p below which a LaTeX table marks a difference
-_TESTS = {
-    SignificanceTest.T: 'paired t-test',
-    SignificanceTest.RANDOMIZATION: "Fisher's randomisation test",
-}
-
-
-@dataclass(frozen=True)
-class _Test:
-    """The comparison of a run, by its name, with the baseline.
-
-    Attributes
-    ----------
-    p_holm : p corrected for all comparisons of the table; None where it is the only one
-    interval : of the difference; None where it was not asked for
-    """
-
-    run: str
-    comparison: Comparison
-    p_holm: float | None = None
-    interval: Interval | None = None
-
-    @property
-    def p(self) -> float:
-        """p, corrected where there are several comparisons."""
-        return self.comparison.p if self.p_holm is None else self.p_holm
 
 
 def main(arguments: list[str]) -> None:
@@ -94,33 +75,114 @@ def main(arguments: list[str]) -> None:
         module = importlib.import_module(f'pyserini_repbert.commands.{_ANALYSES[arguments[0]]}')
         analysis = getattr(module, arguments[0].replace('-', '_'))
         analysis(arguments[1:])
-        return
-    options = _parse(arguments)
+    else:
+        _evaluate(_parse(arguments))
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    """Measure the runs, and print or write what was asked for."""
     measures = parse_measures(options.measures)
     paths = named_paths(options.runs)
     qrels = load_qrels(options.qrels)
+    report = _open_report(options, measures, qrels)
     evaluations: dict[str, Evaluation] = {}
     for name, run in read_named(paths, options.quiet):
         _warn_of_unjudged(name, run, qrels)
         scored = judged_only(run, qrels) if options.judged_only else run
         evaluations[name] = evaluate(scored, qrels, measures)
+        if report is not None:
+            report.add(name, paths[name], run, evaluations[name])
     tests = []
     if options.compare:
-        tests = _compare_with_first(evaluations, options)
-    if options.per_query == _PRINTED:
-        _write_per_query(sys.stdout, evaluations)
-    elif options.per_query:
+        tests = compare_with_first(
+            evaluations,
+            test=options.test,
+            confidence=options.confidence,
+            samples=options.samples,
+            seed=options.seed,
+        )
+    if options.per_query and options.per_query != _PRINTED:
         with atomic_file(options.per_query) as stream:
             _write_per_query(stream, evaluations)
-    if options.json:
+    summary = ''
+    if report is not None:
+        summary = f'\n{report.write()}\n'
+    if options.per_query == _PRINTED:
+        _write_per_query(sys.stdout, evaluations)
+    elif options.json:
         _print_json(evaluations, tests, paths, len(qrels))
     elif options.latex:
         print(latex_table(evaluations, _significant(tests)))
-    elif options.per_query != _PRINTED:
+    else:
         _print_tables(evaluations, tests, len(qrels), options)
+        print(summary, end='')
+
+
+def _open_report(
+    options: argparse.Namespace, measures: Sequence[NamedMeasure], qrels: Qrels
+) -> HtmlReport | None:
+    """The report of --html, without runs; None where none is asked for."""
+    if not options.html:
+        return None
+    from pyserini_repbert.commands.evaluate_report import HtmlReport
+
+    return HtmlReport(options, measures, qrels)
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
+    """The options of the command, checked."""
+    options = parse_flags(_make_parser(), arguments)
+    refuse(
+        not options.runs,
+        'no run files were given: name them before --measures, which takes all words after it',
+    )
+    refuse(
+        options.compare and len(options.runs) < 2,
+        '--compare takes the baseline first, then runs to compare with it',
+    )
+    _check_samples(options)
+    options.test = SignificanceTest(options.test or SignificanceTest.T)
+    options.samples = options.samples or SAMPLES
+    options.seed = options.seed or 0
+    refuse(
+        options.confidence is not None and not 0 < options.confidence < 1,
+        f'--confidence {options.confidence}: expected a share between 0 and 1, such as 0.95',
+    )
+    refuse(options.json and options.latex, '--json and --latex both print: give one of them')
+    refuse(
+        options.per_query == _PRINTED and (options.json or options.latex),
+        '--per-query - prints instead of --json and --latex: write the values per query to a file',
+    )
+    for flag in ('topics', 'index', 'corpus'):
+        refuse(
+            getattr(options, flag) is not None and not options.html,
+            f'--{flag} is of --html, which was not given',
+        )
+    refuse(
+        options.index is not None and options.corpus is not None,
+        '--index and --corpus both give the texts of documents: give one of them',
+    )
+    return options
+
+
+def _check_samples(options: argparse.Namespace) -> None:
+    """Raise InputError for flags of a comparison that is not made, or takes no samples."""
+    compares = options.compare or options.html
+    for flag in ('test', 'confidence', 'samples', 'seed'):
+        refuse(
+            getattr(options, flag) is not None and not compares,
+            f'--{flag} is of --compare and --html: neither was given',
+        )
+    is_randomized = options.test == SignificanceTest.RANDOMIZATION
+    is_sampled = is_randomized or options.confidence is not None or options.html
+    for flag in ('samples', 'seed'):
+        refuse(
+            getattr(options, flag) is not None and not is_sampled,
+            f'--{flag} is of --test randomization, --confidence and --html: none was given',
+        )
+
+
+def _make_parser() -> Parser:
     others = f'{", ".join(_ANALYSES)} (each has its own --help)'
     flags = parser(
         'evaluate',
@@ -138,6 +200,18 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         metavar='FILE',
         help='write the value of each topic; - prints them instead of the table',
     )
+    add(
+        '--html',
+        metavar='FILE',
+        help='write a page: rankings side by side, gains and losses, the questions to look at by '
+        'the first of --measures',
+    )
+    add_flags(flags, 'topics', help='of --html: the words of the questions, named as for search')
+    add(
+        '--index',
+        help='of --html: a collection, or an index with texts, whose documents are shown',
+    )
+    add('--corpus', help='of --html: the corpus whose texts are shown, instead of --index')
     add_flags(flags, 'overwrite')
     add(
         '--compare',
@@ -147,13 +221,14 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add(
         '--test',
         choices=[*SignificanceTest],
-        help="of --compare: paired t-test or Fisher's randomisation test; default: t",
+        help="of --compare and --html: paired t-test or Fisher's randomisation test; default: t",
     )
     add(
         '--confidence',
         type=float,
         metavar='SHARE',
-        help='of --compare: also the bootstrap interval of each difference: 0.95',
+        help='of --compare: also the bootstrap interval of each difference: 0.95, which --html '
+        'has by default',
     )
     add(
         '--samples',
@@ -163,39 +238,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     add('--seed', type=zero_or_more, help='of the samples; default: 0')
     add('--latex', action='store_true', help='print a LaTeX table: the best in bold, † for p < .05')
     add('--json', action='store_true', help='print JSON instead of tables')
-    options = parse_flags(flags, arguments)
-    refuse(
-        not options.runs,
-        'no run files were given: name them before --measures, which takes all words behind it',
-    )
-    refuse(
-        options.compare and len(options.runs) < 2,
-        '--compare takes the baseline first, then runs to compare with it',
-    )
-    for flag in ('test', 'confidence', 'samples', 'seed'):
-        refuse(
-            getattr(options, flag) is not None and not options.compare,
-            f'--{flag} is of --compare, which was not given',
-        )
-    is_sampled = options.test == SignificanceTest.RANDOMIZATION or options.confidence is not None
-    for flag in ('samples', 'seed'):
-        refuse(
-            getattr(options, flag) is not None and not is_sampled,
-            f'--{flag} is of --test randomization and --confidence: neither was given',
-        )
-    options.test = SignificanceTest(options.test or SignificanceTest.T)
-    options.samples = options.samples or SAMPLES
-    options.seed = options.seed or 0
-    refuse(
-        options.confidence is not None and not 0 < options.confidence < 1,
-        f'--confidence {options.confidence}: expected a share between 0 and 1, 0.95 say',
-    )
-    refuse(options.json and options.latex, '--json and --latex both print: give one of them')
-    refuse(
-        options.per_query == _PRINTED and (options.json or options.latex),
-        '--per-query - prints instead of --json and --latex: write the values per query to a file',
-    )
-    return options
+    return flags
 
 
 def _warn_of_unjudged(name: str, run: Run, qrels: Qrels) -> None:
@@ -211,31 +254,6 @@ def _warn_of_unjudged(name: str, run: Run, qrels: Qrels) -> None:
         )
 
 
-def _compare_with_first(
-    evaluations: Mapping[str, Evaluation], options: argparse.Namespace
-) -> list[_Test]:
-    """Each run against the first one, measure by measure."""
-    names = iter(evaluations)
-    baseline = evaluations[next(names)]
-    tests = []
-    for name in names:
-        other = evaluations[name]
-        for comparison in compare(baseline, other, options.test, options.samples, options.seed):
-            interval = None
-            if options.confidence is not None:
-                interval = bootstrap_interval(
-                    *aligned_values(baseline, other, comparison.measure),
-                    confidence=options.confidence,
-                    samples=options.samples,
-                    seed=options.seed,
-                )
-            tests.append(_Test(name, comparison, interval=interval))
-    if len(tests) == 1:
-        return tests
-    corrected = holm([test.comparison.p for test in tests])
-    return [replace(test, p_holm=p) for test, p in zip(tests, corrected, strict=True)]
-
-
 def _write_per_query(stream: IO[str], evaluations: Mapping[str, Evaluation]) -> None:
     stream.write('run\tqid\tmeasure\tvalue\n')
     for name, evaluation in evaluations.items():
@@ -246,7 +264,7 @@ def _write_per_query(stream: IO[str], evaluations: Mapping[str, Evaluation]) -> 
 
 def _print_json(
     evaluations: Mapping[str, Evaluation],
-    tests: Sequence[_Test],
+    tests: Sequence[RunComparison],
     paths: Mapping[str, str],
     n_topics: int,
 ) -> None:
@@ -267,7 +285,7 @@ def _print_json(
     print(json.dumps(results, ensure_ascii=False, indent=2))
 
 
-def _significant(tests: Sequence[_Test]) -> set[tuple[str, str]]:
+def _significant(tests: Sequence[RunComparison]) -> set[tuple[str, str]]:
     """The names of runs and measures in which they differ from the baseline by more than noise."""
     found = set()
     for test in tests:
@@ -276,7 +294,7 @@ def _significant(tests: Sequence[_Test]) -> set[tuple[str, str]]:
     return found
 
 
-def _test_values(test: _Test) -> dict[str, Any]:
+def _test_values(test: RunComparison) -> dict[str, Any]:
     """A comparison, as JSON has it."""
     values = {'run': test.run, **test.comparison._asdict()}
     if test.p_holm is not None:
@@ -288,7 +306,7 @@ def _test_values(test: _Test) -> dict[str, Any]:
 
 def _print_tables(
     evaluations: Mapping[str, Evaluation],
-    tests: Sequence[_Test],
+    tests: Sequence[RunComparison],
     n_topics: int,
     options: argparse.Namespace,
 ) -> None:
@@ -304,7 +322,7 @@ def _print_tables(
     print(markdown(['run', *evaluations[baseline].means], rows))
     print(f'\nOver {n_topics} judged topics.', *notes)
     if tests:
-        how = f'{_TESTS[options.test]}, two-sided'
+        how = f'{TEST_NAMES[options.test]}, two-sided'
         if options.test == SignificanceTest.RANDOMIZATION or options.confidence is not None:
             how += f'; {options.samples} samples, seed {options.seed}'
         print(f'\nAgainst {baseline} ({how}):\n')
@@ -312,7 +330,7 @@ def _print_tables(
         print(markdown(list(compared[0]), [list(row.values()) for row in compared]))
 
 
-def _test_row(test: _Test, options: argparse.Namespace) -> dict[str, str]:
+def _test_row(test: RunComparison, options: argparse.Namespace) -> dict[str, str]:
     """The cells of a comparison, by their headers."""
     comparison = test.comparison
     row = {

@@ -92,7 +92,7 @@ def _parse_tradeoff(arguments: Sequence[str]) -> argparse.Namespace:
         'evaluate tradeoff', 'Quality against inferences a query, replayed from one reranking.'
     )
     add = flags.add_argument
-    add('scores', metavar='FILE.npz', help='what `rerank --pairs` kept')
+    add('scores', metavar='FILE.npz', help='the file that `rerank --pairs` wrote')
     add_flags(flags, 'qrels')
     # The first measure decides what is best.
     add_flags(flags, 'measures', default=['MRR@10'])
@@ -101,14 +101,14 @@ def _parse_tradeoff(arguments: Sequence[str]) -> argparse.Namespace:
         nargs='+',
         type=positive_int,
         default=_K0,
-        help='candidates of monoBERT, as far as the file goes',
+        help='numbers of candidates for monoBERT, at most those of the file',
     )
     add(
         '--k1',
         nargs='+',
         type=zero_or_more,
         default=_K1,
-        help='candidates of duoBERT, 0 for none; likewise',
+        help='numbers of candidates for duoBERT, at most those of the file; 0 leaves it out',
     )
     add('--methods', nargs='+', default=_METHODS, choices=_METHODS, help='aggregations')
     add('--samples', nargs='+', type=positive_int, default=_M, help="m of 'sample'")
@@ -129,7 +129,7 @@ def _choose_settings(options: argparse.Namespace, saved: Sequence[SavedScores]) 
     compared = max((len(query.members) for query in saved), default=0)
     if not deepest:
         raise InputError(
-            f'{options.scores} has no scores of a first reranker: keep those of two stages'
+            f'{options.scores} has no scores of a first reranker: save those of two stages'
         )
     asked = settings(options.k0, options.k1, options.methods, options.samples)
     chosen = [setting for setting in asked if setting.k0 <= deepest and setting.k1 <= compared]
@@ -277,7 +277,7 @@ def _parse_epic_pruning(arguments: Sequence[str]) -> argparse.Namespace:
         '--weights', choices=tuple(WEIGHTS), nargs='+', default=['fp16', 'uint8'], help='how stored'
     )
     add_flags(flags, 'measures', default=['MRR@10', 'nDCG@10'])
-    add('--folder', help='keep the indexes there, and use those that are there')
+    add('--folder', help='folder of the indexes; those that are there are used again')
     add_flags(flags, 'csv', 'overwrite', 'device', 'precision', 'offline')
     return parse_flags(flags, arguments)
 

@@ -37,7 +37,7 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     flags = parser(
         'explain',
-        'Why a reranker scores passages as it does, by what EPIC, CEDR, duoBERT or monoBERT saw.',
+        'Show why a reranker scores passages as it does: what EPIC, CEDR, duoBERT or monoBERT saw.',
     )
     add = flags.add_argument
     add(
@@ -55,9 +55,7 @@ def make_parser() -> argparse.ArgumentParser:
     what.add_argument(
         '--passage', nargs='+', type=utf8_text, metavar='TEXT', help='passages as texts'
     )
-    add(
-        '--index', help='where the passages are; of an EPIC index, the stored vectors are explained'
-    )
+    add('--index', help='where the passages are; an EPIC index explains its stored vectors')
     add('--corpus', help="where the passages' texts are, if not in --index")
     add(
         '--top',
@@ -66,10 +64,15 @@ def make_parser() -> argparse.ArgumentParser:
         help='EPIC and SparseEncoder: how many expansion terms',
     )
     add(
-        '--layer', nargs='+', type=zero_or_more, default=[], metavar='L', help='CEDR: 0 to the last'
+        '--layer',
+        nargs='+',
+        type=zero_or_more,
+        default=[],
+        metavar='L',
+        help='CEDR: layers to show, from 0 to the last',
     )
     add('--samples', type=positive_int, default=3, help="duoBERT: m of the method 'sample'")
-    add('--seed', type=zero_or_more, default=0, help="duoBERT: of the method 'sample'")
+    add('--seed', type=zero_or_more, default=0, help="duoBERT: seed of the method 'sample'")
     add('--json', action='store_true', help='print JSON, as the service answers')
     add(
         '--output',
@@ -111,7 +114,7 @@ def main(arguments: list[str]) -> None:
     say_device(options)
     bundle = _open_epic_bundle(options.index)
     model = options.model or (bundle.settings.encoder if bundle else '')
-    refuse(not model, '--model names the reranker: monobert-demo, say')
+    refuse(not model, '--model names the reranker: give one, such as monobert-demo')
     reranker = open_reranker(model, options.device, precision=options.precision, index=bundle)
     hits = _passages(options, bundle)
     if reranker.compares and len(hits) < 2:

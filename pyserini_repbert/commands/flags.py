@@ -79,8 +79,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     },
     'workers': {
         'type': command.zero_or_more,
-        'help': 'processes that tokenise, 0 for none; default: 0, with a GPU the number of cores '
-        'less one, at most 8',
+        'help': 'processes that tokenise, 0 for none; default: 0; with a GPU, the number '
+        'of cores less one, at most 8',
     },
     'offline': {**_STORE, 'help': 'never download'},
     'ray': {'metavar': 'ADDRESS', 'help': "run on a Ray cluster: HOST:PORT, or 'auto'"},
@@ -99,7 +99,7 @@ _INPUTS = (
     'scores',
     'folds',
 )
-_OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'csv', 'plot')
+_OUTPUTS = ('output', 'provenance', 'pairs', 'cost', 'per_query', 'html', 'csv', 'plot')
 # Options that are no settings of a record: how a command runs, what else it writes, and
 # checkpoints, which have their own entry.
 _LEFT_OUT = frozenset(

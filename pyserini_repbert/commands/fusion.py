@@ -42,8 +42,8 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     flags = parser(
         'fusion',
-        'Fuse run files, in TREC or MS MARCO format, plain or .gz. `fusion tune` chooses how by '
-        'judged topics (it has its own --help).',
+        'Fuse run files, in TREC or MS MARCO format, plain or .gz. `fusion tune` '
+        'chooses the fusion by judged topics (it has its own --help).',
     )
     add = flags.add_argument
     add_flags(flags, 'runs', help='run files; the first one leads')
@@ -58,8 +58,8 @@ def make_parser() -> argparse.ArgumentParser:
     add(
         '--documents',
         choices=tuple(map(str, PassageAggregation)),
-        help='the runs are of passages named DOCID#NUMBER: fuse their documents, whose scores are '
-        'those of their passages, aggregated',
+        help='the runs are of passages named DOCID#NUMBER: fuse their documents; says '
+        'how passage scores become the score of a document',
     )
     add('--output', required=True, help='run file to write; a name that ends in .gz is compressed')
     add_flags(flags, 'overwrite', 'output_format', 'tag')
@@ -95,7 +95,8 @@ def main(arguments: list[str]) -> None:
 
 
 def formula(method: str, options: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments of `fusion.fuse` from the flags, which get what holds, for the record.
+    """The keyword arguments of `fusion.fuse` from the flags. The flags get the values that are
+    used, for the record.
 
     Raises InputError for a flag that the method does not use.
     """
@@ -201,8 +202,8 @@ def _make_tune_parser() -> argparse.ArgumentParser:
     """The parser of the flags of `fusion tune`."""
     flags = parser(
         'fusion tune',
-        'Choose by judged topics which of up to four runs to fuse, and how. Each fold is scored by '
-        'what others choose.',
+        'Choose by judged topics which of up to four runs to fuse, and how. Each '
+        'fold is scored with what the other folds choose.',
     )
     add = flags.add_argument
     add_flags(flags, 'runs', 'qrels')
@@ -212,7 +213,9 @@ def _make_tune_parser() -> argparse.ArgumentParser:
     add('--methods', nargs='+', choices=METHODS, default=list(METHODS), help='methods to try')
     add_flags(flags, 'hits')
     add(
-        '--output', metavar='RUN', help="write the held-out run, each topic under its fold's choice"
+        '--output',
+        metavar='RUN',
+        help='write the held-out run: each topic as the other folds choose',
     )
     add_flags(flags, 'overwrite')
     return flags

@@ -116,7 +116,7 @@ def _add_ann_flags(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, 'overwrite')
     add = parser.add_argument
     add('--index', required=True, help='a dense index or a catalog name')
-    add('--encoder', help='of a catalog index, and of --topics')
+    add('--encoder', help='the encoder of a catalog index, and of --topics')
     add('--kind', default='pq', choices=('pq', 'hnsw', 'ivf'), help='kind of index')
     add(
         '--recall',
@@ -130,7 +130,7 @@ def _add_ann_flags(parser: argparse.ArgumentParser) -> None:
         '--threads',
         type=command.threads,
         default=1,
-        help='of FAISS; with several, an hnsw differs each time',
+        help='threads of FAISS; with several, an hnsw index differs each time',
     )
 
 
@@ -291,7 +291,7 @@ def _add_lucene_flags(parser: argparse.ArgumentParser) -> None:
         '--language',
         choices=LANGUAGES,
         metavar='CODE',
-        help=f"of the corpus, for Lucene's analyzer: {', '.join(LANGUAGES)}; default: en",
+        help=f"language of the corpus, for Lucene's analyzer: {', '.join(LANGUAGES)}; default: en",
     )
     add('--threads', type=command.threads, default=1, help='documents analysed at a time')
     add_flags(parser, 'corpus_format', 'fields', 'on_error', 'overwrite')

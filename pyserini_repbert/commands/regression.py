@@ -274,14 +274,17 @@ def _fetch(arguments: Sequence[str]) -> int:
     _print_needs(wanted, by_hand)
     runnable = count_text(len(reachable), 'condition')
     n_never = len(jobs) - len(reachable)
-    print(f'{runnable} can be run then, {n_never} never: something of them was not published')
+    print(
+        f'then {runnable} can be run; {n_never} never can, because something they '
+        'need was not published'
+    )
     if options.dry_run or not wanted:
         return 0
     return int(_fetch_all(wanted, options.quiet) > 0)
 
 
 def _reachable(jobs: Iterable[ConditionJob]) -> list[ConditionJob]:
-    """The conditions whose needs can be had."""
+    """The conditions whose missing resources can be fetched."""
     return [job for job in jobs if not are_out_of_reach(job.missing())]
 
 
@@ -365,7 +368,7 @@ def _fetch_all(needs: Sequence[MissingResource], quiet: bool) -> int:
 def _report(arguments: Sequence[str]) -> int:
     """Join the reports of earlier runs."""
     flags = parser(
-        'regression report', 'A page of the reports (.json) of earlier runs; nothing is run.'
+        'regression report', 'Make one page of the JSON reports of earlier runs. Nothing is run.'
     )
     flags.add_argument(
         'reports',

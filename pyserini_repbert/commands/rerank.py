@@ -104,6 +104,7 @@ def _rerank(options: argparse.Namespace) -> None:
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.pipeline.part_file import finished
     from pyserini_repbert.pipeline.pipeline import run_pipeline
+    from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH
 
     topics = load_topics(options.topics)
     run = read_run(options.run)
@@ -136,7 +137,8 @@ def _rerank(options: argparse.Namespace) -> None:
         models=opened.models,
         rankers=opened.rankers,
     )
-    report(options, pipeline.rerankers, bars, {'run': options.run, 'k1': spec.stages[-1].k})
+    about = {'run': options.run, LAST_DEPTH: spec.stages[-1].k}
+    report(options, pipeline.rerankers, bars, about)
     finished(options.output)
 
 
@@ -179,7 +181,11 @@ def _replay(options: argparse.Namespace) -> None:
     """Rerank by saved scores, without a model."""
     from pyserini_repbert.data.runs import write_run
     from pyserini_repbert.systems.duobert.aggregation import checked_method
-    from pyserini_repbert.systems.duobert.saved_scores import read_saved_scores, replay
+    from pyserini_repbert.systems.duobert.saved_scores import (
+        compared_depth,
+        read_saved_scores,
+        replay,
+    )
 
     checked_method(options.method, options.samples)
     queries, about = read_saved_scores(options.from_pairs)
@@ -187,11 +193,7 @@ def _replay(options: argparse.Namespace) -> None:
     run = {}
     for saved in queries:
         k0 = len(saved.scores) if options.k0 is None else options.k0
-        if options.k1 is None:
-            most = len(saved.members)
-            k1 = min(about.get('k1', most), most)
-        else:
-            k1 = options.k1
+        k1 = compared_depth(saved, about) if options.k1 is None else options.k1
         ranking = replay(saved, k0, k1, **settings)
         run[saved.qid] = ranking[: options.hits]
     write_run(options.output, run, options.output_format, options.tag)

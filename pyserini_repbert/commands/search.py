@@ -30,6 +30,7 @@ from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Run, check_question
 
 if TYPE_CHECKING:
+    from pyserini_repbert.data.snippets import WordMatch
     from pyserini_repbert.pipeline.pipeline import Pipeline
     from pyserini_repbert.rerank.base import Reranker
     from pyserini_repbert.trace import Notes
@@ -44,14 +45,21 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of the command's flags."""
     parser = command.parser(
         'search',
-        'Answer questions in the terminal, or write a run file for topics. --index is a ranking, '
-        'each --sparse NAME@INDEX one more, as bm25@FOLDER or bm25@demo; all that are named are '
-        'fused. A collection has its own rankings, which are fused, too. --rerank reranks the best '
-        'hits.',
+        'Answer questions in the terminal, or write a run file for topics. '
+        '--index adds one ranking. Each --sparse NAME@INDEX adds one more, such '
+        'as bm25@FOLDER or bm25@demo. All rankings are fused, those of a '
+        'collection, too. --rerank reranks the best hits.',
     )
     add = parser.add_argument
     what = parser.add_mutually_exclusive_group(required=True)
     add_flags(what, 'query', action='append', required=False, help='a question; repeatable')
+    what.add_argument(
+        '--like',
+        action='append',
+        metavar='DOCID',
+        type=command.utf8_text,
+        help='a document in place of a question: what is most like it; repeatable',
+    )
     what.add_argument('--interactive', action='store_true', help='ask at a prompt, with a history')
     add_flags(what, 'topics')
     add(
@@ -76,7 +84,7 @@ def make_parser() -> argparse.ArgumentParser:
     add(
         '--hits',
         type=command.positive_int,
-        help=f'hits of each; default: {_RUN_HITS}, of a question {_SHOWN_HITS}',
+        help=f'hits of each query; default: {_RUN_HITS} for topics, {_SHOWN_HITS} for a question',
     )
     add_flags(parser, 'threads', 'batch_size', 'max_length', 'build')
     add('--corpus', help="the catalog's collection, for --build; the passages, for --rerank")
@@ -110,6 +118,16 @@ def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: M
     has_bm25 = spec.k1 is not None or spec.b is not None
     searches_words = spec.sparse or 'bm25' in spec.rankings
     command.refuse(has_bm25 and not searches_words, '--k1 and --b are for --sparse')
+    _check_index_flags(options, spec)
+    reads_corpus = machine.build or spec.stages
+    command.refuse(
+        spec.corpus and not reads_corpus,
+        '--corpus is for --build, or for --rerank: an index is searched as it is',
+    )
+
+
+def _check_index_flags(options: argparse.Namespace, spec: PipelineSpec) -> None:
+    """Raise InputError for a missing --index, and for flags of another one."""
     command.refuse(
         spec.index is None and (spec.encoder or not spec.sparse),
         '--index names what to search: a folder or a catalog name',
@@ -122,10 +140,9 @@ def _check_searchers(options: argparse.Namespace, spec: PipelineSpec, machine: M
     command.refuse(
         options.ray is not None and spec.rankings, '--ray: a collection is searched on one machine'
     )
-    reads_corpus = machine.build or spec.stages
     command.refuse(
-        spec.corpus and not reads_corpus,
-        '--corpus is for --build, or for --rerank: an index is searched as it is',
+        options.like and spec.stages,
+        'a reranker reads a question, and --like is a document: leave one out',
     )
 
 
@@ -136,7 +153,7 @@ def main(arguments: list[str]) -> None:
     options.hits = options.hits or (_RUN_HITS if options.topics else _SHOWN_HITS)
     for question in options.query or ():
         check_question(question)
-    from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
+    from pyserini_repbert.pipeline.adaptations import apply_adaptation
     from pyserini_repbert.pipeline.collections import apply_collection
 
     spec, machine = spec_of(options, ray=None)
@@ -147,6 +164,7 @@ def main(arguments: list[str]) -> None:
     _check_searchers(options, spec, machine)
     # The record has what was used.
     options.rankings = spec.rankings
+    options.adapted = spec.adapted
     options.fusion = spec.fusion
     options.alpha = None if spec.weights else formula['alpha']
     options.rrf_k = formula['rrf_k']
@@ -188,7 +206,7 @@ def _start_engines(
     if 'bm25' in spec.rankings or not all(map(names_class, sparse_names)):
         from pyserini_repbert.lucene.jvm import started_ahead
 
-        held.enter_context(started_ahead(few_queries=bool(options.query)))
+        held.enter_context(started_ahead(few_queries=bool(options.query or options.like)))
     if spec.index or spec.stages:
         say_device(options)
     return connect_to_ray(options, machine, held)
@@ -200,6 +218,8 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
 
     with ProgressBars(options) as watcher:
         pipeline = open_pipeline(spec, machine, watcher.building).pipeline
+    if options.like:
+        pipeline = _by_documents(pipeline, options.like)
 
     def answers(questions: Sequence[str]) -> list[str]:
         return _answers(questions, pipeline, options, spec.depth)
@@ -208,7 +228,15 @@ def _answer(options: argparse.Namespace, spec: PipelineSpec, machine: Machine) -
         if options.interactive:
             answer_questions(lambda question: answers([question])[0])
         else:
-            print('\n\n'.join(answers(options.query)))
+            print('\n\n'.join(answers(options.query or options.like)))
+
+
+def _by_documents(pipeline: Pipeline, docids: Sequence[str]) -> Pipeline:
+    """The same search with documents as questions. Raises the errors of `Ranker.more_like`."""
+    by_documents = pipeline.by_documents()
+    for docid in docids:
+        pipeline.check_document(docid)
+    return by_documents
 
 
 def _answers(
@@ -242,8 +270,16 @@ def _answers(
             names = [searcher.name for searcher in searchers]
             rankings = [searcher.run[topic.qid] for searcher in searchers]
             reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth)
-        shown.append(hits_text(topic.text, hits, reasons, find_words))
+        if options.like:
+            shown.append(hits_text(f'like {topic.text}', hits, reasons, _find_no_words))
+        else:
+            shown.append(hits_text(topic.text, hits, reasons, find_words))
     return shown
+
+
+def _find_no_words(query: str, text: str) -> list[WordMatch]:
+    """No word of a text: the name of a document has no meaning."""
+    return []
 
 
 def _warn_of_queries(topics: Sequence[Query], pipeline: Pipeline, watcher: ProgressBars) -> None:
@@ -278,6 +314,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     from pyserini_repbert.names.topics import load_topics
     from pyserini_repbert.pipeline.opening import open_pipeline
     from pyserini_repbert.pipeline.pipeline import run_pipeline
+    from pyserini_repbert.systems.duobert.saved_scores import LAST_DEPTH
 
     topics = load_topics(options.topics, options.topics_format)
     _advise_exact_search(options, n_topics=len(topics))
@@ -311,7 +348,7 @@ def _write_run(options: argparse.Namespace, spec: PipelineSpec, machine: Machine
     times = _times_text(watcher.began, ended, len(topics), ' + '.join(names))
     print(f'{options.output}: {len(topics)} topics{_losses_text(run, pipeline)}, {times}')
     if 'rerank' in watcher.began:
-        about = {'run': options.output, 'k1': spec.stages[-1].k}
+        about = {'run': options.output, LAST_DEPTH: spec.stages[-1].k}
         report(options, pipeline.rerankers, watcher, about)
 
 
@@ -320,8 +357,8 @@ def _advise_exact_search(options: argparse.Namespace, n_topics: int) -> None:
     together = min(n_topics, options.batch_size)
     if options.ann and together >= _MANY and not options.quiet:
         print(
-            f'{together} topics together: exact search is faster, and misses nothing: without '
-            f'--ann',
+            f'for {together} topics together, exact search is faster, and misses '
+            'nothing: leave out --ann',
             file=sys.stderr,
         )
 

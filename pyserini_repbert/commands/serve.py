@@ -42,7 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     add(
         '--config',
         metavar='FILE.yaml',
-        help="indexes, keys, rerankers and limits, in Pyserini's form",
+        help="a settings file: indexes, keys, rerankers and limits, in Pyserini's form",
     )
     add_flags(parser, 'encoder', 'ann', of=IndexSettings)
     add_flags(parser, 'language', of=IndexSettings, metavar='CODE')
@@ -66,11 +66,15 @@ def make_parser() -> argparse.ArgumentParser:
         default=1,
         help='processes that answer; each has its own models; default: %(default)s',
     )
-    add('--api-keys', metavar='FILE', help='keys to accept, one a line; default: none is needed')
+    add(
+        '--api-keys',
+        metavar='FILE',
+        help='file of keys to accept, one a line; default: no key is needed',
+    )
     add(
         '--write-keys',
         metavar='FILE',
-        help="keys that may write, into a file's indexes with 'writable: true'",
+        help="file of keys that may write, into indexes with 'writable: true' in the settings file",
     )
     add('--log-file', metavar='FILE', help='log of requests, as JSON lines; default: stderr')
     add_flags(parser, 'allowed_hosts', of=ServeSettings, nargs='*', metavar='HOST')
@@ -84,7 +88,8 @@ def _check_flags(options: argparse.Namespace) -> None:
     """Raise InputError for flags that do not go together."""
     has_indexes = options.index or options.config
     command.refuse(
-        not has_indexes, 'there is nothing to serve: give --index demo, say, or --config'
+        not has_indexes,
+        'there is nothing to serve: give --index, such as --index demo, or --config',
     )
     command.refuse(
         (options.encoder or options.ann or options.language) and not options.index,
@@ -92,7 +97,7 @@ def _check_flags(options: argparse.Namespace) -> None:
     )
     command.refuse(
         (options.topics or options.qrels) and len(options.index) != 1,
-        '--topics and --qrels are for one --index: a file of --config has those of several',
+        '--topics and --qrels are for one --index: for several, name them in the file of --config',
     )
     command.refuse(
         options.workers > 1 and options.mcp == 'stdio',

@@ -97,8 +97,8 @@ def answer_questions(answer: Callable[[str], str]) -> None:
 
 
 def say_device(options: argparse.Namespace) -> None:
-    """Say on stderr which GPU --device auto found, and whether bfloat16 is faster on it; a CPU
-    needs no word.
+    """Say on stderr which GPU --device auto found, and whether bfloat16 is faster on it; for a CPU,
+    say nothing.
     """
     import torch
 

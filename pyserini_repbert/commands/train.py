@@ -16,7 +16,7 @@ def make_parser() -> argparse.ArgumentParser:
         'train', 'Train a model by a recipe; on several GPUs with torchrun or accelerate.'
     )
     add = parser.add_argument
-    add('recipe', help='a YAML file, or the name of a recipe that ships')
+    add('recipe', help='a YAML file, or the name of a recipe of this package')
     add(
         '--set',
         action='append',

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import filterfalse
 from pathlib import Path
 
 from pyserini_repbert.data.corpus_formats import (
@@ -126,7 +127,7 @@ def _guess_format(path: Path) -> str:
 def _guess_folder(folder: Path) -> str:
     texts = _text_files(folder)
     prose = _prose_files(folder)
-    documents = [file for file in prose if not file.name.lower().startswith('readme')]
+    documents = list(filterfalse(_is_readme, prose))
     has_pages = any(folder.rglob('*.html'))
     if has_pages and not texts and not documents:
         return 'html'
@@ -142,10 +143,18 @@ def _guess_folder(folder: Path) -> str:
     if not texts and not prose:
         suffixes = (*_TEXT_SUFFIXES, *_MARKDOWN, '.html')
         raise InputError(f'folder {folder} holds no corpus files ({", ".join(suffixes)})')
+    return _guess_texts(texts)
+
+
+def _guess_texts(texts: Sequence[Path]) -> str:
+    """The format of text files, which can also hold lines or documents of another format."""
     if not texts:
         return 'text'
-    # Text files can also hold lines or documents of another format.
     return _guess_lines(texts[0]) or 'text'
+
+
+def _is_readme(file: Path) -> bool:
+    return file.name.lower().startswith('readme')
 
 
 def _check_alone(folder: Path, documents: Sequence[Path]) -> None:

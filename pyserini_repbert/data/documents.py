@@ -82,6 +82,11 @@ def _plain_value(name: str, value: Any, depth: int = 0) -> Any:
         return _plain_number(name, value)
     if isinstance(value, (date, datetime)):
         return value.isoformat()
+    return _plain_container(name, value, depth)
+
+
+def _plain_container(name: str, value: Any, depth: int) -> Any:
+    """A mapping, a list or an array as JSON has it, `depth` levels down in a field."""
     if depth == _MOST_NESTED:
         raise ValueError(f"field '{name}' is nested more than {_MOST_NESTED} times")
     if isinstance(value, Mapping):
@@ -133,12 +138,7 @@ def document_of_record(
 
     Raises ValueError for a value that JSON cannot hold.
     """
-    texts = []
-    for key in text_keys:
-        part = record.get(key)
-        if isinstance(part, str) and part:
-            texts.append(part)
-    text = ' '.join(texts)
+    text = _joined_texts(record, text_keys)
     title = ''
     if TITLE_KEY in record and TITLE_KEY not in text_keys:
         title = _title_beside(text, record[TITLE_KEY], text_keys)
@@ -147,6 +147,16 @@ def document_of_record(
         if name != docid_key and name != TITLE_KEY and name not in text_keys:
             fields[name] = value
     return Document(docid, text, title, plain_fields(fields) if fields else fields)
+
+
+def _joined_texts(record: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """The texts under these keys, joined by a space; values that are no text are left out."""
+    texts = []
+    for key in keys:
+        part = record.get(key)
+        if isinstance(part, str) and part:
+            texts.append(part)
+    return ' '.join(texts)
 
 
 def _title_beside(text: str, title: Any, text_keys: Sequence[str]) -> str:

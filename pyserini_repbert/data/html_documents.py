@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
@@ -84,23 +84,29 @@ class _Head(HTMLParser):
             self.title += data
 
     def _add_field(self, attributes: dict[str, str | None]) -> None:
-        name = (attributes.get('name') or '').strip().lower()
-        name = name or (attributes.get('property') or '').strip()
-        content = ' '.join((attributes.get('content') or '').split())
+        name = _attribute(attributes, 'name').lower() or _attribute(attributes, 'property')
+        content = _attribute(attributes, 'content')
         if not name or not content:
             return
-        values = [_value_of(content)]
         if name == _KEYWORDS:
-            values = [_value_of(part.strip()) for part in content.split(',') if part.strip()]
-        known = self.fields.get(name)
-        if isinstance(known, list):
-            self.fields[name] = [*known, *values]
-        elif known is not None:
-            self.fields[name] = [known, *values]
-        elif name == _KEYWORDS:
-            self.fields[name] = values
+            parts = [part.strip() for part in content.split(',')]
+            self._extend_field(name, [_value_of(part) for part in parts if part])
+        elif name in self.fields:
+            self._extend_field(name, [_value_of(content)])
         else:
-            self.fields[name] = values[0]
+            self.fields[name] = _value_of(content)
+
+    def _extend_field(self, name: str, values: list[Any]) -> None:
+        """Add values to a field, which becomes a list."""
+        known = self.fields.get(name, [])
+        if not isinstance(known, list):
+            known = [known]
+        self.fields[name] = [*known, *values]
+
+
+def _attribute(attributes: Mapping[str, str | None], name: str) -> str:
+    """The words of an attribute; '' if there is none."""
+    return ' '.join((attributes.get(name) or '').split())
 
 
 def _value_of(content: str) -> str | float | bool:

@@ -144,28 +144,28 @@ def reciprocal_scores(n: int) -> tuple[float, ...]:
     return _RECIPROCALS[:n] + tuple(1.0 / rank for rank in range(len(_RECIPROCALS) + 1, n + 1))
 
 
-def ranked(docids: Array, totals: Array, k: int | None) -> Ranking:
-    """The k best of documents, an object array, by (-total, docid); None: all."""
+def rank_by_score(docids: Array, scores: Array, k: int | None) -> Ranking:
+    """The k best of documents, an object array, by (-score, docid); None: all."""
     # Ties come in any order: they are sorted by docid below.
-    order = np.argsort(-totals)
-    totals = totals[order]
+    order = np.argsort(-scores)
+    scores = scores[order]
     if k is not None and k < len(order):
         # Those that tie with the k-th may come before it.
         end = 0
         if k:
-            end = int(np.searchsorted(-totals, -totals[k - 1], side='right'))
+            end = int(np.searchsorted(-scores, -scores[k - 1], side='right'))
         order = order[:end]
-        totals = totals[:end]
+        scores = scores[:end]
     ordered = docids[order]
-    _order_ties(ordered, totals)
-    return Ranking(ordered[:k].tolist(), totals[:k].tolist())
+    _order_ties(ordered, scores)
+    return Ranking(ordered[:k].tolist(), scores[:k].tolist())
 
 
-def _order_ties(docids: Array, totals: Array) -> None:
-    """Sort, in place, the docids of each stretch of equal totals; `totals` is sorted."""
-    # Whether each total equals the one before.
-    equal = np.zeros(len(totals) + 1, dtype=bool)
-    np.equal(totals[1:], totals[:-1], out=equal[1:-1])
+def _order_ties(docids: Array, scores: Array) -> None:
+    """Sort, in place, the docids of each stretch of equal scores; `scores` is sorted."""
+    # Whether each score equals the one before.
+    equal = np.zeros(len(scores) + 1, dtype=bool)
+    np.equal(scores[1:], scores[:-1], out=equal[1:-1])
     if not equal.any():
         return
     starts = np.flatnonzero(equal[1:] > equal[:-1])

@@ -86,7 +86,7 @@ def finish_parts(
     made with different settings.
     """
     folder = Path(output)
-    begun = [path for path in folder.glob(f'{PART}*') if path.is_dir()]
+    begun = list(filter(Path.is_dir, folder.glob(f'{PART}*')))
     if not begun:
         raise InputError(
             f'{folder} has no parts to put together: encode them first', parameters=('shard',)
@@ -103,19 +103,26 @@ def finish_parts(
         _check_same_settings(parts, manifests)
         moves = _plan_moves(parts, manifests)
         if any(_is_here(planned.source) for planned in moves):
-            if (folder / MANIFEST).is_file() and not overwrite:
-                raise InputError(
-                    f'{folder} holds a whole index: overwrite it', parameters=('overwrite',)
-                )
+            _check_replaced(folder, overwrite)
             if len(parts) > 1:
                 _verify(folder, moves)
-        settings = manifests[0].settings
-        shards = tuple(planned.record for planned in moves)
-        count = sum(shard.count for shard in shards)
-        complete = Manifest(settings, count, shards, settings.kind)
+        complete = _complete_manifest(manifests[0].settings, moves)
         _put_together(folder, [planned.source for planned in moves], complete)
         _remove_parts(folder)
     return complete
+
+
+def _check_replaced(folder: Path, overwrite: bool) -> None:
+    """Raises InputError where an index would be replaced unasked."""
+    if (folder / MANIFEST).is_file() and not overwrite:
+        raise InputError(f'{folder} holds a whole index: overwrite it', parameters=('overwrite',))
+
+
+def _complete_manifest(settings: SettingsT, moves: Sequence[_PlannedMove]) -> Manifest[SettingsT]:
+    """The manifest of the index that the moved shards make."""
+    shards = tuple(planned.record for planned in moves)
+    count = sum(shard.count for shard in shards)
+    return Manifest(settings, count, shards, settings.kind)
 
 
 def _are_put_together(parts: Sequence[Path]) -> bool:

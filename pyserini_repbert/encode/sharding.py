@@ -187,7 +187,7 @@ def _encoded(
         stream = workers.stream(
             tokenizer.place,
             reading,
-            lambda group: [passage.text for passage in group[1]],
+            lambda group: tokenizer.prompted([passage.text for passage in group[1]]),
             encoding.settings.max_length + 1,
         )
         tokenised = ahead((group, (ids,)) for group, ids in stream)

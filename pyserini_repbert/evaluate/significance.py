@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -25,11 +26,25 @@ class TTest(NamedTuple):
     p: float
 
 
+@dataclass(frozen=True)
+class PairedValues:
+    """The values of two runs in one measure, for the same topics in the same order."""
+
+    baseline: list[float]
+    other: list[float]
+
+
 class SignificanceTest(Choice, what='significance test'):
     """How p is computed: by the paired t-test, or by Fisher's randomisation test."""
 
     T = 't'
     RANDOMIZATION = 'randomization'
+
+
+TEST_NAMES = {
+    SignificanceTest.T: 'paired t-test',
+    SignificanceTest.RANDOMIZATION: "Fisher's randomisation test",
+}
 
 
 class Interval(NamedTuple):
@@ -59,6 +74,27 @@ class Comparison(NamedTuple):
     wins: int
     ties: int
     losses: int
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """The comparison of a run, by its name, with the first one.
+
+    Attributes
+    ----------
+    p_holm : p corrected for all comparisons that are made; None where it is the only one
+    interval : of the difference; None where it was not asked for
+    """
+
+    run: str
+    comparison: Comparison
+    p_holm: float | None = None
+    interval: Interval | None = None
+
+    @property
+    def p(self) -> float:
+        """p, corrected where there are several comparisons."""
+        return self.comparison.p if self.p_holm is None else self.p_holm
 
 
 def paired_t_test(first: Sequence[float], second: Sequence[float]) -> TTest:
@@ -191,13 +227,16 @@ def compare(
     """
     comparisons = []
     for measure in baseline.values:
-        new, old = aligned_values(baseline, other, measure)
-        t_test = paired_t_test(new, old)
+        pairs = paired_values(baseline, other, measure)
+        t_test = paired_t_test(pairs.other, pairs.baseline)
         p = t_test.p
         if test is SignificanceTest.RANDOMIZATION:
-            p = randomization_test(new, old, samples, seed)
-        wins = sum(a > b for a, b in zip(new, old, strict=True))
-        losses = sum(a < b for a, b in zip(new, old, strict=True))
+            p = randomization_test(pairs.other, pairs.baseline, samples, seed)
+        wins = 0
+        losses = 0
+        for new, old in zip(pairs.other, pairs.baseline, strict=True):
+            wins += new > old
+            losses += new < old
         comparison = Comparison(
             measure=measure,
             baseline=baseline.means[measure],
@@ -206,16 +245,57 @@ def compare(
             t=t_test.t,
             p=p,
             wins=wins,
-            ties=len(old) - wins - losses,
+            ties=len(pairs.baseline) - wins - losses,
             losses=losses,
         )
         comparisons.append(comparison)
     return comparisons
 
 
-def aligned_values(
-    baseline: Evaluation, other: Evaluation, measure: str
-) -> tuple[list[float], list[float]]:
-    """The values of `other` and of `baseline` in a measure, topic by topic."""
+def paired_values(baseline: Evaluation, other: Evaluation, measure: str) -> PairedValues:
+    """The values of two runs in a measure, topic by topic."""
     values = baseline.values[measure]
-    return [other.values[measure][qid] for qid in values], list(values.values())
+    return PairedValues(
+        baseline=list(values.values()),
+        other=[other.values[measure][qid] for qid in values],
+    )
+
+
+def compare_with_first(
+    evaluations: Mapping[str, Evaluation],
+    *,
+    test: SignificanceTest = SignificanceTest.T,
+    confidence: float | None = None,
+    samples: int = SAMPLES,
+    seed: int = 0,
+) -> list[RunComparison]:
+    """Each run against the first one, measure by measure; several p are corrected by Holm.
+
+    Parameters
+    ----------
+    evaluations : by the names of runs
+    test : what p is of
+    confidence : of the intervals of the differences; None: without intervals
+    samples, seed : of the randomisation test and the bootstrap
+    """
+    names = iter(evaluations)
+    baseline = evaluations[next(names)]
+    compared = []
+    for name in names:
+        other = evaluations[name]
+        for comparison in compare(baseline, other, test, samples, seed):
+            interval = None
+            if confidence is not None:
+                pairs = paired_values(baseline, other, comparison.measure)
+                interval = bootstrap_interval(
+                    pairs.other,
+                    pairs.baseline,
+                    confidence=confidence,
+                    samples=samples,
+                    seed=seed,
+                )
+            compared.append(RunComparison(name, comparison, interval=interval))
+    if len(compared) < 2:
+        return compared
+    corrected = holm([one.comparison.p for one in compared])
+    return [replace(one, p_holm=p) for one, p in zip(compared, corrected, strict=True)]

@@ -15,7 +15,7 @@ from math import fsum, inf
 
 import numpy as np
 
-from pyserini_repbert.data.runs import Array, ranked, reciprocal_scores
+from pyserini_repbert.data.runs import Array, rank_by_score, reciprocal_scores
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.fusion.interleaving import interleave
 from pyserini_repbert.fusion.methods import ALPHA, RRF_K, FusionMethod, Normalization
@@ -252,11 +252,11 @@ def _summed(rankings: Sequence[Ranking], columns: Sequence[Array], k: int | None
         totals = np.fromiter(chain(shared, rest.values()), np.float64)
         totals[: len(first)] += columns[0]
         docids = np.fromiter(chain(first, rest), object, len(totals))
-        return ranked(docids, totals, k)
+        return rank_by_score(docids, totals, k)
     terms: dict[str, list[float]] = {}
     for ranking, scores in zip(rankings, columns, strict=True):
         for docid, score in zip(ranking.docids, scores.tolist(), strict=True):
             terms.setdefault(docid, []).append(score)
     totals = np.fromiter(map(fsum, terms.values()), np.float64, len(terms))
     docids = np.fromiter(terms, object, len(terms))
-    return ranked(docids, totals, k)
+    return rank_by_score(docids, totals, k)

@@ -1,4 +1,4 @@
-"""Sparse first stages on Lucene indexes: BM25, query likelihood, RM3, SDM; stored passages.
+"""Sparse first stages on Lucene indexes: BM25, query likelihood, feedback, SDM; stored passages.
 
 The searcher is Anserini's `SimpleSearcher`, the class that Pyserini's `LuceneSearcher` wraps; it is
 used without importing Pyserini's encoders, so that a sparse search starts in a second.
@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
+from pyserini_repbert.lucene.document_queries import DocumentQueries
 from pyserini_repbert.lucene.jvm import calling, java_calls, java_class, quiet_java
 from pyserini_repbert.lucene.languages import ENGLISH
 from pyserini_repbert.lucene.pyserini_names import prebuilt_index
-from pyserini_repbert.lucene.sparse_settings import Rm3, SparseSettings, default_settings
-from pyserini_repbert.ranking import Query, Ranker, Ranking, Run, by_score
+from pyserini_repbert.lucene.sparse_settings import (
+    Rm3,
+    Rocchio,
+    SparseSettings,
+    default_settings,
+)
+from pyserini_repbert.ranking import NO_HITS, Query, Ranker, Ranking, Run, by_score
 from pyserini_repbert.trace import Trace
 
 # Bounds the Java heap of a batch: Anserini holds the stored passage of every hit.
@@ -40,8 +46,8 @@ class LuceneSparseSearcher(Ranker):
         index's record (DeepCT's has them), else 0.9 and 0.4
     download : fetch a prebuilt index that is not here, instead of raising MissingResourceError
 
-    Raises MismatchError where RM3 needs what the index does not store, or another version of Lucene
-    wrote the index.
+    Raises MismatchError where feedback needs what the index does not store, or another version of
+    Lucene wrote the index.
     """
 
     def __init__(
@@ -51,6 +57,7 @@ class LuceneSparseSearcher(Ranker):
         self.settings = settings or default_settings(self.index)
         self.name = self.index.name
         self._filter: Any = None
+        self._document_queries: DocumentQueries | None = None
         with java_calls():
             quiet_java()
             searcher = java_class('io.anserini.search.SimpleSearcher')
@@ -71,6 +78,8 @@ class LuceneSparseSearcher(Ranker):
         before = self._open_index.settings
         if before is not None and before.rm3:
             self._java.unset_rm3()
+        if before is not None and before.rocchio:
+            self._java.unset_rocchio()
         if before is not None and before.language != settings.language:
             raise ValueError('an open index keeps its language')
         self._open_index.settings = settings
@@ -80,16 +89,34 @@ class LuceneSparseSearcher(Ranker):
             self._java.set_bm25(float(settings.k1), float(settings.b))
         else:
             self._java.set_qld(float(settings.mu))
+        self._set_feedback(settings)
+
+    def _set_feedback(self, settings: SparseSettings) -> None:
+        """Tell Anserini's searcher how queries are expanded."""
         if settings.rm3:
             rm3 = settings.rm3 if isinstance(settings.rm3, Rm3) else Rm3()
             self._java.set_rm3(
-                self._feedback_source(),
+                self._feedback_source('RM3'),
                 rm3.fb_terms,
                 rm3.fb_docs,
                 float(rm3.original_query_weight),
                 False,
                 # Anserini's filter keeps terms of Latin letters without accents alone.
                 settings.language == ENGLISH,
+            )
+        if settings.rocchio:
+            rocchio = settings.rocchio if isinstance(settings.rocchio, Rocchio) else Rocchio()
+            self._java.set_rocchio(
+                self._feedback_source('Rocchio'),
+                rocchio.top_fb_terms,
+                rocchio.top_fb_docs,
+                rocchio.bottom_fb_terms,
+                rocchio.bottom_fb_docs,
+                float(rocchio.alpha),
+                float(rocchio.beta),
+                float(rocchio.gamma),
+                False,
+                rocchio.use_negative,
             )
 
     @property
@@ -99,6 +126,8 @@ class LuceneSparseSearcher(Ranker):
 
     def warnings(self, query: str) -> list[str]:
         """That the analyzer leaves no term of a query, if so."""
+        if self._document_queries is not None:
+            return self._warnings_of_document(self._document_queries, query)
         with java_calls():
             if self._has_terms(query):
                 return []
@@ -107,16 +136,26 @@ class LuceneSparseSearcher(Ranker):
             f"'{self.language}' leaves no word of it"
         ]
 
-    def _feedback_source(self) -> str | None:
-        """The collection class that reads raw passages; None for an index with vectors."""
+    def _warnings_of_document(self, queries: DocumentQueries, docid: str) -> list[str]:
+        """That no other document has a term of one, if so."""
+        with java_calls():
+            if self._document_query(queries, docid) is not None:
+                return []
+        return [f"Lucene finds nothing like '{docid}': no other document has a word of it"]
+
+    def _feedback_source(self, feedback: str) -> str | None:
+        """The collection class that reads raw passages; None for an index with vectors.
+
+        `feedback` is what needs them. Raises MismatchError for an index with neither.
+        """
         if self.size == 0 or self._java.reader.termVectors().get(0) is not None:
             return None
         raw = self._java.doc_raw(0)
         if raw is not None and raw.lstrip().startswith('{'):
             return 'JsonCollection'
         raise MismatchError(
-            f'index {self.index} has neither document vectors nor raw JSON, which RM3 needs: build '
-            'it with them'
+            f'index {self.index} has neither document vectors nor raw JSON, which {feedback} '
+            'needs: build it with them'
         )
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
@@ -141,17 +180,63 @@ class LuceneSparseSearcher(Ranker):
             filter_query = java_class('org.apache.lucene.search.TermInSetQuery')('id', ids)
         return self.with_settings(_filter=filter_query)
 
+    def by_documents(self) -> Self:
+        """As of `Ranker`: a document's query has its best terms by tf-idf, see `DocumentQueries`.
+
+        Feedback and the sequential dependence model are left out.
+        """
+        settings = replace(self.settings, rm3=False, rocchio=False, sdm=False)
+        with java_calls():
+            queries = DocumentQueries(self._java.reader, self._analyzer)
+        return self.with_settings(settings=settings, _document_queries=queries, _generator=None)
+
+    def holds(self, docid: str) -> bool:
+        with java_calls():
+            return DocumentQueries(self._java.reader, self._analyzer).number_of(docid) >= 0
+
+    def _document_query(self, queries: DocumentQueries, docid: str) -> Any:
+        """The query of a document; None where it is not here, or no other has a term of it."""
+        number = queries.number_of(docid)
+        if number < 0:
+            return None
+        if queries.has_vector(number):
+            return queries.of_vector(number)
+        (text,) = self.texts([docid])
+        return None if text is None else queries.of_text(text)
+
+    def _hits_like(self, queries: DocumentQueries, docid: str, k: int) -> Ranking:
+        """The hits of a document, but for itself."""
+        query = self._document_query(queries, docid)
+        if query is None:
+            return NO_HITS
+        term = java_class('org.apache.lucene.index.Term')('id', docid)
+        itself = java_class('org.apache.lucene.search.TermQuery')(term)
+        return self._hits_of_query(query, k, besides=itself)
+
     def _filtered_hits(self, topic: Query, k: int) -> Ranking:
         """The hits of a topic among the documents of `among`."""
         words = java_class('io.anserini.search.query.BagOfWordsQueryGenerator')()
+        return self._hits_of_query(words.buildQuery('contents', self._analyzer, topic.text), k)
+
+    def _hits_of_query(self, query: Any, k: int, besides: Any = None) -> Ranking:
+        """The hits of Lucene's query, among the documents of `among`.
+
+        `besides` is a query whose hits are left out.
+        """
         occur = java_class('org.apache.lucene.search.BooleanClause$Occur')
         builder = java_class('org.apache.lucene.search.BooleanQuery$Builder')()
-        builder.add(words.buildQuery('contents', self._analyzer, topic.text), occur.MUST)
-        builder.add(self._filter, occur.FILTER)
+        builder.add(query, occur.MUST)
+        if self._filter is not None:
+            builder.add(self._filter, occur.FILTER)
+        if besides is not None:
+            builder.add(besides, occur.MUST_NOT)
         return _ranking(calling(self._java.search, builder.build(), k))
 
     def _hits(self, topics: Sequence[Query], k: int) -> Run:
         """The hits of the topics that have any term in the index's language."""
+        queries = self._document_queries
+        if queries is not None and k:
+            return {topic.qid: self._hits_like(queries, topic.text, k) for topic in topics}
         asked = [topic for topic in topics if k and self._has_terms(topic.text)]
         if self._filter is not None:
             return {topic.qid: self._filtered_hits(topic, k) for topic in asked}

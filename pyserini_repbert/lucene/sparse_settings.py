@@ -34,6 +34,37 @@ class Rm3:
 
 
 @dataclass(frozen=True, slots=True)
+class Rocchio:
+    """Rocchio's pseudo-relevance feedback on terms; the defaults are Anserini's.
+
+    Attributes
+    ----------
+    top_fb_terms, top_fb_docs : terms that are added, of so many of the best hits
+    bottom_fb_terms, bottom_fb_docs : terms that are taken away, of so many of the last hits;
+        without `use_negative`, none are
+    alpha, beta, gamma : weights of the query, of the best hits, and of the last
+    use_negative : whether the last hits count
+    """
+
+    top_fb_terms: int = 10
+    top_fb_docs: int = 10
+    bottom_fb_terms: int = 10
+    bottom_fb_docs: int = 10
+    alpha: float = 1.0
+    beta: float = 0.75
+    gamma: float = 0.0
+    use_negative: bool = False
+
+    def __post_init__(self) -> None:
+        least = min(self.top_fb_terms, self.top_fb_docs, self.bottom_fb_terms, self.bottom_fb_docs)
+        weights = (self.alpha, self.beta, self.gamma)
+        if least < 1 or not all(0 <= weight < float('inf') for weight in weights):
+            raise InputError(
+                f'{self}: expected at least one term and one document each, and weights from 0 on'
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class SparseSettings:
     """How a Lucene index is searched.
 
@@ -43,6 +74,7 @@ class SparseSettings:
     k1, b : of BM25; the defaults are Anserini's; 0.82 and 0.68 are tuned for MS MARCO passages
     mu : of query likelihood
     rm3 : expand queries by RM3 feedback: False, True for Anserini's defaults, or parameters
+    rocchio : expand queries by Rocchio's feedback: likewise; one kind of feedback at most
     language : of the analyzer: 'en', 'de', …
     sdm : sequential dependence model: terms, ordered pairs and pairs within a window, weighted as
         Anserini does
@@ -53,6 +85,7 @@ class SparseSettings:
     b: float = 0.4
     mu: float = 1000.0
     rm3: Rm3 | bool = False
+    rocchio: Rocchio | bool = False
     sdm: bool = False
     language: str = ENGLISH
 
@@ -62,6 +95,8 @@ class SparseSettings:
                 f"sparse model '{self.model}' is unknown: expected one of {', '.join(MODELS)}"
             )
         check_language(self.language)
+        if self.rm3 and self.rocchio:
+            raise InputError('RM3 and Rocchio were given: a query takes one kind of feedback')
         if self.k1 < 0 or not 0 <= self.b <= 1 or self.mu <= 0:
             raise InputError(
                 f'k1={self.k1} b={self.b} mu={self.mu}: expected k1 >= 0, b from 0 to 1, mu > 0'

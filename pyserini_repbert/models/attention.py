@@ -30,7 +30,9 @@ class PaddedBatch:
     """
 
     def __init__(self, mask: Tensor | None, dropout: float | None) -> None:
-        self._mask = None if mask is None else mask[:, None, None, :].to(torch.bool)
+        self._mask = mask
+        if mask is not None:
+            self._mask = mask[:, None, None, :].to(torch.bool)
         self._dropout = dropout
 
     def laid_out(self, hidden: Tensor) -> Tensor:
@@ -49,7 +51,9 @@ class PaddedBatch:
         """Attention's output, shaped as the queries, which are those of all tokens or of the
         first ones.
         """
-        q, k, v = (tensor.transpose(1, 2) for tensor in (queries, keys, values))
+        q = queries.transpose(1, 2)
+        k = keys.transpose(1, 2)
+        v = values.transpose(1, 2)
         if self._dropout is not None and q.device.type == 'cpu' and q.dtype == torch.bfloat16:
             return _plain_attention(q, k, v, self._mask, self._dropout).transpose(1, 2)
         with _kernels(q.device, q.dtype):
@@ -75,21 +79,21 @@ class PackedBatch:
         if mask is not None:
             self._places = on_device(mask.flatten().nonzero().squeeze(1), ids.device)
             bounds = functional.pad(mask.sum(dim=1).cumsum(0), (1, 0))
-        self._bounds = on_device(
-            bounds.to(torch.int32), ids.device
-        )  # where each sequence starts, and the end
+        # Where each sequence starts, and the end of the last one.
+        self._bounds = on_device(bounds.to(torch.int32), ids.device)
 
     def laid_out(self, hidden: Tensor) -> Tensor:
         """(tokens, h) from (n, length, h)."""
         rows = hidden.flatten(0, 1)
-        return rows if self._places is None else rows[self._places]
+        if self._places is None:
+            return rows
+        return rows[self._places]
 
     def padded(self, hidden: Tensor) -> Tensor:
         """(n, length, h), 0 at padding, from (tokens, h)."""
         if self._places is not None:
-            hidden = hidden.new_zeros(self._n * self._length, hidden.shape[1]).index_copy(
-                0, self._places, hidden
-            )
+            rows = hidden.new_zeros(self._n * self._length, hidden.shape[1])
+            hidden = rows.index_copy(0, self._places, hidden)
         return hidden.view(self._n, self._length, -1)
 
     def first(self, hidden: Tensor) -> Tensor:
@@ -107,22 +111,22 @@ class PackedBatch:
         if len(queries) < len(keys):
             bounds = torch.arange(self._n + 1, dtype=torch.int32, device=queries.device)
             longest = 1
-        return cast(
-            Tensor, varlen_attn(queries, keys, values, bounds, self._bounds, longest, self._length)
-        )
+        mixed = varlen_attn(queries, keys, values, bounds, self._bounds, longest, self._length)
+        return cast(Tensor, mixed)
 
 
 def can_pack(device: torch.device, dtype: torch.dtype, head: int) -> bool:
     """Whether `PackedBatch` runs on `device` in `dtype`, for heads of this size."""
-    return (
-        device.type == 'cuda'
-        and dtype in (torch.float16, torch.bfloat16)
-        and head % 8 == 0
-        and head <= _LARGEST_HEAD
-        and torch.cuda.get_device_capability(device) >= (8, 0)
-        and torch.backends.cuda.is_flash_attention_available()
-        and importlib.util.find_spec('torch.nn.attention.varlen') is not None  # PyTorch 2.10
-    )
+    if device.type != 'cuda' or dtype not in (torch.float16, torch.bfloat16):
+        return False
+    if head % 8 or head > _LARGEST_HEAD:
+        return False
+    if torch.cuda.get_device_capability(device) < (8, 0):
+        return False
+    if not torch.backends.cuda.is_flash_attention_available():
+        return False
+    # From PyTorch 2.10 on.
+    return importlib.util.find_spec('torch.nn.attention.varlen') is not None
 
 
 def _kernels(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[None]:
@@ -134,10 +138,11 @@ def _kernels(device: torch.device, dtype: torch.dtype) -> AbstractContextManager
     """
     if device.type == 'cuda':
         return sdpa_kernel(_CUDA_KERNELS)
-    packs = (
-        device.type == 'cpu' and dtype is not torch.float32 and torch.cpu._is_amx_tile_supported()
-    )
-    return sdpa_kernel(SDPBackend.MATH) if packs and has_narrow_kernels() else nullcontext()
+    if device.type != 'cpu' or dtype is torch.float32:
+        return nullcontext()
+    if torch.cpu._is_amx_tile_supported() and has_narrow_kernels():
+        return sdpa_kernel(SDPBackend.MATH)
+    return nullcontext()
 
 
 def _plain_attention(
@@ -148,6 +153,7 @@ def _plain_attention(
     """
     scores = (q / q.shape[-1] ** 0.5) @ k.transpose(2, 3)
     if mask is not None:
-        scores = scores + torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+        no_change = torch.zeros(mask.shape, dtype=q.dtype)
+        scores = scores + no_change.masked_fill(~mask, -torch.inf)
     weights = torch.softmax(scores, dim=-1, dtype=scores.dtype)
     return functional.dropout(weights, dropout, training=dropout > 0) @ v

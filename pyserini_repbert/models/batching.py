@@ -44,7 +44,9 @@ def length_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]
             batches.append(batch)
             batch = []
         batch.append(position)
-    return [*batches, batch] if batch else batches
+    if batch:
+        batches.append(batch)
+    return batches
 
 
 def collate(
@@ -59,14 +61,19 @@ def collate(
     `places` are the sequences wanted; default: all.
     """
     inputs = ModelInputs.of(sequences)
-    chosen = np.arange(len(inputs)) if places is None else np.asarray(places)
+    chosen = np.arange(len(inputs))
+    if places is not None:
+        chosen = np.asarray(places)
     lengths = inputs.lengths[chosen, None]
     columns = np.arange(lengths.max())
-    real = columns < lengths
-    tokens = np.minimum(inputs.starts[chosen, None] + columns, len(inputs.input_ids) - 1)
-    ids = np.where(real, inputs.input_ids[tokens], pad).astype(np.int64)
-    types = np.where(real, inputs.token_type_ids[tokens], 0).astype(np.int64)
-    mask = None if real.all() else torch.from_numpy(real)
+    is_token = columns < lengths
+    tokens = inputs.starts[chosen, None] + columns
+    tokens = np.minimum(tokens, len(inputs.input_ids) - 1)
+    ids = np.where(is_token, inputs.input_ids[tokens], pad).astype(np.int64)
+    types = np.where(is_token, inputs.token_type_ids[tokens], 0).astype(np.int64)
+    mask = None
+    if not is_token.all():
+        mask = torch.from_numpy(is_token)
     return (
         on_device(torch.from_numpy(ids), device),
         on_device(torch.from_numpy(types), device),
@@ -83,17 +90,18 @@ def collate_chunks(
     chunk after chunk.
     """
     ids, types, mask = collate([chunk.sequence for chunk in chunks], pad, device)
-    starts = range(1, ids.numel(), ids.shape[1])
-    places = [
-        np.arange(start, start + chunk.n_pieces)
-        for start, chunk in zip(starts, chunks, strict=True)
-    ]
+    positions = []
     for row, chunk in enumerate(chunks):
+        # [CLS] comes before the wordpieces.
+        first = row * ids.shape[1] + 1
+        positions.append(np.arange(first, first + chunk.n_pieces))
         end = len(chunk.sequence.input_ids) - 1
         if chunk.n_pieces + 1 < end:
-            mask = torch.ones(ids.shape, dtype=torch.bool) if mask is None else mask
+            if mask is None:
+                mask = torch.ones(ids.shape, dtype=torch.bool)
             mask[row, chunk.n_pieces + 1 : end] = False
-    return ids, types, mask, on_device(torch.from_numpy(np.concatenate(places)), device)
+    flat_positions = torch.from_numpy(np.concatenate(positions))
+    return ids, types, mask, on_device(flat_positions, device)
 
 
 def arriving(output: Tensor) -> Callable[[], NDArray[np.float32]]:
@@ -172,7 +180,9 @@ def run_positions(
 
     in_batches(work, batches, on_progress)
     keep(0)
-    return np.empty(0, dtype=np.float32) if results is None else results
+    if results is None:
+        return np.empty(0, dtype=np.float32)
+    return results
 
 
 @torch.inference_mode()
@@ -205,9 +215,8 @@ def in_batches(
 
 _Item = TypeVar('_Item')
 _END: Any = object()
-_thread = (
-    threading.local()
-)  # of a thread of `ahead`: `closed` says whether its results are no longer wanted
+# Of a thread of `ahead`: `closed` says whether its results are no longer wanted.
+_thread = threading.local()
 
 
 def ahead(items: Generator[_Item] | Iterator[_Item], n: int = 1) -> Generator[_Item]:
@@ -222,9 +231,11 @@ def ahead(items: Generator[_Item] | Iterator[_Item], n: int = 1) -> Generator[_I
     ) as thread:
         try:
             coming = deque(thread.submit(next, items, _END) for _ in range(n))
-            while (item := coming.popleft().result()) is not _END:
+            item = coming.popleft().result()
+            while item is not _END:
                 coming.append(thread.submit(next, items, _END))
                 yield item
+                item = coming.popleft().result()
         finally:
             closed.set()
             thread.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""BERT (Devlin et al., 2019), the body of every model here.
+"""BERT (Devlin et al., 2019), the body of every model here; RoBERTa and XLM-R, too.
 
 Modules are named as in Hugging Face's implementation, so that its checkpoints load and PEFT finds
 its layers. Our own implementation starts without importing transformers, returns any hidden layer,
@@ -125,10 +125,10 @@ class Bert(nn.Module):
         """Hidden states as the batch lays them out; `first_only`: of the last layer, those of
         first tokens alone.
         """
-        if input_ids.shape[1] > self.config.max_position_embeddings:
+        if input_ids.shape[1] > self.config.longest_input:
             raise InputError(
                 f'a sequence of {input_ids.shape[1]} tokens was given, this BERT has '
-                f'{self.config.max_position_embeddings} positions: lower the maximum length'
+                f'{self.config.longest_input} positions: lower the maximum length'
             )
         hidden = batch.laid_out(self.embeddings(input_ids, token_type_ids, position_ids))
         yield hidden
@@ -140,11 +140,15 @@ class Bert(nn.Module):
 class Embeddings(nn.Module):
     """The embeddings of wordpieces, token types and positions, summed and normalised: (n,
     length) to (n, length, h).
+
+    Positions count from 0; in RoBERTa from `position_offset` on, over tokens that are no padding.
     """
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         size = config.hidden_size
+        self._pad = config.pad_token_id
+        self._offset = config.position_offset
         self.word_embeddings = nn.Embedding(
             config.vocab_size, size, padding_idx=config.pad_token_id
         )
@@ -156,6 +160,9 @@ class Embeddings(nn.Module):
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, position_ids: Tensor | None = None
     ) -> Tensor:
+        if position_ids is None and self._offset:
+            is_token = (input_ids != self._pad).long()
+            position_ids = is_token.cumsum(dim=1) * is_token + self._offset - 1
         if position_ids is None:
             positions = self.position_embeddings.weight[: input_ids.shape[1]]
         else:

@@ -21,6 +21,9 @@ ACTIVATIONS = {
     'gelu_pytorch_tanh': lambda x: functional.gelu(x, approximate='tanh'),
     'relu': functional.relu,
 }
+# RoBERTa (Liu et al., 2019) and XLM-R compute as BERT does; only their positions begin elsewhere.
+ROBERTA_TYPES = ('roberta', 'xlm-roberta')
+_ROBERTA_PAD = 1
 _Size = Annotated[int, Field(ge=1, lt=2**31)]
 _Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 _Limit = Annotated[int, Field(ge=1, le=1_000_000)]  # wordpieces of a text
@@ -30,6 +33,9 @@ _Limit = Annotated[int, Field(ge=1, le=1_000_000)]  # wordpieces of a text
 class BertConfig:
     """The sizes, dropout rates and other constants of a BERT, named as in Hugging Face's
     config.json.
+
+    `position_offset` is the position of a first token: 0 in BERT; in RoBERTa, the number after the
+    id of padding. No config.json has it.
     """
 
     vocab_size: _Size = 30522
@@ -45,17 +51,29 @@ class BertConfig:
     layer_norm_eps: _Share = 1e-12
     initializer_range: _Share = 0.02
     pad_token_id: Annotated[int, Field(ge=0)] = 0
+    position_offset: Annotated[int, Field(ge=0)] = 0
+
+    @property
+    def longest_input(self) -> int:
+        """The most tokens that an input can have, special tokens included."""
+        return self.max_position_embeddings - self.position_offset
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> BertConfig:
+    def from_dict(cls, values: Mapping[str, Any], takes_roberta: bool = False) -> BertConfig:
         """From the content of a config.json.
+
+        Parameters
+        ----------
+        values : the content
+        takes_roberta : whether it may be that of a RoBERTa or an XLM-R
 
         Raises InputError for what is not supported, or what no BERT has.
         """
-        if values.get('model_type', 'bert') != 'bert':
+        model_type = values.get('model_type', 'bert')
+        is_roberta = takes_roberta and model_type in ROBERTA_TYPES
+        if model_type != 'bert' and not is_roberta:
             raise InputError(
-                f"model_type '{values['model_type']}' is not supported: a BERT checkpoint is "
-                f'expected'
+                f"model_type '{model_type}' is not supported: a BERT checkpoint is expected"
             )
         if values.get('position_embedding_type', 'absolute') != 'absolute':
             raise InputError(
@@ -67,6 +85,10 @@ class BertConfig:
                 for field in fields(cls)
                 if values.get(field.name) is not None
             }
+            given.pop('position_offset', None)
+            if is_roberta:
+                given.setdefault('pad_token_id', _ROBERTA_PAD)
+                given['position_offset'] = int(given['pad_token_id']) + 1
             config = cls(**given)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]

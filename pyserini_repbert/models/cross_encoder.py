@@ -60,7 +60,9 @@ class CrossEncoder(nn.Module):
 def logit_differences(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     """The log-odds of relevance, float64 (n,), from float32 logits (n, 2) or (n, 1)."""
     wide = logits.astype(np.float64)
-    return wide[:, 1] - wide[:, 0] if wide.shape[1:] == (2,) else wide.reshape(-1)
+    if wide.shape[1:] == (2,):
+        return wide[:, 1] - wide[:, 0]
+    return wide.reshape(-1)
 
 
 def log_probabilities(differences: NDArray[np.float64]) -> NDArray[np.float64]:

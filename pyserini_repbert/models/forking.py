@@ -22,9 +22,11 @@ def compute_alone() -> None:
     """Let PyTorch and FAISS compute in one thread, where they are loaded."""
     global _is_forked
     _is_forked = True
-    if torch := sys.modules.get('torch'):
+    torch = sys.modules.get('torch')
+    if torch is not None:
         torch.set_num_threads(1)
-    if faiss := sys.modules.get('faiss'):
+    faiss = sys.modules.get('faiss')
+    if faiss is not None:
         faiss.omp_set_num_threads(1)
 
 

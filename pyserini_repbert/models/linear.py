@@ -25,13 +25,24 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, gelu: bool = F
     """x W' + b: (…, m) from x (…, n), weight (m, n) and bias (m,); with `gelu`, that function of
     it.
     """
-    on_cpu = x.dtype == weight.dtype == torch.float32 and x.device.type == 'cpu' and x.numel() > 0
-    learns = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
-    if on_cpu and _onednn_is_faster() and not learns and not torch.compiler.is_compiling():
+    if _runs_by_onednn(x, weight) and _onednn_is_faster():
         activation = 'gelu' if gelu else 'none'
-        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, activation, [], 'none')  # type: ignore[no-any-return]
+        operator: Any = torch.ops.mkldnn._linear_pointwise
+        result: Tensor = operator(x, weight, bias, activation, [], 'none')
+        return result
     product = functional.linear(x, weight, bias)
-    return functional.gelu(product) if gelu else product
+    if gelu:
+        return functional.gelu(product)
+    return product
+
+
+def _runs_by_onednn(x: Tensor, weight: Tensor) -> bool:
+    """Whether oneDNN's operator takes these: float32 on a CPU, not learning, not compiled."""
+    if x.device.type != 'cpu' or not x.dtype == weight.dtype == torch.float32 or not x.numel():
+        return False
+    if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
+        return False
+    return not torch.compiler.is_compiling()
 
 
 @cache

@@ -8,11 +8,8 @@ import pyserini_repbert.models.forking  # noqa: F401 - forked processes compute 
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.errors import InputError
 
-_NARROW = (
-    'NO AVX',
-    'DEFAULT',
-    'AVX2',
-)  # CPU capabilities without AVX-512; ATEN_CPU_CAPABILITY can set them
+# CPU capabilities without AVX-512; ATEN_CPU_CAPABILITY can set them.
+_NARROW = ('NO AVX', 'DEFAULT', 'AVX2')
 
 
 class Precision(Choice, what='precision'):

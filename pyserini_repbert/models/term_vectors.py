@@ -25,10 +25,10 @@ class TermVector:
         """From term ids in any order; the weights of a repeated term are summed (EPIC section
         2).
         """
-        distinct, places = np.unique(np.asarray(terms, dtype=np.int64), return_inverse=True)
-        sums = np.bincount(
-            places, weights=np.asarray(weights, dtype=np.float64), minlength=len(distinct)
-        )
+        given = np.asarray(terms, dtype=np.int64)
+        values = np.asarray(weights, dtype=np.float64)
+        distinct, positions = np.unique(given, return_inverse=True)
+        sums = np.bincount(positions, weights=values, minlength=len(distinct))
         return cls(distinct, sums.astype(np.float32))
 
     def __len__(self) -> int:
@@ -41,10 +41,12 @@ class TermVector:
     def weights_of(self, terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """The weights of `terms`, int64 (n,): float32 (n,), 0 for a term that this vector lacks."""
         values = np.zeros(len(terms), dtype=np.float32)
-        if len(self.terms):
-            places = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
-            here = self.terms[places] == terms
-            values[here] = self.weights[places[here]]
+        if not len(self.terms):
+            return values
+        positions = np.searchsorted(self.terms, terms)
+        positions = np.minimum(positions, len(self.terms) - 1)
+        is_here = self.terms[positions] == terms
+        values[is_here] = self.weights[positions[is_here]]
         return values
 
     def dot(self, other: TermVector) -> float:
@@ -69,7 +71,8 @@ class TermVectors(Sequence[TermVector]):
         vector_list = [NO_TERMS, *vectors]
         offsets = np.cumsum([len(vector) for vector in vector_list], dtype=np.int64)
         terms = np.concatenate([vector.terms for vector in vector_list])
-        return cls(offsets, terms, np.concatenate([vector.weights for vector in vector_list]))
+        weights = np.concatenate([vector.weights for vector in vector_list])
+        return cls(offsets, terms, weights)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -91,16 +94,22 @@ def largest(
     """
     kept = np.arange(len(weights))
     if 0 < r < len(weights):
-        least = np.partition(weights, len(weights) - r)[len(weights) - r]
+        position = len(weights) - r
+        least = np.partition(weights, position)[position]
         above = np.flatnonzero(weights > least)
-        equal = np.flatnonzero(weights == least)[: r - len(above)]
-        kept = np.sort(np.concatenate([above, equal]))
+        equal = np.flatnonzero(weights == least)
+        kept = np.concatenate([above, equal[: r - len(above)]])
+        kept.sort()
     kept = kept[weights[kept] != 0]
-    return TermVector(kept if terms is None else terms[kept], weights[kept])
+    kept_terms = kept
+    if terms is not None:
+        kept_terms = terms[kept]
+    return TermVector(kept_terms, weights[kept])
 
 
 def complete(weights: NDArray[np.float32]) -> TermVectors:
     """The rows of float32 (n, |V|) as vectors of all |V| terms, zeros included."""
     n, vocabulary = weights.shape
     offsets = np.arange(0, n * vocabulary + 1, vocabulary, dtype=np.int64)
-    return TermVectors(offsets, np.tile(np.arange(vocabulary), n), weights.reshape(-1))
+    terms = np.tile(np.arange(vocabulary), n)
+    return TermVectors(offsets, terms, weights.reshape(-1))

@@ -80,27 +80,51 @@ class TokenChunk(NamedTuple):
     n_pieces: int
 
 
-class WordPieceTokenizer:
-    """A BERT tokenizer; `cls`, `sep` and `pad` are the ids of its special tokens."""
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The names of the special tokens that inputs have: before, after and behind a text."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    cls: str = '[CLS]'
+    sep: str = '[SEP]'
+    pad: str = '[PAD]'
+
+
+class WordPieceTokenizer:
+    """A BERT tokenizer; `cls`, `sep` and `pad` are the ids of its special tokens.
+
+    Parameters
+    ----------
+    tokenizer : of the package tokenizers; truncation and padding are switched off
+    special : the names of its special tokens; RoBERTa has others than BERT
+    prompt : put before each text
+
+    Raises DamagedFileError for a tokenizer without these tokens.
+    """
+
+    def __init__(
+        self, tokenizer: Tokenizer, special: SpecialTokens | None = None, prompt: str = ''
+    ) -> None:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         self.backend = tokenizer
+        self.prompt = prompt
         self.n_cut = 0  # texts that were longer than their limit
         self.seconds = 0.0  # that this process has spent on tokenising
         self.workers: TokenizerWorkers | None = (
             None  # processes that tokenise many texts; None: this process
         )
         self.place = 0  # of this tokenizer among those that share the workers
+        names = special or SpecialTokens()
         ids: dict[str, Any] = {
-            token: tokenizer.token_to_id(token) for token in ('[CLS]', '[SEP]', '[PAD]')
+            token: tokenizer.token_to_id(token) for token in (names.cls, names.sep, names.pad)
         }
         if missing := [token for token, number in ids.items() if number is None]:
             raise DamagedFileError(
                 f'the tokenizer has no {missing[0]}: a BERT vocabulary is expected'
             )
-        self.cls, self.sep, self.pad = ids.values()
+        self.cls: int = ids[names.cls]
+        self.sep: int = ids[names.sep]
+        self.pad: int = ids[names.pad]
         self.vocab_size = tokenizer.get_vocab_size()
 
     @classmethod
@@ -162,12 +186,20 @@ class WordPieceTokenizer:
         """
         if isinstance(texts, TokenIds):
             return texts
+        texts = self.prompted(texts)
         if self.workers is not None and len(texts) >= FEWEST:
             return self.workers.begun(self.place, texts, most)()
         start = time.perf_counter()
         ids = tokenised(self.backend, texts, most)
         self.seconds += time.perf_counter() - start
         return ids
+
+    def prompted(self, texts: Sequence[str]) -> Sequence[str]:
+        """Texts with the prompt before each."""
+        if not self.prompt:
+            return texts
+        # What is no text is refused later.
+        return [f'{self.prompt}{text}' if isinstance(text, str) else text for text in texts]
 
     def ids(self, texts: Sequence[str] | TokenIds, most: int = MOST_IDS) -> list[list[int]]:
         """`flat_ids` as lists, one a text."""

@@ -12,7 +12,7 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.epic_impact import vocabulary_of
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
 from pyserini_repbert.models.precision import Precision
-from pyserini_repbert.search.impacts import ImpactSearcher
+from pyserini_repbert.search.impacts import ExactImpactSearcher
 from pyserini_repbert.systems.encoders import impact_encoder
 from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 
@@ -30,7 +30,7 @@ def open_impact_searcher(
     device: str = 'cpu',
     precision: Precision | str = Precision.FLOAT32,
     query_length: int | None = None,
-) -> ImpactSearcher:
+) -> ExactImpactSearcher:
     """Open the exact search of a bundle of weights of terms.
 
     Parameters
@@ -41,7 +41,7 @@ def open_impact_searcher(
     precision : of the encoder
     query_length : tokens kept of a query, for a `SparseEncoder`; default: as its folder says
 
-    Raises InputError for a length with another encoder, and the errors of `ImpactSearcher`.
+    Raises InputError for a length with another encoder, and the errors of `ExactImpactSearcher`.
     """
     bundle = EpicBundle(folder)
     settings: dict[str, Any] = {'precision': precision}
@@ -54,7 +54,7 @@ def open_impact_searcher(
             )
         settings['query_length'] = query_length
     name = encoder or bundle.settings.encoder
-    return ImpactSearcher(bundle, impact_encoder(name, device, **settings))
+    return ExactImpactSearcher(bundle, impact_encoder(name, device, **settings))
 
 
 def impact_terms(bundle: EpicBundle, encoder: str | None = None) -> list[str]:

@@ -69,8 +69,8 @@ class NamedIndex:
         if wrong:
             raise MismatchError(
                 f"corpus {corpus.name} {wrong}, so it cannot become the catalog's index "
-                f"'{self.entry.name}': encode it with '{self.encoder}' into a folder of your own, "
-                'its texts stored, and search that folder',
+                f"'{self.entry.name}': encode it with '{self.encoder}' and with stored "
+                'texts into a folder of your own, and search that folder',
                 parameters=('index',),
             )
 

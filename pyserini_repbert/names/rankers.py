@@ -36,19 +36,24 @@ def names_class(name: str) -> bool:
     return bool(_FORM.fullmatch(name)) and not Path(name).exists()
 
 
+def named_object(name: str) -> Any:
+    """What `MODULE:NAME` names. Raises InputError where Python does not find it."""
+    module, _, attribute = name.partition(':')
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"'{name}': {error}; expected MODULE:CLASS, the module's folder in PYTHONPATH"
+        ) from error
+
+
 def ranker_class(name: str, searches: bool) -> type[Ranker]:
     """The class that `MODULE:CLASS` names: a first stage, or else a reranker.
 
     Raises InputError for a module that Python does not find (in the working directory or by
     PYTHONPATH), and for a name that leads to no such class.
     """
-    module, _, attribute = name.partition(':')
-    try:
-        chosen: Any = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            f"'{name}': {error}; expected MODULE:CLASS, the module's folder in PYTHONPATH"
-        ) from error
+    chosen = named_object(name)
     is_ranker = inspect.isclass(chosen) and issubclass(chosen, Ranker)
     if not is_ranker or (chosen.reads is None) != searches:
         wanted = 'first stage: subclass Ranker' if searches else 'reranker: subclass Reranker'

@@ -7,15 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.errors import InputError
-from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.errors import InputError, MismatchError
+from pyserini_repbert.lucene.impacts import ImpactQueryEncoder, ImpactSearcher
+from pyserini_repbert.lucene.searcher import LuceneSparseSearcher, index_folder
 from pyserini_repbert.lucene.sparse_settings import (
     EPIC_IMPACT,
     built_variant,
     default_settings,
     recorded_language,
 )
-from pyserini_repbert.names.rankers import arguments_of, find_sparse, names_class, ranker_class
+from pyserini_repbert.names.rankers import (
+    arguments_of,
+    find_sparse,
+    named_object,
+    names_class,
+    ranker_class,
+)
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.systems.epic.searcher import EpicImpactSearcher
 
@@ -63,6 +70,52 @@ def open_sparse(
     own_language = recorded_language(folder) or language or usual.language
     settings = replace(settings or usual, language=own_language, **constants)
     return LuceneSparseSearcher(folder, settings)
+
+
+def open_impacts(index: str, encoder: str) -> ImpactSearcher:
+    """Open a Lucene index of impacts that another program built.
+
+    Parameters
+    ----------
+    index : its folder
+    encoder : of queries: MODULE:CLASS, or MODULE:CLASS@MODEL, whose class is called with MODEL; it
+        has Pyserini's `encode(query) -> {term: weight}`
+
+    Raises InputError for an encoder that cannot be opened, MismatchError for an index of EPIC's
+    impacts, which names its encoder.
+    """
+    folder = index_folder(index)
+    if built_variant(folder) == EPIC_IMPACT:
+        raise MismatchError(
+            f"index {folder} holds EPIC's impacts and names its encoder: leave '{encoder}' out",
+            parameters=('encoder',),
+        )
+    return ImpactSearcher(folder, _impact_encoder(encoder))
+
+
+def _impact_encoder(name: str) -> ImpactQueryEncoder:
+    class_name, _, model = name.partition('@')
+    if not names_class(class_name):
+        raise InputError(
+            f"'{name}' is no encoder of impacts: give MODULE:CLASS or MODULE:CLASS@MODEL, as "
+            'pyserini.encode:UniCoilQueryEncoder@castorini/unicoil-msmarco-passage',
+            parameters=('encoder',),
+        )
+    arguments = [model] if model else []
+    try:
+        encoder = named_object(class_name)(*arguments)
+    except (TypeError, OSError, ValueError) as error:
+        reason = ' '.join(str(error).split())
+        raise InputError(
+            f"encoder '{name}' cannot be opened: {reason}", parameters=('encoder',)
+        ) from error
+    if not callable(getattr(encoder, 'encode', None)):
+        raise InputError(
+            f"'{name}' has no method 'encode', which gives a query's {{term: weight}}",
+            parameters=('encoder',),
+        )
+    opened: ImpactQueryEncoder = encoder
+    return opened
 
 
 def _given(**values: float | None) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def texts_opener(
     """
     if (corpus is None) == (index is None):
         raise InputError(
-            'passages come from one place: give a corpus or an index',
+            'passages come from a corpus or from an index: give one of the two',
             parameters=('corpus', 'index'),
         )
     if corpus is None:

@@ -7,25 +7,32 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert import catalog
+from pyserini_repbert.data.judgments import JUDGMENTS, JudgmentStore
 from pyserini_repbert.data.topics import Qrels, TopicsFormat, read_qrels, read_topics
 from pyserini_repbert.errors import InputError, UnknownNameError, needs
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Query
 
 IR_DATASETS = 'ir_datasets:'
 
 
 def load_topics(spec: str, topics_format: TopicsFormat = 'default') -> list[Query]:
-    """The topics of a file, a catalog name, `ir_datasets:ID`, or one of Pyserini's names.
+    """The topics of a file, a collection, a catalog name, `ir_datasets:ID`, or one of Pyserini's
+    names.
 
-    A name is looked up in this order. Only Pyserini's names start a JVM. A `topics_format` other
+    A name is looked up in this order. The topics of a collection are the questions that people have
+    judged in it. Only Pyserini's names start a JVM. A `topics_format` other
     than the default applies to files only. Raises UnknownNameError, with the nearest names, for an
     unknown name.
     """
+    judgments = collection_judgments(spec)
+    if judgments is not None:
+        return judgments.topics()
     path = _file('topics', spec)
     if path is not None:
         return read_topics(path, topics_format)
     if topics_format != 'default':
-        problem = f"there is no topics file '{spec}', which format '{topics_format}' is of"
+        problem = f"there is no topics file '{spec}', and format '{topics_format}' is one of files"
         raise InputError(problem, parameters=('topics_format',))
     if spec.startswith(IR_DATASETS):
         queries = dataset(spec).queries_iter()
@@ -37,6 +44,9 @@ def load_topics(spec: str, topics_format: TopicsFormat = 'default') -> list[Quer
 
 def load_qrels(spec: str) -> Qrels:
     """The judgments of a file or a name, which is looked up as of `load_topics`."""
+    judgments = collection_judgments(spec)
+    if judgments is not None:
+        return judgments.qrels()
     path = _file('qrels', spec)
     if path is None and spec.startswith(IR_DATASETS):
         qrels: Qrels = {}
@@ -48,6 +58,23 @@ def load_qrels(spec: str) -> Qrels:
 
         path = pyserini_qrels(spec)
     return read_qrels(path)
+
+
+def collection_judgments(spec: str) -> JudgmentStore | None:
+    """The judgments of people in the collection at the path `spec`; None for another name.
+
+    Raises InputError for a collection without any.
+    """
+    folder = Path(spec)
+    if not is_collection(folder):
+        return None
+    store = JudgmentStore(folder / JUDGMENTS)
+    if not store.count():
+        raise InputError(
+            f'nobody has judged in collection {spec}: judge in the page of `serve`, or import '
+            'judgments with `index judgments`'
+        )
+    return store
 
 
 def _file(kind: str, spec: str) -> Path | None:

@@ -20,16 +20,16 @@ from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.data.documents import read_docids
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.manifest import is_collection
-from pyserini_repbert.pipeline.adapted_folder import read_query_map
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.search.adapted_folder import read_query_map
 from pyserini_repbert.search.dense import QueryEncoder
 
 
 def apply_collection(spec: PipelineSpec) -> PipelineSpec:
     """The spec with the rankings of the collection that it names, and the way they are fused.
 
-    A spec of another index is returned as it is. Unless the spec says it, the rankings of a
-    collection are interpolated after min-max, the dense one with a share of 0.6; a collection
+    A spec of another index is returned as it is. Unless the spec names another fusion, the rankings
+    of a collection are interpolated after min-max, the dense one with a share of 0.6. A collection
     beside sparse rankings counts as one ranking.
 
     Raises InputError for settings of collections without a collection, and for those that a
@@ -66,7 +66,7 @@ def _refuse_settings_of_collections(spec: PipelineSpec) -> None:
 
 
 def complete_fusion(spec: PipelineSpec, rankings: Sequence[CollectionRanking]) -> PipelineSpec:
-    """The spec with the way in which rankings of a collection are fused, where it does not say it.
+    """The spec with the default fusion of a collection, where the spec names none.
 
     They are interpolated after min-max, the dense one with a share of 0.6.
     """

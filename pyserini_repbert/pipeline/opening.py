@@ -24,9 +24,9 @@ from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.names.impacts import is_impact_bundle, open_impact_searcher
 from pyserini_repbert.names.indexes import NamedIndex, ready_folder
 from pyserini_repbert.names.rerankers import open_reranker
-from pyserini_repbert.names.sparse import open_sparse
+from pyserini_repbert.names.sparse import open_impacts, open_sparse
 from pyserini_repbert.names.texts import texts_opener
-from pyserini_repbert.pipeline.adapted_folder import apply_adaptation, apply_query_map
+from pyserini_repbert.pipeline.adaptations import apply_adaptation, apply_query_map
 from pyserini_repbert.pipeline.collections import apply_collection, open_collection_searcher
 from pyserini_repbert.pipeline.pipeline import Pipeline, RerankerChain, Texts
 from pyserini_repbert.pipeline.spec import EXCERPTS, WEIGHT, Machine, PipelineSpec, StageSpec
@@ -43,7 +43,7 @@ Building = Callable[[NamedIndex | Path], Any]
 
 @dataclass(frozen=True)
 class OpenedPipeline:
-    """A pipeline, and what the record of its runs has.
+    """A pipeline, and what the records of its runs say of it.
 
     Attributes
     ----------
@@ -206,7 +206,10 @@ def _open_index(spec: PipelineSpec, machine: Machine, on_build: Building) -> _Se
         if spec.adapted:
             inputs.insert(0, Input('adapted', spec.adapted, checksum(spec.adapted)))
         return _Searcher(searcher, tuple(inputs))
-    if is_lucene_index(index) and not spec.encoder:
+    if is_lucene_index(index) and spec.encoder:
+        impacts = open_impacts(index, spec.encoder)
+        return _Searcher(impacts, (Input('index', index, checksum(index)),))
+    if is_lucene_index(index):
         ranker = open_sparse(
             index, device=machine.devices[0], k1=spec.k1, b=spec.b, language=spec.language
         )

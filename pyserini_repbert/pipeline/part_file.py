@@ -50,7 +50,7 @@ def open_part_file(
         with locked(path.with_name(f'.{path.name}.lock'), str(path)):
             if path.exists() and not (resume or overwrite):
                 raise InputError(
-                    f'{path} is there, of a reranking that was stopped: resume it, or overwrite it',
+                    f'{path} is left from a reranking that was stopped: resume it, or overwrite it',
                     parameters=('resume', 'overwrite'),
                 )
             yield PartFile(
@@ -109,8 +109,8 @@ class PartFile:
                 sha256, _, text = line[:-1].partition(b' ')
                 if sha256 != hashlib.sha256(text).hexdigest().encode():
                     raise DamagedFileError(
-                        f'{self.path}:{number}: not as it was written, or by another release: '
-                        f'begin anew',
+                        f'{self.path}:{number}: the line is damaged, or another release wrote it: '
+                        'start again',
                         parameters=('overwrite',),
                     )
                 if number == 1:
@@ -141,7 +141,7 @@ def _compare(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> N
             old, new = (json.dumps(values.get(key))[:120] for values in (before, now))
             raise MismatchError(
                 f'{path} was begun with other settings: {key} was {old}, now it is {new}: '
-                'resume with the same, or begin anew',
+                'resume with the same settings, or start again',
                 parameters=('overwrite',),
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Any
+from typing import Any, Self
 
 from pyserini_repbert.data.passages import PassageTexts
 from pyserini_repbert.errors import InputError
@@ -42,7 +42,7 @@ Texts = PassageTexts | Callable[[Iterable[str]], PassageTexts]
 class RerankerChain(Ranker):
     """Rerankers one after the other: each takes the best candidates of the one before.
 
-    Without this class, workers that each rerank with all stages could not be told one ranker.
+    It makes several stages one ranker, so that a worker can rerank with all of them.
 
     Attributes
     ----------
@@ -100,15 +100,15 @@ class RerankerChain(Ranker):
 
 
 class Pipeline(Ranker):
-    """A first stage and rerankers; without a first stage, `rank` takes its run.
+    """A first stage and rerankers. Without a first stage, `rank` takes a run to rerank.
 
     Parameters
     ----------
     stages : rankers, the first stage in front: `[searcher, (MonoBertReranker(…), 50),
         (DuoBertReranker(…), 5)]`; a number is how many candidates the reranker takes, and must not
         grow from stage to stage; searchers of Pyserini are taken, too
-    texts : gives passage text by docid, or opens what does for the docids needed; default: the
-        first stage
+    texts : gives passage text by docid, or opens the texts of the docids needed; default: the first
+        stage
     drop_rest : drop the candidates that a stage does not take, instead of leaving them below in
         their order
     """
@@ -121,11 +121,7 @@ class Pipeline(Ranker):
         if rankers and rankers[0].reads is None:
             self.first = rankers.pop(0)
         self._check_stages(stages, rankers)
-        self.rerankers: Ranker | None = None
-        if len(rankers) == 1:
-            self.rerankers = rankers[0]
-        elif rankers:
-            self.rerankers = RerankerChain(rankers)
+        self.rerankers = _chain(rankers)
         self.source = texts or self.first
         self.has_excerpts = isinstance(self.source, Ranker) and self.source.has_excerpts
         if self.rerankers is not None:
@@ -148,12 +144,23 @@ class Pipeline(Ranker):
         return run_pipeline(self, topics, run, k, trace, keep_runs=isinstance(trace, Notes))
 
     def _check_excerpts(self, rerankers: Ranker) -> None:
-        """Raises InputError for several passages of what is no document."""
+        """Raises InputError for several passages of hits that are not documents."""
         if rerankers.n_excerpts > 1 and not self.has_excerpts:
             raise InputError(
-                f'{rerankers.n_excerpts} passages of a hit were asked for, which documents of a '
-                "collection have: leave 'passages' out"
+                f'{rerankers.n_excerpts} passages of a hit were asked for, but only '
+                "documents of a collection have several: leave 'passages' out"
             )
+
+    def by_documents(self) -> Self:
+        """As of `Ranker`. Raises InputError for rerankers, which read a question."""
+        if self.first is None or self.rerankers is not None:
+            raise InputError(
+                'a reranker reads a question, and was given a document: leave rerankers out',
+                parameters=('like', 'rerank'),
+            )
+        first = self.first.by_documents()
+        source = first if self.source is self.first else self.source
+        return self.with_settings(first=first, parts=(first,), source=source)
 
     def with_stored_texts(self, query: str, ranking: Ranking, n_excerpts: int = 1) -> Ranking:
         if self.has_excerpts and isinstance(self.source, Ranker):
@@ -169,8 +176,8 @@ class Pipeline(Ranker):
     def with_decisive_texts(self, topic: Query, ranking: Ranking, notes: Notes) -> Ranking:
         """The hits with their texts; of a document, the passage that decided its rank comes first.
 
-        That is the one to which a reranker of several passages gave the greatest score, or else
-        the one that fits the query best.
+        That passage has the greatest score of a reranker that reads several passages. Without such
+        a reranker, it is the passage that fits the query best.
 
         Parameters
         ----------
@@ -197,6 +204,15 @@ class Pipeline(Ranker):
         if texts is None:
             return super().texts(docids)
         return list(texts.texts(docids))
+
+
+def _chain(rerankers: Sequence[Ranker]) -> Ranker | None:
+    """One reranker that does what these do, one after the other; None for none."""
+    if not rerankers:
+        return None
+    if len(rerankers) == 1:
+        return rerankers[0]
+    return RerankerChain(rerankers)
 
 
 def _as_stage(stage: Stage, drop_rest: bool) -> Ranker:

@@ -254,7 +254,7 @@ def _check_connection(address: str) -> str:
     host, _, port = address.rpartition(':')
     if not _is_address(host, port):
         raise InputError(
-            f"Ray address '{address[:80]}': expected 'auto' or HOST:PORT, '10.0.0.1:6379' say"
+            f"Ray address '{address[:80]}': expected 'auto' or HOST:PORT, such as '10.0.0.1:6379'"
         )
     try:
         socket.create_connection((host.strip('[]'), int(port)), _SECONDS).close()

@@ -1,4 +1,4 @@
-"""`PipelineSpec`: what to run, whoever says it; `Machine`: where it runs."""
+"""`PipelineSpec`: what to run; `Machine`: where it runs."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _parse_option(stage: str, setting: str) -> dict[str, Any]:
         value = setting
     options = {**stage_options(), **{option.key: option for option in _OF_ALL}}
     if key not in options:
-        raise InputError(f"stage '{stage}': '{key}' is no option: expected {_form()}")
+        raise InputError(f"stage '{stage}': there is no option '{key}': expected {_form()}")
     option = options[key]
     try:
         return {**option.implies, option.parameter: option.read(value)}
@@ -129,9 +129,8 @@ def check_depths(names: Sequence[str], depths: Sequence[int]) -> None:
     for (before, most), (after, depth) in itertools.pairwise(zip(names, depths, strict=True)):
         if depth > most:
             raise InputError(
-                f'stage {after} takes {depth} candidates, {before} before it only {most}: each '
-                f'stage takes at most as '
-                'many as the one before'
+                f'stage {after} takes {depth} candidates, but {before} before it takes '
+                f'only {most}: each stage takes at most as many as the one before'
             )
     if min(depths, default=1) < 1:
         raise InputError(f'depths {list(depths)}: each stage takes at least 1 candidate')
@@ -181,41 +180,43 @@ class PipelineSpec(_Values):
     )
     sparse: tuple[str, ...] = Field(
         default=(),
-        description='one more ranking, as bm25@FOLDER; a Lucene folder; or a first stage of your '
+        description='one more ranking: bm25@FOLDER, a Lucene folder, or a first stage of your '
         'own; repeatable',
         json_schema_extra={'metavar': 'NAME[@INDEX]|FOLDER|MODULE:CLASS'},
     )
     k1: float | None = Field(
         default=None, description="BM25's k1; default: that of the sparse ranking or index"
     )
-    b: float | None = Field(default=None, description="BM25's b; default: likewise")
+    b: float | None = Field(
+        default=None, description="BM25's b; default: that of the sparse ranking or index"
+    )
     language: str | None = Field(
         default=None,
-        description="of the Lucene indexes that do not say it: 'de', for its analyzer; default: en",
+        description="language of Lucene indexes that do not record theirs, as 'de'; default: en",
         json_schema_extra={'metavar': 'CODE'},
     )
     rankings: tuple[str, ...] = Field(
         default=(),
-        description='of a collection: dense, bm25, or both; default: all that it has',
+        description='rankings of a collection: dense, bm25, or both; default: all that it has',
         json_schema_extra={'metavar': 'RANKING', 'nargs': '+'},
     )
     aggregate: AggregationName = Field(
         default='max',
-        description="of a collection: how its passages' scores become that of a document",
+        description='of a collection: how passage scores become the score of their document',
     )
     filter: str | None = Field(
         default=None,
-        description='of a collection: search within the documents that match, as in '
-        "'type:guide AND year:[2020 TO *]'",
+        description="of a collection: search only the documents that match, as in 'type:guide "
+        "AND year:[2020 TO *]'",
     )
     only_ids: str | None = Field(
         default=None,
-        description='of a collection: search within these documents, a docid a line',
+        description='of a collection: search only the documents of this list, a docid a line',
         json_schema_extra={'metavar': 'FILE'},
     )
     not_ids: str | None = Field(
         default=None,
-        description='of a collection: leave these documents out, a docid a line',
+        description='of a collection: leave out the documents of this list, a docid a line',
         json_schema_extra={'metavar': 'FILE'},
     )
     remove_duplicates: bool = Field(
@@ -248,7 +249,8 @@ class PipelineSpec(_Values):
     )
     adapted: str | None = Field(
         default=None,
-        description='a folder that `adapt` wrote: its query map, weights and indexes',
+        description='a folder that `adapt` wrote: its query map, weights and indexes; none: a '
+        'collection without what it learned',
         json_schema_extra={'metavar': 'FOLDER'},
     )
     prf: str | None = Field(
@@ -273,8 +275,8 @@ class PipelineSpec(_Values):
     )
     replay_k0: tuple[int, ...] = Field(
         default=(),
-        description='with --pairs: also compare the pairs that these numbers of first-stage '
-        'candidates would need',
+        description='with --pairs: also compare the pairs that a replay with these numbers of '
+        'candidates (k0) needs',
         json_schema_extra={'metavar': 'K'},
     )
     corpus: str | None = Field(
@@ -285,7 +287,7 @@ class PipelineSpec(_Values):
     )
     corpus_format: str = Field(default='auto', description='of the corpus')
     fields: tuple[str, ...] = Field(
-        default=(), description='of a corpus of JSON lines: the text fields'
+        default=(), description='the text fields of a corpus of JSON lines'
     )
 
     @field_validator('stages', mode='wrap')
@@ -309,7 +311,7 @@ class PipelineSpec(_Values):
             is_given = getattr(self, name) != PipelineSpec.model_fields[name].default
             if is_given and self.fusion != method:
                 raise InputError(
-                    f"{name} is for '{method}', fusion here is by '{self.fusion}'",
+                    f"{name} is for fusion by '{method}', and this fusion is by '{self.fusion}'",
                     parameters=(name,),
                 )
         if self.weights and self.alpha is not None:

@@ -201,7 +201,7 @@ class RayWorkers:
         return (answer for _, answer in self._pool.stream(jobs))
 
     def close(self) -> None:
-        """The pool is its owner's."""
+        """Do nothing: the owner of the pool closes it."""
 
 
 def _name_of(request: Request) -> str:

@@ -243,9 +243,7 @@ class WorkerPool(ABC):
         elif self.is_alive(worker):
             self.failed_starts += 1
             if self.failed_starts >= TRIES:
-                raise ClusterError(
-                    f'{TRIES} workers one after the other did not start: {result.lost}'
-                )
+                raise ClusterError(f'{TRIES} workers in a row did not start: {result.lost}')
 
     def _check_versions(self, worker: str, versions: Mapping[str, str]) -> None:
         """Raises MismatchError for a worker with other versions of packages."""
@@ -266,7 +264,7 @@ class WorkerPool(ABC):
                 f'{attempts.job.name} was tried {TRIES} times, and failed with its machine each '
                 f'time: {why}'
             )
-        logger.warning('%s is done again: %s', attempts.job.name, why)
+        logger.warning('%s starts again: %s', attempts.job.name, why)
         attempts.not_before = time.monotonic() + delay
         self._waiting.append(number)
 

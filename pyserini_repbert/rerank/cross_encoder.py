@@ -138,6 +138,42 @@ class Backend(Choice, what='backend'):
     ONNX = 'onnx'
     ONNX_INT8 = 'onnx-int8'
 
+    def precision(self, chosen: Precision | str) -> Precision:
+        """The precision for this backend: 'auto' is float32 on ONNX Runtime."""
+        if Precision(chosen) is Precision.AUTO and self is not Backend.TORCH:
+            return Precision.FLOAT32
+        return Precision(chosen)
+
+
+def open_forward(
+    network: CrossEncoder,
+    backend: Backend,
+    *,
+    device: torch.device,
+    dtype: torch.dtype,
+    weights_sha256: str,
+) -> Forward:
+    """A network's forward pass on a backend.
+
+    Parameters
+    ----------
+    network : in float32 on the CPU
+    backend : what runs it
+    device, dtype : of the network in PyTorch
+    weights_sha256 : names what ONNX Runtime reads, which is exported once
+
+    Raises InputError for ONNX Runtime on another device than a CPU, or in another precision.
+    """
+    if backend is Backend.TORCH:
+        return network.to_device(device, dtype)
+    from pyserini_repbert.rerank.onnx_backend import OnnxForward
+
+    if device.type != 'cpu' or dtype != torch.float32:
+        raise InputError(
+            f"backend '{backend}' runs in float32 on a CPU: leave out device and precision"
+        )
+    return OnnxForward(network, weights_sha256, backend is Backend.ONNX_INT8)
+
 
 class CrossEncoderReranker(TextReranker):
     """A reranker whose network classifies a query with one or two candidates.
@@ -166,10 +202,7 @@ class CrossEncoderReranker(TextReranker):
         token_budget: int | None = None,
     ) -> None:
         self.backend = Backend(backend)
-        chosen = Precision(precision)
-        if chosen is Precision.AUTO and self.backend is not Backend.TORCH:
-            chosen = Precision.FLOAT32
-        super().__init__(model, device, chosen, token_budget)
+        super().__init__(model, device, self.backend.precision(precision), token_budget)
         if self.backend is Backend.ONNX_INT8:
             self.precision = 'int8'
         self.ranking = self.checkpoint.system(self.system)
@@ -179,23 +212,16 @@ class CrossEncoderReranker(TextReranker):
             max_length = int(self.ranking.get('max_length', min(MAX_TOKENS, positions)))
         self.max_tokens = checked_length(self.name, max_length, positions)
         self.text_limit = self.max_tokens
-        self._forward = self._forward_of(self._loaded(config))
+        self._forward = open_forward(
+            self._loaded(config),
+            self.backend,
+            device=self.device,
+            dtype=self.dtype,
+            weights_sha256=self.weights_sha256,
+        )
         layout = layout or self.ranking.get('layout', self.builder.layout)
         max_query = int(self.ranking.get('max_query_length', self.builder.max_query))
         self.inputs = self.builder(self.tokenizer, layout, self.max_tokens, max_query)
-
-    def _forward_of(self, network: CrossEncoder) -> Forward:
-        """The network's forward pass on this reranker's backend."""
-        if self.backend is Backend.TORCH:
-            return network.to_device(self.device, self.dtype)
-        from pyserini_repbert.rerank.onnx_backend import OnnxForward
-
-        if self.device.type != 'cpu' or self.dtype != torch.float32:
-            raise InputError(
-                f"backend '{self.backend}' runs in float32 on a CPU: leave out device and precision"
-            )
-        int8 = self.backend is Backend.ONNX_INT8
-        return OnnxForward(network, self.weights_sha256, int8)
 
     def identity(self) -> Mapping[str, object]:
         return {

@@ -78,7 +78,7 @@ def _export(model: CrossEncoder, path: Path, int8: bool) -> None:
         import onnx
         import onnxscript  # noqa: F401
     n = torch.export.Dim('n')
-    length = torch.export.Dim('length', max=model.bert.config.max_position_embeddings)
+    length = torch.export.Dim('length', max=model.bert.config.longest_input)
     shape = {0: n, 1: length}
     ids = torch.ones(2, 8, dtype=torch.long)
     example = (ids, torch.zeros_like(ids), ids > 0)

@@ -89,7 +89,7 @@ def best_of(
     for shard in bundle.shards:
         end = start + len(shard.docids)
         here = np.nonzero((rows >= start) & (rows < end))
-        scores[here] = products.scores(queries, shard.vectors, rows[here] - start, here[0])
+        scores[here] = products.pair_scores(queries, shard.vectors, rows[here] - start, here[0])
         start = end
     return [
         top_rows(values[real], row[real], k)
@@ -132,16 +132,15 @@ def build_ann(
     chosen = AnnKind(kind)
     if not 0 < recall <= 1 or hits < 1:
         raise InputError(
-            f'recall {recall} at {hits} hits was asked for, expected above 0 to 1, at 1 hit or more'
+            f'recall {recall} at {hits} hits was asked for, expected a recall above 0, '
+            'at most 1, at 1 hit or more'
         )
     if queries is not None and not len(queries):
-        raise InputError(
-            'there are no queries to measure recall on: give some, or none of your own'
-        )
+        raise InputError('no queries were given to measure recall on: give some, or leave them out')
     if len(bundle) < MIN_VECTORS:
         raise InputError(
-            f'index {bundle.folder} has {len(bundle)} vectors, an approximate index takes at '
-            f'least {MIN_VECTORS}: exact search is the better choice'
+            f'index {bundle.folder} has {len(bundle)} vectors, an approximate index '
+            f'needs at least {MIN_VECTORS}: use exact search'
         )
     with locked(bundle.folder / LOCK, f'the approximate index of {bundle.folder}'):
         if (bundle.folder / ANN).exists() and not overwrite:
@@ -235,8 +234,8 @@ def _cheapest(
             return effort, reached
         best = max(best, reached)
     raise InputError(
-        f"an index of kind '{kind}' reaches recall@{hits} {best:.4f} of exact search, {recall} "
-        'was asked for: ask for less, or take another kind',
+        f"an index of kind '{kind}' reaches recall@{hits} {best:.4f} of exact "
+        f'search, but {recall} was asked for: ask for less, or choose another kind',
         parameters=('recall', 'kind'),
     )
 

@@ -12,13 +12,13 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.runs import ranked
+from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.data.values import MAX_THREADS
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError, MismatchError
@@ -37,6 +37,8 @@ from pyserini_repbert.search.products import Blocks
 from pyserini_repbert.trace import Trace
 
 DenseIndex = DenseBundle | FaissFolder
+# In messages: what takes a document's own vector as the query.
+_LIKE = 'a search for what is like a document'
 
 
 class VectorIndex(Blocks, Protocol):
@@ -82,6 +84,7 @@ class DenseSearcher(Ranker):
     ----------
     query_map : A, float32 (d, d), learned from judgments: a query's vector q becomes q (I + A);
         None: q stays as it is
+    takes_docids : whether the texts of topics are docids, see `by_documents`
     feedback : moves a query's vector towards those of its best hits; None: it stays as it is
     ann : the approximate index that is searched, or None
     dimension : d, the length of a vector
@@ -94,6 +97,7 @@ class DenseSearcher(Ranker):
 
     query_map: NDArray[np.float32] | None = None
     feedback: VectorFeedback | None = None
+    takes_docids: bool = False
 
     def __init__(
         self,
@@ -119,7 +123,8 @@ class DenseSearcher(Ranker):
         elif ann or (spread and not isinstance(index, DenseBundle)):
             kind = 'FAISS folder' if isinstance(index, FaissFolder) else 'index'
             raise InputError(
-                f'{kind} {self.index_dir} is searched as it is, on one machine: give a bundle'
+                f'{kind} {self.index_dir} is only searched exactly, and on one machine: '
+                'give a dense bundle'
             )
         self._top_rows = self._search_of(index, device_dtype, spread)
         self.query_encoder = query_encoder
@@ -162,13 +167,54 @@ class DenseSearcher(Ranker):
         return len(self.index)
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        qids = [topic.qid for topic in topics]
         with _threads(self.threads), self._faiss_threads():
+            if self.takes_docids:
+                return self._rank_like(topics, k)
             vectors = self.encode([topic.text for topic in topics])
-            if self.feedback is not None:
-                vectors = self._expand(vectors, self.feedback)
-            rankings = self.of_vectors(vectors, k)
-        return dict(zip(qids, rankings, strict=True))
+            rankings = self._with_feedback(vectors, k)
+        return {topic.qid: ranking for topic, ranking in zip(topics, rankings, strict=True)}
+
+    def _rank_like(self, topics: Sequence[Query], k: int | None) -> Run:
+        """The ranking for each document that has vectors, by the docids of topics."""
+        by_docid = self.document_vectors([topic.text for topic in topics])
+        known = [topic for topic in topics if topic.text in by_docid]
+        if not known:
+            return {}
+        vectors = np.array([by_docid[topic.text] for topic in known], np.float32)
+        # One more, as a document finds itself.
+        rankings = self._with_feedback(vectors, None if k is None else k + 1)
+        run: Run = {}
+        for topic, ranking in zip(known, rankings, strict=True):
+            run[topic.qid] = ranking.without(topic.text)
+        return run
+
+    def _with_feedback(self, vectors: NDArray[np.float32], k: int | None) -> list[Ranking]:
+        """The ranking of each query vector, after feedback if there is any."""
+        if self.feedback is not None:
+            vectors = self._expand(vectors, self.feedback)
+        return self.of_vectors(vectors, k)
+
+    def by_documents(self) -> Self:
+        """As of `Ranker`: a document's query is its own vector, without the query map.
+
+        Raises InputError for a FAISS folder.
+        """
+        self._bundle_for(_LIKE)
+        return self.with_settings(takes_docids=True)
+
+    def holds(self, docid: str) -> bool:
+        return docid in self.document_vectors([docid])
+
+    def document_vectors(self, docids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The vectors of documents, float32 (d,), by docid; one that is not here has none.
+
+        Raises InputError for a FAISS folder.
+        """
+        bundle = self._bundle_for(_LIKE)
+        rows = bundle.rows(docids)
+        known = [docid for docid, row in zip(docids, rows.tolist(), strict=True) if row >= 0]
+        vectors = bundle.vectors(rows[rows >= 0])
+        return dict(zip(known, vectors, strict=True))
 
     def _expand(
         self, queries: NDArray[np.float32], feedback: VectorFeedback
@@ -188,13 +234,22 @@ class DenseSearcher(Ranker):
 
     def _vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors of rows, float32 (n, d). Raises InputError for an index without them."""
+        bundle = self._bundle_for('feedback', 'prf')
+        return np.asarray(bundle.vectors(rows), np.float32)
+
+    def _bundle_for(self, use: str, *parameters: str) -> DenseBundle:
+        """The bundle that is searched.
+
+        `use` is what needs its vectors, `parameters` are those that ask for it. Raises InputError
+        for a FAISS folder, whose vectors are not at hand.
+        """
         if not isinstance(self.index, DenseBundle):
             raise InputError(
-                f'{self.index_dir} is a FAISS folder, feedback takes the vectors of a bundle: make '
+                f'{self.index_dir} is a FAISS folder, {use} takes the vectors of a bundle: make '
                 'one with `encode`',
-                parameters=('prf',),
+                parameters=parameters,
             )
-        return np.asarray(self.index.vectors(rows), np.float32)
+        return self.index
 
     def _faiss_threads(self) -> contextlib.AbstractContextManager[None]:
         """The threads of an approximate index, while it is searched."""
@@ -279,7 +334,7 @@ class DenseSearcher(Ranker):
         rankings = []
         for top in self._top_rows(vectors, k):
             docids = np.array(self.index.docids(top.rows), dtype=object)
-            rankings.append(ranked(docids, top.scores, k))
+            rankings.append(rank_by_score(docids, top.scores, k))
         return rankings
 
 

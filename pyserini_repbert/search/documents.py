@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.data.runs import ranked
+from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.ranking import Ranking, Run
 from pyserini_repbert.search.aggregation import PassageAggregation
 
@@ -80,7 +80,7 @@ def _documents_of(ranking: Ranking, aggregation: PassageAggregation, k: int | No
             scores_by_docid.setdefault(docid, []).append(score)
     docids = np.array(list(scores_by_docid), dtype=object)
     totals = [_total(scores, aggregation) for scores in scores_by_docid.values()]
-    return ranked(docids, np.array(totals, dtype=np.float64), k)
+    return rank_by_score(docids, np.array(totals, dtype=np.float64), k)
 
 
 def _total(scores: Sequence[float], aggregation: PassageAggregation) -> float:

@@ -41,7 +41,7 @@ from pyserini_repbert.search.products import (
     SAMPLE_ROWS,
     Blocks,
     Float32Products,
-    scores,
+    pair_scores,
 )
 from pyserini_repbert.search.rounded import (
     ByteProducts,
@@ -138,13 +138,15 @@ class ExactIndex:
         allowed : the rows that count, bool (rows,); None: all. Where they are few, their vectors
             alone are read.
         """
-        count = len(self._index) if allowed is None else int(np.count_nonzero(allowed))
-        if allowed is not None and count < _GATHERED_SHARE * len(self._index):
+        n_allowed = len(self._index)
+        if allowed is not None:
+            n_allowed = int(np.count_nonzero(allowed))
+        if allowed is not None and n_allowed < _GATHERED_SHARE * len(self._index):
             return self._search_gathered(queries, k, allowed)
         tops: list[TopRows] = []
         for start in range(0, len(queries), QUERY_GROUP):
             group = np.ascontiguousarray(queries[start : start + QUERY_GROUP], np.float32)
-            tops += self._search_group(group, min(k, count), allowed, count)
+            tops += self._search_query_group(group, min(k, n_allowed), allowed, n_allowed)
         return tops
 
     def _search_gathered(
@@ -158,33 +160,37 @@ class ExactIndex:
         tops = ExactIndex(ArrayVectors(np.concatenate(parts)), self._device).search(queries, k)
         return [TopRows(top.scores, rows[top.rows]) for top in tops]
 
-    def _search_group(
+    def _search_query_group(
         self,
         queries: NDArray[np.float32],
         k: int,
         allowed: NDArray[np.bool_] | None,
-        count: int,
+        n_allowed: int,
     ) -> list[TopRows]:
-        """As of `search`, for at most `QUERY_GROUP` queries; `count` rows are allowed."""
+        """As of `search`, for at most `QUERY_GROUP` queries; k is at most `n_allowed`."""
         if k == 0:
             return [TopRows(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]
-        exact = Float32Products(self._index, queries, self._device, self._largest)
         products = self._rounded_products(queries, k)
         if products is None:
-            if len(queries) < _SAMPLED_FROM or count <= max(2 * SAMPLE_ROWS, 4 * k):
-                return self._collect(queries, k, exact, exact.lowest(k, allowed), allowed)
-            products = exact
-        thresholds = _estimate_thresholds(products.sample(allowed), k / count)
+            if len(queries) < _SAMPLED_FROM or n_allowed <= max(2 * SAMPLE_ROWS, 4 * k):
+                return self._search_from_first_block(queries, k, allowed)
+            products = Float32Products(self._index, queries, self._device, self._largest)
+        thresholds = _estimate_thresholds(products.sample(allowed), k / n_allowed)
         tops = self._collect(queries, k, products, thresholds, allowed)
         # An estimate that fewer than k rows reach was too high.
-        short = [number for number, top in enumerate(tops) if len(top.scores) < k]
-        if short:
-            again = Float32Products(self._index, queries[short], self._device, self._largest)
-            lowest = again.lowest(k, allowed)
-            corrected = self._collect(queries[short], k, again, lowest, allowed)
-            for number, top in zip(short, corrected, strict=True):
+        overestimated = [number for number, top in enumerate(tops) if len(top.scores) < k]
+        if overestimated:
+            corrected = self._search_from_first_block(queries[overestimated], k, allowed)
+            for number, top in zip(overestimated, corrected, strict=True):
                 tops[number] = top
         return tops
+
+    def _search_from_first_block(
+        self, queries: NDArray[np.float32], k: int, allowed: NDArray[np.bool_] | None
+    ) -> list[TopRows]:
+        """As of `search`, with thresholds that k rows of the first block reach."""
+        products = Float32Products(self._index, queries, self._device, self._largest)
+        return self._collect(queries, k, products, products.lowest(k, allowed), allowed)
 
     def _collect(
         self,
@@ -203,17 +209,18 @@ class ExactIndex:
             first, vectors = block
             rows, owners = products.reaching(first, vectors, best.thresholds)
             if allowed is not None:
-                counts = allowed[first + rows]
-                rows = rows[counts]
-                owners = owners[counts]
-            return ScoredPairs(first + rows, owners, scores(queries, vectors, rows, owners))
+                is_allowed = allowed[first + rows]
+                rows = rows[is_allowed]
+                owners = owners[is_allowed]
+            scores = pair_scores(queries, vectors, rows, owners)
+            return ScoredPairs(first + rows, owners, scores)
 
         blocks = self._index.blocks(products.block_rows)
         if isinstance(products, RoundedProducts) and products.is_for_threads:
-            scored = _pool(torch.get_num_threads()).map(score_block, blocks)
+            scored_blocks = _pool(torch.get_num_threads()).map(score_block, blocks)
         else:
-            scored = map(score_block, blocks)
-        for pairs in scored:
+            scored_blocks = map(score_block, blocks)
+        for pairs in scored_blocks:
             best.add(pairs)
         return best.results()
 

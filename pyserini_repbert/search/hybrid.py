@@ -105,8 +105,8 @@ class HybridSearcher(Fusion):
         is_pyserini = method == PYSERINI
         if not sparse or (is_pyserini and len(sparse) > 1):
             raise InputError(
-                f'{len(sparse)} sparse searchers were given: give one, or several and another '
-                f'method'
+                f'{len(sparse)} sparse searchers were given: give one, or another method '
+                'for several'
             )
         parts = [dense_searcher, *sparse]
         if sparse_first and not is_pyserini:

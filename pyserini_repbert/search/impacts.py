@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pyserini_repbert.data.runs import ranked
+from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.encode.impact_encoder import ImpactEncoder, check_fits
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.epic import EpicBundle
@@ -21,7 +21,7 @@ from pyserini_repbert.search.exact import merged, top_rows
 from pyserini_repbert.trace import Trace
 
 
-class ImpactSearcher(Ranker):
+class ExactImpactSearcher(Ranker):
     """Searches a bundle of term weights exactly.
 
     A score is the inner product of the query's vector with the passage's, added up in float64.
@@ -83,7 +83,7 @@ class ImpactSearcher(Ranker):
             starts.append(block.first_row)
         top = merged(parts, starts, depth)
         docids = np.array(self.index.docids(top.rows), dtype=object)
-        return ranked(docids, top.scores, k)
+        return rank_by_score(docids, top.scores, k)
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         return self.index.texts(docids)

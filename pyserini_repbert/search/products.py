@@ -45,7 +45,7 @@ class Blocks(Protocol):
         """(first row, float32 or float16 (n, d)) of at most `size` rows each, in order."""
 
 
-def scores(
+def pair_scores(
     queries: NDArray[np.float32],
     vectors: NDArray[np.floating],
     rows: NDArray[np.int64],
@@ -75,7 +75,7 @@ def scores(
         part = slice(first, first + _CONVERTED)
         used, used_rows = np.unique(rows[part], return_inverse=True)
         converted = torch.from_numpy(vectors[used]).float().numpy()
-        products[part] = scores(queries, converted, used_rows, owners[part])
+        products[part] = pair_scores(queries, converted, used_rows, owners[part])
     return products
 
 

@@ -98,7 +98,9 @@ class Judged(BaseModel):
 class SearchResponse(OfIndex):
     """Hits, in the form of Pyserini's server with additions."""
 
-    query: dict[str, str] = Field(description='the question, as `text`')
+    query: dict[str, str] = Field(
+        description='the question, as `text`; of a document in its place, its docid as `like`'
+    )
     candidates: list[CandidateResponse] = Field(description='the hits, best first')
     system: list[str] = Field(description='the rankings that were asked for')
     fusion: str | None = Field(description='how they were fused; null for one ranking')
@@ -107,7 +109,7 @@ class SearchResponse(OfIndex):
         None, description='of a collection: the number of the generation that was searched'
     )
     warnings: list[str] | None = Field(
-        None, description='what a user should hear, as of a query without any word'
+        None, description='warnings for the user, such as of a query without any word'
     )
     steps: list[Step] = Field(description='what each step cost')
     rankings: list[str] | None = Field(
@@ -133,7 +135,9 @@ class BatchResponse(OfIndex):
 class CompareResponse(OfIndex):
     """Two answers side by side."""
 
-    query: dict[str, str] = Field(description='the question, as `text`')
+    query: dict[str, str] = Field(
+        description='the question, as `text`; of a document in its place, its docid as `like`'
+    )
     a: SearchResponse = Field(description='the left side')
     b: SearchResponse = Field(description='the right side')
     overlap: float = Field(description='share of hits that both sides have')
@@ -191,10 +195,14 @@ class FieldCountResponse(BaseModel):
 class WriteResponse(OfIndex):
     """A write, and how far it is."""
 
-    job: str = Field(description='by which /v1/{index}/writes/{job} tells how far it is')
+    job: str = Field(description='names the write in /v1/{index}/writes/{job}')
     state: Literal['waiting', 'writing', 'done', 'failed'] = Field(description='how far it is')
-    documents: int = Field(description='how many it names; 0 for a sync')
-    generation: int | None = Field(description='in which it can be seen; null before it is done')
+    documents: int = Field(
+        description='how many documents it adds, replaces or deletes; 0 for a sync'
+    )
+    generation: int | None = Field(
+        description='the generation in which searches find it; null before it is done'
+    )
     changes: dict[str, int] | None = Field(
         description='added, changed, deleted and unchanged documents, with other writes of the '
         'same generation; null before it is done'
@@ -212,9 +220,12 @@ class IndexInfo(BaseModel):
     base_index: str | None = Field(description='the index that gives texts and sparse rankings')
     systems: list[str] = Field(description='the rankings that may be asked for')
     default: list[str] = Field(description='the rankings that are fused if a search names none')
+    like: list[str] = Field(description='the rankings that take a document in place of a question')
     fusions: list[str] = Field(description='ways to fuse rankings')
     rerankers: list[dict[str, str]] = Field(description='the name and the system of each')
     topics: int = Field(description='how many topics it has')
+    judging: bool = Field(description='whether it takes judgments')
+    learning: bool = Field(description='whether it learns from judgments')
     judged_topics: int = Field(description='how many topics have judgments')
     limits: dict[str, int] = Field(description='the greatest values that are accepted')
     documents: int | None = Field(None, description='of a collection: how many documents it holds')
@@ -274,3 +285,118 @@ class QrelsResponse(OfIndex):
     qid: str = Field(description='qid of the topic')
     text: str | None = Field(description='the question, if known')
     grades: dict[str, int] = Field(description='the grade of each judged passage')
+
+
+class QuestionState(BaseModel):
+    """A question to judge."""
+
+    text: str = Field(description='the question')
+    judged: int = Field(description='documents that the judge has judged for it')
+    pooled: int | None = Field(description='documents of its newest pool; null without one')
+
+
+class QuestionsResponse(OfIndex):
+    """The questions to judge, in order."""
+
+    judge: str = Field(description='whose judgments are counted')
+    questions: list[QuestionState] = Field(description='those that were given, then the topics')
+    total: int = Field(description='how many there are')
+    judged: int = Field(description='questions with at least one judgment of the judge')
+
+
+class PooledDocument(BaseModel):
+    """A document to judge: neither rank nor score, nor who found it, is said."""
+
+    docid: str = Field(description='docid of the passage or document')
+    title: str | None = Field(description='its title')
+    text: str = Field(description='of a collection the best passage, else the whole text')
+    start: int | None = Field(description='of a collection: first character of the passage')
+    end: int | None = Field(description='of a collection: the character after its last')
+    display: list[Part] = Field(description='the text in parts, words of the question marked')
+    fields: dict[str, Any] = Field(description="of a collection: the document's fields")
+    grade: int | None = Field(description='that the judge gave; null if she has not judged it')
+    comment: str = Field(description='of the judge')
+
+
+class PoolResponse(OfIndex):
+    """The best documents of every ranking, in an order that favours none."""
+
+    pool: str = Field(description='to be sent with judgments')
+    question: str = Field(description='the question')
+    documents: list[PooledDocument] = Field(description='to be judged, in this order')
+
+
+class JudgmentInfo(BaseModel):
+    """A grade of a document for a question."""
+
+    question: str = Field(description='the question')
+    docid: str = Field(description='docid of the document')
+    grade: int = Field(description='0: not relevant')
+    judge: str = Field(description='who judged')
+    comment: str = Field(description='of the judge')
+    pool: str = Field(description='from which the document was shown; empty for none')
+    judged: str = Field(description="when, in ISO's form")
+    is_older: bool = Field(description='whether the document has changed since')
+
+
+class AgreementInfo(BaseModel):
+    """How far two judges agree."""
+
+    judges: list[str] = Field(description='their names')
+    documents: int = Field(description='that both judged')
+    kappa: float | None = Field(description="Cohen's kappa; null where it is not defined")
+
+
+class JudgmentsResponse(OfIndex):
+    """Judgments, and how far judges agree."""
+
+    judgments: list[JudgmentInfo] = Field(description='by question and time')
+    agreement: list[AgreementInfo] = Field(description='of each two judges')
+
+
+class StoredResponse(OfIndex):
+    """What was stored."""
+
+    stored: int = Field(description='judgments')
+
+
+class DeletedResponse(OfIndex):
+    """What was taken back."""
+
+    deleted: int = Field(description='judgments')
+
+
+class QuestionGain(BaseModel):
+    """A question's nDCG@10."""
+
+    question: str = Field(description='the question')
+    before: float = Field(description='by the best ranking that learned nothing')
+    after: float = Field(description='by what was learned from other questions')
+
+
+class LearningReport(BaseModel):
+    """What a learning gained on questions held out."""
+
+    gain: float = Field(description='mean nDCG@10 over that of `baseline`')
+    standard_error: float = Field(description='of the gain')
+    p: float = Field(description='of the paired t-test, two-sided')
+    is_convincing: bool = Field(description='whether the gain is more than noise')
+    baseline: str = Field(description='the best ranking that learned nothing')
+    topics: int = Field(description='questions that were learned from')
+    means: dict[str, float] = Field(description='mean nDCG@10 of each ranking')
+    questions: list[QuestionGain] = Field(description='each question')
+    sentence: str = Field(description='what that says')
+
+
+class LearningResponse(OfIndex):
+    """How far a learning is, what it gained, and whether it is in use."""
+
+    state: Literal['none', 'running', 'done', 'failed'] = Field(description='of the last one')
+    done: int = Field(description='steps that are done')
+    total: int = Field(description='steps in all')
+    error: str | None = Field(description='why it failed')
+    due: str | None = Field(description='why it is time to learn again')
+    in_use: bool = Field(description='whether searches are answered as it learned')
+    questions_judged: int = Field(description='questions with a relevant document')
+    questions_needed: int = Field(description='how many are needed')
+    report: LearningReport | None = Field(description='of the last one that was done')

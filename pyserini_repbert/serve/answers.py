@@ -4,7 +4,7 @@ with additions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.evaluate.measures import evaluate, parse_measures
 from pyserini_repbert.evaluate.overlap import overlap, rank_biased_overlap
 from pyserini_repbert.fusion.methods import FusionMethod
-from pyserini_repbert.ranking import Excerpt, Ranking
+from pyserini_repbert.ranking import Candidate, Excerpt, Ranking
 from pyserini_repbert.serve.collections import ServedCollection
 from pyserini_repbert.serve.documents import (
     display_parts,
@@ -21,6 +21,7 @@ from pyserini_repbert.serve.documents import (
     snippet_parts,
 )
 from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.requests import Search
 from pyserini_repbert.serve.searching import Answer, RankedPart
 from pyserini_repbert.serve.service import Service
 
@@ -161,11 +162,7 @@ def search_answer(
         documents = document_fields(index, hits.docids, options, search.query)
     else:
         documents = excerpt_fields(index, index.collection, hits, options, search.query)
-    candidates: list[dict[str, Any]] = []
-    for hit, fields in zip(hits, documents, strict=True):
-        score = _rounded(hit.score)
-        rank = len(candidates) + 1
-        candidates.append({'docid': hit.docid, 'score': score, 'rank': rank, **fields})
+    candidates = _candidates(hits, documents)
     if options.provenance:
         judged = _judged_topic(index, answer)
         grades = index.qrels[judged['qid']] if judged else {}
@@ -178,7 +175,7 @@ def search_answer(
     return {
         'api': API,
         'index': index.alias,
-        'query': {'text': search.query},
+        'query': _query_fields(search),
         'candidates': candidates,
         'system': list(search.systems),
         'fusion': search.spec.fusion if len(search.systems) > 1 else None,
@@ -186,6 +183,25 @@ def search_answer(
         'steps': [dict(part.step) for part in answer.parts],
         **extra,
     }
+
+
+def _candidates(
+    hits: Iterable[Candidate], documents: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The hits with their ranks, scores and documents, best first."""
+    candidates: list[dict[str, Any]] = []
+    for hit, fields in zip(hits, documents, strict=True):
+        score = _rounded(hit.score)
+        rank = len(candidates) + 1
+        candidates.append({'docid': hit.docid, 'score': score, 'rank': rank, **fields})
+    return candidates
+
+
+def _query_fields(search: Search) -> dict[str, str]:
+    fields = {'text': search.query}
+    if search.like is not None:
+        fields['like'] = search.like
+    return fields
 
 
 def _add_provenance(
@@ -224,7 +240,7 @@ def _judged_topic(index: ServedIndex, answer: Answer) -> dict[str, Any] | None:
     the hits shown.
     """
     qid = index.judged_qid(answer.search.query)
-    if qid is None:
+    if qid is None or answer.search.like is not None:
         return None
     grades = index.qrels[qid]
     evaluation = evaluate({qid: answer.ranking}, {qid: grades}, parse_measures(MEASURES))
@@ -285,9 +301,12 @@ def index_answer(service: Service, index: ServedIndex) -> dict[str, Any]:
         'base_index': index.settings.base_index,
         'systems': list(index.systems),
         'default': list(index.default),
+        'like': list(index.document_systems),
         'fusions': [str(method) for method in FusionMethod],
         'rerankers': [{'name': name, 'system': system} for name, system in systems.items()],
         'topics': len(index.topics),
+        'judging': index.alias in service.judgment_stores,
+        'learning': index.alias in service.learners,
         'judged_topics': len(index.qrels),
         'limits': service.settings.limits.model_dump(include=_LIMITS),
         **about,

@@ -18,7 +18,13 @@ with needs('fastapi', __name__, 'serve'):
     from starlette.responses import Response
     from starlette.staticfiles import StaticFiles
 
-from pyserini_repbert.serve import inference_routes, operations, routes, write_routes
+from pyserini_repbert.serve import (
+    inference_routes,
+    judging_routes,
+    operations,
+    routes,
+    write_routes,
+)
 from pyserini_repbert.serve.access import Gate
 from pyserini_repbert.serve.metrics import Metrics
 from pyserini_repbert.serve.refusals import add_error_handlers
@@ -66,6 +72,7 @@ def create_app(settings: ServeSettings, with_mcp: bool = False) -> FastAPI:
     add_error_handlers(app)
     app.include_router(inference_routes.router)
     app.include_router(write_routes.router)
+    app.include_router(judging_routes.router)
     app.include_router(routes.router)
     if mcp is not None:
         app.router.routes.extend(mcp.routes)

@@ -18,6 +18,7 @@ from pyserini_repbert.collection.searching import (
     CollectionRanking,
     CollectionSearcher,
     dense_share,
+    learned_settings,
     open_bm25,
     rankings_of,
 )
@@ -67,6 +68,7 @@ class ServedCollection:
             rankings=(CollectionRanking.DENSE.value,),
         )
         machine = Machine(devices=(service.device,))
+        self._device = service.device
         self.searcher: CollectionSearcher
         if before is None:
             self.searcher = queue.call(lambda: open_collection_searcher(spec, machine))
@@ -96,12 +98,25 @@ class ServedCollection:
         return sum(live.n_live for live in self.generation.shards)
 
     def close(self) -> None:
-        """Let the generation go."""
+        """Release the generation."""
         self.searcher.close()
 
     def open_bm25(self) -> LuceneSparseSearcher:
         """The search of whole documents by their words."""
         return open_bm25(self.generation)
+
+    def open_adapted(self, folder: str) -> CollectionSearcher:
+        """The search of this generation as `adapt` learned it.
+
+        Parameters
+        ----------
+        folder : what `adapt` wrote, without a reranker
+
+        Raises MismatchError if it was learned for another encoder.
+        """
+        encoder = self.searcher.dense.query_encoder
+        settings = learned_settings(encoder, folder)
+        return CollectionSearcher(self.generation, encoder, settings, self._device)
 
     def mask(self, text: str) -> NDArray[np.bool_]:
         """The documents that a filter lets through, as of `DocumentFilter.mask`; kept for later."""
@@ -128,9 +143,13 @@ class ServedCollection:
             known = self._filtered.get((text, system)) if is_usual else None
         if known is not None:
             return known
-        within: Ranker = ranker.queue.call(
-            lambda: rank_within(ranker.ranker, self.generation, mask)
-        )
+
+        def restrict() -> Ranker:
+            if isinstance(ranker.ranker, CollectionSearcher):
+                return ranker.ranker.within(DocumentFilter(text))
+            return rank_within(ranker.ranker, self.generation, mask)
+
+        within = ranker.queue.call(restrict)
         filtered = BatchedRanker(within, ranker.queue, system)
         if is_usual:
             with self._lock:

@@ -103,7 +103,7 @@ def snippet_parts(query: str, text: str, find: WordFinder = find_words) -> list[
 def display_parts(
     query: str, text: str | None, find: WordFinder = find_words
 ) -> list[dict[str, Any]]:
-    """A passage mended for reading, in parts, the query's words marked; at most
+    """A passage cleaned up for reading, in parts, the query's words marked; at most
     `SHOWN_CHARACTERS` of it.
 
     Parameters

@@ -7,11 +7,14 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert import catalog
+from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.reading import newest_digest
+from pyserini_repbert.collection.searching import CollectionSearcher
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.errors import (
     InputError,
@@ -23,6 +26,7 @@ from pyserini_repbert.errors import (
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.analysis import word_finder
+from pyserini_repbert.lucene.impacts import ImpactSearcher
 from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
@@ -30,16 +34,17 @@ from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.impacts import is_impact_bundle
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.topics import load_qrels, load_topics
-from pyserini_repbert.pipeline.adapted_folder import apply_adaptation
+from pyserini_repbert.pipeline.adaptations import apply_adaptation
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
 from pyserini_repbert.pipeline.pipeline import Texts
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Query, Ranker, Ranking
 from pyserini_repbert.search.dense import DenseSearcher, QueryEncoder
+from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.serve.collections import ServedCollection
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.refusals import OverloadedError
-from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+from pyserini_repbert.serve.settings import IndexSettings, Limits, ServeSettings
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +55,8 @@ BM25 = 'bm25'
 COLLECTION = 'collection'
 IMPACT = 'impact'
 ADAPTED = 'adapted'
+# The rankings of vectors, which take feedback.
+_VECTOR_SYSTEMS = frozenset((DENSE, ANN))
 
 
 def index_type_of(alias: str, settings: IndexSettings) -> str:
@@ -67,11 +74,21 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
         )
     index_type = _type_at(location)
     expected = settings.index_type or index_type
+    if (expected, index_type) == ('impact', 'tf'):
+        # Lucene's files do not say that they hold impacts.
+        _check_impacts(alias, settings)
+        index_type = 'impact'
     if expected != index_type and {expected, index_type} != {'faiss', 'dense'}:
         raise MismatchError(
-            f"index '{alias}' is said to be of type '{expected}', {location} is of type "
-            f"'{index_type}'"
+            f"index '{alias}' should be of type '{expected}', but {location} is of "
+            f"type '{index_type}'"
         )
+    _check_settings(alias, settings, index_type)
+    return index_type
+
+
+def _check_settings(alias: str, settings: IndexSettings, index_type: str) -> None:
+    """Raises InputError for settings that an index of this type does not take."""
     if settings.ray and index_type != 'dense':
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
@@ -90,7 +107,21 @@ def index_type_of(alias: str, settings: IndexSettings) -> str:
             f"index '{alias}' is of type '{index_type}': a language is for a Lucene index that "
             'does not say its own'
         )
-    return index_type
+
+
+def _check_impacts(alias: str, settings: IndexSettings) -> None:
+    """Raises InputError for an index of another program's impacts without an encoder of queries,
+    and for one that is said to have words.
+    """
+    if settings.encoder is None:
+        raise InputError(
+            f"index '{alias}' is of type 'impact', and does not name its encoder: give encoder, as "
+            'MODULE:CLASS or MODULE:CLASS@MODEL'
+        )
+    if built_variant(Path(settings.location)):
+        raise MismatchError(
+            f"index '{alias}' is said to be of type 'impact', {settings.location} is of type 'tf'"
+        )
 
 
 def _type_at(location: str) -> str:
@@ -147,6 +178,7 @@ class ServedIndex:
     index_type : 'tf' (Lucene), 'dense', 'faiss', 'impact' or 'collection'
     collection : of an index of that type; None for the others
     specs : the sparse systems by name, each opened when it is first searched
+    adapted : the folder of what `adapt` wrote, or of what a collection learned and uses; None
     systems : the names that `ranker` takes
     default : the systems of a search that names none: one ranking of the vectors, one of Lucene
     passages : how many it holds
@@ -191,19 +223,25 @@ class ServedIndex:
             self._open_collection(before)
         # One ranking of the vectors and one of Lucene, before `adapted` is one more.
         usual = [*list(self._rankers)[:1], *self._sparse_systems()[:1]]
-        if settings.adapted:
-            self._open_adapted()
+        learned = self._learned_folder()
+        self.adapted = settings.adapted or learned
+        if self.adapted:
+            self._open_adapted(self.adapted)
         self.systems = self._list_systems()
         # The user's own classes answer only where they are named.
         searchers = [name for name in self.systems if not names_class(name)]
         if not searchers:
             raise InputError(f"index '{alias}' has nothing to search")
         self._open_named_systems()
-        opened = [name for name in usual if self._opens(name)]
+        opened = [name for name in usual if self.opens(name)]
+        if self.adapted and self.adapted == learned:
+            # People have chosen that the collection is searched so.
+            opened = [ADAPTED]
         self.default = tuple(opened or searchers[:1])
 
         first: Any = self.ranker(searchers[0]).ranker
         self._store: Ranker = base._store if base else first
+        self._check_texts(first)
         self.keeps_raws = isinstance(self._store, LuceneSparseSearcher)
         if self.collection is not None:
             self.passages: int = self.collection.n_passages
@@ -214,6 +252,14 @@ class ServedIndex:
         self.language = self._language()
         self.find_words = word_finder(self.language)
         self._load_judgments()
+
+    def _check_texts(self, first: Ranker) -> None:
+        """Raises InputError for an index of impacts without passages, its own or its base's."""
+        if self._base is None and isinstance(first, ImpactSearcher) and not first.stores_texts:
+            raise InputError(
+                f"index '{self.alias}' stores no passages: name the Lucene index that does as its "
+                f'base_index'
+            )
 
     def _language(self) -> str | None:
         """The language of the first system that reads words; None if none is open."""
@@ -227,7 +273,7 @@ class ServedIndex:
         """Vectors, then sparse systems, then what `adapt` wrote."""
         vectors = [name for name in self._rankers if name != ADAPTED]
         systems = (*vectors, *self._sparse_systems())
-        if self.settings.adapted:
+        if self.adapted:
             systems += (ADAPTED,)
         return systems
 
@@ -268,6 +314,8 @@ class ServedIndex:
         """The system of an index of weights of terms: Lucene's, or a bundle that has texts."""
         settings = self.settings
         if not is_impact_bundle(settings.location):
+            if settings.encoder:
+                return {IMPACT: PipelineSpec(index=settings.location, encoder=settings.encoder)}
             return {'epic': PipelineSpec(sparse=(settings.location,))}
         bundle = EpicBundle(settings.location)
         if self._base is None and not bundle.has_texts:
@@ -330,18 +378,29 @@ class ServedIndex:
         self.encoder_location = location
         self.encoder = Path(location).name
 
-    def _open_adapted(self) -> None:
+    def _learned_folder(self) -> str | None:
+        """The folder of what a collection learned, if it is in use."""
+        if self.collection is None:
+            return None
+        generation = self.collection.generation
+        folder = adaptation_in_use(generation.folder, generation.settings)
+        return None if folder is None else str(folder)
+
+    def _open_adapted(self, folder: str) -> None:
         """Open what `adapt` wrote, as one system; with a reranker, it works in the queue of
         rerankers.
         """
         settings = self.settings
-        spec = PipelineSpec(
-            adapted=settings.adapted, index=settings.location, encoder=settings.encoder
-        )
+        spec = PipelineSpec(adapted=folder, index=settings.location, encoder=settings.encoder)
         has_reranker = bool(apply_adaptation(spec).stages)
         queue = self._queues['rerank' if has_reranker else 'java']
-        pipeline = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
-        self._rankers[ADAPTED] = BatchedRanker(pipeline, queue, ADAPTED)
+        ranker: Ranker
+        if self.collection is not None and not has_reranker:
+            ranker = queue.call(partial(self.collection.open_adapted, folder))
+            self._held.callback(ranker.close)
+        else:
+            ranker = queue.call(lambda: open_pipeline(spec, self._machine).pipeline)
+        self._rankers[ADAPTED] = BatchedRanker(ranker, queue, ADAPTED)
 
     def _open_sparse(self, system: str) -> None:
         if system not in self._rankers:
@@ -362,7 +421,7 @@ class ServedIndex:
             for name in self.specs:
                 self.ranker(name)
 
-    def _opens(self, name: str) -> bool:
+    def opens(self, name: str) -> bool:
         """Whether a system can be opened; vectors are searched without Java, too."""
         try:
             self.ranker(name)
@@ -376,11 +435,20 @@ class ServedIndex:
         return True
 
     def has_newer_version(self) -> bool:
-        """Whether another generation of the collection is published; False of other indexes."""
+        """Whether another generation of the collection is published, or another adaptation is in
+        use; False of other indexes.
+        """
         if self.collection is None:
             return False
+        if not self.settings.adapted and self.adapted != self._learned_folder():
+            return True
         generation = self.collection.generation
         return newest_digest(generation.folder) != generation.sha256
+
+    def searchable_systems(self) -> list[str]:
+        """The rankings that can be opened here, without the user's own classes."""
+        names = [name for name in self.systems if not names_class(name)]
+        return [name for name in names if self.opens(name)]
 
     def close(self) -> None:
         """Release the workers of a Ray cluster, and the generation of a collection."""
@@ -406,57 +474,104 @@ class ServedIndex:
                 raise InputError(f"system '{name}' was given twice")
         return tuple(systems)
 
+    @property
+    def document_systems(self) -> tuple[str, ...]:
+        """The systems that take a document in place of a question."""
+        unable = {ADAPTED}
+        if self.index_type == 'faiss':
+            unable |= _VECTOR_SYSTEMS
+        if self.index_type == IMPACT:
+            unable.update(self.specs)
+        return tuple(name for name in self.systems if name not in unable and not names_class(name))
+
     def encodes_queries(self, system: str) -> bool:
         """Whether a model reads the queries of a system."""
         return system in (DENSE, ANN, ADAPTED) or self.index_type == IMPACT
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
-        """Raises InputError for a filter of what is no collection, or that cannot be read."""
+        """Raises InputError for an unreadable filter, or one of an index that is no collection."""
         if text is None:
             return
         if self.collection is None:
             raise InputError(
-                f"index '{self.alias}' is no collection: a filter is for documents with fields"
+                f"index '{self.alias}' is not a collection: a filter needs documents with fields"
             )
-        if ADAPTED in systems:
-            raise InputError(f"system '{ADAPTED}' has no filter: name the rankings of the index")
+        for name in systems:
+            ranker = self._rankers.get(name)
+            if name == ADAPTED and not isinstance(ranker and ranker.ranker, CollectionSearcher):
+                raise InputError(
+                    f"system '{ADAPTED}' has a reranker, and no filter: name the rankings of the "
+                    'index'
+                )
         self.collection.mask(text)
 
-    def ranker(
-        self,
-        system: str,
-        k1: float | None = None,
-        b: float | None = None,
-        filter: str | None = None,
-    ) -> BatchedRanker:
+    def check_feedback(self, text: str | None, systems: Sequence[str], limits: Limits) -> None:
+        """Raises InputError for feedback that cannot be read, is too deep, or has no dense ranking
+        whose vectors are at hand.
+        """
+        if text is None:
+            return
+        feedback = VectorFeedback.parse(text)
+        if feedback.depth > limits.hits:
+            raise InputError(
+                f"'prf' reads {feedback.depth} hits of a query, expected at most {limits.hits}"
+            )
+        if not _VECTOR_SYSTEMS.intersection(systems):
+            raise InputError(
+                "'prf' is feedback of a dense ranking, and none is asked: name system 'dense', or "
+                "'bm25+rm3' for feedback of BM25"
+            )
+        if self.index_type == 'faiss':
+            raise InputError(
+                f"index '{self.alias}' is a FAISS folder, and 'prf' takes the vectors of a bundle"
+            )
+
+    def ranker(self, system: str, settings: PipelineSpec | None = None) -> BatchedRanker:
         """The ranker of a system, opened if it is not yet.
 
         Parameters
         ----------
         system : its name
-        k1, b : of BM25; None: the index's
-        filter : of a collection: the documents that count
+        settings : `k1` and `b` of BM25, `filter` of a collection, `prf` of vectors; None: the
+            index's own
         """
         if system not in self._rankers:
             self._queues['java'].call(lambda: self._open_sparse(system))
         ranker = self._rankers[system]
-        weights = {}
-        if k1 is not None:
-            weights['k1'] = k1
-        if b is not None:
-            weights['b'] = b
+        if settings is None:
+            return ranker
+        weights = _bm25_weights(settings)
         if weights:
             searcher: Any = ranker.ranker
             weighted = searcher.with_settings(settings=replace(searcher.settings, **weights))
             ranker = BatchedRanker(weighted, ranker.queue, system)
-        if filter is None or self.collection is None:
-            return ranker
-        return self.collection.rank_within(filter, ranker, system, is_usual=not weights)
+        if settings.filter is not None and self.collection is not None:
+            ranker = self.collection.rank_within(
+                settings.filter, ranker, system, is_usual=not weights
+            )
+        if settings.prf is not None and system in _VECTOR_SYSTEMS:
+            feedback = VectorFeedback.parse(settings.prf)
+            moved = ranker.ranker.with_settings(feedback=feedback)
+            ranker = BatchedRanker(moved, ranker.queue, system)
+        return ranker
 
-    @property
-    def source(self) -> Texts:
-        """What gives a pipeline the texts that it reranks."""
-        return self if self.collection is None else self.collection.store
+    def holds(self, docid: str, systems: Sequence[str]) -> bool:
+        """Whether systems search a document of this docid; a collection has some without text."""
+        if self.collection is not None:
+            return self.collection.searcher.holds(docid)
+        return any(self.ranker(system).holds(docid) for system in systems)
+
+    def source_for(self, like: str | None) -> Texts:
+        """What gives a pipeline the texts of hits.
+
+        Of a collection, they are the passages that fit the query best; the query is a document
+        where `like` is one.
+        """
+        if self.collection is None:
+            return self
+        if like is None:
+            return self.collection.store
+        return self.collection.store.by_documents()
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Passage texts, or whole documents, one for each docid, None where the index lacks it."""
@@ -512,6 +627,16 @@ def _known_collection(kind: str, location: str) -> str | None:
         return None
     collection = str(entry.values['collection'])
     return collection if catalog.find(kind, collection) else None
+
+
+def _bm25_weights(settings: PipelineSpec) -> dict[str, float]:
+    """The constants of BM25 that a request gives."""
+    weights = {}
+    if settings.k1 is not None:
+        weights['k1'] = settings.k1
+    if settings.b is not None:
+        weights['b'] = settings.b
+    return weights
 
 
 def _folded(text: str) -> str:

@@ -85,7 +85,9 @@ class EmbeddingsRequest(StrictModel):
         None, description=f'what the texts are: {", ".join(_KINDS)}; default: document'
     )
     encoding_format: Literal['float', 'base64'] = Field('float', description='of the vectors')
-    dimensions: int | None = Field(None, description="the vectors' own; none is cut")
+    dimensions: int | None = Field(
+        None, description="the dimension of the model's vectors; vectors are not cut"
+    )
     user: str | None = Field(None, description='not used')
 
 

@@ -78,7 +78,7 @@ class ServiceTools:
         self,
         query: Annotated[
             str | dict[str, Any], Field(description="a question, or Pyserini's {'query_txt': …}")
-        ],
+        ] = '',
         index: Annotated[
             str, Field(description='name of an index, see list_indexes; default: the first')
         ] = '',
@@ -96,6 +96,10 @@ class ServiceTools:
         k1: float | None = None,
         b: float | None = None,
         filter: str | None = None,
+        prf: str | None = None,
+        like: Annotated[
+            str | None, Field(description='in place of a question: a docid, whose like is searched')
+        ] = None,
     ) -> dict[str, Any]:
         """Search an index: the best passages or documents for a question, with their texts;
         settings replace `pipeline`'s.
@@ -112,13 +116,16 @@ class ServiceTools:
             'k1': k1,
             'b': b,
             'filter': filter,
+            'prf': prf,
         }
         settings |= {name: value for name, value in single.items() if value is not None}
-        whole = requests.PipelineRequest.model_validate(settings)
         text = query
         if isinstance(text, dict):
             text = str(text.get('query_txt') or '')
-        search = whole.search(text, hits, provenance, self.service.settings.limits)
+        whole = requests.SearchedRequest.model_validate(
+            {**settings, 'query': text, 'like': like, 'hits': hits}
+        )
+        search = whole.asked_search(provenance, self.service.settings.limits)
 
         def answer(trace: RequestTrace) -> dict[str, Any]:
             alias = index or next(iter(self.service.served))

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 from pyserini_repbert.ranking import Query, Ranker, Ranking, Run
 from pyserini_repbert.serve.refusals import OverloadedError
@@ -255,17 +255,17 @@ class BatchedRanker(Ranker):
         self.has_excerpts = ranker.has_excerpts
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        ranked: Run
+        new_run: Run
         if run is None:
             search = _Search(topics, k)
-            ranked = self.queue.call_batched(
+            new_run = self.queue.call_batched(
                 self._search_all, search, batch_key=self.ranker, trace=trace
             )
         else:
             lengths = [len(run[topic.qid]) for topic in topics]
             trace.begins(self.name, sum(self.planned(lengths)), 'inputs')
-            ranked = self.queue.call(lambda: self.ranker.rank(topics, run, k, trace), trace)
-        return ranked
+            new_run = self.queue.call(lambda: self.ranker.rank(topics, run, k, trace), trace)
+        return new_run
 
     def _search_all(self, searches: Sequence[_Search]) -> list[Run]:
         """The run of each search: all are searched to the greatest depth, and each ranking is cut
@@ -284,6 +284,13 @@ class BatchedRanker(Ranker):
             cut = [ranking[: search.k] for ranking in islice(rankings, len(qids))]
             runs.append(dict(zip(qids, cut, strict=True)))
         return runs
+
+    def by_documents(self) -> Self:
+        ranker = self.ranker.by_documents()
+        return self.with_settings(ranker=ranker)
+
+    def holds(self, docid: str) -> bool:
+        return self.ranker.holds(docid)
 
     def warnings(self, query: str) -> list[str]:
         return self.ranker.warnings(query)

@@ -117,8 +117,8 @@ async def _answer_http_error(request: Request, error: HTTPException) -> Response
     message = str(error.detail)
     if error.status_code == 404 and message == 'Not Found':
         message = (
-            'there is nothing at this address: expected /v1/{index}/search, say; /docs '
-            'has all of them'
+            'there is nothing at this address: expected one such as '
+            '/v1/{index}/search; /docs lists them all'
         )
     if error.status_code == 405:
         message = f'{request.method} is not for this address: /docs says what is'

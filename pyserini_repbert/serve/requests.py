@@ -1,5 +1,5 @@
-"""What a client may ask: the forms of requests, which HTTP and MCP share; and `Search`, what a
-request comes down to, with its checks.
+"""What a client may ask: the forms of requests, which HTTP and MCP share; and `Search`, which each
+request to search becomes, with its checks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
 from pyserini_repbert.data.values import has_surrogates
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.explain.explaining import SAMPLES
 from pyserini_repbert.fusion.fusing import combiner
 from pyserini_repbert.fusion.methods import FusionName, NormalizationName
@@ -46,8 +46,8 @@ Stages = Annotated[list[str], Field(max_length=4, description=_STAGES)]
 Fusion = Annotated[
     FusionName,
     Field(
-        description='how several rankings become one; default: interleave, of a collection what '
-        'its `fusion` says'
+        description='how several rankings become one; default: interleave; of a collection, '
+        'its `fusion`'
     ),
 ]
 Hits = Annotated[int | None, Field(ge=1, description=f'hits of an answer; default: {_HITS}')]
@@ -109,6 +109,7 @@ class PipelineRequest(StrictModel):
     k1: Annotated[FiniteFloat | None, _spec_field('k1', 0, 1e6)] = None
     b: Annotated[FiniteFloat | None, _spec_field('b', 0, 1)] = None
     filter: Annotated[str | None, _spec_field('filter')] = None
+    prf: Annotated[str | None, _spec_field('prf')] = None
 
     def search(self, query: str, hits: int | None, provenance: bool, limits: Limits) -> Search:
         """The search that answers a query with this pipeline.
@@ -131,6 +132,35 @@ class PipelineRequest(StrictModel):
         return Search(query, hits or min(_HITS, limits.hits), self.system, spec, provenance)
 
 
+class SearchedRequest(PipelineRequest):
+    """A question, or a document in its place, how many hits its answer has, and its pipeline."""
+
+    query: str = Field('', description='the question')
+    like: str | None = Field(
+        None,
+        max_length=1000,
+        description='in place of a question: the docid of a document, whose like is searched',
+    )
+    hits: Hits = None
+
+    def asked_search(self, provenance: bool, limits: Limits) -> Search:
+        """The search for the question, or for the document.
+
+        Parameters
+        ----------
+        provenance : as in `Search`
+        limits : of the service
+
+        Raises
+        ------
+        InputError : both were given, or a stage is not of the form NAME@K
+        """
+        if self.like is not None and self.query:
+            raise InputError("'query' and 'like' were given: give one of them")
+        search = self.search(self.query, self.hits, provenance, limits)
+        return replace(search, like=self.like)
+
+
 class BatchQuery(StrictModel):
     """A query of a batch."""
 
@@ -150,7 +180,7 @@ class BatchRequest(PipelineRequest):
     display: Display = False
 
 
-class SearchRequest(PipelineRequest, QueryRequest):
+class SearchRequest(SearchedRequest):
     """The parameters of a search; lists are given in several parameters or with commas."""
 
     system: Annotated[Systems, WITH_COMMAS] = []
@@ -220,11 +250,13 @@ class Search:
 
     Attributes
     ----------
-    query : a question
+    query : a question; empty where a document is given
     hits : of the answer
     systems : fused in this order; empty: the index's default
-    spec : the fusion with its settings, the stages, BM25's k1 and b, and a collection's filter
+    spec : the fusion with its settings, the stages, BM25's k1 and b, feedback of dense search, and
+        a collection's filter
     provenance : whether at least `PROVENANCE_DEPTH` hits are ranked, however few are shown
+    like : the docid of a document whose like is searched; None: the question is asked
     """
 
     query: str
@@ -232,6 +264,12 @@ class Search:
     systems: Sequence[str]
     spec: PipelineSpec
     provenance: bool
+    like: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What the rankers get: the question, or a docid."""
+        return self.query if self.like is None else self.like
 
 
 def resolve_search(
@@ -252,7 +290,8 @@ def resolve_search(
     InputError : the query, a setting or a number is not accepted
     UnknownNameError : there is no such system or reranker
     """
-    check_query(search.query, limits)
+    if search.like is None:
+        check_query(search.query, limits)
     if search.hits > limits.hits:
         raise InputError(f'{search.hits} hits were asked for, expected at most {limits.hits}')
     systems = index.resolve_systems(search.systems)
@@ -260,13 +299,32 @@ def resolve_search(
     if index.collection is not None:
         spec = index.collection.complete_fusion(spec, systems)
     index.check_filter(spec.filter, systems)
+    index.check_feedback(spec.prf, systems, limits)
     has_weights = spec.k1 is not None or spec.b is not None
     if has_weights and systems != ('bm25',):
         raise InputError("'k1' and 'b' are for system 'bm25' alone")
     # Settings of another method are refused here.
     combiner(len(systems), **spec.formula)
     rerankers.check(spec.stages)
+    if search.like is not None:
+        _check_document(search.like, spec, index, systems)
     return replace(search, systems=systems, spec=spec)
+
+
+def _check_document(
+    docid: str, spec: PipelineSpec, index: ServedIndex, systems: Sequence[str]
+) -> None:
+    """Raises InputError for rerankers and systems that take a question only, and
+    MissingResourceError for a document that is not here.
+    """
+    if spec.stages:
+        raise InputError("'rerank' reads a question, and 'like' is a document: leave one out")
+    for system in systems:
+        if system not in index.document_systems:
+            able = ', '.join(index.document_systems) or 'no system here'
+            raise InputError(f"system '{system}' takes a question, not 'like': {able} takes both")
+    if not index.holds(docid, systems):
+        raise MissingResourceError(f"index '{index.alias}' has no document '{docid[:200]}'")
 
 
 def check_query(query: str, limits: Limits) -> None:

@@ -1,8 +1,8 @@
 """The addresses below /v1.
 
 Each handler turns a request's parameters into what `Service` takes, and says what is to be done in
-a thread. A docstring of a handler would be part of the OpenAPI document: its `summary` stands for
-it.
+a thread. Handlers have no docstrings, because the OpenAPI document would show them: their `summary`
+says what they do.
 """
 
 from __future__ import annotations
@@ -116,9 +116,9 @@ async def search(
     options = AnswerOptions(
         parameters.parse, parameters.max_doc_length, parameters.provenance, parameters.display
     )
-    search = parameters.search(
-        parameters.query, parameters.hits, parameters.provenance, call.service.settings.limits
-    )
+    search = parameters.asked_search(parameters.provenance, call.service.settings.limits)
+    if parameters.explain and parameters.like is not None:
+        raise InputError("'explain' reads a question, and 'like' is a document: leave one out")
 
     def answer_with_explanations(trace: RequestTrace) -> dict[str, Any]:
         with call.hold(index) as served:

@@ -146,12 +146,14 @@ def answer_search(
     Exception : what `trace` raises
     """
     spec = search.spec
-    systems = [index.ranker(name, spec.k1, spec.b, spec.filter) for name in search.systems]
+    systems = [index.ranker(name, spec) for name in search.systems]
+    if search.like is not None:
+        systems = [system.by_documents() for system in systems]
     stages = [rerankers.stage(stage, trace) for stage in spec.stages]
     depth = _search_depth(search)
     notes = Notes(trace)
-    topic = Query(_QID, search.query)
-    pipeline = join_rankers(spec, systems, stages, index.source)
+    topic = Query(_QID, search.text)
+    pipeline = join_rankers(spec, systems, stages, index.source_for(search.like))
     ranking = pipeline.rank([topic], None, depth, notes)[_QID]
     hits = ranking[: search.hits]
     if pipeline.has_excerpts:
@@ -168,7 +170,7 @@ def answer_search(
     for system, part in zip(systems, parts, strict=False):
         # A system that finds something has read words.
         if not part.ranking:
-            warnings += system.warnings(search.query)
+            warnings += system.warnings(search.text)
     return Answer(search, ranking, hits, below, tuple(parts), tuple(warnings))
 
 
@@ -197,7 +199,7 @@ def _first_stage_parts(
         step = Step(
             step=system.name,
             ms=_milliseconds(system),
-            inferences=int(index.encodes_queries(system.name)),
+            inferences=int(search.like is None and index.encodes_queries(system.name)),
             candidates=len(ranking),
         )
         parts.append(RankedPart(ranking, _ranks_known(ranking, searched_depth, index), step))

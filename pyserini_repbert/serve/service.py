@@ -13,6 +13,7 @@ import asyncio
 import ctypes
 import gc
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pyserini_repbert import catalog
+from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.data.judgments import JudgmentStore
 from pyserini_repbert.errors import InputError, MissingResourceError, UnknownNameError
 from pyserini_repbert.explain.explaining import explanation
 from pyserini_repbert.pipeline.spec import StageSpec
@@ -29,8 +32,9 @@ from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.current import CurrentIndex
 from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.inference import TextEncoders
+from pyserini_repbert.serve.learning import CollectionLearner
 from pyserini_repbert.serve.queues import JobQueue
-from pyserini_repbert.serve.refusals import NotReadyError, TooLateError
+from pyserini_repbert.serve.refusals import NotAllowedError, NotReadyError, TooLateError
 from pyserini_repbert.serve.requests import Search, check_query, resolve_search
 from pyserini_repbert.serve.rerankers import Rerankers
 from pyserini_repbert.serve.searching import (
@@ -72,6 +76,8 @@ class Service:
     rerankers : those that clients may name
     encoders : those of the indexes, for texts of other programs
     writers : of the collections that are writable, by alias
+    judgment_stores : of the indexes that take judgments, by alias
+    learners : of the collections that learn from their judgments, by alias
     traces : by the ids of the requests that wait for an answer
     failure : why the indexes could not be opened
     """
@@ -102,6 +108,8 @@ class Service:
         self._current: dict[str, CurrentIndex] = {}
         self._renewing = threading.Lock()
         self.writers: dict[str, CollectionWriter] = {}
+        self.judgment_stores: dict[str, JudgmentStore] = {}
+        self.learners: dict[str, CollectionLearner] = {}
         self.traces: dict[str, RequestTrace] = {}
         self.failure: str | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -113,6 +121,7 @@ class Service:
         self._tasks.append(asyncio.create_task(_return_memory()))
         self._current = await asyncio.to_thread(self._open_indexes)
         self._open_writers()
+        self._open_judgments()
         self._tasks.append(asyncio.create_task(self._follow_collections()))
 
     def _open_indexes(self) -> dict[str, CurrentIndex]:
@@ -124,7 +133,8 @@ class Service:
         if len(on_ray) > 1:
             # Workers occupy their machines, and each holds one index.
             raise InputError(
-                f'indexes {" and ".join(on_ray)} name a Ray cluster: a service searches one on Ray'
+                f'indexes {" and ".join(on_ray)} name a Ray cluster: a service searches at '
+                'most one of them on Ray'
             )
         opened: dict[str, ServedIndex] = {}
         for alias in sorted(settings, key=lambda alias: settings[alias].base_index is not None):
@@ -136,7 +146,7 @@ class Service:
         return {alias: CurrentIndex(opened[alias]) for alias in settings}
 
     async def _follow_collections(self) -> None:
-        """Go over to each new generation of a collection, whoever published it."""
+        """Switch to each new generation of a collection, whoever published it."""
         reported: dict[str, str] = {}
         while True:
             await asyncio.sleep(_LOOKED_EVERY)
@@ -182,6 +192,44 @@ class Service:
                 on_published=partial(self._renew, alias, current),
             )
 
+    def _open_judgments(self) -> None:
+        """Let people judge in collections, and in the indexes whose settings name a file."""
+        for alias, current in self._current.items():
+            settings = self.settings.indexes[alias]
+            is_collection = current.newest.collection is not None
+            if isinstance(settings.judgments, str):
+                self.judgment_stores[alias] = JudgmentStore(Path(settings.judgments))
+            elif is_collection and settings.judgments is None:
+                folder = Path(settings.location)
+                if not os.access(folder, os.W_OK):
+                    logger.info("index '%s' takes no judgments: its folder is read-only", alias)
+                    continue
+                self.judgment_stores[alias] = judgments_of(folder)
+                self.learners[alias] = CollectionLearner(folder, self.settings.device)
+
+    def judgments(self, alias: str) -> JudgmentStore:
+        """The judgments of an index.
+
+        Raises the errors of `check_alias`, and NotAllowedError for an index that takes none.
+        """
+        self.check_alias(alias)
+        store = self.judgment_stores.get(alias)
+        if store is None:
+            raise NotAllowedError(f"index '{alias}' takes no judgments here")
+        return store
+
+    def learner(self, alias: str) -> CollectionLearner:
+        """What lets a collection learn. Raises errors as `judgments`."""
+        self.check_alias(alias)
+        learner = self.learners.get(alias)
+        if learner is None:
+            raise NotAllowedError(f"index '{alias}' does not learn from judgments here")
+        return learner
+
+    def renew(self, alias: str) -> None:
+        """Answer new requests from what the folder of a collection has now."""
+        self._renew(alias, self._current[alias])
+
     def _base_of(self, alias: str, opened: Mapping[str, ServedIndex]) -> ServedIndex | None:
         """The Lucene index that another one names as its base_index; None if it names none."""
         settings = self.settings.indexes
@@ -200,6 +248,8 @@ class Service:
         """Finish the waiting jobs, then stop the queues and close the indexes."""
         for writer in self.writers.values():
             await asyncio.to_thread(writer.stop)
+        for learner in self.learners.values():
+            await asyncio.to_thread(learner.stop)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -65,6 +65,13 @@ def _resolve(text: str, info: ValidationInfo) -> str:
     return text
 
 
+def _new_file(text: str, info: ValidationInfo) -> str:
+    """A path beside the settings file, of a file that may not be there yet."""
+    if not text:
+        raise ValueError('the name of the file is empty')
+    return str(info.context / text) if info.context else text
+
+
 def _folder(text: str, info: ValidationInfo) -> str:
     if info.context and not (info.context / text).is_dir():
         raise ValueError(f'points to a folder that is not there: {text}')
@@ -98,6 +105,7 @@ def _sparse(text: str, info: ValidationInfo) -> str:
 _Count = Annotated[int, Field(ge=1)]
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _File = Annotated[str, AfterValidator(_resolve)]
+_NewFile = Annotated[str, AfterValidator(_new_file)]
 
 
 class _Settings(BaseModel):
@@ -157,8 +165,10 @@ class IndexSettings(_Settings):
     path : the index folder
     name : of an index of the catalog, in place of a path
     index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact'
-        (weights of terms) or 'collection'; None: recognised by the files in the folder
-    encoder : of the queries of a dense index, or of a bundle of weights of terms
+        (weights of terms: EPIC's, a SparseEncoder's, or with an encoder another program's) or
+        'collection'; None: recognised by the files in the folder
+    encoder : of the queries of a dense index or of a bundle of weights of terms; of another
+        program's impacts MODULE:CLASS@MODEL
     base_index : the alias of the Lucene index that has the passages, which sparse systems search
     ann : whether approximate search is offered, too
     ray : the Ray cluster that searches the vectors, HOST:PORT or 'auto'; None: this machine
@@ -169,6 +179,8 @@ class IndexSettings(_Settings):
     topics, qrels : files or catalog names; None: those of the catalog's collection
     writable : of a collection: whether clients with a key of `write_keys` may change it
     source : of a writable collection: the corpus that /v1/NAME/sync brings it up to date with
+    judgments : a file in which judgments of people are kept; False: none are taken; None: a
+        collection keeps them itself, other indexes take none
     """
 
     path: Annotated[str, AfterValidator(_folder)] | None = None
@@ -195,6 +207,7 @@ class IndexSettings(_Settings):
 
     writable: bool = False
     source: _File | None = None
+    judgments: _NewFile | bool | None = None
 
     @property
     def location(self) -> str:
@@ -212,6 +225,8 @@ class IndexSettings(_Settings):
             raise ValueError('give its path, or the name of an index of the catalog')
         if self.source and not self.writable:
             raise ValueError("source is for a writable collection: add 'writable: true'")
+        if self.judgments is True:
+            raise ValueError('judgments: give a file, or false')
         return self
 
 

@@ -6,6 +6,7 @@ They are for keys of `write_keys`, and for indexes whose settings say `writable:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
@@ -68,41 +69,57 @@ Docid = Annotated[str, Path(description='it may have slashes')]
 Wait = Annotated[bool, Query(description='answer when searches find what was written, not at once')]
 
 
-def _writer_of(call: ClientCall, request: Request, index: str) -> CollectionWriter:
-    """The writer of an index.
+@dataclass(frozen=True)
+class WriteCall:
+    """A request that writes into a collection, from a client that may do so.
+
+    Attributes
+    ----------
+    client : the request, and the service that answers it
+    index : the name of the collection
+    writer : writes into it
+    """
+
+    client: ClientCall
+    index: str
+    writer: CollectionWriter
+
+    async def submit(self, edit: Edit, wait: bool) -> Response:
+        """The answer to an edit: its job, which has ended if the client waits for that."""
+        job = self.writer.submit(edit)
+        if not wait:
+            return json_response(self.describe(job), 202)
+
+        def wait_for_job(trace: RequestTrace) -> dict[str, Any]:
+            while not job.ended.wait(_CHECK_EVERY):
+                trace.advance(0)
+            if job.error is not None:
+                raise job.error
+            return self.describe(job)
+
+        return await self.client.answer(wait_for_job, reranks=True)
+
+    def describe(self, job: WriteJob) -> dict[str, Any]:
+        """A job, as the answers to writes have it."""
+        return {'api': API, 'index': self.index, **job.describe()}
+
+
+async def get_write_call(client: Call, request: Request, index: IndexName) -> WriteCall:
+    """The dependency of each route.
 
     Raises UnknownNameError for an unknown index, and NotAllowedError where the client, or anybody,
     may not write.
     """
-    call.service.check_alias(index)
-    writer = call.service.writers.get(index)
+    client.service.check_alias(index)
+    writer = client.service.writers.get(index)
     if writer is None:
         raise NotAllowedError(f"index '{index}' is not writable here")
     if not request.state.may_write:
         raise NotAllowedError('writing takes a key that may write: send it as X-API-Key')
-    return writer
+    return WriteCall(client, index, writer)
 
 
-async def _write(
-    call: ClientCall, writer: CollectionWriter, index: str, edit: Edit, wait: bool
-) -> Response:
-    """The answer to an edit: its job, which may have ended."""
-    job = writer.submit(edit)
-    if not wait:
-        return json_response(_job_answer(index, job), 202)
-
-    def wait_for_job(trace: RequestTrace) -> dict[str, Any]:
-        while not job.ended.wait(_CHECK_EVERY):
-            trace.advance(0)
-        if job.error is not None:
-            raise job.error
-        return _job_answer(index, job)
-
-    return await call.answer(wait_for_job, reranks=True)
-
-
-def _job_answer(index: str, job: WriteJob) -> dict[str, Any]:
-    return {'api': API, 'index': index, **job.describe()}
+Write = Annotated[WriteCall, Depends(get_write_call)]
 
 
 @router.put(
@@ -112,11 +129,9 @@ def _job_answer(index: str, job: WriteJob) -> dict[str, Any]:
     openapi_extra=_DOCUMENT_BODY,
 )
 async def put_document(
-    call: Call, request: Request, index: IndexName, docid: Docid, wait: Wait = False
+    write: Write, request: Request, docid: Docid, wait: Wait = False
 ) -> Response:
-    writer = _writer_of(call, request, index)
-    edit = read_document(docid, await request.body())
-    return await _write(call, writer, index, edit, wait)
+    return await write.submit(read_document(docid, await request.body()), wait)
 
 
 @router.delete(
@@ -124,11 +139,8 @@ async def put_document(
     summary='Delete a document',
     response_model=models.WriteResponse,
 )
-async def delete_document(
-    call: Call, request: Request, index: IndexName, docid: Docid, wait: Wait = False
-) -> Response:
-    writer = _writer_of(call, request, index)
-    return await _write(call, writer, index, read_deletion(docid), wait)
+async def delete_document(write: Write, docid: Docid, wait: Wait = False) -> Response:
+    return await write.submit(read_deletion(docid), wait)
 
 
 @router.post(
@@ -137,11 +149,8 @@ async def delete_document(
     response_model=models.WriteResponse,
     openapi_extra=_LINES_BODY,
 )
-async def post_documents(
-    call: Call, request: Request, index: IndexName, wait: Wait = False
-) -> Response:
-    writer = _writer_of(call, request, index)
-    return await _write(call, writer, index, read_documents(await request.body()), wait)
+async def post_documents(write: Write, request: Request, wait: Wait = False) -> Response:
+    return await write.submit(read_documents(await request.body()), wait)
 
 
 @router.post(
@@ -149,22 +158,18 @@ async def post_documents(
     summary='Bring the collection up to date with its source',
     response_model=models.WriteResponse,
 )
-async def sync(call: Call, request: Request, index: IndexName, wait: Wait = False) -> Response:
-    writer = _writer_of(call, request, index)
-    source = call.service.settings.indexes[index].source
+async def sync(write: Write, wait: Wait = False) -> Response:
+    source = write.client.service.settings.indexes[write.index].source
     if source is None:
-        raise InputError(f"index '{index}' has no source in the settings of the service")
-    return await _write(call, writer, index, Edit(source=source), wait)
+        raise InputError(f"index '{write.index}' has no source in the settings of the service")
+    return await write.submit(Edit(source=source), wait)
 
 
 @router.get(
     '/{index}/writes/{job}', summary='How far a write is', response_model=models.WriteResponse
 )
 async def write_job(
-    call: Call,
-    request: Request,
-    index: IndexName,
+    write: Write,
     job: Annotated[str, Path(description='as an answer to a write has it')],
 ) -> Response:
-    writer = _writer_of(call, request, index)
-    return json_response(_job_answer(index, writer.job(job)))
+    return json_response(write.describe(write.writer.job(job)))

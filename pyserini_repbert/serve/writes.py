@@ -65,7 +65,7 @@ class Edit:
 
 @dataclass
 class WriteJob:
-    """An edit on its way.
+    """An edit, and how far it is.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class WriteJob:
     n_documents : how many documents it names
     id : by which a client asks for it
     state : 'waiting', 'writing', 'done' or 'failed'
-    generation : in which it can be seen; None before it is done
+    generation : in which searches find it; None before it is done
     changes : what was done together with it, by 'added', 'changed', 'deleted' and 'unchanged'
     error : why it failed
     ended : set when it is done or failed
@@ -92,7 +92,7 @@ class WriteJob:
         self.n_documents = len(self.edit)
 
     def end(self, state: str) -> None:
-        """Be done or failed, and let the documents go."""
+        """Mark the job as done or failed, and drop its documents."""
         self.edit = Edit()
         self.state = state
         self.ended.set()
@@ -140,7 +140,7 @@ class CollectionWriter:
         self._thread.start()
 
     def submit(self, edit: Edit) -> WriteJob:
-        """Let an edit wait for its turn.
+        """Queue an edit.
 
         Raises OverloadedError where too many edits wait.
         """
@@ -224,12 +224,7 @@ class CollectionWriter:
             return
         for job in batch:
             job.generation = changes.generation
-            job.changes = {
-                'added': changes.added,
-                'changed': changes.changed,
-                'deleted': changes.deleted,
-                'unchanged': changes.unchanged,
-            }
+            job.changes = changes.documents
             job.end('done')
 
     def _apply(self, edit: Edit) -> Changes:

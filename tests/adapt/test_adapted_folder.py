@@ -6,9 +6,10 @@ import pytest
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.names.corpora import open_corpus
-from pyserini_repbert.pipeline.adapted_folder import apply_adaptation, read_adapted, write_adapted
+from pyserini_repbert.pipeline.adaptations import apply_adaptation
 from pyserini_repbert.pipeline.opening import open_pipeline
 from pyserini_repbert.pipeline.spec import PipelineSpec
+from pyserini_repbert.search.adapted_folder import read_adapted, write_adapted
 
 
 @pytest.fixture

@@ -186,6 +186,7 @@ def test_an_estimate_by_hand():
         weights=(1.0,),
         rerank_weight=None,
         n_topics=4,
+        texts=('a', 'b', 'c'),
         untuned={'dense': np.zeros(3), 'bm25': np.array([0.1, 0.2, 0.6])},
         steps={'mapped': np.zeros(3), 'fused': np.array([0.3, 0.6, 0.6])},
     )

@@ -17,6 +17,7 @@ def test_the_gain_is_over_the_best_that_needs_no_judgments():
         weights=(0.6, 0.4),
         rerank_weight=None,
         n_topics=5,
+        texts=('a', 'b', 'c'),
         untuned={'dense': np.array([0.1, 0.2, 0.3]), 'fused': np.array([0.4, 0.5, 0.9])},
         steps={'mapped': np.array([0.0, 0.0, 0.0]), 'and fused': np.array([0.5, 0.7, 0.9])},
     )

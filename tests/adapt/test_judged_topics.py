@@ -31,7 +31,7 @@ def test_topics_with_one_text_are_in_one_fold(judged):
 def test_too_few_different_texts_are_refused(searcher):
     topics = [Query(str(number), 'the cat') for number in range(20)]
     qrels = {topic.qid: {f'd{topic.qid}': 1} for topic in topics}
-    with pytest.raises(InputError, match=r'20 of 20 topics .* different texts are 1: at least 20'):
+    with pytest.raises(InputError, match=r'20 of 20 topics .* with 1 different texts: at least 20'):
         select_judged(searcher, judged_index(searcher), topics, qrels)
 
 

@@ -98,8 +98,8 @@ def test_errors_are_one_line(index, corpus_file, tmp_path):
     corpus_file(1)
     assert index('sync', '--corpus', corpus) == (
         2,
-        f'error: source {corpus} has lost 3 of 4 documents, and more than half are not deleted '
-        'unasked: check the source, or say that they are to be deleted (--delete-most)\n',
+        f'error: source {corpus} has lost 3 of 4 documents: check the source, or allow the '
+        'deletion of more than half (--delete-most)\n',
     )
     status, text = index('sync', '--corpus', corpus, '--overlap', '1')
     assert (status, text.count('\n'), '(--rebuild)' in text) == (2, 1, True)

@@ -73,7 +73,7 @@ def test_another_database_is_refused(tmp_path):
     connection = sqlite3.connect(tmp_path / 'collection.sqlite')
     connection.execute('CREATE TABLE t (a)')
     connection.close()
-    with pytest.raises(DamagedFileError, match='is no collection of this package'):
+    with pytest.raises(DamagedFileError, match='is not a collection of this package'):
         len(Collection.open(tmp_path))
 
 
@@ -89,7 +89,7 @@ def test_a_first_sync_that_failed_is_said(open_collection):
     collection = open_collection()
     with pytest.raises(InputError, match='has no .text. that is a text'):
         collection.sync([*({'id': f'd{n}', 'text': 'cat'} for n in range(300)), {'id': 'bad'}])
-    with pytest.raises(InputError, match='holds nothing yet'):
+    with pytest.raises(InputError, match='is still empty'):
         len(collection)
     assert collection.sync(DOCUMENTS).generation == 1
 

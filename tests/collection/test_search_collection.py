@@ -82,6 +82,20 @@ def test_topics_become_a_run_of_documents_whose_record_has_the_generation(search
     assert '1.0000' in capsys.readouterr().out
 
 
+def test_a_report_shows_titles_and_texts_of_documents(search, folder):
+    with Collection.open('mine') as collection:
+        collection.add([{'id': 'moons', 'title': 'The Moon', 'text': 'an old moon.'}])
+    search('--index', 'mine', '--topics', 'topics.tsv', '--output', 'run.txt')
+    (folder / 'qrels.txt').write_text('q2 0 moons 1\nq2 0 gone 1\n', encoding='utf-8')
+    arguments = ['--qrels', 'qrels.txt', 'run.txt', '--topics', 'topics.tsv', '--index', 'mine']
+    evaluate([*arguments, '--html', 'report.html'])
+    page = (folder / 'report.html').read_text('utf-8')
+    assert '<bdi>The Moon</bdi> <code><bdi>moons</bdi></code>' in page
+    assert 'an old <mark>moon</mark>.' in page
+    # A judged document that was deleted since.
+    assert '<code><bdi>gone</bdi></code></th><td>1</td><td class="number">not found</td>' in page
+
+
 def test_another_generation_has_another_digest(search, folder):
     digests = []
     for number in range(2):

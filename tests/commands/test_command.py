@@ -124,7 +124,7 @@ def test_an_interrupted_command_names_resume_where_it_left_work(
         raise KeyboardInterrupt
 
     assert run(main, ['--output', 'o']) == 130
-    advice = ': to go on, say it again with --resume' if goes_on else ''
+    advice = ': to continue, run it again with --resume' if goes_on else ''
     assert capsys.readouterr().err == f'error: interrupted{advice}\n'
 
 
@@ -154,7 +154,7 @@ def test_an_interrupted_encoding_names_resume_once_a_shard_is_whole(
     assert not output.exists()
     left.append('a shard')
     assert run(main, arguments) == 130
-    advice = 'error: interrupted: to go on, say it again with --resume\n'
+    advice = 'error: interrupted: to continue, run it again with --resume\n'
     assert capsys.readouterr().err.endswith(advice)
     monkeypatch.setattr(ShardWriter, 'append', append)
     assert run(main, [*arguments, '--resume']) == 0

@@ -111,7 +111,7 @@ def test_a_format_whose_field_is_missing(tmp_path):
 
 
 def test_a_format_is_of_a_file():
-    message = "there is no topics file 'nowhere', which format 'kilt' is of"
+    message = "there is no topics file 'nowhere', and format 'kilt' is one of files"
     with pytest.raises(InputError, match=message):
         load_topics('nowhere', 'kilt')
 

@@ -120,9 +120,9 @@ def test_provenance_jsonl_quotes_names(runs):
         ),
         (
             '--runs dense.run dense.run --method rrf --alpha 0.5 --output o',
-            "alpha is for 'interpolation'",
+            "alpha is for fusion by 'interpolation'",
         ),
-        ('--runs dense.run dense.run --rrf-k 5 --output o', "rrf_k is for 'rrf'"),
+        ('--runs dense.run dense.run --rrf-k 5 --output o', "rrf_k is for fusion by 'rrf'"),
         ('--runs dense.run --output o --provenance p.csv', 'ends in .tsv or .jsonl'),
         ('--runs dense.run --output o --hits -1', "'-1' is not a whole number"),
         ('--runs dense.run --output .', 'is a folder'),

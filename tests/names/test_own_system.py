@@ -169,5 +169,5 @@ def test_without_it_its_recipe_is_refused(recipe_file):
 
 
 def test_without_it_its_option_is_unknown(checkpoint):
-    with pytest.raises(InputError, match="'most' is no option"):
+    with pytest.raises(InputError, match="there is no option 'most'"):
         parse_stage(f'{checkpoint}@10:most=2')

@@ -101,8 +101,8 @@ def test_a_damaged_part_file_is_refused_in_one_line(world, tmp_path, capsys):
     (tmp_path / 'out.txt.part').write_text('{"stages": []}\n')  # as earlier releases wrote it
     assert command.run(main, arguments(world, output, '--resume')) == 2
     assert (
-        'out.txt.part:1: not as it was written, or by another release: begin anew (--overwrite)'
-        in capsys.readouterr().err
+        'out.txt.part:1: the line is damaged, or another release wrote it: start again '
+        '(--overwrite)' in capsys.readouterr().err
     )
     assert command.run(main, arguments(world, output, '--overwrite')) == 0
 

@@ -11,6 +11,7 @@ from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import DuoBertReranker
 from pyserini_repbert.systems.duobert.saved_scores import (
     SavedScores,
+    compared_depth,
     read_saved_scores,
     replay,
     write_saved_scores,
@@ -162,6 +163,20 @@ def test_replayed_ties_keep_the_order_of_the_stage_before():
     saved = replace(saved_scores(), members=np.array([3, 1, 2]), differences=differences)
     for k1, expected in ((0, 'acbd'), (2, 'acbd'), (3, 'acbd')):
         assert ''.join(item.docid for item in replay(saved, 4, k1, 'binary')) == expected
+
+
+@pytest.mark.parametrize(
+    ('about', 'depth'),
+    [
+        ({'last_depth': 2}, 2),
+        ({'last_depth': 50}, 3),
+        ({'k1': 2}, 2),  # files before version 0.4.0
+        ({}, 3),
+    ],
+)
+def test_saved_scores_say_how_many_candidates_were_compared(about, depth):
+    saved = replace(saved_scores(), members=np.array([3, 1, 2]))
+    assert compared_depth(saved, about) == depth
 
 
 @pytest.mark.parametrize('keep', [None, (6,)])

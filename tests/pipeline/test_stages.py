@@ -98,7 +98,9 @@ def test_a_passage_that_is_not_there_is_named(world):
 
 
 def test_depths_must_not_grow():
-    with pytest.raises(InputError, match='takes 50 candidates, Reverse@20 before it only 20'):
+    with pytest.raises(
+        InputError, match='takes 50 candidates, but Reverse@20 before it takes only 20'
+    ):
         Pipeline([First(), (Reverse(), 20), (Reverse(), 50)])
     with pytest.raises(InputError, match='one first stage or none'):
         Pipeline([(Reverse(), 5), First()])

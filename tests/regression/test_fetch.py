@@ -102,7 +102,7 @@ def test_what_cannot_be_fetched_is_listed(web, tmp_path, capsys):
     assert 'not to be fetched here: 2\n' in printed
     assert '\n  discs: two disks: by agreement: NIST' in printed
     assert '\n  never: a run of somebody: not published; it was lost' in printed
-    assert '3 conditions can be run then, 1 never' in printed
+    assert 'then 3 conditions can be run; 1 never can' in printed
 
 
 def test_downloads_are_unpacked(web, tmp_path, capsys):

@@ -1,9 +1,11 @@
 """The contract of every reranker: order, ties, depth, and what it refuses."""
 
+import re
+
 import numpy as np
 import pytest
 
-from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Candidate, Excerpt, Query, Ranking
 from pyserini_repbert.rerank import Reranker
 
@@ -60,8 +62,14 @@ def test_an_identity_has_the_settings_that_change_a_ranking():
     assert reranker.identity() == identity
     shallow = reranker.with_settings(reads=50, drop_rest=True, score_share=0.25)
     assert shallow.identity() == {**identity, 'k': 50, 'drop_rest': True, 'weight': 0.25}
-    checkpoint = reranker.with_settings(weights_sha256='0f')
-    assert checkpoint.identity() == {**identity, 'weights_sha256': '0f'}
+    reranker.weights_sha256 = '0f'
+    assert reranker.identity() == {**identity, 'weights_sha256': '0f'}
+
+
+def test_a_setting_that_a_ranker_does_not_have_is_refused():
+    expected = "Given has no setting 'treads': give one of its attributes, such as 'threads'"
+    with pytest.raises(InputError, match=re.escape(expected)):
+        Given().with_settings(threads=2, treads=2)
 
 
 def test_a_score_that_is_not_finite_is_refused_by_its_candidate():

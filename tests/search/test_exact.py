@@ -153,7 +153,7 @@ def _hard(draw):
 
 def _all_scores(vectors, queries):
     rows, owners = np.indices((len(vectors), len(queries))).reshape(2, -1)
-    return products.scores(queries, vectors, rows, owners).reshape(-1, len(queries))
+    return products.pair_scores(queries, vectors, rows, owners).reshape(-1, len(queries))
 
 
 @settings(deadline=None, max_examples=300)
@@ -238,7 +238,7 @@ def test_scores_are_those_of_float64_within_rounding():
         stored = vectors.astype(dtype)
         expected = (stored.astype(float) @ queries.T.astype(float)).reshape(-1)
         np.testing.assert_allclose(
-            products.scores(queries, stored, rows, owners), expected, rtol=0, atol=1e-5
+            products.pair_scores(queries, stored, rows, owners), expected, rtol=0, atol=1e-5
         )
 
 

@@ -12,7 +12,7 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.names.impacts import open_impact_searcher
-from pyserini_repbert.search.impacts import ImpactSearcher
+from pyserini_repbert.search.impacts import ExactImpactSearcher
 from pyserini_repbert.systems.epic.encoder import EpicEncoder
 
 N = 60
@@ -88,6 +88,6 @@ def test_what_cannot_be_searched_is_refused(make_bundle, tiny_epic):
 
 def test_a_term_beyond_the_vocabulary_is_refused(make_bundle):
     bundle = make_bundle(prune=15)
-    searcher = ImpactSearcher(bundle, EpicEncoder(bundle.settings.encoder))
+    searcher = ExactImpactSearcher(bundle, EpicEncoder(bundle.settings.encoder))
     with pytest.raises(MismatchError, match='has 0 to 39'):
         searcher.of_vector(TermVector.summed([3, 40], [1.0, 1.0]), 5)

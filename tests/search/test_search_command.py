@@ -100,7 +100,7 @@ def test_export_gives_the_same_run(setting, tmp_path):
         ({'--fusion': 'rrf'}, 'two rankings'),
         (
             {'--alpha': '0.3'},
-            "alpha is for 'interpolation', fusion here is by 'interleave' (--alpha)",
+            "alpha is for fusion by 'interpolation', and this fusion is by 'interleave' (--alpha)",
         ),
         ({'--sparse': 'bm25@x', '--fusion': 'rrf', '--rrf-k': '-1'}, 'rrf_k is -1.0'),
         (

@@ -206,7 +206,7 @@ def test_what_a_collection_has_itself_is_not_named(make_collection):
     for settings in ({'sparse': ['bm25']}, {'ann': True}):
         with pytest.raises(PyseriniRepbertError, match='has its own rankings'):
             asyncio.run(open_service(**settings))
-    with pytest.raises(PyseriniRepbertError, match="said to be of type 'tf'"):
+    with pytest.raises(PyseriniRepbertError, match="should be of type 'tf'"):
         asyncio.run(open_service(index_type='tf'))
 
 

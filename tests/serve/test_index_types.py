@@ -32,7 +32,8 @@ indexes:
 rerankers: []
 """
 TEXT = 'cat dog'
-SPARSE = ['bm25', 'bm25-tuned', 'bm25+rm3', 'ql', 'sdm']  # the catalog's that search such an index
+# The catalog's that search such an index.
+SPARSE = ['bm25', 'bm25-tuned', 'bm25+rm3', 'bm25+rocchio', 'ql', 'sdm']
 
 
 @pytest.fixture

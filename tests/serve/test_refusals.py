@@ -27,7 +27,7 @@ BAD_ADDRESSES = [
     (f'{SEARCH}&rerank=duobert@4:max-length=9', 400, 'not open to clients'),
     (f'{SEARCH}&rerank=epic@4:index=/etc', 400, 'not open to clients'),
     (f'{SEARCH}&rerank=/etc@4', 404, 'there is no reranker'),
-    (f'{SEARCH}&alpha=0.3', 400, "alpha is for 'interpolation'"),
+    (f'{SEARCH}&alpha=0.3', 400, "alpha is for fusion by 'interpolation'"),
     (f'{SEARCH}&k1=1', 400, "'bm25' alone"),
     (f'{SEARCH}&hits=1000000', 400, 'at most 1000'),
     (f'{SEARCH}&hits=', 400, 'hits'),

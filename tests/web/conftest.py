@@ -74,7 +74,7 @@ def garden(tmp_path_factory):
 @pytest.fixture(scope='session')
 def served(garden):
     """The address of a service over the garden."""
-    with _service(garden, '--config', 'serve.yaml') as address:
+    with run_service(garden, '--config', 'serve.yaml') as address:
         yield address
 
 
@@ -82,16 +82,30 @@ def served(garden):
 def served_collection(tmp_path_factory):
     """The address of a service over a collection of long documents, called 'mine'."""
     folder = tmp_path_factory.mktemp('collection')
-    lines = [json.dumps(document) for document in DOCUMENTS]
-    (folder / 'docs.jsonl').write_text('\n'.join(lines) + '\n', encoding='utf-8')
-    made = ('--corpus', 'docs.jsonl', '--encoder', 'repbert-demo')
-    command('pyserini_repbert.index', 'sync', '--index', 'mine', *made, folder=folder)
-    with _service(folder, '--index', 'mine', '--rerankers', 'monobert-demo') as address:
+    make_collection(folder, DOCUMENTS)
+    with run_service(folder, '--index', 'mine', '--rerankers', 'monobert-demo') as address:
         yield address
 
 
+@pytest.fixture(scope='session')
+def served_judging(tmp_path_factory):
+    """The address of a service over a collection 'mine' that is judged."""
+    folder = tmp_path_factory.mktemp('judging')
+    make_collection(folder, DOCUMENTS)
+    with run_service(folder, '--index', 'mine') as address:
+        yield address
+
+
+def make_collection(folder, documents):
+    """Make a collection called 'mine' of documents in a folder."""
+    lines = [json.dumps(document) for document in documents]
+    (folder / 'docs.jsonl').write_text('\n'.join(lines) + '\n', encoding='utf-8')
+    made = ('--corpus', 'docs.jsonl', '--encoder', 'repbert-demo')
+    command('pyserini_repbert.index', 'sync', '--index', 'mine', *made, folder=folder)
+
+
 @contextmanager
-def _service(folder, *arguments):
+def run_service(folder, *arguments):
     """The address of a service that runs in a folder meanwhile."""
     environment = os.environ | {
         'PYTHONPATH': str(Path(__file__).parents[2]),

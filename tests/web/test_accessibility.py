@@ -5,6 +5,7 @@ screen.
 from importlib import resources
 
 import pytest
+from test_learn_panel import DONE
 
 pytest.importorskip('axe_playwright_python', reason='the web extra is not installed: make test-web')
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
@@ -64,3 +65,37 @@ def test_documents_of_a_collection(opened, served_collection, width, scheme):
     page.get_by_role('button', name='Less').wait_for()
     assert violations(page) == []
     assert page.evaluate('document.documentElement.scrollWidth') <= width
+
+
+@pytest.mark.parametrize(('width', 'scheme'), [(1280, 'light'), (1280, 'dark'), (320, 'light')])
+def test_judging(opened, served_judging, width, scheme):
+    settings = {'bypass_csp': True, 'reduced_motion': 'reduce'}
+    own = opened(width, scheme, address=served_judging, **settings)
+    own.page.route('**/v1/mine/learn', lambda route: route.fulfill(json=DONE | {'due': 'Now.'}))
+
+    def check(page):
+        assert violations(page) == []
+        assert page.evaluate('document.documentElement.scrollWidth') <= width
+
+    page = own.open('?view=judge', '.judge-name')
+    check(page)
+    page.get_by_label('Your name').fill(f'{scheme} {width}')
+    page.get_by_label('Your name').press('Enter')
+    page.wait_for_selector('.learn-report')
+    check(page)
+    page = own.open('?view=judge&q=keep+slugs+off+lettuce', '.judge-document')
+    check(page)
+    page.keyboard.press('o')
+    page.get_by_role('button', name='Less').wait_for()
+    check(page)
+    for number in (2, 3):
+        page.keyboard.press('2')
+        page.locator('.judge-progress', has_text=f'· {number} of 3').wait_for()
+    page.keyboard.press('s')
+    page.wait_for_selector('.judge-summary')
+    check(page)
+    page.keyboard.press('?')
+    page.wait_for_selector('.keys')
+    check(page)
+    check(own.open('?q=keep+slugs+off+lettuce', '.own-grade .badge'))
+    check(own.open('?view=judge', '.judge-kept'))

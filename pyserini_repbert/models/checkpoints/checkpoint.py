@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import DamagedFileError, UnknownNameError
 from pyserini_repbert.models.checkpoints.folder import ADAPTER_CONFIG, Checkpoint
 from pyserini_repbert.ranking import Ranker
-from pyserini_repbert.record import Model
+from pyserini_repbert.record import OWN_ENGINE, Model
 
 __all__ = ['AnyCheckpoint', 'Checkpoint', 'open_checkpoint']
 
@@ -30,44 +31,58 @@ def open_checkpoint(name: AnyCheckpoint, kind: str = 'encoders') -> Checkpoint:
     first use. An adapter is opened with the checkpoint that it adapts, which may be an adapter,
     too. A `Checkpoint` is returned as it is.
     """
-    return name if isinstance(name, Checkpoint) else _open(name, kind, ())
+    if isinstance(name, Checkpoint):
+        return name
+    return _open(name, kind, ())
 
 
 def _open(name: str | Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
     """`above` are the folders of the adapters over this checkpoint."""
     entry = catalog.find(kind, str(name))
+    if entry is None:
+        folder = folder_of(name)
+        if not folder.is_dir():
+            entry = catalog.get(kind, str(name))
     ranking = None
-    if entry is not None or not (folder := folder_of(name)).is_dir():
-        entry = entry or catalog.get(kind, str(name))
+    if entry is not None:
+        folder = _folder_of_entry(entry)
         ranking = entry.values.get('ranking')
-        if 'warning' in entry.values:
-            _warn(entry.values['warning'])
-        if 'package' in entry.values:
-            folder = catalog.package_folder(entry)
-        elif 'resource' in entry.values:
-            folder = catalog.resource(entry)
-        else:
-            from pyserini_repbert.models.checkpoints import hub
-
-            folder = (
-                hub.hub_checkpoint(entry)
-                if 'hub' in entry.values
-                else hub.downloaded_checkpoint(entry)
-            )
     verify(folder)
     base = None
-    if (path := folder / ADAPTER_CONFIG).is_file():
-        base_name = read_object(path).get('base_model_name_or_path')
-        if not isinstance(base_name, str):
-            raise DamagedFileError(f'{path} does not name its base: fetch the adapter again')
-        if folder.resolve() in above:
-            raise DamagedFileError(
-                f'{path} names a base that is an adapter over itself: name the one beneath them'
-            )
-        base = _open(
-            base_name, catalog.checkpoint_kind(base_name) or kind, (*above, folder.resolve())
-        )
+    if (folder / ADAPTER_CONFIG).is_file():
+        base = _open_base(folder, kind, above)
     return Checkpoint.open(folder, str(name), ranking, base)
+
+
+def _folder_of_entry(entry: catalog.Entry) -> Path:
+    """The folder of a checkpoint of the catalog, which is fetched if need be."""
+    from pyserini_repbert.models.checkpoints import hub
+
+    if 'warning' in entry.values:
+        _warn(entry.values['warning'])
+    if 'package' in entry.values:
+        return catalog.package_folder(entry)
+    if 'resource' in entry.values:
+        return catalog.resource(entry)
+    if 'hub' in entry.values:
+        return hub.hub_checkpoint(entry)
+    return hub.downloaded_checkpoint(entry)
+
+
+def _open_base(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
+    """The checkpoint that the adapter in `folder` adapts.
+
+    Raises DamagedFileError for an adapter without a base, or over itself.
+    """
+    path = folder / ADAPTER_CONFIG
+    name = read_object(path).get('base_model_name_or_path')
+    if not isinstance(name, str):
+        raise DamagedFileError(f'{path} does not name its base: fetch the adapter again')
+    if folder.resolve() in above:
+        raise DamagedFileError(
+            f'{path} names a base that is an adapter over itself: name the one beneath them'
+        )
+    return _open(name, catalog.checkpoint_kind(name) or kind, (*above, folder.resolve()))
 
 
 def folder_of(name: str | Path) -> Path:
@@ -117,12 +132,13 @@ def used_models(user: object) -> tuple[Model, ...]:
     """
     checkpoint = getattr(user, 'checkpoint', None)
     precision = str(getattr(user, 'precision', ''))
+    engine = str(getattr(user, 'engine', OWN_ENGINE))
     if isinstance(checkpoint, Checkpoint):
-        return (model_of(checkpoint, precision),)
+        return (replace(model_of(checkpoint, precision), engine=engine),)
     sha256 = getattr(user, 'weights_sha256', None)
     if not isinstance(sha256, str):
         return ()
-    return (Model(str(getattr(user, 'name', '')), sha256, sha256, sha256, precision),)
+    return (Model(str(getattr(user, 'name', '')), sha256, sha256, sha256, precision, engine),)
 
 
 def models_of(ranker: Ranker) -> tuple[Model, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -35,8 +35,20 @@ ADAPTER_CONFIG = 'adapter_config.json'
 # in config.json of an adapter: it has heads of its own, the base's are dropped
 HOLDS_HEADS = 'adapter_holds_heads'
 TOKENIZER = ('vocab.txt', 'tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json')
-# Keys of config.json that change no vector of a trained model.
-_OF_TRAINING = ('hidden_dropout_prob', 'attention_probs_dropout_prob', 'initializer_range')
+# Keys of config.json that change no vector of a trained model, and the one that is 0 in all BERTs.
+_NOT_DECISIVE = (
+    'hidden_dropout_prob',
+    'attention_probs_dropout_prob',
+    'initializer_range',
+    'position_offset',
+)
+_BERT = 'bert.'
+# How RoBERTa calls what BERT has, too.
+_ROBERTA_NAMES = {
+    'roberta.': 'bert.',
+    'classifier.dense.': 'bert.pooler.dense.',
+    'classifier.out_proj.': 'classifier.',
+}
 _BODY = ('embeddings.', 'encoder.', 'pooler.')
 
 
@@ -116,10 +128,9 @@ class Checkpoint:
         parts = [digest(file) for file in self._weights_files()]
         if self.base is not None:
             parts += [str(scale_of(self.folder / ADAPTER_CONFIG)), self.base.weights_sha256]
-            parts += [UNIT_LAYER] * bool(self.config.get(UNIT_LAYER))
-        elif len(parts) == 1:
-            return parts[0]
-        return hashlib.sha256('\n'.join(parts).encode()).hexdigest()
+            if self.config.get(UNIT_LAYER):
+                parts.append(UNIT_LAYER)
+        return _joint_digest(parts)
 
     @cached_property
     def config_sha256(self) -> str:
@@ -131,7 +142,7 @@ class Checkpoint:
         from pyserini_repbert.models.bert_config import BertConfig
 
         values = asdict(BertConfig.from_dict(self.config))
-        decisive = {name: value for name, value in values.items() if name not in _OF_TRAINING}
+        decisive = {name: value for name, value in values.items() if name not in _NOT_DECISIVE}
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
     @cached_property
@@ -140,35 +151,35 @@ class Checkpoint:
         their checksums.
         """
         folder = self.tokenizer_folder
-        whole = folder / 'tokenizer.json'
-        files = (
-            [whole] if whole.is_file() else [folder / 'vocab.txt', folder / 'tokenizer_config.json']
-        )
-        digests = [digest(file) for file in files if file.is_file()]
-        return (
-            digests[0]
-            if len(digests) == 1
-            else hashlib.sha256('\n'.join(digests).encode()).hexdigest()
-        )
+        files = [folder / 'tokenizer.json']
+        if not files[0].is_file():
+            files = [folder / 'vocab.txt', folder / 'tokenizer_config.json']
+        return _joint_digest([digest(file) for file in files if file.is_file()])
 
     def _weights_files(self) -> list[Path]:
-        names = [WEIGHTS if self.base is None else ADAPTER]
-        if self.base is None and (index := self.folder / f'{WEIGHTS}.index.json').is_file():
-            try:
-                names = sorted(
-                    set(checked(dict[str, str], read_object(index).get('weight_map')).values())
-                )
-            except ValueError as error:
-                raise DamagedFileError(
-                    f'{index}: weight_map: {error}: fetch the checkpoint again'
-                ) from error
-        for name in names:
-            if not (self.folder / name).is_file():
+        files = [self.folder / name for name in self._names_of_weights()]
+        for file in files:
+            if not file.is_file():
                 raise InputError(
-                    f'checkpoint {self.folder} has no {name}: convert older weights by scripts in '
-                    f'tools/'
+                    f'checkpoint {self.folder} has no {file.name}: convert older weights by '
+                    'scripts in tools/'
                 )
-        return [self.folder / name for name in names]
+        return files
+
+    def _names_of_weights(self) -> list[str]:
+        """The names of the files that should hold the weights."""
+        if self.base is not None:
+            return [ADAPTER]
+        index = self.folder / f'{WEIGHTS}.index.json'
+        if not index.is_file():
+            return [WEIGHTS]
+        try:
+            file_by_tensor = checked(dict[str, str], read_object(index).get('weight_map'))
+        except ValueError as error:
+            raise DamagedFileError(
+                f'{index}: weight_map: {error}: fetch the checkpoint again'
+            ) from error
+        return sorted(set(file_by_tensor.values()))
 
     def tensors(self, mapped: str | None = None) -> dict[str, Tensor]:
         """All weights by name, the body as `bert.*`; an adapter is merged into its base.
@@ -176,39 +187,23 @@ class Checkpoint:
         Weights whose names end with `mapped` stay in their file (`read_weights`), the others are
         read into memory.
         """
-        files = self._weights_files()
-        tensors = {
-            name: value for file in files for name, value in read_weights(file, mapped).items()
-        }
-        if self.base is not None:
-            base = self.base.tensors(mapped)
-            if self.config.get(HOLDS_HEADS):
-                base = {name: value for name, value in base.items() if name.startswith('bert.')}
-            return merged(with_unit_layer(base, self.config), tensors, self.folder / ADAPTER_CONFIG)
-        if not any(
-            name.startswith('bert.') for name in tensors
-        ):  # some checkpoints leave the prefix out
-            tensors = {
-                f'bert.{name}' if name.startswith(_BODY) else name: value
-                for name, value in tensors.items()
-            }
-        # BERT's first checkpoints call the weights of layer norms gamma and beta, and have a buffer
-        # of ids
-        return {
-            name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace(
-                'LayerNorm.beta', 'LayerNorm.bias'
-            ): value
-            for name, value in tensors.items()
-            if not name.endswith('position_ids')
-        }
+        tensors: dict[str, Tensor] = {}
+        for file in self._weights_files():
+            tensors |= read_weights(file, mapped)
+        if self.base is None:
+            return _with_usual_names(tensors)
+        base = self.base.tensors(mapped)
+        if self.config.get(HOLDS_HEADS):
+            base = {name: value for name, value in base.items() if name.startswith(_BERT)}
+        return merged(with_unit_layer(base, self.config), tensors, self.folder / ADAPTER_CONFIG)
 
     @property
     def tokenizer_folder(self) -> Path:
         """The folder with the tokenizer: this one, or the base's."""
-        has_tokenizer = any(
-            (self.folder / name).is_file() for name in ('tokenizer.json', 'vocab.txt')
-        )
-        return self.folder if has_tokenizer or self.base is None else self.base.tokenizer_folder
+        files = [self.folder / 'tokenizer.json', self.folder / 'vocab.txt']
+        if self.base is None or any(file.is_file() for file in files):
+            return self.folder
+        return self.base.tokenizer_folder
 
     def copy_tokenizer(self, folder: Path) -> None:
         """Copy the tokenizer's files into a folder."""
@@ -231,3 +226,38 @@ class Checkpoint:
                 f'{self.config["vocab_size"]}: take the tokenizer that the model was trained with'
             )
         return tokenizer
+
+
+def _joint_digest(digests: Sequence[str]) -> str:
+    """One checksum over several; a single one is itself."""
+    if len(digests) == 1:
+        return digests[0]
+    return hashlib.sha256('\n'.join(digests).encode()).hexdigest()
+
+
+def _with_usual_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors under the names of today's BERT checkpoints.
+
+    Some checkpoints leave out the prefix of the body. BERT's first checkpoints call the weights of
+    layer norms gamma and beta, and have a buffer of ids.
+    """
+    of_bert = {_bert_name(name): value for name, value in tensors.items()}
+    lacks_prefix = not any(name.startswith(_BERT) for name in of_bert)
+    renamed: dict[str, Tensor] = {}
+    for name, value in of_bert.items():
+        if name.endswith('position_ids'):
+            continue
+        if lacks_prefix and name.startswith(_BODY):
+            name = f'{_BERT}{name}'
+        name = name.replace('LayerNorm.gamma', 'LayerNorm.weight')
+        name = name.replace('LayerNorm.beta', 'LayerNorm.bias')
+        renamed[name] = value
+    return renamed
+
+
+def _bert_name(name: str) -> str:
+    """BERT's name of a tensor that may be RoBERTa's."""
+    for prefix, replacement in _ROBERTA_NAMES.items():
+        if name.startswith(prefix):
+            return replacement + name.removeprefix(prefix)
+    return name

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pkgutil
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pyserini_repbert.models.checkpoints.folder import TOKENIZER, WEIGHTS, Check
 _FILES = ['config.json', *TOKENIZER]
 _HUB = 'https://huggingface.co'
 _LEGACY = 'pytorch_model.bin'
+_TOKENIZERS = ('vocab.txt', 'tokenizer.json')
 
 
 def hub_checkpoint(entry: catalog.Entry) -> Path:
@@ -27,33 +29,38 @@ def hub_checkpoint(entry: catalog.Entry) -> Path:
     if converted.is_dir():
         return converted
     snapshot = _snapshot(entry)
-    has_tokenizer = any((snapshot / name).is_file() for name in ('vocab.txt', 'tokenizer.json'))
-    if (snapshot / WEIGHTS).is_file() and has_tokenizer:
+    if (snapshot / WEIGHTS).is_file() and _has_any(snapshot, _TOKENIZERS):
         return snapshot
-    if not (snapshot / 'config.json').is_file() or not any(
-        (snapshot / n).is_file() for n in (WEIGHTS, _LEGACY)
-    ):
+    if not (snapshot / 'config.json').is_file() or not _has_any(snapshot, (WEIGHTS, _LEGACY)):
         raise DamagedFileError(
             f'{snapshot} holds no config.json with {WEIGHTS} or {_LEGACY}: it is no checkpoint'
         )
+    with atomic_folder(converted) as folder:
+        _complete(snapshot, folder)
+        write_checksums(folder)
+    return converted
+
+
+def _has_any(folder: Path, names: Iterable[str]) -> bool:
+    """Whether a folder has one of these files."""
+    return any((folder / name).is_file() for name in names)
+
+
+def _complete(snapshot: Path, folder: Path) -> None:
+    """Copy a checkpoint, with weights in safetensors and a vocabulary where it has none."""
     from safetensors.torch import save_file
 
     from pyserini_repbert.models.convert.pytorch import load_legacy, uncased_vocabulary
 
-    with atomic_folder(converted) as folder:
-        for name in (*_FILES, WEIGHTS):
-            if (snapshot / name).is_file():
-                shutil.copyfile(snapshot / name, folder / name)
-        if not has_tokenizer:
-            shutil.copyfile(uncased_vocabulary(), folder / 'vocab.txt')
-        if not (folder / WEIGHTS).is_file():
-            tensors = load_legacy(snapshot / _LEGACY)
-            save_file(
-                {name: value.contiguous().clone() for name, value in tensors.items()},
-                folder / WEIGHTS,
-            )
-        write_checksums(folder)
-    return converted
+    for name in (*_FILES, WEIGHTS):
+        if (snapshot / name).is_file():
+            shutil.copyfile(snapshot / name, folder / name)
+    if not _has_any(snapshot, _TOKENIZERS):
+        shutil.copyfile(uncased_vocabulary(), folder / 'vocab.txt')
+    if not (folder / WEIGHTS).is_file():
+        tensors = load_legacy(snapshot / _LEGACY)
+        copies = {name: value.contiguous().clone() for name, value in tensors.items()}
+        save_file(copies, folder / WEIGHTS)
 
 
 def downloaded_checkpoint(entry: catalog.Entry) -> Path:
@@ -102,10 +109,10 @@ def _snapshot(entry: catalog.Entry) -> Path:
         snapshot = Path(snapshot_download(repository, allow_patterns=[*_FILES, WEIGHTS], **hub))
         if not (snapshot / WEIGHTS).is_file():
             snapshot = Path(snapshot_download(repository, allow_patterns=[*_FILES, _LEGACY], **hub))
-    except (
-        Exception
-    ) as error:  # the client raises errors of its HTTP library, and of its parser for other pages
-        if limit := exhausted(error):
+    # The client raises errors of its HTTP library, and of its parser for other pages.
+    except Exception as error:
+        limit = exhausted(error)
+        if limit:
             raise limit from error
         reason = 'downloads are off' if offline else _reason(error)
         raise MissingResourceError(
@@ -120,9 +127,8 @@ def _reason(error: BaseException) -> str:
     from huggingface_hub.errors import HfHubHTTPError
 
     cause: BaseException | None = error
-    while (
-        cause is not None
-    ):  # an HTTP error may be wrapped in 'not in the cache, and could not be reached'
+    # An HTTP error may be wrapped in 'not in the cache, and could not be reached'.
+    while cause is not None:
         if isinstance(cause, HfHubHTTPError):
             return status_text(cause.response.status_code)
         cause = cause.__cause__

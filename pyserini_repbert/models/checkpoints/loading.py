@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -14,6 +14,8 @@ from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.checkpoints.folder import Checkpoint
 
 Model = TypeVar('Model', bound=nn.Module)
+_Shapes = dict[str, tuple[Any, ...]]
+_SHOWN = 3  # names of tensors in an error
 
 
 @contextmanager
@@ -33,7 +35,9 @@ class _WithoutInitialisers(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
         if getattr(func, '__module__', None) == 'torch.nn.init':
-            return args[0] if args else given['tensor']
+            if args:
+                return args[0]
+            return given['tensor']
         return func(*args, **given)
 
 
@@ -46,41 +50,85 @@ def load_model(
     """The model that `make` builds, with a checkpoint's weights: float32, on the CPU, in evaluation
     mode.
 
-    Only `bert.pooler.*` and `tied` tensors may be left over, if their shapes are right. Raises
-    DamagedFileError naming the missing, unexpected or misshapen tensors.
+    Only `bert.pooler.*` and `tied` tensors may be left over, if their shapes are right.
 
-    `tied` is {name of a tensor: the parameter that it repeats}. `tensors` are the checkpoint's, if
-    already read; those in float32 become the parameters themselves, uncopied.
+    Parameters
+    ----------
+    make : builds the model
+    checkpoint : has the weights
+    tied : {name of a tensor: the parameter that it repeats}
+    tensors : the checkpoint's, if already read; those in float32 become the parameters themselves,
+        uncopied
+
+    Raises DamagedFileError naming the missing, unexpected or misshapen tensors.
     """
     with without_weights():
         model = make()
-    tensors = checkpoint.tensors() if tensors is None else tensors
-    shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    hidden = checkpoint.config.get('hidden_size')
-    pooler = {'bert.pooler.dense.weight': (hidden, hidden), 'bert.pooler.dense.bias': (hidden,)}
-    allowed = {name: shape for name, shape in pooler.items() if name not in shapes}
-    allowed |= {name: shapes[of] for name, of in (tied or {}).items() if name not in shapes}
-    missing = sorted(shapes.keys() - tensors.keys())
-    unexpected = sorted(tensors.keys() - shapes.keys() - allowed.keys())
-    misshapen = sorted(
-        f'{name} {tuple(tensors[name].shape)} instead of {shape}'
-        for name, shape in (shapes | allowed).items()
-        if name in tensors and tuple(tensors[name].shape) != shape
-    )
-    problems = [
-        f'{what}: {", ".join(names[:3])}{f" and {len(names) - 3} more" if len(names) > 3 else ""}'
-        for what, names in (
-            ('missing', missing),
-            ('unexpected', unexpected),
-            ('of another shape', misshapen),
-        )
-        if names
-    ]
+    if tensors is None:
+        tensors = checkpoint.tensors()
+    shapes = _shapes_of(model.state_dict())
+    unused = _unused_shapes(shapes, checkpoint.config.get('hidden_size'), tied or {})
+    problems = _problems(_shapes_of(tensors), shapes, unused)
     if problems:
         raise DamagedFileError(
             f"checkpoint '{checkpoint.name}' does not fit its model: {'; '.join(problems)}"
         )
-    model.load_state_dict(
-        {name: tensors[name].to(torch.float32).contiguous() for name in shapes}, assign=True
-    )
+    weights = {name: tensors[name].to(torch.float32).contiguous() for name in shapes}
+    model.load_state_dict(weights, assign=True)
     return model.eval()
+
+
+def _shapes_of(tensors: Mapping[str, Tensor]) -> _Shapes:
+    return {name: tuple(value.shape) for name, value in tensors.items()}
+
+
+def _unused_shapes(shapes: _Shapes, hidden: Any, tied: Mapping[str, str]) -> _Shapes:
+    """The shapes of the tensors that a checkpoint may have although the model does not use them.
+
+    Parameters
+    ----------
+    shapes : of the model's parameters
+    hidden : the model's hidden size
+    tied : as of `load_model`
+    """
+    unused: _Shapes = {
+        'bert.pooler.dense.weight': (hidden, hidden),
+        'bert.pooler.dense.bias': (hidden,),
+    }
+    for name, repeated in tied.items():
+        unused[name] = shapes[repeated]
+    return {name: shape for name, shape in unused.items() if name not in shapes}
+
+
+def _problems(found: _Shapes, expected: _Shapes, unused: _Shapes) -> list[str]:
+    """What is wrong with tensors of these shapes, a phrase for each kind of mistake.
+
+    Parameters
+    ----------
+    found : the shapes of a checkpoint's tensors
+    expected : those of the model's parameters
+    unused : those that the checkpoint may have beside them
+    """
+    misshapen = []
+    for name, shape in (expected | unused).items():
+        if name in found and found[name] != shape:
+            misshapen.append(f'{name} {found[name]} instead of {shape}')
+    names_by_problem = {
+        'missing': expected.keys() - found.keys(),
+        'unexpected': found.keys() - expected.keys() - unused.keys(),
+        'of another shape': misshapen,
+    }
+    problems = []
+    for problem, names in names_by_problem.items():
+        if names:
+            problems.append(f'{problem}: {_first_names(sorted(names))}')
+    return problems
+
+
+def _first_names(names: Sequence[str]) -> str:
+    """'a, b, c and 2 more'"""
+    shown = ', '.join(names[:_SHOWN])
+    more = len(names) - _SHOWN
+    if more > 0:
+        shown += f' and {more} more'
+    return shown

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 PREFIX = 'base_model.model.'  # of tensor names in PEFT's files
-UNIT_LAYER = (
-    'unit_layer'  # in config.json: whether the last layer is a unit layer, which the base lacks
-)
-MEAN_OVER_TOKEN = (
-    10.0  # lengths of mean vectors then vary by half a percent, and tokens still differ
-)
+_LORA_A = '.lora_A.weight'
+_LORA_B = '.lora_B.weight'
+# In config.json: whether the last layer is a unit layer, which the base lacks.
+UNIT_LAYER = 'unit_layer'
+# Lengths of mean vectors then vary by half a percent, and tokens still differ.
+MEAN_OVER_TOKEN = 10.0
+_SIZE_BYTES = 8  # of the header's size, with which a safetensors file begins
 # PyTorch's dtypes by their names in safetensors' format
 _DTYPES = {
     'F64': 'float64',
@@ -67,26 +68,26 @@ def read_weights(file: Path, mapped: str | None = None) -> dict[str, Tensor]:
         ) from error
     tensors: dict[str, Tensor] = {}
     with file.open('rb') as stream:
-        size = int.from_bytes(stream.read(8), 'little')
+        size = int.from_bytes(stream.read(_SIZE_BYTES), 'little')
         header = json.loads(stream.read(size))
         header.pop('__metadata__', None)
+        data_start = _SIZE_BYTES + size
         for name, entry in sorted(header.items(), key=lambda item: item[1]['data_offsets']):
             if entry['dtype'] not in _DTYPES:
                 raise DamagedFileError(
                     f'{file}: {name} has type {entry["dtype"]}, expected {", ".join(_DTYPES)}'
                 )
             first, last = entry['data_offsets']
-            if mapped is not None and name.endswith(mapped) and last > first:
-                raw = torch.from_numpy(
-                    np.memmap(file, np.uint8, 'c', 8 + size + first, (last - first,))
-                )
+            n_bytes = last - first
+            start = data_start + first
+            if mapped is not None and name.endswith(mapped) and n_bytes:
+                raw = torch.from_numpy(np.memmap(file, np.uint8, 'c', start, (n_bytes,)))
             else:
-                raw = torch.empty(last - first, dtype=torch.uint8)
-                stream.seek(8 + size + first)
+                raw = torch.empty(n_bytes, dtype=torch.uint8)
+                stream.seek(start)
                 stream.readinto(raw.numpy().data)
-            tensors[name] = raw.view(getattr(torch, _DTYPES[entry['dtype']])).reshape(
-                entry['shape']
-            )
+            dtype = getattr(torch, _DTYPES[entry['dtype']])
+            tensors[name] = raw.view(dtype).reshape(entry['shape'])
     return tensors
 
 
@@ -94,14 +95,16 @@ def scale_of(config_path: Path) -> float:
     """The factor of an adapter's low-rank updates: alpha / r, or alpha / sqrt(r) with rsLoRA."""
     config = read_object(config_path)
     try:
-        scale = config['lora_alpha'] / (
-            math.sqrt(config['r']) if config.get('use_rslora') else config['r']
-        )
+        divisor = config['r']
+        if config.get('use_rslora'):
+            divisor = math.sqrt(divisor)
+        scale = config['lora_alpha'] / divisor
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise DamagedFileError(
             f'{config_path} is not the configuration of a LoRA adapter ({error!r})'
         ) from error
-    if used := [name for name in _UNSUPPORTED if config.get(name)]:
+    used = [name for name in _UNSUPPORTED if config.get(name)]
+    if used:
         raise DamagedFileError(
             f'{config_path} uses {", ".join(used)}: only plain LoRA adapters are supported'
         )
@@ -120,17 +123,17 @@ def merged(
     result = dict(base)
     for name, value in adapter.items():
         target = name.removeprefix(PREFIX)
-        if target.endswith('.lora_A.weight'):
-            stem = target.removesuffix('.lora_A.weight')
-            other = adapter.get(f'{PREFIX}{stem}.lora_B.weight')
-            if f'{stem}.weight' not in base or other is None:
+        if target.endswith(_LORA_A):
+            stem = target.removesuffix(_LORA_A)
+            weight = base.get(f'{stem}.weight')
+            other = adapter.get(f'{PREFIX}{stem}{_LORA_B}')
+            if weight is None or other is None:
                 raise DamagedFileError(
                     f'{config_path.parent}: the adapter of {stem} does not fit its base'
                 )
-            result[f'{stem}.weight'] = (
-                base[f'{stem}.weight'].float().add_(scale * (other.float() @ value.float()))
-            )
-        elif not target.endswith('.lora_B.weight'):
+            update = scale * (other.float() @ value.float())
+            result[f'{stem}.weight'] = weight.float().add_(update)
+        elif not target.endswith(_LORA_B):
             result[target] = value
         elif name.replace('.lora_B.', '.lora_A.') not in adapter:
             raise DamagedFileError(
@@ -159,21 +162,19 @@ def with_unit_layer(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) ->
     sizes = BertConfig.from_dict(config)
     size = sizes.hidden_size
     inner = sizes.intermediate_size
-    zero = torch.zeros(size)
-    one = torch.ones(size)
-    identity = torch.eye(size)
-    layer = {
-        'attention.self.query': (torch.zeros(size, size), zero),
-        'attention.self.key': (identity, zero),
-        'attention.self.value': (identity, zero),
-        'attention.output.dense': (MEAN_OVER_TOKEN * identity, zero),
-        'attention.output.LayerNorm': (one, zero),
-        'intermediate.dense': (torch.zeros(inner, size), torch.zeros(inner)),
-        'output.dense': (torch.zeros(size, inner), zero),
-        'output.LayerNorm': (one, zero),
+    weights = {
+        'attention.self.query': torch.zeros(size, size),
+        'attention.self.key': torch.eye(size),
+        'attention.self.value': torch.eye(size),
+        'attention.output.dense': MEAN_OVER_TOKEN * torch.eye(size),
+        'attention.output.LayerNorm': torch.ones(size),
+        'intermediate.dense': torch.zeros(inner, size),
+        'output.dense': torch.zeros(size, inner),
+        'output.LayerNorm': torch.ones(size),
     }
     stem = f'bert.encoder.layer.{sizes.num_hidden_layers - 1}'
-    named: dict[str, Tensor] = {}
-    for name, (weight, bias) in layer.items():
-        named |= {f'{stem}.{name}.weight': weight.clone(), f'{stem}.{name}.bias': bias.clone()}
-    return {**named, **tensors}
+    unit_layer: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        unit_layer[f'{stem}.{name}.weight'] = weight
+        unit_layer[f'{stem}.{name}.bias'] = torch.zeros(len(weight))
+    return {**unit_layer, **tensors}

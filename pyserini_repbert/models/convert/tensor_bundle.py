@@ -9,7 +9,7 @@ downloaded archives are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,9 +25,9 @@ _BLOCK_TRAILER = 5  # bytes: compression type and checksum
 _DTYPES = {1: '<f4', 2: '<f8', 3: '<i4', 9: '<i8', 19: '<f2'}  # NumPy's, by TensorFlow's numbers
 # wire types of protocol buffers
 _VARINT = 0
-_FIXED64 = 1
 _BYTES = 2
-_FIXED32 = 5
+_FIXED = {1: 8, 5: 4}  # their bytes
+_INTEGER = 4  # bytes of a number at the end of a block
 
 
 class _Entry(NamedTuple):
@@ -49,18 +49,18 @@ class TensorBundle:
         path = prefix.with_name(f'{prefix.name}.index')
         if not path.is_file():
             raise InputError(f'{prefix} is no TensorFlow checkpoint: {path.name} is not there')
+        self._entries: dict[str, _Entry] = {}
         try:
             records = dict(_table(path.read_bytes()))
             header = _fields(records.pop(b''))
-            self._shards = int(header.get(1, [1])[0])
-            self._entries = {
-                name.decode('utf-8'): _entry(value) for name, value in sorted(records.items())
-            }
+            self._shards = int(_first(header, 1, 1))
+            for name, value in sorted(records.items()):
+                self._entries[name.decode('utf-8')] = _entry(value)
         except (IndexError, KeyError, ValueError, TypeError) as error:
             raise DamagedFileError(
                 f'{path} is not the index of a TensorFlow checkpoint ({error})'
             ) from error
-        if header.get(2, [0])[0]:
+        if _first(header, 2, 0):
             raise DamagedFileError(
                 f'{path} was written on a big-endian machine, which is not supported'
             )
@@ -76,19 +76,16 @@ class TensorBundle:
             raise DamagedFileError(
                 f"tensor '{name}' of {self.prefix} is in slices, or of an unsupported type"
             )
-        path = self.prefix.with_name(
-            f'{self.prefix.name}.data-{entry.shard:05d}-of-{self._shards:05d}'
-        )
+        shard = f'{self.prefix.name}.data-{entry.shard:05d}-of-{self._shards:05d}'
+        path = self.prefix.with_name(shard)
         if not path.is_file():
             raise InputError(f'{self.prefix} lacks {path.name}: unpack all files of the checkpoint')
         with open(path, 'rb') as stream:
             stream.seek(entry.offset)
             raw = bytearray(stream.read(entry.size))  # a bytearray makes the tensor writable
         dtype = np.dtype(_DTYPES[entry.dtype])
-        if (
-            len(raw) != entry.size
-            or entry.size != int(np.prod(entry.shape, dtype=np.int64)) * dtype.itemsize
-        ):
+        n_numbers = int(np.prod(entry.shape, dtype=np.int64))
+        if len(raw) != entry.size or entry.size != n_numbers * dtype.itemsize:
             raise DamagedFileError(
                 f"{path} is cut off: tensor '{name}' has {len(raw)} bytes of {entry.size}"
             )
@@ -111,28 +108,35 @@ def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     if len(data) < _FOOTER or data[-8:] != _MAGIC:
         raise ValueError('it does not end as a table does')
     footer = BytesIO(data[-_FOOTER:])
-    _, _, offset, size = (
-        _varint(footer) for _ in range(4)
-    )  # the metadata block is empty; the block of handles
-    for _, handle in _block(data, offset, size):
-        stream = BytesIO(handle)
-        yield from _block(data, _varint(stream), _varint(stream))
+    # The metadata block is empty.
+    _varint(footer)
+    _varint(footer)
+    for _, handle in _block(data, footer):
+        yield from _block(data, BytesIO(handle))
 
 
-def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
-    """The records of a block, whose keys omit the prefix that they share with the previous key."""
-    if len(data) < offset + size + _BLOCK_TRAILER or data[offset + size]:
+def _block(data: bytes, handle: BytesIO) -> Iterator[tuple[bytes, bytes]]:
+    """The records of a block, whose keys omit the prefix that they share with the previous key.
+
+    `handle` has the block's offset and size.
+    """
+    offset = _varint(handle)
+    size = _varint(handle)
+    after = offset + size
+    if len(data) < after + _BLOCK_TRAILER or data[after]:
         raise ValueError('a block is compressed or cut off')
-    block = data[offset : offset + size]
-    end = (
-        size - 4 - 4 * int.from_bytes(block[-4:], 'little')
-    )  # restart points, for searching, follow
+    block = data[offset:after]
+    # Restart points, for searching, follow the records; their number comes last.
+    n_restarts = int.from_bytes(block[-_INTEGER:], 'little')
+    end = size - _INTEGER * (n_restarts + 1)
     stream = BytesIO(block)
     key = b''
     while stream.tell() < end:
-        shared, new, length = (_varint(stream) for _ in range(3))
-        key = key[:shared] + stream.read(new)
-        yield key, stream.read(length)
+        n_shared = _varint(stream)
+        n_new = _varint(stream)
+        n_value = _varint(stream)
+        key = key[:n_shared] + stream.read(n_new)
+        yield key, stream.read(n_value)
 
 
 def _fields(message: bytes) -> dict[int, list[Any]]:
@@ -145,8 +149,8 @@ def _fields(message: bytes) -> dict[int, list[Any]]:
             value: int | bytes = _varint(stream)
         elif kind == _BYTES:
             value = stream.read(_varint(stream))
-        elif kind in (_FIXED32, _FIXED64):
-            value = int.from_bytes(stream.read(4 if kind == _FIXED32 else 8), 'little')
+        elif kind in _FIXED:
+            value = int.from_bytes(stream.read(_FIXED[kind]), 'little')
         else:
             raise ValueError(f'wire type {kind}')
         fields.setdefault(number, []).append(value)
@@ -155,7 +159,18 @@ def _fields(message: bytes) -> dict[int, list[Any]]:
 
 def _entry(message: bytes) -> _Entry:
     fields = _fields(message)
-    dtype, shard, offset, size = (int(fields.get(number, [0])[0]) for number in (1, 3, 4, 5))
-    dimensions = _fields(fields.get(2, [b''])[0]).get(2, [])
-    shape = tuple(int(_fields(dimension).get(1, [0])[0]) for dimension in dimensions)
-    return _Entry(dtype, shape, shard, offset, size, bool(fields.get(7)))
+    dimensions = _fields(_first(fields, 2, b'')).get(2, [])
+    shape = [int(_first(_fields(dimension), 1, 0)) for dimension in dimensions]
+    return _Entry(
+        dtype=int(_first(fields, 1, 0)),
+        shape=tuple(shape),
+        shard=int(_first(fields, 3, 0)),
+        offset=int(_first(fields, 4, 0)),
+        size=int(_first(fields, 5, 0)),
+        is_sliced=bool(fields.get(7)),
+    )
+
+
+def _first(fields: Mapping[int, Sequence[Any]], number: int, default: Any) -> Any:
+    """The first value of a field."""
+    return fields.get(number, [default])[0]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from pyserini_repbert.data.values import read_object
 from pyserini_repbert.errors import InputError
@@ -59,27 +60,45 @@ def convert_tensorflow(
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix='.unpacked.') as temporary:
         is_archive = source.is_file() and source.suffix == '.zip'
-        prefix = _prefix(unpacked(source, Path(temporary)) if is_archive else source, checkpoint)
-        bundle = TensorBundle(prefix)
-        tensors = {}
-        for variable in bundle.shapes():
-            if name := hub_name(variable):
-                value = torch.from_numpy(bundle.tensor(variable)).to(torch.float32)
-                tensors[name] = (value.T if variable.endswith('/kernel') else value).contiguous()
+        folder = source
+        if is_archive:
+            folder = unpacked(source, Path(temporary))
+        prefix = _prefix(folder, checkpoint)
+        tensors = _read_tensors(TensorBundle(prefix))
         config = {**sizes_of(source, tensors), 'architectures': ['BertForSequenceClassification']}
-        beside = [
-            path
-            for name in ('bert_config.json', 'config.json')
-            if (path := prefix.parent / name).is_file()
-        ]
-        config |= {**(read_object(beside[0]) if beside else {}), 'ranking': dict(ranking)}
+        config |= _config_beside(prefix)
+        config['ranking'] = dict(ranking)
         labels = len(tensors.get('classifier.weight', ())) or 2
-        with converted(
-            target, source, config, tensors, vocabulary_of(prefix.parent, vocabulary)
-        ) as written:
-            load_model(
-                lambda: CrossEncoder(BertConfig.from_dict(config), labels), written, tensors=tensors
-            )
+        words = vocabulary_of(prefix.parent, vocabulary)
+
+        def make_model() -> CrossEncoder:
+            return CrossEncoder(BertConfig.from_dict(config), labels)
+
+        with converted(target, source, config, tensors, words) as written:
+            load_model(make_model, written, tensors=tensors)
+
+
+def _read_tensors(bundle: TensorBundle) -> dict[str, Tensor]:
+    """The tensors that ranking uses, float32, by Hugging Face's names."""
+    tensors: dict[str, Tensor] = {}
+    for variable in bundle.shapes():
+        name = hub_name(variable)
+        if name is None:
+            continue
+        value = torch.from_numpy(bundle.tensor(variable)).to(torch.float32)
+        if variable.endswith('/kernel'):
+            value = value.T
+        tensors[name] = value.contiguous()
+    return tensors
+
+
+def _config_beside(prefix: Path) -> dict[str, Any]:
+    """The configuration in the folder of a TensorFlow checkpoint; empty if there is none."""
+    for name in ('bert_config.json', 'config.json'):
+        path = prefix.parent / name
+        if path.is_file():
+            return read_object(path)
+    return {}
 
 
 def _prefix(source: Path, checkpoint: str) -> Path:

@@ -34,6 +34,9 @@ from pyserini_repbert.systems.duobert.reranker import (
 )
 from pyserini_repbert.trace import Trace
 
+# The key of `about` that has how many candidates the last stage read.
+LAST_DEPTH = 'last_depth'
+
 
 class _Names(TypedDict):
     """The JSON object in the array `names` of a file; `scored` and `members` tell the sizes of
@@ -169,6 +172,20 @@ def read_saved_scores(path: StrPath) -> tuple[list[SavedScores], dict[str, Any]]
         return list(_queries(names, scores, differences)), dict(names['about'])
     except ValueError as error:
         raise DamagedFileError(f'{file} is damaged: write it again ({error})') from error
+
+
+def compared_depth(saved: SavedScores, about: Mapping[str, Any]) -> int:
+    """The k1 of the ranking that a query's scores were saved of.
+
+    Parameters
+    ----------
+    saved : the scores of the query
+    about : as of `read_saved_scores`
+    """
+    n_compared = len(saved.members)
+    # Before version 0.4.0, the key was 'k1'.
+    depth = about.get(LAST_DEPTH, about.get('k1', n_compared))
+    return int(min(depth, n_compared))
 
 
 def _queries(

@@ -7,12 +7,9 @@ Their first parameters are those of Pyserini's encoders, in the same order. `que
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 from pyserini_repbert.encode.text_encoder import (
     TextDocumentEncoder,
@@ -20,20 +17,15 @@ from pyserini_repbert.encode.text_encoder import (
     TextQueryEncoder,
     Vectors,
 )
+from pyserini_repbert.encode.text_network import TextNetwork
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.batching import Progress, ahead, run_batched
+from pyserini_repbert.models.batching import Progress
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.token_ids import TokenIds
-from pyserini_repbert.models.tokenizer import ModelInputs
 from pyserini_repbert.systems.repbert import network as repbert
-
-# Devices that compute while the host tokenises the next texts.
-OVERLAPPING = ('cuda',)
-# Texts that such a device gets together.
-GROUP = 4096
 
 
 class _RepBertEncoder(TextEncoder):
@@ -104,6 +96,9 @@ class _RepBertEncoder(TextEncoder):
         new_network = partial(repbert.RepBert, config, normalised)
         network = load_model(new_network, opened, tensors=opened.tensors(self.mapped))
         self.model = network.to(self.device, self.precision.dtype(self.device))
+        self._network = TextNetwork(
+            self.model, self.tokenizer, self.device, self.dimension, self.token_type
+        )
         self.checkpoint = opened
 
     @property
@@ -129,31 +124,7 @@ class _RepBertEncoder(TextEncoder):
         token_budget: int | None,
         on_progress: Progress,
     ) -> Vectors:
-        vectors = np.empty((len(texts), self.dimension), np.float32)
-        pad = self.tokenizer.pad
-        start = 0
-        with closing(self._groups(texts, limit)) as groups:
-            for inputs in groups:
-                end = start + len(inputs)
-                vectors[start:end] = run_batched(
-                    self.model, inputs, pad, self.device, token_budget, on_progress
-                )
-                start = end
-        return vectors
-
-    def _groups(self, texts: Sequence[str] | TokenIds, limit: int) -> Generator[ModelInputs]:
-        """The model inputs of texts: all at once, or group by group.
-
-        A group is made while the one before it is computed.
-        """
-        if not len(texts):
-            return
-        overlaps = self.device.type in OVERLAPPING and len(texts) > GROUP
-        if isinstance(texts, TokenIds) or not overlaps:
-            yield self.tokenizer.single(texts, limit, self.token_type)
-            return
-        groups = (texts[first : first + GROUP] for first in range(0, len(texts), GROUP))
-        yield from ahead(self.tokenizer.single(group, limit, self.token_type) for group in groups)
+        return self._network.encode(texts, limit, token_budget, on_progress)
 
 
 class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):

@@ -7,13 +7,12 @@ Contextualized Text Embeddings for First-Stage Retrieval, 2020. https://arxiv.or
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
-from pyserini_repbert.models.precision import on_device
+from pyserini_repbert.models.pooling import mean_of_tokens
 
 NAME = 'repbert'
 # Wordpieces, [CLS] and [SEP] not counted (RepBERT section 4.3.1).
@@ -49,11 +48,7 @@ class RepBert(nn.Module):
         of `Bert.forward`.
         """
         hidden: Tensor = self.bert(input_ids, token_type_ids, attention_mask).float()
-        if attention_mask is None:
-            vectors = hidden.mean(dim=1)
-        else:
-            weights = on_device(attention_mask, hidden.device).to(hidden.dtype)
-            vectors = torch.einsum('nlh,nl->nh', hidden, weights) / weights.sum(dim=1, keepdim=True)
+        vectors = mean_of_tokens(hidden, attention_mask)
         if self.normalised:
             return functional.normalize(vectors, dim=1)
         return vectors

@@ -1,4 +1,4 @@
-"""Models of sentence-transformers, run by that package: bi-encoders and cross-encoders."""
+"""Models of sentence-transformers: bi-encoders and cross-encoders."""
 
 from pyserini_repbert.data.values import integer
 from pyserini_repbert.systems.registry import StageOption, System
@@ -13,5 +13,8 @@ SYSTEM = System(
     reranker=(
         'pyserini_repbert.systems.sentence_transformers.reranker:SentenceCrossEncoderReranker'
     ),
-    stage_options=(StageOption('max-length=N', 'max_length', integer),),
+    stage_options=(
+        StageOption('max-length=N', 'max_length', integer),
+        StageOption('label=NAME', 'label', str),
+    ),
 )

@@ -12,6 +12,8 @@ from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import verify
 from pyserini_repbert.models.precision import Precision, usable_device
 
+# What runs a model, as records have it.
+ENGINE = 'sentence-transformers'
 MODULES = 'modules.json'
 # Texts in a batch: sentence-transformers' own default.
 BATCH = 32

@@ -116,7 +116,7 @@ def test_a_job_of_a_lost_node_is_done_again(cluster, lose, caplog):
     removed = lose(lambda: True)
     with ray_worker_pool(cluster.address, 1) as pool:
         assert pool.run([Job(f'job {number}', Slow(), number) for number in (3, 4)]) == [6, 8]
-    assert removed and 'is done again: machine 127.0.0.1' in caplog.text
+    assert removed and 'starts again: machine 127.0.0.1' in caplog.text
 
 
 def test_encoding_goes_on_without_a_node(

@@ -13,7 +13,7 @@ export class Refusal extends Error {
   }
 }
 
-const KINDS = { 401: 'key', 429: 'busy', 503: 'starting', 504: 'late', 500: 'failed' };
+const KINDS = { 401: 'key', 403: 'key', 429: 'busy', 503: 'starting', 504: 'late', 500: 'failed' };
 const answers = new Map();
 
 /** The address of a route: parts of the path, then parameters as [name, value] pairs. */
@@ -40,13 +40,15 @@ async function lookAt(id, tell) {
 
 /**
  * The JSON answer of a route.
- * body: sent by POST, as JSON; tell: called with {stage, done, total} while stages run; signal: aborts the request.
- * The last answers are kept, so that going back asks nothing again. Throws Refusal, or AbortError.
+ * body: sent as JSON, by POST unless `method` says another; tell: called with {stage, done, total} while stages run; signal: aborts the request.
+ * The last answers are kept, so that going back asks nothing again; a `fresh` one is neither taken from them nor kept.
+ * Throws Refusal, or AbortError.
  */
-export async function ask(url, { body, tell, signal } = {}) {
-  const sent = body ? { method: 'POST', body: JSON.stringify(body) } : {};
+export async function ask(url, { method, body, fresh = false, tell, signal } = {}) {
+  const sent = { method: method ?? (body ? 'POST' : 'GET') };
+  if (body) sent.body = JSON.stringify(body);
   const key = `${url} ${sent.body}`;
-  if (answers.has(key)) return answers.get(key);
+  if (!fresh && answers.has(key)) return answers.get(key);
   const id = `page-${Math.random()}`;
   const extra = { 'X-Request-ID': id, ...(body && { 'Content-Type': 'application/json' }) };
   const timer = tell && setInterval(lookAt, LOOK_EVERY, id, tell);
@@ -54,7 +56,7 @@ export async function ask(url, { body, tell, signal } = {}) {
     const response = await fetch(url, { ...sent, headers: headers(extra), signal });
     if (!response.ok) throw await refusal(response);
     const found = await response.json();
-    answers.set(key, found);
+    if (!fresh) answers.set(key, found);
     if (answers.size > KEPT) answers.delete(answers.keys().next().value);
     return found;
   } catch (error) {
@@ -63,4 +65,17 @@ export async function ask(url, { body, tell, signal } = {}) {
   } finally {
     clearInterval(timer);
   }
+}
+
+/** Forget the answers kept so far, as the service would give others now. */
+export function forget() {
+  answers.clear();
+}
+
+/** The text that a route gives for a file. Throws Refusal. */
+export async function askText(url) {
+  const response = await fetch(url, { headers: headers() }).catch(() => null);
+  if (!response) throw new Refusal('the service cannot be reached', 'offline');
+  if (!response.ok) throw await refusal(response);
+  return response.text();
 }

@@ -99,3 +99,12 @@ export function keep(storage, name, value) {
     // The page works without storage.
   }
 }
+
+/** Remove a value; does nothing where storage is forbidden. */
+export function drop(storage, name) {
+  try {
+    window[storage].removeItem(name);
+  } catch {
+    // The page works without storage.
+  }
+}

@@ -2,8 +2,22 @@
 
 import { byId, h, keep, openDialog, stored } from './dom.js';
 
-const KEYS = [['/', 'to the question'], ['j, k', 'next and previous hit'], ['Enter', 'on a hit: why it is there'],
-  ['Esc', 'leaves the question, closes'], ['?', 'this list']];
+/** The keys of a search, each {label, text, acts: {KEY: function(event)}}. */
+export const SEARCH_KEYS = [
+  { label: '/', text: 'to the question', acts: { '/': toQuestion } },
+  { label: 'j, k', text: 'next and previous hit', acts: { j: () => move(1), k: () => move(-1) } },
+  { label: 'Enter', text: 'on a hit: why it is there', acts: {} },
+];
+const COMMON_KEYS = [
+  { label: 'Esc', text: 'leaves what is being written, closes', acts: {} },
+  { label: '?', text: 'this list', acts: { '?': openKeys } },
+];
+let keys = [...SEARCH_KEYS, ...COMMON_KEYS];
+
+/** Make keys those of the page, beside the ones that every view has. */
+export function useKeys(own) {
+  keys = [...own, ...COMMON_KEYS];
+}
 
 function on() {
   return stored('localStorage', 'keys') !== 'off';
@@ -13,8 +27,13 @@ function on() {
 export function openKeys() {
   const check = h('input', { type: 'checkbox', checked: on(),
     onchange: (event) => keep('localStorage', 'keys', event.target.checked ? 'on' : 'off') });
-  openDialog('Keys', h('dl', { class: 'keys' }, KEYS.flatMap(([key, text]) => [h('dt', null, h('kbd', null, key)), h('dd', null, text)])),
+  openDialog('Keys', h('dl', { class: 'keys' }, keys.flatMap(({ label, text }) => [h('dt', null, h('kbd', null, label)), h('dd', null, text)])),
     h('label', { class: 'switch' }, check, ' Single keys do this'));
+}
+
+function toQuestion() {
+  byId('q').focus();
+  byId('q').select();
 }
 
 function move(step) {
@@ -32,9 +51,9 @@ export function listen() {
     const typing = /^(?:input|textarea|select)$/i.test(event.target.tagName) && !/^(?:checkbox|radio|range|button)$/.test(event.target.type);
     if (event.key === 'Escape' && event.target.id === 'q') event.target.blur();
     if (typing || byId('dialog').open || event.ctrlKey || event.metaKey || event.altKey || !on()) return;
-    const act = { '/': () => { byId('q').focus(); byId('q').select(); }, j: () => move(1), k: () => move(-1), '?': openKeys }[event.key];
+    const act = keys.map((own) => own.acts[event.key]).find(Boolean);
     if (!act) return;
     event.preventDefault();
-    act();
+    act(event);
   });
 }

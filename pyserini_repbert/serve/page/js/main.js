@@ -5,14 +5,17 @@ import { comparison } from './compare.js';
 import { openCommands } from './copying.js';
 import { button, byId, field, h, keep, select } from './dom.js';
 import { filterBox } from './filters.js';
-import { listen, openKeys } from './keys.js';
+import { HIT_KEYS } from './grades.js';
+import { judging } from './judge.js';
+import { judgmentsOf } from './judgments.js';
+import { SEARCH_KEYS, listen, openKeys, useKeys } from './keys.js';
 import { during, message } from './messages.js';
 import { picker } from './picker.js';
 import { results } from './results.js';
-import { BARE, addressOf, comparisonBody, filterParameters, fusionOf, pipelineParameters, pipelinesOf, stateOf } from './state.js';
+import { BARE, addressOf, askedOf, comparisonBody, filterParameters, fusionOf, pipelineParameters, pipelinesOf, stateOf } from './state.js';
 import { count, held, pipelineName, whole } from './words.js';
 
-const TITLES = { search: 'Search', compare: 'Compare' };
+const TITLES = { search: 'Search', compare: 'Compare', judge: 'Judge' };
 const HITS = [5, 10, 20, 50, 100];
 const EXAMPLES = 6;
 const EXAMPLE_LENGTH = 60; // characters
@@ -36,22 +39,29 @@ function rival(pipeline) {
  * replace: replace the history's last entry; quiet: do not draw results; controls: draw the controls, too.
  */
 function go(next, { replace = false, quiet = false, controls = true } = {}) {
-  state = next;
+  state = next.q.trim() ? { ...next, like: '' } : next; // a question takes the place of a document
   history[replace ? 'replaceState' : 'pushState'](null, '', addressOf(state));
   drawHead();
   if (!quiet) draw({ controls });
 }
 
+/** The state that the link to a view leads to: from a question that is judged, the link to its view leads to all of them. */
+function stateOfView(view) {
+  const needsRival = view === 'compare' && about && !state.b.system.length;
+  const isUp = view === 'judge' && state.view === 'judge';
+  return { ...state, view, q: isUp ? '' : state.q, b: needsRival ? rival(state.a) : state.b, open: '', why: '' };
+}
+
 function drawHead() {
-  document.title = `${state.q ? `${state.q} · ` : ''}${TITLES[state.view]} · pyserini_repbert`;
+  document.title = `${askedOf(state) ? `${state.q || `like ${state.like}`} · ` : ''}${TITLES[state.view]} · pyserini_repbert`;
   byId('title').textContent = TITLES[state.view];
-  for (const link of document.querySelectorAll('[data-view]')) {
+  for (const link of document.querySelectorAll('.views [data-view]')) {
     const { view } = link.dataset;
     link.ariaCurrent = view === state.view ? 'page' : null;
-    const needsRival = view === 'compare' && about && !state.b.system.length;
-    link.href = addressOf({ ...state, view, b: needsRival ? rival(state.a) : state.b });
+    link.href = addressOf(stateOfView(view));
+    link.hidden = view === 'judge' && !about?.judging;
   }
-  byId('copy').hidden = !about || !state.q.trim();
+  byId('copy').hidden = !about || !state.q.trim() || state.view === 'judge';
 }
 
 function hitsField() {
@@ -63,6 +73,10 @@ function hitsField() {
 function drawControls() {
   const box = byId('controls');
   document.body.dataset.view = state.view;
+  const isJudging = state.view === 'judge';
+  byId('ask').hidden = isJudging;
+  box.hidden = isJudging;
+  if (isJudging) return;
   const sides = state.view === 'compare' ? ['a', 'b'] : ['a'];
   const summary = h('summary', null, 'How to search');
   const summarize = () => {
@@ -97,7 +111,8 @@ function drawControls() {
   byId('go').textContent = TITLES[state.view];
 }
 
-function draw({ controls = true } = {}) {
+/** Draw what the state shows. controls: the controls, too; focus: what is judged gets the focus. */
+function draw({ controls = true, focus = false } = {}) {
   giveUp();
   giveUp = () => {};
   found.removeAttribute('aria-busy');
@@ -105,7 +120,12 @@ function draw({ controls = true } = {}) {
     question.value = state.q;
     drawControls();
   }
-  if (!state.q.trim()) {
+  if (state.view === 'judge') {
+    giveUp = judge(focus);
+    return;
+  }
+  useKeys(about.judging && state.view === 'search' ? [...SEARCH_KEYS, ...HIT_KEYS] : SEARCH_KEYS);
+  if (!askedOf(state)) {
     start();
     return;
   }
@@ -129,17 +149,65 @@ function compare(retry) {
 }
 
 function search(retry) {
-  const url = address([about.name, 'search'], [['query', state.q], ['hits', state.hits], ...filterParameters(state), ...pipelineParameters(state.a),
-    ['provenance', 'true'], ['display', 'true']]);
+  const url = address([about.name, 'search'], [state.q.trim() ? ['query', state.q] : ['like', state.like], ['hits', state.hits],
+    ...filterParameters(state), ...pipelineParameters(state.a), ['provenance', 'true'], ['display', 'true']]);
   const onopen = (open, why) => go({ ...state, open, why }, { replace: true, quiet: true });
   const onsystem = (name) => go({ ...state, a: { ...state.a, system: [name], rerank: [] } });
   const onunfilter = () => go({ ...state, filter: '' });
+  const onlike = (next) => {
+    go(next);
+    found.focus({ preventScroll: true });
+  };
+  const onask = () => {
+    go({ ...state, like: '' });
+    question.focus();
+  };
   let answer = null;
   const work = async (how) => {
+    const judged = ownJudgments(how);
     answer = await ask(url, asking(how));
-    return results({ about, answer, state, onopen, onsystem, onunfilter });
+    return results({ about, answer, state, judgments: await judged, onopen, onsystem, onunfilter, onlike, onask });
   };
   return during(found, 'Searching', work, { retry, announce: () => count(answer.candidates.length, 'hit') });
+}
+
+/** What this judge has judged of the question, by docid; null where nothing can be judged. */
+async function ownJudgments({ signal }) {
+  if (!about.judging) return null;
+  try {
+    const { judgments } = await judgmentsOf(about, { question: state.q, signal });
+    return new Map(judgments.map((own) => [own.docid, own]));
+  } catch {
+    return null; // hits are shown all the same
+  }
+}
+
+function judge(focus) {
+  useKeys([]);
+  if (!about.judging) {
+    found.replaceChildren(message('info', 'Nothing can be judged here', [`This service keeps no judgments for ${about.name}.`]));
+    return () => {};
+  }
+  const work = (how) => judging({
+    about,
+    state,
+    focus,
+    onopen: (open) => go({ ...state, open }, { replace: true, quiet: true }),
+    onquestion: (q, open = '') => {
+      go({ ...state, q: q ?? '', open }, { quiet: true });
+      draw({ focus: true });
+    },
+    onredraw: () => draw({ focus: true }),
+    onused: renew,
+  }, how);
+  return during(found, 'Opening', work, { retry: () => draw() });
+}
+
+/** Ask again what the indexes are, as another ranking is the default now. */
+async function renew() {
+  indexes = (await ask(address(['indexes']))).indexes;
+  state = { ...state, a: BARE, b: BARE };
+  if (chooseIndex()) drawHead();
 }
 
 /** Show the introduction and examples, before a question is asked. */
@@ -185,7 +253,8 @@ function chooseIndex() {
 }
 
 function take(name) {
-  state = { ...state, index: name, filter: '', a: BARE, b: BARE, open: '', why: '' };
+  const q = state.view === 'judge' ? '' : state.q;
+  state = { ...state, index: name, q, like: '', filter: '', a: BARE, b: BARE, open: '', why: '' };
   if (chooseIndex()) go(state);
 }
 
@@ -223,14 +292,15 @@ byId('index').addEventListener('change', (event) => take(event.target.value));
 byId('ask').addEventListener('submit', (event) => {
   event.preventDefault();
   if (!about) return;
-  go({ ...state, q: question.value.trim(), open: '', why: '' }, { controls: state.view === 'compare' });
+  go({ ...state, q: question.value.trim(), like: '', open: '', why: '' }, { controls: state.view === 'compare' });
   found.focus({ preventScroll: true });
 });
-for (const link of document.querySelectorAll('[data-view]')) {
+for (const link of document.querySelectorAll('.views [data-view]')) {
   link.addEventListener('click', (event) => {
     if (!about || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
-    go({ ...stateOf(new URL(link.href).search), q: question.value.trim() });
+    const next = stateOfView(link.dataset.view);
+    go(state.view === 'judge' ? next : { ...next, q: question.value.trim() });
   });
 }
 byId('dialog').addEventListener('click', (event) => { if (event.target.id === 'dialog') event.target.close(); });

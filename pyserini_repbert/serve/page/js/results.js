@@ -3,7 +3,9 @@
 import { address, ask } from './api.js';
 import { button, h, marked, say } from './dom.js';
 import { fieldsLine } from './filters.js';
+import { hitGrade } from './grades.js';
 import { deepestRank, inWords, journey, kindOf, moves } from './journey.js';
+import { likeLink, likeNote } from './likeness.js';
 import { message } from './messages.js';
 import { whyPanel } from './why.js';
 import { count, duration, measure, score, whole } from './words.js';
@@ -81,12 +83,14 @@ export function shownDocument(about, hit, query) {
   return [hit.title && h('p', { class: 'document-title' }, hit.title), text, h('p', { class: 'excerpt' }, more, where)];
 }
 
-function cardHeader(hit) {
+/** The head of a card; own: the mark of this judge's grade, or undefined. */
+function cardHeader(hit, own) {
   return h('header', null,
     h('span', { class: 'rank' }, String(hit.rank)),
     h('span', { class: 'docid-label' }, 'docid'),
     h('h2', null, hit.docid),
     gradeBadge(hit.grade),
+    own,
     h('span', { class: 'score', title: 'score in the last ranking' }, `score ${score(hit.score)}`));
 }
 
@@ -97,7 +101,7 @@ function origin(hit, fusions, deepest) {
   return h('div', { class: 'journey-place', role: 'group', 'aria-label': 'Where it comes from', tabindex: '0' }, chart);
 }
 
-function card(hit, { about, answer, state, deepest, onopen }) {
+function card(hit, { about, answer, state, judgments, deepest, onopen, onlike }) {
   const isOpen = () => toggle.getAttribute('aria-expanded') === 'true';
   const toggle = button('Why here?', () => setOpen(!isOpen()), { class: 'why-toggle', 'aria-expanded': 'false' });
   const panel = h('div', { class: 'why-place' });
@@ -119,35 +123,44 @@ function card(hit, { about, answer, state, deepest, onopen }) {
     event.preventDefault();
     toggle.click();
   };
-  const explains = about.rerankers.length > 0;
+  const explains = about.rerankers.length > 0 && answer.query.like === undefined;
+  const grade = judgments && answer.query.like === undefined && hitGrade({ about, question: state.q, docid: hit.docid, judgment: judgments.get(hit.docid) });
   const article = h('article', { class: `hit${hit.grade > 0 ? ' relevant' : ''}`, tabindex: '-1',
     'aria-label': `Hit ${hit.rank}: ${hit.docid}`, onkeydown: openByKey },
-  cardHeader(hit),
+  cardHeader(hit, grade?.mark),
   hit.passage === undefined ? shownPassage(hit.display) : shownDocument(about, hit, answer.query.text),
   fieldsLine(hit.fields),
-  h('div', { class: 'origin' }, origin(hit, about.fusions, deepest), explains && toggle),
+  h('div', { class: 'origin' }, origin(hit, about.fusions, deepest), explains && toggle,
+    likeLink({ about, state, docid: hit.docid, onlike })),
   moves(hit.provenance, about.fusions) && h('p', { class: 'unseen' }, inWords(hit.provenance)),
+  grade?.row,
   panel);
   if (state.open === hit.docid && explains) show(true);
   return article;
 }
 
-/** The elements of an answer; onopen(docid, why) is called when a panel opens, with '' for both when it closes. */
-export function results({ about, answer, state, onopen, onsystem, onunfilter }) {
-  const strip = [warnings(answer), stepsStrip(answer, about.fusions)];
+/**
+ * The elements of an answer; onopen(docid, why) is called when a panel opens, with '' for both when it closes.
+ * judgments: of this judge, by docid; null where nothing can be judged.
+ */
+export function results({ about, answer, state, judgments, onopen, onsystem, onunfilter, onlike, onask }) {
+  const strip = [likeNote(answer, onask), warnings(answer), stepsStrip(answer, about.fusions)];
   if (!answer.candidates.length) return [...strip, noHits(about, answer, { filter: state.filter, onsystem, onunfilter })];
   const deepest = deepestRank(answer.candidates);
-  const cards = answer.candidates.map((hit) => card(hit, { about, answer, state, deepest, onopen }));
+  const cards = answer.candidates.map((hit) => card(hit, { about, answer, state, judgments, deepest, onopen, onlike }));
   const anyMoves = answer.candidates.some((hit) => moves(hit.provenance, about.fusions));
   const note = anyMoves && h('p', { class: 'note' }, 'Each line shows the hit’s rank at every stage.');
   return [h('div', { class: 'summary' }, judgedNote(answer.judged), strip, note), h('div', { class: 'hits' }, cards)];
 }
 
 function noHits(about, answer, { filter, onsystem, onunfilter }) {
+  const { text, like } = answer.query;
   if (filter) {
-    return message('info', 'No hits', [`No document of ${about.name} within ${filter} answers “${answer.query.text}”.`],
+    const wanted = like === undefined ? `answers “${text}”` : `is like ${like}`;
+    return message('info', 'No hits', [`No document of ${about.name} within ${filter} ${wanted}.`],
       button('Search without the filter', onunfilter));
   }
+  if (like !== undefined) return message('info', 'No hits', [`Nothing else in ${about.name} is like ${like}.`]);
   const dense = about.systems.includes('dense') && !answer.system.includes('dense');
   return message('info', 'No hits', [
     `${about.documents === undefined ? 'No passage' : 'No document'} of ${about.name} has a word in common with “${answer.query.text}”.`,

@@ -2,6 +2,7 @@
 
 const OF_B = 'b.'; // begins the parameters of the right side
 const HITS = 10;
+const VIEWS = ['search', 'compare', 'judge'];
 
 /** A pipeline of the index's default systems, which are fused in the index's own way. */
 export const BARE = { system: [], fusion: '', weights: [], normalize: 'minmax', rrf_k: null, rerank: [] };
@@ -45,10 +46,12 @@ export function fusionOf(about, pipeline) {
 export function stateOf(search) {
   const parameters = new URLSearchParams(search);
   const hits = Number(parameters.get('hits') ?? HITS);
+  const view = parameters.get('view');
   return {
-    view: parameters.get('view') === 'compare' ? 'compare' : 'search',
+    view: VIEWS.includes(view) ? view : 'search',
     index: parameters.get('index') ?? '',
     q: parameters.get('q') ?? '',
+    like: parameters.get('q') ? '' : parameters.get('like') ?? '',
     hits: Number.isInteger(hits) ? hits : HITS,
     filter: parameters.get('filter') ?? '',
     a: pipelineOf(parameters, ''),
@@ -69,6 +72,11 @@ export function pipelineParameters(pipeline, prefix = '') {
   return settingsOf(pipeline).flatMap(([name, values]) => [values].flat().map((own) => [prefix + name, own]));
 }
 
+/** What a state's view asks: a question, or a document in its place; '' for nothing. */
+export function askedOf({ view, q, like }) {
+  return q.trim() || (view === 'search' ? like : '');
+}
+
 /** The filter of a state as parameters of an address; none without a filter. */
 export function filterParameters({ filter }) {
   return filter ? [['filter', filter]] : [];
@@ -80,10 +88,17 @@ export function comparisonBody({ q, hits, ...state }) {
   return { query: q, hits, a, b, display: true };
 }
 
+/** The parameters of a state that its view has beside the question. */
+function viewParameters({ view, hits, filter, a, b, open, why }) {
+  if (view === 'judge') return [['open', open]];
+  const shared = [['hits', hits === HITS ? '' : hits], ['filter', filter], ...pipelineParameters(a)];
+  if (view === 'compare') return [...shared, ...pipelineParameters(b, OF_B)];
+  return [...shared, ['open', open], ['why', open && why]];
+}
+
 /** The address of a state, relative to the page. */
-export function addressOf({ view, index, q, hits, filter, a, b, open, why }) {
-  const isSearch = view === 'search';
-  const pairs = [['view', isSearch ? '' : view], ['index', index], ['q', q], ['hits', hits === HITS ? '' : hits], ['filter', filter], ...pipelineParameters(a),
-    ...(isSearch ? [['open', open], ['why', open && why]] : pipelineParameters(b, OF_B))].filter(([, value]) => value !== '');
+export function addressOf(state) {
+  const { view, index, q, like } = state;
+  const pairs = [['view', view === 'search' ? '' : view], ['index', index], ['q', q], ['like', view === 'search' ? like : ''], ...viewParameters(state)].filter(([, value]) => value !== '');
   return pairs.length ? `./?${new URLSearchParams(pairs)}` : './';
 }

@@ -1,8 +1,7 @@
-"""The folder that `adapt` writes, `adapted.json` and `query_map.npy`, and searching with it."""
+"""The folder that `adapt` writes: `adapted.json` and `query_map.npy`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,21 +11,18 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.checksums import digest
-from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.errors import DamagedFileError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder, existing_file
-from pyserini_repbert.names.dense import RepBertSearcher
-from pyserini_repbert.pipeline.spec import PipelineSpec, parse_stage
 from pyserini_repbert.record import Sha256
 from pyserini_repbert.search.dense import QueryEncoder
 
 ADAPTED = 'adapted.json'
 QUERY_MAP = 'query_map.npy'
-_FUSION_FIELDS = ('fusion', 'weights', 'normalize', 'depth', 'alpha', 'rrf_k', 'sparse_first')
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
 class AdaptedSearch:
-    """What holds for every search with the folder.
+    """The settings of every search with the folder.
 
     Attributes
     ----------
@@ -90,38 +86,11 @@ def read_adapted(folder: StrPath) -> AdaptedSearch:
     return adapted
 
 
-def apply_adaptation(spec: PipelineSpec) -> PipelineSpec:
-    """The spec with what its `adapted` folder decides; the same spec if it names no such folder.
+def learned_fusion(adapted: AdaptedSearch) -> dict[str, Any]:
+    """How rankings are fused with the learned weights; empty for a single ranking.
 
-    Index, encoder and sparse techniques that the spec names are used instead of the folder's,
-    because they may be elsewhere by now.
-
-    Raises
-    ------
-    InputError
-        If the spec says itself how rankings are fused.
-    MismatchError
-        If it has other sparse techniques.
+    These are the fields of a `PipelineSpec` of the same names.
     """
-    if spec.adapted is None:
-        return spec
-    adapted = read_adapted(spec.adapted)
-    fusion = _fusion_of(adapted)
-    _check_fusion(spec, fusion)
-    _check_techniques(spec, adapted)
-    return spec.model_copy(
-        update={
-            **fusion,
-            'index': spec.index or adapted.index,
-            'encoder': spec.encoder or adapted.encoder,
-            'sparse': spec.sparse or adapted.sparse,
-            'stages': spec.stages or tuple(parse_stage(stage) for stage in adapted.stages),
-        }
-    )
-
-
-def _fusion_of(adapted: AdaptedSearch) -> dict[str, Any]:
-    """The fields of a spec that fuse with the learnt weights; none for a single ranking."""
     if len(adapted.weights) < 2:
         return {}
     return {
@@ -130,37 +99,6 @@ def _fusion_of(adapted: AdaptedSearch) -> dict[str, Any]:
         'normalize': 'minmax',
         'depth': adapted.depth,
     }
-
-
-def _check_fusion(spec: PipelineSpec, fusion: Mapping[str, Any]) -> None:
-    """Raise InputError if the spec fuses otherwise."""
-    for name in _FUSION_FIELDS:
-        default = PipelineSpec.model_fields[name].default
-        if getattr(spec, name) not in (default, fusion.get(name)):
-            raise InputError(
-                f'{spec.adapted} decides how rankings are fused: leave it out', parameters=(name,)
-            )
-
-
-def _check_techniques(spec: PipelineSpec, adapted: AdaptedSearch) -> None:
-    """Raise MismatchError if the spec has other sparse techniques than the folder."""
-    given = _techniques(spec.sparse or adapted.sparse)
-    expected = _techniques(adapted.sparse)
-    if given != expected:
-        raise MismatchError(
-            f'sparse techniques {given} were given, {spec.adapted} learnt to fuse {expected}: use '
-            f'them'
-        )
-
-
-def _techniques(sparse: Sequence[str]) -> str:
-    """The names without their indexes, as an error shows them."""
-    return ' '.join(name.partition('@')[0] for name in sparse) or 'none'
-
-
-def apply_query_map(searcher: RepBertSearcher, folder: str) -> RepBertSearcher:
-    """The searcher with the folder's query map. Raises the errors of `read_query_map`."""
-    return searcher.with_settings(query_map=read_query_map(searcher.query_encoder, folder))
 
 
 def read_query_map(query_encoder: QueryEncoder, folder: str) -> NDArray[np.float32]:
@@ -175,8 +113,8 @@ def read_query_map(query_encoder: QueryEncoder, folder: str) -> NDArray[np.float
     if getattr(query_encoder, 'weights_sha256', None) != adapted.encoder_weights:
         name = getattr(query_encoder, 'name', type(query_encoder).__name__)
         raise MismatchError(
-            f"{folder} was learnt for encoder '{adapted.encoder}', '{name}' has other weights: "
-            'adapt again'
+            f"{folder} was learnt for encoder '{adapted.encoder}', and '{name}' has "
+            'other weights: adapt again'
         )
     query_map: NDArray[np.float32] = np.load(Path(folder) / QUERY_MAP)
     return query_map

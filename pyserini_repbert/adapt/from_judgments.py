@@ -1,0 +1,212 @@
+"""A collection learns from the judgments that people gave in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.adapt.adaptation import Adaptation, Estimate
+from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
+from pyserini_repbert.adapt.learning import DEPTH, N_MAPS, adapt
+from pyserini_repbert.collection.adaptation import ADAPTATIONS, judgments_of
+from pyserini_repbert.collection.searching import CollectionSearcher
+from pyserini_repbert.data.judgments import Learning
+from pyserini_repbert.errors import BusyError, InputError, PyseriniRepbertError
+from pyserini_repbert.names.topics import collection_judgments
+from pyserini_repbert.pipeline.adaptations import NO_ADAPTATION
+from pyserini_repbert.pipeline.opening import open_pipeline
+from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
+from pyserini_repbert.search.adapted_folder import write_adapted
+
+_LOCK = '.learning.lock'
+
+
+def learn_from_judgments(
+    folder: Path,
+    device: str = 'cpu',
+    seed: int = 0,
+    on_progress: Callable[[int], object] = int,
+) -> Learning:
+    """Learn how a collection is searched from all judgments in it; `use_learning` then uses that.
+
+    Other programs see how far it is (`learning_state`).
+
+    Parameters
+    ----------
+    folder : of the collection
+    device : where its encoder runs
+    seed : draws the folds and the random passages
+    on_progress : called with 1 after each of `adapt.learning.N_MAPS` steps
+
+    Raises InputError for fewer than 20 questions with a relevant document, and BusyError while
+    another program learns here.
+    """
+    store = collection_judgments(str(folder))
+    if store is None:
+        raise InputError(f"'{folder}' is no collection: name one")
+    with _learning_lock(folder):
+        done = 0
+
+        def report_progress(n: int) -> None:
+            nonlocal done
+            done += n
+            store.set_progress({'state': 'running', 'done': done, 'total': N_MAPS})
+            on_progress(n)
+
+        store.set_progress({'state': 'running', 'done': 0, 'total': N_MAPS})
+        try:
+            learning = _learn(folder, device, seed, report_progress)
+        except BaseException as error:
+            message = 'interrupted'
+            if isinstance(error, PyseriniRepbertError):
+                message = ' '.join(str(error).split())
+            store.set_progress({'state': 'failed', 'error': message})
+            raise
+        store.set_progress({'state': 'done'})
+    return learning
+
+
+def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], object]) -> Learning:
+    store = judgments_of(folder)
+    # What is judged meanwhile counts as new.
+    now = datetime.now(UTC).isoformat(timespec='milliseconds')
+    n_judgments = store.count()
+    spec = PipelineSpec(index=str(folder), adapted=NO_ADAPTATION)
+    opened = open_pipeline(spec, Machine(devices=(device,)))
+    first: Any = opened.pipeline.first
+    assert isinstance(first, CollectionSearcher)
+    try:
+        sparse = first.parts[1:]
+        learnt = adapt(first.dense, sparse, store.topics(), store.qrels(), seed, on_progress)
+        generation = first.generation.number
+        settings = first.generation.settings
+    finally:
+        first.close()
+    estimate = learnt.estimate()
+    number = 1 + max((known.number for known in store.learnings()), default=0)
+    name = f'{ADAPTATIONS}/{number:06d}'
+    (folder / ADAPTATIONS).mkdir(exist_ok=True)
+    write_adapted(
+        folder / name,
+        learnt.query_map,
+        # One that a kill left before it was stored.
+        overwrite=True,
+        index=str(folder),
+        encoder=settings.encoder,
+        encoder_weights=settings.weights_sha256,
+        sparse=(),
+        weights=learnt.weights,
+        depth=DEPTH,
+        estimate=asdict(estimate),
+    )
+    learning = Learning(
+        number=number,
+        folder=name,
+        learned=now,
+        generation=generation,
+        judgments=n_judgments,
+        encoder_weights=settings.weights_sha256,
+        in_use=False,
+        report=report_of(learnt, estimate),
+    )
+    store.add_learning(learning)
+    return learning
+
+
+def report_of(learnt: Adaptation, estimate: Estimate) -> dict[str, Any]:
+    """What was gained, in all and for each question, as JSON has it."""
+    means = {}
+    for name, values in (learnt.untuned | learnt.steps).items():
+        means[name] = round(float(values.mean()), 6)
+    before = learnt.untuned[estimate.baseline]
+    questions = []
+    for text, old, new in zip(learnt.texts, before, learnt.held_out, strict=True):
+        questions.append(
+            {'question': text, 'before': round(float(old), 6), 'after': round(float(new), 6)}
+        )
+    return {
+        'gain': estimate.gain,
+        'standard_error': estimate.standard_error,
+        'p': estimate.p,
+        'is_convincing': estimate.is_convincing,
+        'baseline': estimate.baseline,
+        'topics': estimate.topics,
+        'means': means,
+        'questions': questions,
+        'sentence': _sentence(estimate),
+    }
+
+
+def _sentence(estimate: Estimate) -> str:
+    """What an estimate says, for somebody who has never seen one."""
+    measured = (
+        f'nDCG@10 of questions held out is {estimate.adapted:.3f}, and {estimate.untuned:.3f} by '
+        f'the best ranking that learned nothing ({estimate.baseline}): {estimate.gain:+.3f}, with '
+        f'a standard error of {estimate.standard_error:.3f}.'
+    )
+    if estimate.is_convincing:
+        return f'It helps. {measured}'
+    return f'No gain can be told from noise. {measured}'
+
+
+def use_learning(folder: Path, in_use: bool) -> Learning | None:
+    """Search a collection as it learned last, or as before any learning.
+
+    Returns what is in use. Raises InputError for a collection that has not learned yet.
+    """
+    store = judgments_of(folder)
+    if not in_use:
+        if store.in_use() is not None:
+            store.use(None)
+        return None
+    learnings = store.learnings()
+    if not learnings:
+        raise InputError(
+            f'collection {folder} has not learned yet: judge at least {LEAST_TOPICS} questions, '
+            'and let it learn'
+        )
+    store.use(learnings[-1].number)
+    return replace(learnings[-1], in_use=True)
+
+
+def learning_state(folder: Path) -> Mapping[str, Any]:
+    """How far the last learning is: `state` is 'none', 'running', 'done' or 'failed'.
+
+    While it runs, `done` and `total` count its steps; `error` says why it failed.
+    """
+    state = {'state': 'none', 'done': 0, 'total': N_MAPS, 'error': None}
+    state |= judgments_of(folder).progress()
+    if state['state'] == 'running' and not _is_learning(folder):
+        return state | {'state': 'failed', 'error': 'it was ended from outside: learn again'}
+    return state
+
+
+@contextmanager
+def _learning_lock(folder: Path) -> Iterator[None]:
+    """Be the one program that learns. Raises BusyError where another one does."""
+    import fcntl
+
+    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BusyError(
+                f'another program learns from the judgments of {folder}: wait until it has ended'
+            ) from error
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_learning(folder: Path) -> bool:
+    try:
+        with _learning_lock(folder):
+            return False
+    except BusyError:
+        return True

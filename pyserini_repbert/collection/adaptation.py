@@ -1,0 +1,54 @@
+"""What a collection learned from the judgments of people, and whether that is in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.settings import CollectionSettings
+from pyserini_repbert.data.judgments import JUDGMENTS, JudgmentStore, Learning
+
+# The folder, in that of the collection, of what was learned.
+ADAPTATIONS = 'adapted'
+# It is time to learn again when so great a part of the documents, or of the judgments, is new.
+_NEW_DOCUMENTS = 1 / 10
+_NEW_JUDGMENTS = 1 / 4
+
+
+def judgments_of(folder: Path) -> JudgmentStore:
+    """The judgments of people in a collection."""
+    return JudgmentStore(folder / JUDGMENTS)
+
+
+def adaptation_in_use(folder: Path, settings: CollectionSettings) -> Path | None:
+    """The folder of what a collection learned, if it is searched so; None if not.
+
+    What was learned for another encoder is not used.
+    """
+    learning = judgments_of(folder).in_use()
+    if learning is None or learning.encoder_weights != settings.weights_sha256:
+        return None
+    return folder / learning.folder
+
+
+def why_learn_again(generation: Generation, learning: Learning) -> str | None:
+    """A sentence that says what has changed since a learning; None where that is little."""
+    if learning.encoder_weights != generation.settings.weights_sha256:
+        return 'The collection has another encoder since it learned: learn again.'
+    ((new_documents,),) = generation.select(
+        'SELECT COUNT(*) FROM texts WHERE since <= :generation AND until > :generation '
+        f'AND since > {learning.generation:d}'
+    )
+    if new_documents >= _NEW_DOCUMENTS * len(generation):
+        return (
+            f'{new_documents} of {len(generation)} documents are new or changed since the '
+            'collection learned: it is time to learn again.'
+        )
+    judged = judgments_of(generation.folder).judgments()
+    new_judgments = sum(judgment.judged > learning.learned for judgment in judged)
+    if new_judgments >= _NEW_JUDGMENTS * len(judged):
+        return (
+            f'{new_judgments} of {len(judged)} judgments are new since the collection learned: it '
+            'is time to learn again.'
+        )
+    return None

@@ -1,0 +1,42 @@
+"""Judgments as the files that other programs read: topics, qrels, JSON lines."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from pyserini_repbert.data.judgments import JudgmentStore
+from pyserini_repbert.data.values import Choice
+
+
+class JudgmentFormat(Choice, what='format of judgments'):
+    """What is exported of judgments."""
+
+    TOPICS = 'topics'
+    QRELS = 'qrels'
+    JSONL = 'jsonl'
+
+
+def exported(store: JudgmentStore, form: JudgmentFormat) -> str:
+    """The text of a file of judgments.
+
+    Parameters
+    ----------
+    store : the judgments
+    form : 'topics' for lines `qid<TAB>question`, 'qrels' for TREC's lines `qid 0 docid grade` with
+        one grade for each document, 'jsonl' for each judgment with judge, comment and time
+    """
+    lines: list[str] = []
+    if form is JudgmentFormat.TOPICS:
+        for topic in store.topics():
+            lines.append(f'{topic.qid}\t{topic.text}')
+    elif form is JudgmentFormat.QRELS:
+        for qid, grades in store.qrels().items():
+            for docid, grade in grades.items():
+                lines.append(f'{qid} 0 {docid} {grade}')
+    else:
+        qid_of = {question.text: question.qid for question in store.questions()}
+        for judgment in store.judgments():
+            values = {'qid': qid_of[judgment.question], **asdict(judgment)}
+            lines.append(json.dumps(values, ensure_ascii=False))
+    return ''.join(f'{line}\n' for line in lines)

@@ -1,0 +1,198 @@
+"""Judging in a service: pools of documents, judgments, and learning from them."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
+from pyserini_repbert.collection.adaptation import why_learn_again
+from pyserini_repbert.data.judgments import Judgment, JudgmentStore, question_text
+from pyserini_repbert.ranking import Candidate, Ranking
+from pyserini_repbert.serve.documents import display_parts
+from pyserini_repbert.serve.indexes import ServedIndex
+from pyserini_repbert.serve.learning import CollectionLearner
+from pyserini_repbert.serve.requests import PipelineRequest
+from pyserini_repbert.serve.service import Service
+from pyserini_repbert.trace import Trace
+
+
+def make_pool(
+    service: Service,
+    index: ServedIndex,
+    question: str,
+    depth: int,
+    rerank: Sequence[str],
+    trace: Trace,
+) -> list[str]:
+    """The documents that are judged for a question: the best of every ranking.
+
+    Their order is random, and always the same for a question: it favours no ranking.
+
+    Parameters
+    ----------
+    service, index : what searches; the caller holds the index
+    question : its text
+    depth : how many hits of each ranking
+    rerank : rerankers, NAME@K, each of which gives one more ranking
+    trace : learns how far the reranking is
+
+    Raises the errors of `Service.search`.
+    """
+    requests = [PipelineRequest(system=[name]) for name in index.searchable_systems()]
+    for stage in rerank:
+        requests.append(PipelineRequest(rerank=[stage]))
+    limits = service.settings.limits
+    found: set[str] = set()
+    for request in requests:
+        search = request.search(question, depth, False, limits)
+        found.update(service.search(index, search, trace).hits.docids)
+    pool = sorted(found)
+    seed = hashlib.sha256(question_text(question).encode()).digest()
+    random.Random(seed).shuffle(pool)
+    return pool
+
+
+def pool_answer(
+    index: ServedIndex,
+    store: JudgmentStore,
+    question: str,
+    docids: Sequence[str],
+    judge: str,
+) -> dict[str, Any]:
+    """A pool as a client shows it: its documents with their best passages, without ranks.
+
+    Parameters
+    ----------
+    index : what has the documents; the caller holds it
+    store : remembers the pool, and has the judge's grades
+    question : its text
+    docids : of the pool, in order
+    judge : whose grades are shown
+    """
+    key = hashlib.sha256('\n'.join([question_text(question), *docids]).encode()).hexdigest()[:16]
+    store.add_pool(key, question, docids)
+    own: dict[str, Judgment] = {}
+    for judgment in store.judgments(judge, question):
+        own[judgment.docid] = judgment
+    hits = index.with_texts(question, Ranking(docids, [0.0] * len(docids)))
+    all_fields: list[dict[str, Any] | None] = [None] * len(docids)
+    if index.collection is not None:
+        all_fields = index.collection.generation.fields(docids)
+    documents = []
+    for hit, fields in zip(hits, all_fields, strict=True):
+        judgment_of_hit = own.get(hit.docid)
+        shown = _shown(index, question, hit)
+        shown['fields'] = fields or {}
+        shown['grade'] = None if judgment_of_hit is None else judgment_of_hit.grade
+        shown['comment'] = '' if judgment_of_hit is None else judgment_of_hit.comment
+        documents.append(shown)
+    return {'pool': key, 'question': question_text(question), 'documents': documents}
+
+
+def _shown(index: ServedIndex, question: str, hit: Candidate) -> dict[str, Any]:
+    """The title of a document, its best passage, and where that is."""
+    shown: dict[str, Any] = {
+        'docid': hit.docid,
+        'title': None,
+        'text': hit.text or '',
+        'start': None,
+        'end': None,
+    }
+    if hit.excerpts:
+        passage = hit.excerpts[0]
+        shown |= {
+            'title': passage.title or None,
+            'text': passage.text,
+            'start': passage.start,
+            'end': passage.end,
+        }
+    shown['display'] = display_parts(question, shown['text'], index.find_words)
+    return shown
+
+
+def store_judgments(
+    index: ServedIndex, store: JudgmentStore, judgments: Sequence[Judgment]
+) -> None:
+    """Store judgments of documents, with the version of each document that was judged.
+
+    Raises InputError for one that cannot be stored; none is stored then.
+    """
+    if index.collection is None:
+        store.add(judgments)
+        return
+    generation = index.collection.generation
+    versions = generation.versions([judgment.docid for judgment in judgments])
+    complete = []
+    for judgment, version in zip(judgments, versions, strict=True):
+        values = asdict(judgment) | {'generation': generation.sha256, 'version': version}
+        complete.append(Judgment(**values))
+    store.add(complete)
+
+
+def judgments_answer(
+    index: ServedIndex, store: JudgmentStore, judge: str | None, question: str | None
+) -> dict[str, Any]:
+    """Judgments, each with whether its document has changed since; and how far judges agree."""
+    judgments = store.judgments(judge, question)
+    versions = ['' for _ in judgments]
+    if index.collection is not None:
+        docids = [judgment.docid for judgment in judgments]
+        versions = index.collection.generation.versions(docids)
+    listed = []
+    for judgment, version in zip(judgments, versions, strict=True):
+        values = asdict(judgment)
+        # What a judge saw of an imported judgment is not known.
+        values['is_older'] = bool(values.pop('version')) and judgment.version != version
+        del values['generation']
+        listed.append(values)
+    agreement = [asdict(pair) for pair in store.agreements()]
+    return {'judgments': listed, 'agreement': agreement}
+
+
+def questions_answer(index: ServedIndex, store: JudgmentStore, judge: str) -> dict[str, Any]:
+    """The questions to judge: those that were given, then the topics of the settings."""
+    texts = [question.text for question in store.questions()]
+    known = set(texts)
+    for topic in index.topics.values():
+        text = question_text(topic.text)
+        if text and text not in known:
+            known.add(text)
+            texts.append(text)
+    judged: dict[str, int] = {}
+    for judgment in store.judgments(judge):
+        judged[judgment.question] = judged.get(judgment.question, 0) + 1
+    pooled = store.pool_sizes()
+    questions = []
+    for text in texts:
+        questions.append({'text': text, 'judged': judged.get(text, 0), 'pooled': pooled.get(text)})
+    return {
+        'judge': judge,
+        'questions': questions,
+        'total': len(questions),
+        'judged': len(judged),
+    }
+
+
+def learning_answer(
+    index: ServedIndex, store: JudgmentStore, learner: CollectionLearner
+) -> dict[str, Any]:
+    """How far a collection's learning is, what it gained, and whether it is in use."""
+    relevant = 0
+    for grades in store.qrels().values():
+        relevant += any(grade > 0 for grade in grades.values())
+    learnings = store.learnings()
+    due = None
+    if learnings and index.collection is not None:
+        due = why_learn_again(index.collection.generation, learnings[-1])
+    return {
+        **learner.state(),
+        'due': due,
+        'in_use': store.in_use() is not None,
+        'questions_judged': relevant,
+        'questions_needed': LEAST_TOPICS,
+        'report': learnings[-1].report if learnings else None,
+    }

@@ -1,0 +1,261 @@
+"""The addresses below /v1 for judging, and for learning from judgments.
+
+They are for indexes that take judgments: collections, and those whose settings name a file of
+judgments. Where keys are set, any key may judge; learning takes a key that may write, if there are
+such keys. As in `routes`, a handler's `summary` is what the OpenAPI document has.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import Field
+from starlette.responses import PlainTextResponse, Response
+
+from pyserini_repbert.adapt.from_judgments import use_learning
+from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
+from pyserini_repbert.data.judgments import Judgment
+from pyserini_repbert.serve import answer_models as models
+from pyserini_repbert.serve.answers import API
+from pyserini_repbert.serve.judging import (
+    judgments_answer,
+    learning_answer,
+    make_pool,
+    pool_answer,
+    questions_answer,
+    store_judgments,
+)
+from pyserini_repbert.serve.refusals import RESPONSES, NotAllowedError, check_parameters
+from pyserini_repbert.serve.requests import Stages, StrictModel
+from pyserini_repbert.serve.routes import Call, IndexName
+from pyserini_repbert.serve.searching import RequestTrace
+
+router = APIRouter(
+    prefix='/v1',
+    tags=['judging'],
+    dependencies=[Depends(check_parameters)],
+    responses=RESPONSES,
+    redirect_slashes=False,
+)
+JudgeName = Annotated[str, Query(max_length=100, description='name of the judge')]
+# The page gives 0 (not relevant) to 3 (answers perfectly).
+_Grade = Annotated[int, Field(ge=0, le=3, description='0: not relevant; 3: answers perfectly')]
+
+
+class GivenJudgment(StrictModel):
+    """A grade of a document for a question."""
+
+    question: str = Field(description='the question')
+    docid: str = Field(description='docid of the document')
+    grade: _Grade
+    judge: str = Field('', max_length=100, description='who judges')
+    comment: str = Field('', max_length=2000, description='of the judge')
+    pool: str | None = Field(None, max_length=64, description='from which it was shown')
+
+
+class JudgmentsRequest(StrictModel):
+    """Judgments to store; one of the same question, document and judge is replaced."""
+
+    judgments: list[GivenJudgment] = Field(min_length=1, max_length=1000)
+
+
+class QuestionsRequest(StrictModel):
+    """Questions to be judged."""
+
+    questions: list[str] = Field(min_length=1, max_length=1000)
+
+
+class PoolRequest(StrictModel):
+    """A question whose best documents are to be judged."""
+
+    question: str = Field(description='the question')
+    depth: int = Field(5, ge=1, le=100, description='how many hits of each ranking')
+    rerank: Stages = Field([], description='rerankers, each of which adds its best hits')
+    judge: str = Field('', max_length=100, description='whose grades are shown')
+
+
+class LearningRequest(StrictModel):
+    """Begins a learning; it has no settings."""
+
+
+class UseRequest(StrictModel):
+    """Whether the collection is searched as it learned last."""
+
+    in_use: bool = Field(description='false: as before any learning')
+
+
+@router.get(
+    '/{index}/questions',
+    summary='The questions to judge',
+    response_model=models.QuestionsResponse,
+)
+async def questions(call: Call, index: IndexName, judge: JudgeName = '') -> Response:
+    store = call.service.judgments(index)
+
+    def list_questions(_: RequestTrace) -> dict[str, Any]:
+        with call.hold(index) as served:
+            return _of(index, questions_answer(served, store, judge))
+
+    return await call.answer(list_questions)
+
+
+@router.post(
+    '/{index}/questions',
+    summary='Add questions to judge',
+    response_model=models.QuestionsResponse,
+)
+async def add_questions(
+    call: Call, index: IndexName, body: QuestionsRequest, judge: JudgeName = ''
+) -> Response:
+    store = call.service.judgments(index)
+
+    def add(_: RequestTrace) -> dict[str, Any]:
+        store.add_questions(body.questions)
+        with call.hold(index) as served:
+            return _of(index, questions_answer(served, store, judge))
+
+    return await call.answer(add)
+
+
+@router.post(
+    '/{index}/pools',
+    summary='The documents to judge for a question: the best of every ranking, in random order',
+    response_model=models.PoolResponse,
+)
+async def make_pool_of(call: Call, index: IndexName, body: PoolRequest) -> Response:
+    store = call.service.judgments(index)
+
+    def pool(trace: RequestTrace) -> dict[str, Any]:
+        with call.hold(index) as served:
+            docids = make_pool(call.service, served, body.question, body.depth, body.rerank, trace)
+            return _of(index, pool_answer(served, store, body.question, docids, body.judge))
+
+    return await call.answer(pool, reranks=bool(body.rerank))
+
+
+@router.get(
+    '/{index}/judgments',
+    summary='Judgments, or a file of them',
+    response_model=models.JudgmentsResponse,
+)
+async def list_judgments(
+    call: Call,
+    index: IndexName,
+    judge: Annotated[str | None, Query(max_length=100, description='only of this judge')] = None,
+    question: Annotated[str | None, Query(description='only of this question')] = None,
+    format: Annotated[
+        JudgmentFormat | None,
+        Query(description='a file of all judgments: topics, qrels, or JSON lines'),
+    ] = None,
+) -> Response:
+    store = call.service.judgments(index)
+    if format is not None:
+        return PlainTextResponse(exported(store, format))
+
+    def find(_: RequestTrace) -> dict[str, Any]:
+        with call.hold(index) as served:
+            return _of(index, judgments_answer(served, store, judge, question))
+
+    return await call.answer(find)
+
+
+@router.post(
+    '/{index}/judgments',
+    summary='Store judgments',
+    response_model=models.StoredResponse,
+)
+async def judge_documents(call: Call, index: IndexName, body: JudgmentsRequest) -> Response:
+    store = call.service.judgments(index)
+    judgments = []
+    for given in body.judgments:
+        values = given.model_dump() | {'pool': given.pool or ''}
+        judgments.append(Judgment(**values))
+
+    def add(_: RequestTrace) -> dict[str, Any]:
+        with call.hold(index) as served:
+            store_judgments(served, store, judgments)
+        return _of(index, {'stored': len(judgments)})
+
+    return await call.answer(add)
+
+
+@router.delete(
+    '/{index}/judgments',
+    summary='Take a judgment back',
+    response_model=models.DeletedResponse,
+)
+async def delete_judgment(
+    call: Call,
+    index: IndexName,
+    question: Annotated[str, Query(description='the question')],
+    docid: Annotated[str, Query(description='docid of the document')],
+    judge: JudgeName = '',
+) -> Response:
+    store = call.service.judgments(index)
+
+    def delete(_: RequestTrace) -> dict[str, Any]:
+        return _of(index, {'deleted': store.delete(question, docid, judge)})
+
+    return await call.answer(delete)
+
+
+@router.get(
+    '/{index}/learn',
+    summary='How far a learning is, and what it gained',
+    response_model=models.LearningResponse,
+)
+async def learning(call: Call, index: IndexName) -> Response:
+    return await _answer_learning(call, index)
+
+
+@router.post(
+    '/{index}/learn',
+    summary='Learn from all judgments',
+    response_model=models.LearningResponse,
+)
+async def learn(call: Call, request: Request, index: IndexName, body: LearningRequest) -> Response:
+    learner = call.service.learner(index)
+    _check_may_learn(call, request)
+    learner.start()
+    return await _answer_learning(call, index)
+
+
+@router.put(
+    '/{index}/learn',
+    summary='Search as it learned, or as before',
+    response_model=models.LearningResponse,
+)
+async def use(call: Call, request: Request, index: IndexName, body: UseRequest) -> Response:
+    learner = call.service.learner(index)
+    _check_may_learn(call, request)
+
+    def change(_: RequestTrace) -> dict[str, Any]:
+        use_learning(learner.folder, body.in_use)
+        # The next search is answered so.
+        call.service.renew(index)
+        return {}
+
+    await call.answer(change)
+    return await _answer_learning(call, index)
+
+
+async def _answer_learning(call: Call, index: str) -> Response:
+    learner = call.service.learner(index)
+    store = call.service.judgments(index)
+
+    def tell(_: RequestTrace) -> dict[str, Any]:
+        with call.hold(index) as served:
+            return _of(index, learning_answer(served, store, learner))
+
+    return await call.answer(tell)
+
+
+def _check_may_learn(call: Call, request: Request) -> None:
+    """Raises NotAllowedError for a client that may only read, where some may write."""
+    if call.service.settings.write_keys and not request.state.may_write:
+        raise NotAllowedError('learning takes a key that may write: send it as X-API-Key')
+
+
+def _of(index: str, answer: dict[str, Any]) -> dict[str, Any]:
+    return {'api': API, 'index': index, **answer}

@@ -1,0 +1,113 @@
+// Learning from the judgments: how many there are, the job, what it gained, and whether it is used.
+
+import { address, ask, forget } from './api.js';
+import { button, freshId, h, say } from './dom.js';
+import { failure, message } from './messages.js';
+import { count, measure, signed } from './words.js';
+
+const LOOK_EVERY = 1000; // ms between two looks at a job that runs
+// What is learnt step by step, as `adapt` calls it.
+const STEPS = { 'with the query map': 'learnt: the query map', 'and fused': 'learnt: the query map and the weights' };
+
+/** The panel; onused() is called when another ranking became the index's default. */
+export function learnPanel(about, onused) {
+  const url = address([about.name, 'learn']);
+  const title = freshId('learn');
+  const place = h('div', { class: 'learn-place' });
+
+  async function take(how, { then } = {}) {
+    try {
+      const now = await ask(url, { fresh: true, ...how });
+      draw(now);
+      then?.(now);
+      if (now.state === 'running') setTimeout(look, LOOK_EVERY);
+    } catch (error) {
+      place.replaceChildren(failure(error, () => take(how, { then })));
+    }
+  }
+
+  function look() {
+    if (place.isConnected) take({}, { then: (now) => { if (now.state !== 'running') say(now.state === 'done' ? 'Learnt' : 'Learning failed'); } });
+  }
+
+  const learn = () => take({ method: 'POST', body: {} }, { then: () => say('Learning') });
+
+  const use = (isUsed) => take({ method: 'PUT', body: { in_use: isUsed } }, { then: () => {
+    say(isUsed ? 'What was learnt is used' : 'The search is as it was');
+    forget();
+    onused();
+  } });
+
+  /** Draw a state of learning; the button that had the focus has it again, or the one in its place. */
+  function draw(now) {
+    const focused = place.contains(document.activeElement) ? document.activeElement.dataset.act : null;
+    place.replaceChildren(...[
+      now.due && message('info', 'Time to learn again', [now.due]),
+      readiness(now, learn),
+      now.state === 'running' && running(now),
+      now.state === 'failed' && message('bad', 'Learning failed', [`${now.error}.`]),
+      now.report && report(now, use),
+    ].filter(Boolean));
+    if (focused) (place.querySelector(`[data-act="${focused}"]:enabled`) ?? place.querySelector('.learn-state')).focus();
+  }
+
+  take({});
+  return h('section', { class: 'learn', 'aria-labelledby': title }, h('h3', { id: title }, 'Learn'), place);
+}
+
+/** How many questions are judged of those needed, and the button that learns. */
+function readiness(now, onlearn) {
+  const { questions_judged: judged, questions_needed: needed } = now;
+  const lacking = needed - judged;
+  const reason = freshId('reason');
+  const isRunning = now.state === 'running';
+  let text = now.report ? 'The search can learn again from all that is judged.' : 'The search can learn from what is judged. It takes seconds to minutes.';
+  if (lacking > 0) text = `Judge ${count(lacking, 'more question')} first, each with a document graded 1 or higher.`;
+  if (isRunning) text = 'Learning. You can go on judging meanwhile.';
+  return h('div', { class: 'learn-state', tabindex: '-1' },
+    h('p', null, lacking > 0 ? `${judged} of the ${needed} judged questions that learning needs.` : `${count(judged, 'judged question')}; learning needs ${needed}.`),
+    h('progress', { max: needed, value: Math.min(judged, needed), 'aria-hidden': 'true' }),
+    h('div', { class: 'judge-actions' },
+      button(now.report ? 'Learn again' : 'Learn', onlearn, { class: now.report ? 'quiet' : 'strong', 'data-act': 'learn', disabled: lacking > 0 || isRunning, 'aria-describedby': reason }),
+      h('span', { class: 'note', id: reason }, text)));
+}
+
+function running({ done, total }) {
+  const bar = h('progress', { 'aria-label': 'Learning', max: Math.max(total, 1) });
+  if (total > 0) bar.value = done;
+  return h('div', { class: 'learn-running' }, bar, h('span', { class: 'note' }, total > 0 ? `${done} of ${total}` : 'It begins'));
+}
+
+/** The gain in a sentence, the mean of each ranking, and what became of each question, the greatest loss first. */
+function report({ report: found, in_use: isUsed }, onuse) {
+  const questions = [...found.questions].sort((a, b) => (a.after - a.before) - (b.after - b.before));
+  const worse = questions.filter((own) => own.after < own.before).length;
+  const better = questions.filter((own) => own.after > own.before).length;
+  const means = Object.entries(found.means).sort((a, b) => b[1] - a[1]);
+  return h('div', { class: 'learn-report' },
+    h('p', { class: `lead${found.is_convincing ? ' convincing' : ''}` }, found.sentence),
+    h('div', { class: 'judge-actions' },
+      isUsed ? button('Go back', () => onuse(false), { 'data-act': 'use' })
+        : button('Use it', () => onuse(true), { class: found.is_convincing ? 'strong' : '', 'data-act': 'use' }),
+      h('span', { class: 'note' }, isUsed ? 'Searches use what was learnt.' : 'Searches are as they were.')),
+    table('Mean of each ranking, nDCG@10', ['Ranking', 'nDCG@10'], means.map(([name, value]) => [STEPS[name] ?? name, measure(value)])),
+    h('p', null, `${count(better, 'question')} better, ${worse} worse, ${questions.length - better - worse} the same.`),
+    table('Each question, the greatest loss first', ['Question', 'before', 'after', 'change'], questions.map(questionRow)));
+}
+
+/** The cells of a question's row. */
+function questionRow({ question, before, after }) {
+  let kind = 'soft';
+  if (after > before) kind = 'up';
+  if (after < before) kind = 'down';
+  return [question, measure(before), measure(after), h('span', { class: kind }, signed(after - before))];
+}
+
+/** A table; the first cell of each row is its head. */
+function table(caption, heads, rows) {
+  return h('div', { class: 'scroll', role: 'region', 'aria-label': caption, tabindex: '0' },
+    h('table', { class: 'figures' },
+      h('caption', null, caption),
+      h('thead', null, h('tr', null, heads.map((own) => h('th', { scope: 'col' }, own)))),
+      h('tbody', null, rows.map(([first, ...others]) => h('tr', null, h('th', { scope: 'row' }, first), others.map((own) => h('td', null, own)))))));
+}

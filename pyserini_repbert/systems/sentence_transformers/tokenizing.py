@@ -1,0 +1,241 @@
+"""The tokenizer of a folder of sentence-transformers, and the form of its inputs.
+
+An input is `[CLS] text [SEP]`, or `[CLS] query [SEP] text [SEP]`. RoBERTa has two separators in
+between, and one token type.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyserini_repbert.data.values import read_object
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.models.tokenizer import SpecialTokens, WordPieceTokenizer
+from pyserini_repbert.systems.sentence_transformers.folder import Body, Unsupported
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+# A text of some tokens in any vocabulary.
+_PROBE = 'a 1 .'
+# The classes of transformers that read tokenizer.json as it is; by what their names begin with.
+_PLAIN_CLASSES = (
+    'PreTrainedTokenizerFast',
+    'RobertaTokenizer',
+    'TokenizersBackend',
+    'XLMRobertaTokenizer',
+)
+_BERT_CLASS = 'BertTokenizer'
+_BERT_PARTS = ['BertNormalizer', 'BertPreTokenizer', 'WordPiece']
+
+
+@dataclass(frozen=True)
+class FolderTokenizer:
+    """A tokenizer, and what its folder says of inputs.
+
+    Attributes
+    ----------
+    tokenizer : of the body
+    max_length : tokens of the longest input, special tokens included; at most what the body reads
+    separators : how many stand between the two texts of a pair
+    second_type : the token type of a pair's second text and its separator; None: it depends on the
+        release of transformers
+    """
+
+    tokenizer: WordPieceTokenizer
+    max_length: int
+    separators: int
+    second_type: int | None
+
+
+def open_tokenizer(body: Body, prompt: str = '') -> FolderTokenizer:
+    """The tokenizer of a body.
+
+    Parameters
+    ----------
+    body : the BERT of a folder
+    prompt : put before each text
+
+    Raises Unsupported for a tokenizer whose inputs have another form, or which has no file of the
+    package tokenizers.
+    """
+    folder = body.checkpoint.folder
+    settings = _read_settings(folder)
+    for key in ('truncation_side', 'padding_side'):
+        if settings.get(key, 'right') != 'right':
+            raise Unsupported(f'its {key} is {settings[key]}')
+    tokenizer_class = _class_of(body, settings)
+    backend = _backend(folder, tokenizer_class)
+    if tokenizer_class.startswith(_BERT_CLASS):
+        _set_normalizer(backend, settings)
+    if body.lowercase:
+        _put_into_lower_case(backend)
+    form = _form_of(backend)
+    pad = backend.id_to_token(body.config.pad_token_id)
+    if pad is None:
+        raise Unsupported('its tokenizer has no token for padding')
+    largest = max(backend.get_vocab().values())
+    if largest >= body.config.vocab_size:
+        raise DamagedFileError(
+            f'{folder}: the tokenizer has a wordpiece {largest}, the model has '
+            f'{body.config.vocab_size}: take the tokenizer that the model was trained with'
+        )
+    special = SpecialTokens(form.cls, form.sep, pad)
+    return FolderTokenizer(
+        WordPieceTokenizer(backend, special, prompt),
+        _longest(body, settings),
+        form.separators,
+        _second_type(body, settings, tokenizer_class, form.second_type),
+    )
+
+
+@dataclass(frozen=True)
+class _Form:
+    """The form of inputs: special tokens by name, separators in a pair, the second text's type."""
+
+    cls: str
+    sep: str
+    separators: int
+    second_type: int
+
+
+def _read_settings(folder: Path) -> Mapping[str, Any]:
+    path = folder / 'tokenizer_config.json'
+    if not path.is_file():
+        return {}
+    try:
+        return read_object(path)
+    except DamagedFileError as error:
+        raise Unsupported(str(error)) from error
+
+
+def _class_of(body: Body, settings: Mapping[str, Any]) -> str:
+    """The tokenizer's class in transformers."""
+    named = settings.get('tokenizer_class')
+    if named is None:
+        model_type = body.checkpoint.config['model_type']
+        named = {'bert': _BERT_CLASS, 'roberta': 'RobertaTokenizer'}.get(
+            model_type, 'XLMRobertaTokenizer'
+        )
+    if not str(named).startswith((_BERT_CLASS, *_PLAIN_CLASSES)):
+        raise Unsupported(f'its tokenizer is a {named}')
+    return str(named)
+
+
+def _backend(folder: Path, tokenizer_class: str) -> Tokenizer:
+    """The tokenizer of a folder's files."""
+    from tokenizers import Tokenizer
+
+    path = folder / 'tokenizer.json'
+    if not path.is_file():
+        return _from_vocabulary(folder, tokenizer_class.startswith(_BERT_CLASS))
+    try:
+        backend: Tokenizer = Tokenizer.from_file(str(path))
+    # tokenizers raises plain Exception for a file that it cannot parse.
+    except Exception as error:
+        raise Unsupported(f'its tokenizer.json is none ({error})') from error
+    backend.no_truncation()
+    backend.no_padding()
+    return backend
+
+
+def _set_normalizer(backend: Tokenizer, settings: Mapping[str, Any]) -> None:
+    """Set what transformers takes from tokenizer_config.json, whatever tokenizer.json says."""
+    from tokenizers.normalizers import BertNormalizer
+
+    parts = (backend.normalizer, backend.pre_tokenizer, backend.model)
+    if [type(part).__name__ for part in parts] != _BERT_PARTS:
+        raise Unsupported("its tokenizer is not BERT's")
+    backend.normalizer = BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=bool(settings.get('tokenize_chinese_chars', True)),
+        strip_accents=settings.get('strip_accents'),
+        lowercase=bool(settings.get('do_lower_case', True)),
+    )
+
+
+def _from_vocabulary(folder: Path, is_bert: bool) -> Tokenizer:
+    """A BERT tokenizer of vocab.txt, with BERT's form of inputs."""
+    from tokenizers.processors import BertProcessing
+
+    if not is_bert or not (folder / 'vocab.txt').is_file():
+        raise Unsupported('it has no tokenizer.json')
+    try:
+        tokenizer = WordPieceTokenizer.from_folder(folder)
+    except InputError as error:
+        raise Unsupported(str(error)) from error
+    tokenizer.backend.post_processor = BertProcessing(
+        ('[SEP]', tokenizer.sep), ('[CLS]', tokenizer.cls)
+    )
+    return tokenizer.backend
+
+
+def _put_into_lower_case(backend: Tokenizer) -> None:
+    """Put texts into lower case first, as sentence-transformers does."""
+    from tokenizers.normalizers import Lowercase, Sequence
+
+    state = json.loads(backend.to_str())['normalizer']
+    parts = (state or {}).get('normalizers', [state])
+    for part in parts:
+        if part and part.get('type') == 'Lowercase':
+            return
+    first: list[Any] = [Lowercase()]
+    if backend.normalizer is not None:
+        first.append(backend.normalizer)
+    backend.normalizer = Sequence(first)
+
+
+def _form_of(backend: Tokenizer) -> _Form:
+    """The form of inputs that a tokenizer makes."""
+    single = backend.encode(_PROBE)
+    pair = backend.encode(_PROBE, _PROBE)
+    length = len(backend.encode(_PROBE, add_special_tokens=False).ids)
+    if length == 0 or [*single.special_tokens_mask] != [1, *[0] * length, 1]:
+        raise Unsupported('its inputs are not a text between two special tokens')
+    cls = single.ids[0]
+    sep = single.ids[-1]
+    text = single.ids[1:-1]
+    separators = len(pair.ids) - 2 * length - 2
+    if separators not in (1, 2) or pair.ids != [cls, *text, *[sep] * separators, *text, sep]:
+        raise Unsupported('its pairs are not two texts between special tokens')
+    first_types = pair.type_ids[: 1 + length + separators]
+    second_types = pair.type_ids[1 + length + separators :]
+    if any(single.type_ids) or any(first_types) or len(set(second_types)) != 1:
+        raise Unsupported('its token types are not those of BERT')
+    return _Form(
+        cls=str(backend.id_to_token(cls)),
+        sep=str(backend.id_to_token(sep)),
+        separators=separators,
+        second_type=second_types[0],
+    )
+
+
+def _longest(body: Body, settings: Mapping[str, Any]) -> int:
+    """The tokens of the longest input."""
+    longest = body.config.longest_input
+    if body.max_length is not None:
+        return min(body.max_length, longest)
+    given = settings.get('model_max_length')
+    if isinstance(given, (int, float)) and given >= 1:
+        return int(min(given, longest))
+    return longest
+
+
+def _second_type(
+    body: Body, settings: Mapping[str, Any], tokenizer_class: str, second_type: int
+) -> int | None:
+    """The token type of a pair's second text, as the model gets it."""
+    if second_type == 0 or body.config.type_vocab_size == 1:
+        return 0
+    names = settings.get('model_input_names')
+    if isinstance(names, list):
+        return second_type if 'token_type_ids' in names else 0
+    if tokenizer_class.startswith(('Roberta', 'XLMRoberta')):
+        return 0
+    if tokenizer_class.startswith(_BERT_CLASS):
+        return second_type
+    return None

@@ -1,0 +1,304 @@
+"""People judge in a service, and a collection learns from that."""
+
+import json
+import threading
+import time
+from contextlib import ExitStack
+from types import SimpleNamespace
+
+import pytest
+from starlette.testclient import TestClient
+
+from pyserini_repbert.adapt.from_judgments import learn_from_judgments
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.serve import learning
+from pyserini_repbert.serve.app import create_app
+from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+
+N_QUESTIONS = 22
+WRITER = {'x-api-key': 'writer'}
+READER = {'x-api-key': 'reader'}
+
+
+@pytest.fixture
+def folder(tiny_checkpoint, tmp_path):
+    """A collection without Lucene: two documents for each question."""
+    documents = []
+    for number in range(N_QUESTIONS):
+        documents.append({'id': f'plain{number}', 'text': f'w{number} cat', 'kind': 'plain'})
+        wanted = {'id': f'wanted{number}', 'text': f'w{number} mat', 'title': f'about {number}'}
+        documents.append({**wanted, 'kind': 'wanted'})
+    encoder = str(tiny_checkpoint('own'))
+    with Collection.open(tmp_path / 'mine', encoder=encoder, sparse='none') as collection:
+        collection.sync(documents)
+    return tmp_path / 'mine'
+
+
+@pytest.fixture
+def serving():
+    """serve(path, of_index={}, **settings of the service) -> a client."""
+    with ExitStack() as held:
+
+        def serve(path, of_index=None, **settings):
+            index = IndexSettings(path=str(path), **of_index or {})
+            app = create_app(ServeSettings(indexes={'mine': index}, **settings))
+            client = held.enter_context(TestClient(app, raise_server_exceptions=False))
+            while client.get('/readyz').status_code == 503:
+                assert app.state.service.failure is None
+            return client
+
+        yield serve
+
+
+@pytest.fixture
+def client(folder, serving):
+    return serving(folder)
+
+
+def judge(client, question, docid, grade, **values):
+    judgment = {'question': question, 'docid': docid, 'grade': grade, **values}
+    return client.post('/v1/mine/judgments', json={'judgments': [judgment]})
+
+
+def test_a_pool_is_the_union_of_the_rankings_in_a_fixed_order(client):
+    body = {'question': 'mat w3', 'depth': 4, 'judge': 'ann'}
+    pool = client.post('/v1/mine/pools', json=body).json()
+    hits = client.get('/v1/mine/search?query=mat+w3&hits=4&system=dense').json()['candidates']
+    docids = [document['docid'] for document in pool['documents']]
+    assert sorted(docids) == sorted(hit['docid'] for hit in hits)
+    again = client.post('/v1/mine/pools', json=body).json()
+    assert again == pool
+    for document in pool['documents']:
+        assert set(document) == {
+            *('docid', 'title', 'text', 'start', 'end', 'display', 'fields', 'grade', 'comment')
+        }
+        assert document['text'][document['start'] : document['end']] == document['text']
+        assert document['grade'] is None
+    shown = {document['docid']: document for document in pool['documents']}
+    assert all(shown[docid]['fields'] == {'kind': docid.rstrip('0123456789')} for docid in docids)
+
+
+def test_the_order_of_a_pool_depends_on_the_question(client):
+    orders = set()
+    for question in ('mat w1', 'w1 mat', 'mat w2 w1'):
+        body = {'question': question, 'depth': 44}
+        pool = client.post('/v1/mine/pools', json=body).json()
+        orders.add(tuple(document['docid'] for document in pool['documents']))
+    assert len(orders) == 3
+    assert len({frozenset(order) for order in orders}) == 1
+
+
+def test_judgments_are_stored_shown_and_taken_back(client):
+    answer = judge(client, 'mat  w3', 'wanted3', 3, judge='ann', comment='all of it')
+    assert answer.json() == {'api': 'v1', 'index': 'mine', 'stored': 1}
+    judge(client, 'mat w3', 'wanted3', 1, judge='bob')
+    listed = client.get('/v1/mine/judgments?judge=ann&question=mat+w3').json()
+    (judgment,) = listed['judgments']
+    assert judgment['grade'] == 3
+    assert judgment['comment'] == 'all of it'
+    assert judgment['is_older'] is False
+    assert listed['agreement'] == [{'judges': ['ann', 'bob'], 'documents': 1, 'kappa': 0.0}]
+    body = {'question': 'mat w3', 'depth': 44, 'judge': 'ann'}
+    pool = client.post('/v1/mine/pools', json=body).json()
+    grades = {document['docid']: document['grade'] for document in pool['documents']}
+    assert grades['wanted3'] == 3
+    assert set(grades.values()) == {3, None}
+    address = '/v1/mine/judgments?question=mat+w3&docid=wanted3&judge=ann'
+    assert client.delete(address).json()['deleted'] == 1
+    assert client.delete(address).json()['deleted'] == 0
+
+
+def test_judgments_are_exported(client):
+    judge(client, 'mat w3', 'wanted3', 3, judge='ann')
+    judge(client, 'cat', 'plain1', 0)
+    assert client.get('/v1/mine/judgments?format=topics').text == '1\tmat w3\n2\tcat\n'
+    assert client.get('/v1/mine/judgments?format=qrels').text == '1 0 wanted3 3\n2 0 plain1 0\n'
+    lines = client.get('/v1/mine/judgments?format=jsonl').text.splitlines()
+    assert [json.loads(line)['judge'] for line in lines] == ['ann', '']
+    assert client.get('/v1/mine/judgments?format=xml').status_code == 400
+
+
+def test_questions_come_in_their_order_with_progress(client):
+    added = client.post('/v1/mine/questions?judge=ann', json={'questions': ['mat w3', 'cat ']})
+    assert [question['text'] for question in added.json()['questions']] == ['mat w3', 'cat']
+    client.post('/v1/mine/pools', json={'question': 'cat', 'depth': 2})
+    judge(client, 'cat', 'plain1', 0, judge='ann')
+    judge(client, 'cat', 'plain2', 0, judge='bob')
+    state = client.get('/v1/mine/questions?judge=ann').json()
+    assert state['questions'] == [
+        {'text': 'mat w3', 'judged': 0, 'pooled': None},
+        {'text': 'cat', 'judged': 1, 'pooled': 2},
+    ]
+    assert (state['total'], state['judged']) == (2, 1)
+    refused = client.post('/v1/mine/questions', json={'questions': [' ']})
+    assert refused.status_code == 400
+    assert 'a question is empty' in refused.json()['error']
+
+
+def test_a_changed_document_keeps_its_judgments_as_older(client, folder):
+    judge(client, 'mat w3', 'wanted3', 3)
+    judge(client, 'mat w3', 'plain3', 0)
+    with Collection.open(folder) as collection:
+        collection.add([{'id': 'wanted3', 'text': 'another text'}])
+    for _ in range(100):
+        judgments = client.get('/v1/mine/judgments').json()['judgments']
+        if any(judgment['is_older'] for judgment in judgments):
+            break
+        time.sleep(0.05)
+    older = {judgment['docid']: judgment['is_older'] for judgment in judgments}
+    assert older == {'wanted3': True, 'plain3': False}
+
+
+@pytest.mark.parametrize(
+    ('values', 'status', 'problem'),
+    [
+        ({'grade': 4}, 422, 'less than or equal to 3'),
+        ({'docid': 'a b'}, 400, 'docid'),
+        ({'question': ''}, 400, 'a question is empty'),
+        ({'by': 'ann'}, 422, 'Extra inputs'),
+    ],
+)
+def test_a_wrong_judgment_is_refused(client, values, status, problem):
+    judgment = {'question': 'q', 'docid': 'd', 'grade': 1, **values}
+    answer = client.post('/v1/mine/judgments', json={'judgments': [judgment]})
+    assert answer.status_code == status
+    assert problem in answer.json()['error']
+    assert client.get('/v1/mine/judgments').json()['judgments'] == []
+
+
+def test_keys_are_needed_where_keys_are_set(folder, serving):
+    client = serving(folder, api_keys=['reader'], write_keys=['writer'])
+    body = {'judgments': [{'question': 'q', 'docid': 'd', 'grade': 1}]}
+    assert client.post('/v1/mine/judgments', json=body).status_code == 401
+    assert client.post('/v1/mine/judgments', json=body, headers=READER).status_code == 200
+    assert client.post('/v1/mine/learn', json={}, headers=READER).status_code == 403
+    use = client.put('/v1/mine/learn', json={'in_use': True}, headers=READER)
+    assert use.status_code == 403
+    use = client.put('/v1/mine/learn', json={'in_use': True}, headers=WRITER)
+    assert use.status_code == 400
+    assert 'has not learned yet' in use.json()['error']
+
+
+def test_an_index_may_take_no_judgments(folder, bundle, serving):
+    closed = serving(folder, {'judgments': False})
+    assert closed.get('/v1/mine').json()['judging'] is False
+    assert judge(closed, 'q', 'd', 1).status_code == 403
+    frozen = serving(bundle)
+    assert frozen.get('/v1/mine').json()['judging'] is False
+
+
+def test_a_frozen_index_has_a_file_of_judgments(bundle, serving, tmp_path):
+    path = tmp_path / 'own.sqlite'
+    client = serving(bundle, {'judgments': str(path)})
+    about = client.get('/v1/mine').json()
+    assert about['judging'] is True
+    assert about['learning'] is False
+    pool = client.post('/v1/mine/pools', json={'question': 'cat', 'depth': 3}).json()
+    assert len(pool['documents']) == 3
+    assert all(document['text'] for document in pool['documents'])
+    assert judge(client, 'cat', pool['documents'][0]['docid'], 2).status_code == 200
+    assert path.is_file()
+    assert client.get('/v1/mine/learn').status_code == 403
+
+
+def test_twenty_people_judge_at_once(client):
+    statuses = []
+
+    def work(name):
+        for number in range(5):
+            answer = judge(client, f'w{number}', f'wanted{number}', 2, judge=name)
+            statuses.append(answer.status_code)
+
+    threads = [threading.Thread(target=work, args=[f'judge{n}']) for n in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses == [200] * 100
+    assert len(client.get('/v1/mine/judgments').json()['judgments']) == 100
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """A learning runs in a thread: the other process starts for seconds."""
+
+    class Process(threading.Thread):
+        def __init__(self, target, args, daemon):
+            super().__init__(target=target, args=args, daemon=daemon)
+
+        def terminate(self):
+            pass
+
+    context = SimpleNamespace(Process=Process)
+    monkeypatch.setattr(learning, 'get_context', lambda _: context)
+
+
+def wait_for_learning(client):
+    for _ in range(600):
+        state = client.get('/v1/mine/learn').json()
+        if state['state'] != 'running':
+            return state
+        time.sleep(0.05)
+    raise AssertionError(state)
+
+
+def test_a_collection_learns_and_is_searched_so(client, in_this_process, folder):
+    state = client.get('/v1/mine/learn').json()
+    assert (state['state'], state['report'], state['in_use']) == ('none', None, False)
+    assert (state['questions_judged'], state['questions_needed']) == (0, 20)
+    for number in range(N_QUESTIONS):
+        judge(client, f'cat w{number}', f'wanted{number}', 2)
+    before = client.get('/v1/mine/search?query=cat+w3').json()
+    assert client.post('/v1/mine/learn', json={}).json()['state'] == 'running'
+    assert client.post('/v1/mine/learn', json={}).status_code == 503
+    state = wait_for_learning(client)
+    assert state['state'] == 'done'
+    assert state['questions_judged'] == N_QUESTIONS
+    assert len(state['report']['questions']) == N_QUESTIONS
+    assert client.get('/v1/mine/search?query=cat+w3').json()['system'] == ['dense']
+
+    assert client.put('/v1/mine/learn', json={'in_use': True}).json()['in_use'] is True
+    about = client.get('/v1/mine').json()
+    assert about['default'] == ['adapted']
+    learned = client.get('/v1/mine/search?query=cat+w3').json()
+    assert learned['system'] == ['adapted']
+    scores = [hit['score'] for hit in before['candidates']]
+    assert [hit['score'] for hit in learned['candidates']] != scores
+    within = client.get('/v1/mine/search?query=cat+w3&filter=kind:plain').json()['candidates']
+    assert len(within) == 10
+    assert all(hit['fields'] == {'kind': 'plain'} for hit in within)
+
+    client.put('/v1/mine/learn', json={'in_use': False})
+    again = client.get('/v1/mine/search?query=cat+w3').json()
+    assert again['system'] == ['dense']
+    assert [hit['score'] for hit in again['candidates']] == scores
+
+
+def test_too_few_judgments_are_said(client, in_this_process):
+    judge(client, 'cat w1', 'wanted1', 2)
+    client.post('/v1/mine/learn', json={})
+    state = wait_for_learning(client)
+    assert state['state'] == 'failed'
+    assert 'at least 20 are needed' in state['error']
+
+
+def test_a_service_follows_what_another_program_lets_the_collection_use(client, folder):
+    for number in range(N_QUESTIONS):
+        judge(client, f'cat w{number}', f'wanted{number}', 2)
+    learn_from_judgments(folder)
+    from pyserini_repbert.adapt.from_judgments import use_learning
+
+    use_learning(folder, True)
+    for _ in range(100):
+        if client.get('/v1/mine').json()['default'] == ['adapted']:
+            return
+        time.sleep(0.05)
+    raise AssertionError('the service still searches as before')
+
+
+@pytest.mark.slow
+def test_a_learning_in_a_process_of_its_own(client):
+    for number in range(N_QUESTIONS):
+        judge(client, f'cat w{number}', f'wanted{number}', 2)
+    assert client.post('/v1/mine/learn', json={}).json()['state'] == 'running'
+    assert wait_for_learning(client)['state'] == 'done'

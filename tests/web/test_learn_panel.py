@@ -1,0 +1,122 @@
+"""The panel that learns from the judgments, in each state that the service can report."""
+
+import re
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.jvm]
+
+NOTHING = {
+    'api': 'v1',
+    'index': 'mine',
+    'state': 'none',
+    'done': 0,
+    'total': 0,
+    'error': None,
+    'due': None,
+    'in_use': False,
+    'questions_judged': 12,
+    'questions_needed': 20,
+    'report': None,
+}
+SENTENCE = 'Learning gains 0.031 ± 0.011 nDCG@10 over the best that needs no judgments.'
+REPORT = {
+    'gain': 0.031,
+    'standard_error': 0.011,
+    'p': 0.01,
+    'is_convincing': True,
+    'baseline': 'interpolation',
+    'topics': 3,
+    'means': {'dense': 0.5, 'bm25': 0.25, 'learnt': 0.75},
+    'questions': [
+        {'question': 'the same', 'before': 0.5, 'after': 0.5},
+        {'question': 'better', 'before': 0.25, 'after': 1.0},
+        {'question': 'worse', 'before': 1.0, 'after': 0.5},
+    ],
+    'sentence': SENTENCE,
+}
+ENOUGH = NOTHING | {'questions_judged': 21}
+DONE = ENOUGH | {'state': 'done', 'report': REPORT}
+
+
+@pytest.fixture
+def panel(opened, served_judging):
+    """make(*answers) -> the page, whose requests to learn get these answers in turn, the last one
+    for ever, and the methods and bodies of those requests.
+    """
+
+    def make(*answers):
+        own = opened(address=served_judging)
+        left = list(answers)
+        asked = []
+
+        def answer(route):
+            asked.append((route.request.method, route.request.post_data))
+            route.fulfill(json=left.pop(0) if len(left) > 1 else left[0])
+
+        own.page.route(re.compile('/v1/mine/learn$'), answer)
+        own.page.add_init_script('localStorage.judge = "panel"')
+        return own.open('?view=judge', '.learn-state'), asked
+
+    return make
+
+
+def test_too_few_questions(panel):
+    page, _ = panel(NOTHING)
+    learn = page.get_by_role('button', name='Learn')
+    assert learn.is_disabled()
+    shown = page.locator('.learn').inner_text()
+    assert '12 of the 20 judged questions that learning needs.' in shown
+    reason = page.locator(f'#{learn.get_attribute("aria-describedby")}').inner_text()
+    assert reason.startswith('Judge 8 more questions first')
+    assert page.locator('.learn-report').count() == 0
+
+
+def test_it_learns_with_progress(panel):
+    running = ENOUGH | {'state': 'running'}
+    answers = [ENOUGH, running, running | {'done': 2, 'total': 8}, DONE]
+    page, asked = panel(*answers)
+    page.get_by_role('button', name='Learn').press('Enter')
+    page.get_by_text('2 of 8').wait_for()
+    assert page.get_by_role('progressbar', name='Learning').get_attribute('value') == '2'
+    assert page.get_by_role('button', name='Learn').is_disabled()
+    page.get_by_text(SENTENCE).wait_for()
+    assert [method for method, _ in asked] == ['GET', 'POST', 'GET', 'GET']
+    assert page.locator('#status').inner_text() == 'Learnt'
+
+
+def test_the_report(panel):
+    page, _ = panel(DONE)
+    page.get_by_text(SENTENCE).wait_for()
+    means, questions = page.locator('.learn-report table').all()
+    assert means.locator('tbody th').all_text_contents() == ['learnt', 'dense', 'bm25']
+    assert means.locator('tbody td').all_text_contents() == ['0.7500', '0.5000', '0.2500']
+    assert questions.locator('tbody th').all_text_contents() == ['worse', 'the same', 'better']
+    cells = questions.locator('tbody td').all_text_contents()
+    assert cells[:3] == ['1.0000', '0.5000', '−0.5000'] and cells[5] == '±0'
+    assert '1 question better, 1 worse, 1 the same.' in page.locator('.learn').inner_text()
+
+
+def test_use_it_and_go_back(panel):
+    page, asked = panel(DONE, DONE | {'in_use': True}, DONE)
+    page.get_by_role('button', name='Use it').press('Enter')
+    back = page.get_by_role('button', name='Go back')
+    back.wait_for()
+    assert back.evaluate('own => own === document.activeElement')
+    back.press('Enter')
+    page.get_by_role('button', name='Use it').wait_for()
+    assert asked[1:] == [('PUT', '{"in_use":true}'), ('PUT', '{"in_use":false}')]
+
+
+def test_time_to_learn_again(panel):
+    due = 'A quarter of the judgments is new: learn again.'
+    page, _ = panel(DONE | {'due': due, 'in_use': True})
+    page.get_by_text(due).wait_for()
+    assert page.get_by_role('button', name='Learn again').is_enabled()
+
+
+def test_a_failure(panel):
+    error = 'the encoder of the collection is not here'
+    page, _ = panel(ENOUGH | {'state': 'failed', 'error': error})
+    page.locator('.message.bad', has_text=error).wait_for()
+    assert page.get_by_role('button', name='Learn').is_enabled()
