@@ -23,7 +23,7 @@ from pyserini_repbert.fusion.fused import Fusion
 from pyserini_repbert.fusion.methods import FusionMethod, Normalization
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import SparseSettings
-from pyserini_repbert.ranking import Ranker, Ranking, topics_of
+from pyserini_repbert.ranking import Candidate, Ranker, Ranking, topics_of
 from pyserini_repbert.search.adapted_folder import (
     learned_fusion,
     read_adapted,
@@ -263,19 +263,18 @@ def search_frame(searcher: CollectionSearcher, queries: Any, k: int) -> Any:
         for warning in searcher.warnings(topic.text):
             logger.warning('%s', warning)
         for rank, hit in enumerate(searcher.with_stored_texts(topic.text, ranking), 1):
-            row = {'qid': topic.qid, 'docid': hit.docid, 'rank': rank, 'score': hit.score}
-            passage = hit.excerpts[0] if hit.excerpts else None
-            rows.append(
-                {
-                    **row,
-                    'text': hit.text,
-                    'passage': passage and passage.number,
-                    'start': passage and passage.start,
-                    'end': passage and passage.end,
-                }
-            )
+            rows.append({'qid': topic.qid, 'rank': rank, **_hit_values(hit)})
     columns = ['qid', 'docid', 'rank', 'score', 'text', 'passage', 'start', 'end']
     return pandas.DataFrame(rows, columns=columns)
+
+
+def _hit_values(hit: Candidate) -> dict[str, Any]:
+    """A hit's values by the names of their columns; of a hit without passages, None for these."""
+    values = {'docid': hit.docid, 'score': hit.score, 'text': hit.text}
+    if not hit.excerpts:
+        return {**values, 'passage': None, 'start': None, 'end': None}
+    passage = hit.excerpts[0]
+    return {**values, 'passage': passage.number, 'start': passage.start, 'end': passage.end}
 
 
 def open_collection_encoder(

@@ -12,8 +12,9 @@ from pyserini_repbert.commands.command import Action
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
 from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
+from pyserini_repbert.data.question_files import read_questions
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.files import atomic_file, numbered_lines
+from pyserini_repbert.files import atomic_file
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.languages import LANGUAGES
 
@@ -64,7 +65,11 @@ def _add_judgments_flags(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, 'topics')
     add('--qrels', help='the judgments of --topics, to be stored')
     add('--judge', default='', metavar='NAME', help='who gave the judgments of --qrels')
-    add('--questions', metavar='FILE', help='questions to judge in the page, one a line')
+    add(
+        '--questions',
+        metavar='FILE',
+        help="questions to judge in the page: one a line, or a service's log of searches",
+    )
     add('--export-topics', metavar='FILE', help='write the judged questions: qid<TAB>text')
     add('--export-qrels', metavar='FILE', help='write one grade of each judged document')
     add('--export', metavar='FILE', help='write each judgment, as a line of JSON')
@@ -225,8 +230,7 @@ def _judgments(options: argparse.Namespace) -> None:
         topics = load_topics(options.topics)
         store.add_qrels(topics, load_qrels(options.qrels), options.judge)
     if options.questions:
-        lines = numbered_lines(options.questions, 'file of questions')
-        store.add_questions(line for _, line in lines if line.strip())
+        store.add_questions(read_questions(options.questions))
     for path, form in exports.items():
         with atomic_file(path) as file:
             file.write(exported(store, form))

@@ -141,13 +141,15 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         '--compare takes the baseline first, then runs to compare with it',
     )
     _check_samples(options)
+    _check_outputs(options)
     options.test = SignificanceTest(options.test or SignificanceTest.T)
     options.samples = options.samples or SAMPLES
     options.seed = options.seed or 0
-    refuse(
-        options.confidence is not None and not 0 < options.confidence < 1,
-        f'--confidence {options.confidence}: expected a share between 0 and 1, such as 0.95',
-    )
+    return options
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Raise InputError for several printed outputs, and for flags of --html without it."""
     refuse(options.json and options.latex, '--json and --latex both print: give one of them')
     refuse(
         options.per_query == _PRINTED and (options.json or options.latex),
@@ -156,13 +158,12 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     for flag in ('topics', 'index', 'corpus'):
         refuse(
             getattr(options, flag) is not None and not options.html,
-            f'--{flag} is of --html, which was not given',
+            f'--{flag} goes with --html, which was not given',
         )
     refuse(
         options.index is not None and options.corpus is not None,
         '--index and --corpus both give the texts of documents: give one of them',
     )
-    return options
 
 
 def _check_samples(options: argparse.Namespace) -> None:
@@ -171,15 +172,19 @@ def _check_samples(options: argparse.Namespace) -> None:
     for flag in ('test', 'confidence', 'samples', 'seed'):
         refuse(
             getattr(options, flag) is not None and not compares,
-            f'--{flag} is of --compare and --html: neither was given',
+            f'--{flag} goes with --compare or --html: neither was given',
         )
     is_randomized = options.test == SignificanceTest.RANDOMIZATION
     is_sampled = is_randomized or options.confidence is not None or options.html
     for flag in ('samples', 'seed'):
         refuse(
             getattr(options, flag) is not None and not is_sampled,
-            f'--{flag} is of --test randomization, --confidence and --html: none was given',
+            f'--{flag} goes with --test randomization, --confidence or --html: none was given',
         )
+    refuse(
+        options.confidence is not None and not 0 < options.confidence < 1,
+        f'--confidence {options.confidence}: expected a share between 0 and 1, such as 0.95',
+    )
 
 
 def _make_parser() -> Parser:

@@ -40,7 +40,15 @@ class HtmlReport:
         self._runs: list[MeasuredRun] = []
 
     def add(self, name: str, path: str, run: Run, evaluation: Evaluation) -> None:
-        """Add a run with all its hits, unjudged ones too."""
+        """Add a run with all its hits, unjudged ones too.
+
+        Parameters
+        ----------
+        name : of the run in the page
+        path : of its file
+        run : all its hits
+        evaluation : what was measured of it
+        """
         measured = measured_run(name, path, run, evaluation=evaluation, qrels=self._qrels)
         self._runs.append(measured)
 

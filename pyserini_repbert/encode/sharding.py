@@ -52,16 +52,13 @@ class Encoding(Generic[SettingsT]):
     """How passages become the shards of a bundle."""
 
     settings: SettingsT
-    writer: Callable[
-        [Path, SettingsT], ShardWriter[Any, Any]
-    ]  # makes the context that writes a shard into a folder
-    encode: Callable[
-        ..., Any
-    ]  # passages, and their token ids where `tokenizer` has workers, to what a writer takes
+    # Makes the context that writes a shard into a folder.
+    writer: Callable[[Path, SettingsT], ShardWriter[Any, Any]]
+    # Passages, and their token ids where `tokenizer` has workers, to what a writer takes.
+    encode: Callable[..., Any]
     window: int  # how many passages `encode` gets together
-    tokenizer: WordPieceTokenizer | None = (
-        None  # None: the encoder has a tokenizer of another package
-    )
+    # None: the encoder has a tokenizer of another package.
+    tokenizer: WordPieceTokenizer | None = None
     on_progress: Callable[[int], object] = (
         int  # gets the number of passages in a shard that is there already
     )

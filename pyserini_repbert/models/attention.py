@@ -74,10 +74,10 @@ class PackedBatch:
 
     def __init__(self, ids: Tensor, mask: Tensor | None) -> None:
         self._n, self._length = ids.shape
-        self._places = None
+        self._positions = None
         bounds = torch.arange(0, ids.numel() + 1, self._length)
         if mask is not None:
-            self._places = on_device(mask.flatten().nonzero().squeeze(1), ids.device)
+            self._positions = on_device(mask.flatten().nonzero().squeeze(1), ids.device)
             bounds = functional.pad(mask.sum(dim=1).cumsum(0), (1, 0))
         # Where each sequence starts, and the end of the last one.
         self._bounds = on_device(bounds.to(torch.int32), ids.device)
@@ -85,15 +85,15 @@ class PackedBatch:
     def laid_out(self, hidden: Tensor) -> Tensor:
         """(tokens, h) from (n, length, h)."""
         rows = hidden.flatten(0, 1)
-        if self._places is None:
+        if self._positions is None:
             return rows
-        return rows[self._places]
+        return rows[self._positions]
 
     def padded(self, hidden: Tensor) -> Tensor:
         """(n, length, h), 0 at padding, from (tokens, h)."""
-        if self._places is not None:
+        if self._positions is not None:
             rows = hidden.new_zeros(self._n * self._length, hidden.shape[1])
-            hidden = rows.index_copy(0, self._places, hidden)
+            hidden = rows.index_copy(0, self._positions, hidden)
         return hidden.view(self._n, self._length, -1)
 
     def first(self, hidden: Tensor) -> Tensor:

@@ -53,17 +53,17 @@ def collate(
     sequences: ModelInputs | Sequence[TokenSequence],
     pad: int,
     device: torch.device | str,
-    places: Sequence[int] | None = None,
+    positions: Sequence[int] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """The arguments of `Forward`, padded to the longest sequence; the ids on `device`, the mask in
     the host's memory.
 
-    `places` are the sequences wanted; default: all.
+    `positions` are those of the sequences wanted; default: all.
     """
     inputs = ModelInputs.of(sequences)
     chosen = np.arange(len(inputs))
-    if places is not None:
-        chosen = np.asarray(places)
+    if positions is not None:
+        chosen = np.asarray(positions)
     lengths = inputs.lengths[chosen, None]
     columns = np.arange(lengths.max())
     is_token = columns < lengths

@@ -61,7 +61,7 @@ class PreTrainedBert(nn.Module):
         input_ids: Tensor,
         token_type_ids: Tensor,
         attention_mask: Tensor | None,
-        places: Tensor,
+        positions: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """The logits of the wordpiece at each masked position, float32 (m, |V|), and of the next
         sentence, (n, 2).
@@ -71,10 +71,10 @@ class PreTrainedBert(nn.Module):
         Parameters
         ----------
         input_ids, token_type_ids, attention_mask : as of `Bert.forward`
-        places : int64 (m,), the masked positions in the flattened (n · length) input
+        positions : int64 (m,), the masked positions in the flattened (n · length) input
         """
         hidden = self.bert(input_ids, token_type_ids, attention_mask)
-        masked = self.cls.predictions.transform(hidden.flatten(0, 1)[places])
+        masked = self.cls.predictions.transform(hidden.flatten(0, 1)[positions])
         words = functional.linear(
             masked, self.bert.embeddings.word_embeddings.weight, self.cls.predictions.bias
         )

@@ -62,9 +62,10 @@ class TextEncoders:
         self,
         indexes: Iterable[ServedIndex],
         model: str,
-        texts: Sequence[str],
+        texts: Sequence[str] | Sequence[list[int]],
         kind: str,
         trace: Trace,
+        tokenizer: str | None = None,
     ) -> EncodedTexts:
         """The vectors of texts.
 
@@ -72,14 +73,16 @@ class TextEncoders:
         ----------
         indexes : those of the service
         model : name of an encoder, or of an index, whose encoder is meant
-        texts : none is empty
+        texts : none is empty; or the token ids of each
         kind : 'query' or 'document': some encoders read them in different ways
         trace : its `advance` is called while the texts wait
+        tokenizer : of token ids: the encoder whose tokenizer made them
 
         Raises UnknownNameError for a model that is not here, InputError for texts that are empty or
-        too many.
+        too many, and for token ids that are not the encoder's.
         """
         index = _index_of(indexes, model)
+        texts = _decode(texts, index, tokenizer)
         _check_texts(texts, self._settings.limits)
         encoder: Any = index.query_encoder
 
@@ -121,6 +124,49 @@ def _index_of(indexes: Iterable[ServedIndex], model: str) -> ServedIndex:
     raise UnknownNameError(
         f"there is no encoder '{model[:80]}' here{near}: there are {', '.join(known) or 'none'}"
     )
+
+
+def _decode(
+    texts: Sequence[str] | Sequence[list[int]], index: ServedIndex, tokenizer: str | None
+) -> list[str]:
+    """The texts, decoded where they are token ids.
+
+    Raises InputError for token ids that are not said to be those of the index's encoder: ids do not
+    tell whose they are, and those of another tokenizer would be vectors of other words.
+    """
+    decoded = []
+    for text in texts:
+        if isinstance(text, str):
+            decoded.append(text)
+            continue
+        if tokenizer is None:
+            raise InputError(
+                "'input' holds token ids, which do not say whose tokenizer made them: send texts "
+                "(LangChain: check_embedding_ctx_length=False), or name the encoder in 'tokenizer'"
+            )
+        if tokenizer not in (index.encoder, index.alias):
+            raise InputError(
+                f"token ids of '{tokenizer[:80]}' were given, '{index.encoder}' reads its own "
+                'only: send texts'
+            )
+        decoded.append(_decode_text(text, index))
+    return decoded
+
+
+def _decode_text(ids: Sequence[int], index: ServedIndex) -> str:
+    """The text of wordpieces, without special tokens."""
+    tokenizer = getattr(index.query_encoder, 'tokenizer', None)
+    if not isinstance(tokenizer, WordPieceTokenizer):
+        raise InputError(f"'{index.encoder}' takes no token ids: send texts")
+    special = (tokenizer.cls, tokenizer.sep, tokenizer.pad)
+    for number in ids:
+        if not 0 <= number < tokenizer.vocab_size:
+            raise InputError(
+                f"'{index.encoder}' has no token {number}, its tokens are 0 to "
+                f'{tokenizer.vocab_size - 1}: send texts'
+            )
+    pieces = tokenizer.tokens([number for number in ids if number not in special])
+    return ' '.join(pieces).replace(' ##', '').removeprefix('##')
 
 
 def _check_texts(texts: Sequence[str], limits: Limits) -> None:

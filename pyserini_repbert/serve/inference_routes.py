@@ -5,10 +5,11 @@ list of models as OpenAI has them.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from starlette.responses import Response
 
 from pyserini_repbert import __version__
@@ -37,11 +38,11 @@ _KINDS = {
 
 
 class TextDocument(BaseModel):
-    """A document as an object; fields beside its text are not read."""
+    """A document as an object; what is reranked is its `text`, or the fields of `rank_fields`."""
 
     model_config = ConfigDict(extra='allow')
 
-    text: str = Field(description='what is reranked')
+    text: str | None = Field(None, description='what is reranked, without rank_fields')
 
 
 class RerankTextsRequest(StrictModel):
@@ -51,7 +52,12 @@ class RerankTextsRequest(StrictModel):
     query: str = Field(description='the question')
     documents: list[str | TextDocument] = Field(description='texts, or objects with a text')
     top_n: Annotated[int, Field(ge=1)] | None = Field(None, description='how many; default: all')
-    return_documents: bool = Field(False, description='also the texts')
+    return_documents: bool = Field(False, description='also the documents')
+    rank_fields: Annotated[list[str], Field(min_length=1, max_length=100)] | None = Field(
+        None,
+        description="Cohere's: fields of objects that are reranked, joined by a space in this "
+        'order; default: text',
+    )
     max_chunks_per_doc: int | None = Field(None, description="Cohere's; not used")
     max_tokens_per_doc: int | None = Field(None, description="Cohere's; not used")
     priority: int | None = Field(None, description="Cohere's; not used")
@@ -80,7 +86,14 @@ class EmbeddingsRequest(StrictModel):
     """Texts to encode."""
 
     model: str = Field(description='name of an encoder, as in /v1/models, or of an index')
-    input: str | list[str] = Field(description='a text, or several')
+    input: str | list[str] | list[StrictInt] | list[list[StrictInt]] = Field(
+        description='a text, or several; or, with `tokenizer`, token ids of a text, or of several'
+    )
+    tokenizer: str | None = Field(
+        None,
+        description='of token ids: the encoder whose tokenizer made them, as in `model`; ids of '
+        'another tokenizer, as of tiktoken, are refused',
+    )
     input_type: str | None = Field(
         None, description=f'what the texts are: {", ".join(_KINDS)}; default: document'
     )
@@ -115,6 +128,48 @@ class ModelsResponse(BaseModel):
     data: list[dict[str, Any]] = Field(description='an id for each encoder and reranker')
 
 
+def _reranked_text(
+    position: int, document: str | TextDocument, rank_fields: Sequence[str] | None
+) -> str:
+    """What is reranked of a document. Raises InputError for an object without it."""
+    if isinstance(document, str):
+        return document
+    fields = document.model_dump()
+    names = rank_fields or ['text']
+    parts = []
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, str | int | float):
+            parts.append(str(value))
+        elif value is not None:
+            raise InputError(
+                f"'{name}' of document {position} is neither text nor number: leave it out of "
+                "'rank_fields'"
+            )
+    if not parts:
+        advice = 'name fields that it has' if rank_fields else "name its fields in 'rank_fields'"
+        raise InputError(f'document {position} has no {", ".join(names)}: {advice}')
+    return ' '.join(parts)
+
+
+def _shown_document(document: str | TextDocument, text: str) -> dict[str, Any]:
+    """A document as it is returned: all its fields, and what was reranked where it has no text."""
+    if isinstance(document, str):
+        return {'text': document}
+    fields = document.model_dump(exclude_none=True)
+    return {'text': text, **fields}
+
+
+def _texts_of(body: EmbeddingsRequest) -> list[str] | list[list[int]]:
+    """The texts of a request, or the token ids of each."""
+    if isinstance(body.input, str):
+        return [body.input]
+    values: list[Any] = body.input
+    if values and isinstance(values[0], int):
+        return [values]
+    return values
+
+
 @router.post(
     '/v1/rerank',
     summary='Rerank texts, as with Cohere and Jina',
@@ -123,8 +178,8 @@ class ModelsResponse(BaseModel):
 @router.post('/v2/rerank', include_in_schema=False)
 async def rerank(call: Call, body: RerankTextsRequest) -> Response:
     texts = []
-    for document in body.documents:
-        texts.append(document if isinstance(document, str) else document.text)
+    for position, document in enumerate(body.documents):
+        texts.append(_reranked_text(position, document, body.rank_fields))
     service = call.service
 
     def rerank_all(trace: RequestTrace) -> dict[str, Any]:
@@ -136,7 +191,7 @@ async def rerank(call: Call, body: RerankTextsRequest) -> Response:
             position = int(hit.docid)
             result: dict[str, Any] = {'index': position, 'relevance_score': float(hit.score)}
             if body.return_documents:
-                result['document'] = {'text': texts[position]}
+                result['document'] = _shown_document(body.documents[position], texts[position])
             results.append(result)
         return {
             'id': str(uuid.uuid4()),
@@ -153,7 +208,7 @@ async def rerank(call: Call, body: RerankTextsRequest) -> Response:
     '/v1/embeddings', summary='Encode texts, as with OpenAI', response_model=EmbeddingsResponse
 )
 async def embeddings(call: Call, body: EmbeddingsRequest) -> Response:
-    texts = [body.input] if isinstance(body.input, str) else body.input
+    texts = _texts_of(body)
     kind = _KINDS.get(body.input_type or DOCUMENT)
     if kind is None:
         raise InputError(f"input_type '{body.input_type}': expected {', '.join(_KINDS)}")
@@ -161,7 +216,9 @@ async def embeddings(call: Call, body: EmbeddingsRequest) -> Response:
 
     def encode_all(trace: RequestTrace) -> dict[str, Any]:
         indexes = service.served.values()
-        found = service.encoders.embed(indexes, body.model, texts, kind, trace)
+        found = service.encoders.embed(
+            indexes, body.model, texts, kind, trace, tokenizer=body.tokenizer
+        )
         dimension = found.vectors.shape[1]
         if body.dimensions not in (None, dimension):
             raise InputError(

@@ -136,7 +136,14 @@ def store_judgments(
 def judgments_answer(
     index: ServedIndex, store: JudgmentStore, judge: str | None, question: str | None
 ) -> dict[str, Any]:
-    """Judgments, each with whether its document has changed since; and how far judges agree."""
+    """Judgments, each with whether its document has changed since; and how far judges agree.
+
+    Parameters
+    ----------
+    index : has the documents
+    store : has the judgments
+    judge, question : only those of this judge, and of this question; None: of all
+    """
     judgments = store.judgments(judge, question)
     versions = ['' for _ in judgments]
     if index.collection is not None:

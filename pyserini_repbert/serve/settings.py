@@ -23,13 +23,8 @@ from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath, existing_file
 from pyserini_repbert.lucene.languages import check_language
 
-RESERVED = (
-    'embeddings',
-    'indexes',
-    'models',
-    'progress',
-    'rerank',
-)  # parts of addresses below /v1 that name no index
+# Parts of addresses below /v1 that name no index.
+RESERVED = ('embeddings', 'indexes', 'models', 'progress', 'rerank')
 
 
 def _alias(text: str) -> str:

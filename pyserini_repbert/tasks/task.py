@@ -36,9 +36,8 @@ class Task(nn.Module, ABC):
     # whether a batch may have no gradient for some weights, which several processes have to know
     leaves_weights_unused = False
     inputs_per_pair = 1  # how many inputs, as `batch_size` counts them, a pair of passages makes
-    trained_in_body: tuple[
-        str, ...
-    ] = ()  # prefixes of body weights that are trained in full beside an adapter
+    # prefixes of body weights that are trained in full beside an adapter
+    trained_in_body: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -234,7 +233,14 @@ def padded(sequences: ModelInputs | Sequence[TokenSequence], pad: int, prefix: s
 
 
 def named(ids: Tensor, types: Tensor, mask: Tensor | None, prefix: str) -> Batch:
-    """The tensors of padded sequences by their names in a batch."""
+    """The tensors of padded sequences by their names in a batch.
+
+    Parameters
+    ----------
+    ids, types : int64 (n, length)
+    mask : bool (n, length), False at padding; None where nothing is padded
+    prefix : of the names
+    """
     batch = {f'{prefix}input_ids': ids, f'{prefix}token_type_ids': types}
     return batch if mask is None else {**batch, f'{prefix}attention_mask': mask}
 

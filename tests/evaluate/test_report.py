@@ -259,9 +259,9 @@ def test_hostile_texts_stay_texts(report, files):
 @pytest.mark.parametrize(
     ('arguments', 'problem'),
     [
-        ('a.run --topics topics.tsv', '--topics is of --html, which was not given'),
-        ('a.run --index mine', '--index is of --html, which was not given'),
-        ('a.run --seed 1', '--seed is of --compare and --html: neither was given'),
+        ('a.run --topics topics.tsv', '--topics goes with --html, which was not given'),
+        ('a.run --index mine', '--index goes with --html, which was not given'),
+        ('a.run --seed 1', '--seed goes with --compare or --html: neither was given'),
         ('a.run --html p --index mine --corpus c', '--index and --corpus both give the texts'),
         ('a.run --html a.run', '--html a.run is an input, too'),
         ('a.run --html p --per-query p', '--per-query and --html are one file'),

@@ -6,6 +6,8 @@ import pytest
 from pyserini_repbert import catalog
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.models.checkpoints.checkpoint import _warn
+from pyserini_repbert.record import OWN_ENGINE
+from pyserini_repbert.systems.encoders import document_encoder
 
 TEXTS = [
     'why do tomatoes split',
@@ -33,6 +35,14 @@ def test_vectors_are_those_of_sentence_transformers(theirs):
     np.testing.assert_allclose(queries.encode_batch(TEXTS), expected, atol=1e-5)
     assert queries.limit + 2 == passages.limit + 2 == theirs.max_seq_length
     np.testing.assert_allclose(np.linalg.norm(expected, axis=1), 1, atol=1e-5)
+
+
+def test_its_folder_gives_the_same_vectors_by_the_same_engine():
+    folder = catalog.package_folder(catalog.get('encoders', 'minilm'))
+    passages = document_encoder(folder)
+    assert passages.engine == OWN_ENGINE
+    expected = RepBertDocumentEncoder('minilm').encode(TEXTS)
+    np.testing.assert_allclose(passages.encode(TEXTS), expected, atol=1e-6)
 
 
 def test_minilm_dot_is_another_encoder_and_warns_once(caplog):

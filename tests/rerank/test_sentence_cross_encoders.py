@@ -13,6 +13,13 @@ from pyserini_repbert.systems.sentence_transformers.reranker import is_cross_enc
     [
         ({'id2label': {'0': 'LABEL_0'}}, None, True),
         ({'id2label': {'0': 'no', '1': 'yes'}}, None, False),
+        ({'id2label': {'0': 'no', '1': 'yes', '2': 'perhaps'}}, None, True),
+        ({'model_type': 'roberta', 'architectures': ['RobertaModel']}, None, False),
+        (
+            {'model_type': 'roberta', 'architectures': ['RobertaForSequenceClassification']},
+            None,
+            True,
+        ),
         ({'id2label': {'0': 'no', '1': 'yes'}}, {'model_type': 'CrossEncoder'}, True),
         ({}, {'model_type': 'SentenceTransformer'}, False),
         ({}, None, False),

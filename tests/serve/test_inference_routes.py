@@ -62,6 +62,39 @@ def test_vectors_of_documents_and_queries(client, encoder_folder):
     np.testing.assert_allclose(numbers, query, atol=1e-6)
 
 
+def test_token_ids_of_the_encoder_are_decoded(client, encoder_folder):
+    tokenizer = RepBertDocumentEncoder(encoder_folder).tokenizer
+    ids = tokenizer.ids(TEXTS)
+    with_ends = [tokenizer.cls, *ids[1], tokenizer.sep]
+    expected = client.post('/v1/embeddings', json={'model': 'encoder', 'input': TEXTS}).json()
+    asked = {'model': 'tiny', 'tokenizer': 'encoder'}
+    found = client.post('/v1/embeddings', json={**asked, 'input': ids}).json()
+    assert found == expected
+    found = client.post('/v1/embeddings', json={**asked, 'input': with_ends}).json()
+    (item,) = found['data']
+    np.testing.assert_allclose(item['embedding'], expected['data'][1]['embedding'], atol=1e-6)
+
+
+def test_fields_of_documents_are_joined(client, rerankers):
+    documents = [
+        {'title': 'cat', 'body': 'sat on the mat', 'year': 2020},
+        {'title': 'a red moon', 'year': 1999},
+        'the fish ate the bird',
+    ]
+    joined = ['2020 cat sat on the mat', '1999 a red moon', documents[2]]
+    asked = {'model': 'monobert', 'query': 'cat on the mat', 'documents': documents}
+    asked |= {'rank_fields': ['year', 'title', 'body'], 'return_documents': True}
+    answer = client.post('/v1/rerank', json=asked).json()
+    candidates = [Candidate(str(number), text=text) for number, text in enumerate(joined)]
+    expected = MonoBertReranker(rerankers[0]).rerank('cat on the mat', candidates)
+    assert [hit['index'] for hit in answer['results']] == [int(hit.docid) for hit in expected]
+    found = [hit['relevance_score'] for hit in answer['results']]
+    np.testing.assert_allclose(found, [hit.score for hit in expected], 1e-5)
+    returned = {hit['index']: hit['document'] for hit in answer['results']}
+    assert returned[0] == {'text': joined[0], **documents[0]}
+    assert returned[2] == {'text': documents[2]}
+
+
 def test_models_are_listed(client):
     names = [model['id'] for model in client.get('/v1/models').json()['data']]
     assert names == ['encoder', 'monobert', 'duobert', 'epic', 'cedr']
@@ -77,6 +110,18 @@ def test_models_are_listed(client):
         ('rerank', {'query': ' '}, 400, ''),
         ('rerank', {'documents': [3]}, 422, 'documents'),
         ('rerank', {'other': 1}, 422, 'other'),
+        ('rerank', {'documents': [{'title': 'x'}]}, 400, 'document 0 has no text: name its fields'),
+        ('rerank', {'documents': [{'a': 'x'}], 'rank_fields': ['b']}, 400, 'document 0 has no b'),
+        ('rerank', {'documents': [{'a': []}], 'rank_fields': ['a']}, 400, 'neither text nor'),
+        ('rerank', {'rank_fields': []}, 422, 'rank_fields'),
+        ('embeddings', {'input': [9906, 1917]}, 400, 'check_embedding_ctx_length=False'),
+        ('embeddings', {'input': [[9906]], 'tokenizer': 'cl100k'}, 400, "ids of 'cl100k' were"),
+        ('embeddings', {'input': [10**6], 'tokenizer': 'encoder'}, 400, 'has no token 1000000'),
+        ('embeddings', {'input': [-1], 'tokenizer': 'encoder'}, 400, 'has no token -1'),
+        ('embeddings', {'input': [[]], 'tokenizer': 'encoder'}, 400, "text 0 of 'input' is empty"),
+        ('embeddings', {'input': [True]}, 422, 'input'),
+        ('embeddings', {'input': [1.5]}, 422, 'input'),
+        ('embeddings', {'input': ['a', 3]}, 422, 'input'),
         ('embeddings', {'model': 'other'}, 404, "no encoder 'other' here"),
         ('embeddings', {'input': []}, 400, "'input' is empty"),
         ('embeddings', {'input': ['a', ' ']}, 400, "text 1 of 'input' is empty"),

@@ -3,20 +3,15 @@ installs what that takes.
 """
 
 import json
-import os
-import re
 import shutil
-import subprocess
-import sys
-import time
 import urllib.parse
 import urllib.request
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from garden_texts import DOCUMENTS, PASSAGES, QRELS, TOPICS
+from web_service import command, make_collection, run_service
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))),
@@ -28,21 +23,6 @@ indexes:
   words: {path: words}
 rerankers: [monobert-demo, duobert-demo, epic-demo, cedr-knrm-demo]
 """
-_STARTED = 120.0  # seconds
-
-
-def command(*arguments, folder):
-    """Run one of this package's commands; its lines of output."""
-    environment = os.environ | {
-        'PYTHONPATH': str(Path(__file__).parents[2]),
-        'OMP_NUM_THREADS': '1',
-    }
-    call = [sys.executable, '-m', *arguments]
-    done = subprocess.run(
-        call, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
 
 
 @pytest.fixture(scope='session')
@@ -94,46 +74,6 @@ def served_judging(tmp_path_factory):
     make_collection(folder, DOCUMENTS)
     with run_service(folder, '--index', 'mine') as address:
         yield address
-
-
-def make_collection(folder, documents):
-    """Make a collection called 'mine' of documents in a folder."""
-    lines = [json.dumps(document) for document in documents]
-    (folder / 'docs.jsonl').write_text('\n'.join(lines) + '\n', encoding='utf-8')
-    made = ('--corpus', 'docs.jsonl', '--encoder', 'repbert-demo')
-    command('pyserini_repbert.index', 'sync', '--index', 'mine', *made, folder=folder)
-
-
-@contextmanager
-def run_service(folder, *arguments):
-    """The address of a service that runs in a folder meanwhile."""
-    environment = os.environ | {
-        'PYTHONPATH': str(Path(__file__).parents[2]),
-        'OMP_NUM_THREADS': '1',
-    }
-    call = [sys.executable, '-m', 'pyserini_repbert.serve', *arguments]
-    call += ['--port', '0', '--offline', '--log-file', 'log.jsonl']
-    with open(folder / 'serve.err', 'w+', encoding='utf-8') as told:
-        process = subprocess.Popen(call, cwd=folder, env=environment, stderr=told)
-        try:
-            yield _ready(process, folder / 'serve.err')
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def _ready(process, told):
-    ends = time.monotonic() + _STARTED
-    while time.monotonic() < ends and process.poll() is None:
-        found = re.search(r'http://\S+', told.read_text(encoding='utf-8'))
-        if found:
-            try:
-                with urllib.request.urlopen(found.group() + '/readyz'):
-                    return found.group() + '/'
-            except OSError:
-                pass
-        time.sleep(0.2)
-    raise AssertionError(told.read_text(encoding='utf-8'))
 
 
 @pytest.fixture(scope='session')

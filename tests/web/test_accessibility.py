@@ -5,7 +5,7 @@ screen.
 from importlib import resources
 
 import pytest
-from test_learn_panel import DONE
+from learning_states import DONE
 
 pytest.importorskip('axe_playwright_python', reason='the web extra is not installed: make test-web')
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]

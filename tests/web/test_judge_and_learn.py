@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import command, run_service
 from kitchen_texts import NOTES, QUESTIONS
+from web_service import command, run_service
 
 pytestmark = [pytest.mark.slow, pytest.mark.jvm]
 

@@ -290,6 +290,40 @@ def test_downloads(judge, served_judging):
     assert first in text
 
 
+def test_two_judges(judge, served_judging, request):
+    # Of two documents, the judges agree on one: by chance they would on half, so kappa is 0.
+    for name, grades in ((request.node.originalname, (2, 2)), ('another', (2, 0))):
+        judgments = []
+        for docid, grade in zip(('tomatoes', 'note'), grades, strict=True):
+            judgments.append({'question': SPLIT, 'docid': docid, 'grade': grade, 'judge': name})
+        sent = urllib.request.Request(
+            f'{served_judging}v1/mine/judgments',
+            json.dumps({'judgments': judgments}).encode(),
+            {'Content-Type': 'application/json'},
+        )
+        with urllib.request.urlopen(sent) as answer:
+            assert json.load(answer)['stored'] == 2
+    page = judge().open('?view=judge', '.judge-kept')
+    shown = page.locator('.judge-kept').inner_text()
+    assert '2 judgments of yours.' in shown
+    assert 'another and test_two_judges both judged 2 documents: Cohen’s kappa 0.00.' in shown
+
+
+def test_an_index_that_does_not_learn(judge):
+    own = judge()
+
+    def without_learning(route):
+        answer = route.fetch().json()
+        for index in answer['indexes']:
+            index['learning'] = False
+        route.fulfill(json=answer)
+
+    own.page.route('**/v1/indexes', without_learning)
+    page = own.open('?view=judge', '.judge-overview')
+    page.get_by_text('0 of 3 questions judged.').wait_for()
+    assert page.locator('.learn').count() == 0
+
+
 def test_where_nothing_can_be_judged(opened):
     own = opened()
     page = own.open('?q=keep+slugs+off+lettuce')

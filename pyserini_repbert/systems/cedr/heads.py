@@ -54,9 +54,8 @@ class NgramMatches(nn.Module):
         """
         beyond = self.size - 1
         q = similarity.shape[2]
-        padded = functional.pad(
-            similarity, (0, beyond, 0, beyond + 1)
-        )  # the last row is for all empty query positions
+        # The last row is for all empty query positions.
+        padded = functional.pad(similarity, (0, beyond, 0, beyond + 1))
         strongest = (
             self.conv(padded).amax(dim=1).relu().masked_fill(~document_mask[:, None, :], 0.0)
         )
@@ -104,6 +103,7 @@ def told_k_max(n_inputs: int, n_extra: int, max_query_length: int) -> int | None
     return k_max if k_max >= 1 and not rest else None
 
 
+# Initial, as in the released code.
 MEANS = (
     -0.9,
     -0.7,
@@ -116,7 +116,7 @@ MEANS = (
     0.7,
     0.9,
     1.0,
-)  # initial, as in the released code
+)
 WIDTHS = (0.1,) * 10 + (0.001,)
 _LEAST_SUM = 1e-6  # added before the logarithm
 

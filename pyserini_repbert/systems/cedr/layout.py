@@ -42,20 +42,33 @@ class Pair(NamedTuple):
 class PairBatch:
     """n pairs as tensors, with a row for each part of a pair's document."""
 
-    attention_mask: (
-        Tensor | None
-    )  # bool (rows, length), in the host's memory; None where no row is padded
+    # bool (rows, length), in the host's memory; None where no row is padded
+    attention_mask: Tensor | None
     input_ids: Tensor  # int64 (rows, length)
     token_type_ids: Tensor  # int64 (rows, length)
     position_ids: Tensor  # int64 (rows, length)
     part_weights: Tensor  # float32 (n, rows), 1 / number of parts for the rows of a pair, else 0
-    # int64 (n, q), places of query tokens in the flattened output, in the row of the first part
+    # int64 (n, q), positions of query tokens in the flattened output, in the row of the first part
     query_index: Tensor
     document_index: Tensor  # int64 (n, d), likewise of document tokens, each in the row of its part
-    query_mask: (
-        Tensor  # bool (n, q), True where there is a token; q is the length of the longest query
-    )
+    # bool (n, q), True where there is a token; q is the length of the longest query
+    query_mask: Tensor
     document_mask: Tensor  # bool (n, d), likewise
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A part of a pair, as BERT reads it.
+
+    Attributes
+    ----------
+    ids, positions : of its tokens
+    document_start : where segment 1 begins
+    """
+
+    ids: list[int]
+    positions: list[int]
+    document_start: int
 
 
 class CedrLayout:
@@ -104,44 +117,49 @@ class CedrLayout:
 
     def collate(self, pairs: Sequence[Pair], device: torch.device | str = 'cpu') -> PairBatch:
         """One or more pairs as a batch on `device`."""
-        rows = [row for pair in pairs for row in self._rows(pair)]
+        rows: list[_Row] = []
+        for pair in pairs:
+            rows += self._rows(pair)
         part_counts = [self.n_parts(pair) for pair in pairs]
         first_rows = (np.cumsum(part_counts) - part_counts).tolist()
-        lengths = np.asarray([len(ids) for ids, _, _ in rows])
+        lengths = np.asarray([len(row.ids) for row in rows])
         longest = int(lengths.max())
         columns = np.arange(longest)
         ids = np.full((len(rows), longest), self.tokenizer.pad, dtype=np.int64)
         positions = np.zeros_like(ids)
-        for row, (row_ids, places, _) in enumerate(rows):
-            ids[row, : len(row_ids)] = row_ids
-            positions[row, : len(row_ids)] = places
-        starts = np.asarray([start for _, _, start in rows])
-        real = columns < lengths[:, None]
-        types = ((columns >= starts[:, None]) & real).astype(np.int64)
+        for number, row in enumerate(rows):
+            ids[number, : len(row.ids)] = row.ids
+            positions[number, : len(row.ids)] = row.positions
+        starts = np.asarray([row.document_start for row in rows])
+        is_token = columns < lengths[:, None]
+        types = ((columns >= starts[:, None]) & is_token).astype(np.int64)
         weights = np.zeros((len(pairs), len(rows)), dtype=np.float32)
         for number, (first, count) in enumerate(zip(first_rows, part_counts, strict=True)):
             weights[number, first : first + count] = 1 / count
-        arrays = (ids, types, positions, weights, *self._places(pairs, first_rows, longest))
+        arrays = (ids, types, positions, weights, *self._indexes(pairs, first_rows, longest))
         tensors = (torch.from_numpy(array).to(device) for array in arrays)
-        return PairBatch(None if real.all() else torch.from_numpy(real), *tensors)
+        mask = None
+        if not is_token.all():
+            mask = torch.from_numpy(is_token)
+        return PairBatch(mask, *tensors)
 
-    def _rows(self, pair: Pair) -> Iterator[tuple[list[int], list[int], int]]:
-        """(ids, positions, where segment 1 begins) of each part."""
+    def _rows(self, pair: Pair) -> Iterator[_Row]:
+        """The row of each part."""
         query, document = pair
         begin = self._slots(pair) + 2
         size = self._part_length(pair)
         for part in range(self.n_parts(pair)):
             chunk = document[part * size : (part + 1) * size]
             ids = [self.tokenizer.cls, *query, self.tokenizer.sep, *chunk, self.tokenizer.sep]
-            places = [
+            positions = [
                 *range(len(query) + 1),
                 begin - 1,
                 *range(begin, begin + len(chunk)),
                 begin + size,
             ]
-            yield ids, places, len(query) + 2
+            yield _Row(ids, positions, document_start=len(query) + 2)
 
-    def _places(
+    def _indexes(
         self, pairs: Sequence[Pair], first_rows: Sequence[int], row_length: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
         """query_index, document_index, query_mask and document_mask of a `PairBatch`."""

@@ -32,12 +32,10 @@ class CedrRanker(nn.Module, ABC):
         super().__init__()
         self.settings = settings
         self.bert = Bert(config)
-        self.channels = (
-            config.num_hidden_layers + 1
-        )  # similarity matrices of a pair: of the embeddings and each layer
-        self.cls_size = (
-            config.hidden_size if settings.joint else 0
-        )  # how many features are of [CLS]
+        # Similarity matrices of a pair: of the embeddings and each layer.
+        self.channels = config.num_hidden_layers + 1
+        # How many features are of [CLS].
+        self.cls_size = config.hidden_size if settings.joint else 0
 
     def evidence(self, batch: PairBatch, similarity: bool | None = None) -> Evidence:
         """BERT's evidence on each pair; `similarity`: with the similarities of each layer, by
@@ -170,8 +168,7 @@ def cosine_matrix(
     document = document.float()
     query_norm = query.norm(dim=2).unsqueeze(2) + _LEAST_NORM
     document_norm = document.norm(dim=2).unsqueeze(1) + _LEAST_NORM
-    with torch.autocast(
-        query.device.type, enabled=False
-    ):  # half precision would blur exact matches
+    # Half precision would blur exact matches.
+    with torch.autocast(query.device.type, enabled=False):
         cosine: Tensor = torch.bmm(query, document.transpose(1, 2)) / (query_norm * document_norm)
     return cosine.masked_fill(~(query_mask.unsqueeze(2) & document_mask.unsqueeze(1)), 0.0)

@@ -101,7 +101,15 @@ class CedrReranker(TextReranker):
     def explain(
         self, query: str, hits: Ranking, settings: ExplanationSettings, trace: Trace = SILENT
     ) -> dict[str, Any]:
-        """The similarity maps of each hit."""
+        """The similarity maps of each hit.
+
+        Parameters
+        ----------
+        query : its text
+        hits : whose maps are shown
+        settings : which layers are shown
+        trace : gets the progress, in model inputs
+        """
         passages = []
         for hit in hits:
             maps = self.similarity_maps(query, hit.text or '', settings.layers or [self.n_layers])

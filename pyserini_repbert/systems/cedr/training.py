@@ -63,20 +63,22 @@ class CedrTask(GroupTask):
         """Pairs of query and document, sorted by length, in batches of `GROUP`; in one batch where
         there is a GPU.
 
-        `groups` are these batches as dictionaries, `places` int64 (pairs,) the sorted positions of
-        the pairs.
+        `groups` are these batches as dictionaries, `ranks` int64 (pairs,) those of the pairs in the
+        sorted order.
         """
         pairs = [
             self.layout.cut(queries[row], text)
             for row, text in zip(query_of, passages, strict=True)
         ]
-        order = sorted(range(len(pairs)), key=lambda place: self.layout.cost(pairs[place]))
+        order = sorted(range(len(pairs)), key=lambda row: self.layout.cost(pairs[row]))
         size = len(pairs) if torch.cuda.is_available() else GROUP
         parts = (order[start : start + size] for start in range(0, len(order), size))
-        groups = [vars(self.layout.collate([pairs[place] for place in part])) for part in parts]
-        return {'places': torch.tensor(order).argsort(), 'groups': groups}
+        groups = []
+        for part in parts:
+            batch = self.layout.collate([pairs[row] for row in part])
+            groups.append(vars(batch))
+        return {'ranks': torch.tensor(order).argsort(), 'groups': groups}
 
     def scores(self, batch: Batch) -> Tensor:
-        return torch.cat([self.ranker(PairBatch(**group)) for group in batch['groups']])[
-            batch['places']
-        ]
+        scores = [self.ranker(PairBatch(**group)) for group in batch['groups']]
+        return torch.cat(scores)[batch['ranks']]

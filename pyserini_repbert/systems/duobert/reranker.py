@@ -188,7 +188,15 @@ class DuoBertReranker(CrossEncoderReranker):
     def explain(
         self, query: str, hits: Ranking, settings: ExplanationSettings, trace: Trace = SILENT
     ) -> dict[str, Any]:
-        """The probabilities of all pairs, and what each method makes of them."""
+        """The probabilities of all pairs, and what each method makes of them.
+
+        Parameters
+        ----------
+        query : its text
+        hits : which are compared with each other
+        settings : the samples of the method 'sample', and their seed
+        trace : gets the progress, in model inputs
+        """
         notes = Notes(trace)
         with self.counted([hits], notes) as counting:
             (differences,) = counting.pair_differences([query], [hits], on_progress=trace.advance)

@@ -59,15 +59,12 @@ class SavedScores:
     qid: str
     query: str
     docids: tuple[str, ...]  # the first stage's candidates, in their order
-    scores: NDArray[
-        np.float64
-    ]  # (s,), monoBERT's log-probabilities of relevance for the first s candidates, if it ran
-    members: NDArray[
-        np.int64
-    ]  # (m,), the candidates that duoBERT compared, by position in `docids`
-    differences: NDArray[
-        np.float64
-    ]  # (m, m), duoBERT's logit differences of pairs of members, NaN where not compared
+    # (s,), monoBERT's log-probabilities of relevance for the first s candidates, if it ran
+    scores: NDArray[np.float64]
+    # (m,), the candidates that duoBERT compared, by position in `docids`
+    members: NDArray[np.int64]
+    # (m, m), duoBERT's logit differences of pairs of members, NaN where not compared
+    differences: NDArray[np.float64]
 
 
 def needed_pairs(
@@ -119,7 +116,7 @@ def replay(
         raise InputError(
             f"query '{saved.qid}': k0={k0} is asked for, {len(saved.scores)} candidates have scores"
         )
-    incoming = Ranking(saved.docids, (-float(place) for place in range(1, len(saved.docids) + 1)))
+    incoming = Ranking(saved.docids, (-float(rank) for rank in range(1, len(saved.docids) + 1)))
     ranking = rescored(incoming[:k0], saved.scores[:k0]).append_below(
         NO_HITS if drop_rest and k0 else incoming[k0:]
     )
@@ -194,14 +191,12 @@ def _queries(
     """The saved scores of each query. Raises ValueError where the arrays do not fit the names."""
     ends = np.cumsum([0, *names['scored']]).tolist()
     pair_ends = np.cumsum([0, *(len(members) ** 2 for members in names['members'])]).tolist()
-    if (scores.shape, differences.shape) != (
-        (ends[-1],),
-        (pair_ends[-1],),
-    ) or scores.dtype.kind != 'f':
+    has_shapes = scores.shape == (ends[-1],) and differences.shape == (pair_ends[-1],)
+    if not has_shapes or scores.dtype.kind != 'f':
         raise ValueError('its arrays do not fit its names')
     columns = zip(names['qids'], names['queries'], names['docids'], names['members'], strict=True)
-    places = zip(columns, pairwise(ends), pairwise(pair_ends), strict=True)
-    for (qid, query, docids, members), (start, end), (first, last) in places:
+    ranges = zip(columns, pairwise(ends), pairwise(pair_ends), strict=True)
+    for (qid, query, docids, members), (start, end), (first, last) in ranges:
         if not 0 <= end - start <= len(docids) or not {*members} <= {*range(len(docids))}:
             raise ValueError(f"query '{qid}' has scores of candidates that it has not")
         matrix = differences[first:last].reshape(len(members), len(members))
@@ -221,35 +216,51 @@ class ScoreRecorder(Ranker):
         self.pairwise = last if isinstance(last, DuoBertReranker) else None
         if before and self.pairwise is None:
             raise InputError('scores are saved of one stage, or of two whose last is duoBERT')
-        self.pointwise = before[-1] if before else None if self.pairwise else last
+        self.pointwise: Reranker | None = None
+        if before:
+            self.pointwise = before[-1]
+        elif self.pairwise is None:
+            self.pointwise = last
         self.parts = tuple(stages)
         self.depths = tuple(depths)
         self.name = '+'.join(stage.name for stage in stages)
         self.reads = stages[0].reads
 
     def _rank(self, topics: Sequence[Query], run: Run | None, k: int | None, trace: Trace) -> Run:
-        ranked = given = {topic.qid: (run or {}).get(topic.qid, NO_HITS) for topic in topics}
+        given = {topic.qid: (run or {}).get(topic.qid, NO_HITS) for topic in topics}
+        new_run = given
         if self.pointwise:
-            ranked = self.pointwise.rank(topics, given, None, trace.part(self.part_names[0]))
+            new_run = self.pointwise.rank(topics, given, None, trace.part(self.part_names[0]))
         saved = []
         for topic in topics:
-            docids = given[topic.qid].docids
-            new = ranked[topic.qid]
-            scores = dict(zip(new.docids, new.scores, strict=True))
-            known = (
-                [scores[docid] for docid in docids[: self.pointwise.reads]]
-                if self.pointwise
-                else []
-            )
-            nothing = np.empty(0, dtype=np.int64), np.empty((0, 0))
-            saved.append(
-                SavedScores(topic.qid, topic.text, docids, np.array(known, dtype=float), *nothing)
-            )
+            saved.append(self._pointwise_scores(topic, given[topic.qid], new_run[topic.qid]))
         if self.pairwise:
-            saved, ranked = self._compared(self.pairwise, saved, ranked, trace)
+            saved, new_run = self._compared(self.pairwise, saved, new_run, trace)
         for topic_scores in saved:
             trace.keep('scores', topic_scores.qid, topic_scores)
-        return ranked
+        return new_run
+
+    def _pointwise_scores(self, topic: Query, given: Ranking, reranked: Ranking) -> SavedScores:
+        """A topic's scores before any pair is compared.
+
+        Parameters
+        ----------
+        topic : the query
+        given : its candidates
+        reranked : these after the pointwise reranker, if there is one
+        """
+        scores: list[float] = []
+        if self.pointwise:
+            score_of = dict(zip(reranked.docids, reranked.scores, strict=True))
+            scores = [score_of[docid] for docid in given.docids[: self.pointwise.reads]]
+        return SavedScores(
+            qid=topic.qid,
+            query=topic.text,
+            docids=given.docids,
+            scores=np.array(scores, dtype=float),
+            members=np.empty(0, dtype=np.int64),
+            differences=np.empty((0, 0)),
+        )
 
     def _compared(
         self, duo: DuoBertReranker, saved: Sequence[SavedScores], run: Run, trace: Trace

@@ -79,11 +79,18 @@ def is_cross_encoder(checkpoint: Checkpoint) -> bool:
     labels = config.get('id2label')
     if isinstance(labels, dict) and len(labels) != 2:
         return True
-    is_classifier = str(config.get('architectures')).endswith("ForSequenceClassification']")
-    if is_classifier and config.get('model_type', 'bert') != 'bert':
+    if config.get('model_type', 'bert') != 'bert' and _is_classifier(config):
         return True
     settings = checkpoint.folder / SETTINGS
     return settings.is_file() and read_object(settings).get('model_type') == 'CrossEncoder'
+
+
+def _is_classifier(config: Mapping[str, Any]) -> bool:
+    """Whether a config.json names a class of transformers that classifies texts."""
+    architectures = config.get('architectures')
+    if not isinstance(architectures, list) or not architectures:
+        return False
+    return str(architectures[0]).endswith('ForSequenceClassification')
 
 
 class _Engine(ABC):

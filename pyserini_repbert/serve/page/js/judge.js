@@ -108,12 +108,13 @@ function addForm(about, ondone) {
 /** What is kept of all judgments: the agreement of judges, and files to download. */
 function keptPart(about, judgments, agreement) {
   const title = freshId('kept');
+  const pairs = agreement.filter((own) => own.judges.includes(judgeName()));
   const older = judgments.filter((own) => own.is_older).length;
   return h('section', { class: 'judge-kept', 'aria-labelledby': title },
     h('h3', { id: title }, 'Judgments'),
     h('p', null, `${count(judgments.length, 'judgment')} of yours.`,
       older > 0 && ` ${count(older, 'document')} changed since.`),
-    agreement.length > 0 && h('ul', null, agreement.map((own) => h('li', null, agreementText(own)))),
+    pairs.length > 0 && h('ul', null, pairs.map((own) => h('li', null, agreementText(own)))),
     h('p', null, 'Download all judgments: '),
     h('ul', { class: 'judge-exports' }, EXPORTS.map(([format, ending, text]) => h('li', null, download(exportAddress(about, format), `${about.name}.${ending}`, text)))));
 }
