@@ -45,6 +45,7 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {  # script -> its needs: the packages 
     'cedr': (),
     'training': ('sentence_transformers', 'datasets'),
     'epic': (),
+    'sparse': (),
     'collection': ('pyserini',),
     'collection_search': ('pyserini',),
     'serve': ('fastapi', 'uvicorn', 'prometheus_client'),

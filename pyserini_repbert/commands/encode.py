@@ -1,9 +1,10 @@
-"""`python -m pyserini_repbert.encode`: a corpus to a dense bundle."""
+"""`python -m pyserini_repbert.encode`: a corpus to a dense bundle, or one of weights of terms."""
 
 from __future__ import annotations
 
 import argparse
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.commands import command
@@ -12,6 +13,7 @@ from pyserini_repbert.commands.encoding import (
     add_encoding_arguments,
     check_encoding_flags,
     encode,
+    sparse_kind,
 )
 
 
@@ -27,26 +29,53 @@ def make_parser() -> argparse.ArgumentParser:
         '--vector-dtype',
         choices=('float32', 'float16'),
         default='float32',
-        help='of stored vectors',
+        help='of stored vectors, or of the weights of a SparseEncoder',
     )
     return parser
 
 
 def main(arguments: list[str]) -> None:
-    """Encode a corpus, or a part of it, into a dense index, and print what it holds."""
+    """Encode a corpus, or a part of it, into an index, and print what it holds."""
     options = make_parser().parse_args(arguments)
     check_encoding_flags(options)
+    from pyserini_repbert.systems.sparse_encoder.folder import is_sparse_folder
+
+    if options.finish:
+        is_sparse = _has_sparse_parts(options.output)
+    else:
+        is_sparse = is_sparse_folder(options.encoder)
+    if is_sparse:
+        kind = sparse_kind(prune=0, weights=options.vector_dtype)
+    else:
+        kind = _dense_kind(options.vector_dtype)
+    encode(options, kind)
+
+
+def _has_sparse_parts(output: str) -> bool:
+    """Whether an output folder holds parts of an index of a `SparseEncoder`."""
+    from pyserini_repbert.index.manifest import MANIFEST, PART, manifest_kind, read_manifest
+    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
+
+    for part in sorted(Path(output).glob(f'{PART}*')):
+        if (part / MANIFEST).is_file() and manifest_kind(part) == EpicSettings.kind:
+            settings = read_manifest(part, EpicSettings).settings
+            return settings.variant == SparseTextEncoder.variant
+    return False
+
+
+def _dense_kind(dtype: str) -> IndexKind:
+    """The index of dense vectors, stored in `dtype`."""
     from pyserini_repbert.encode.dense import dense_encoding
     from pyserini_repbert.index.records import Settings
     from pyserini_repbert.systems.encoders import document_encoder
 
-    kind = IndexKind(
+    return IndexKind(
         settings=Settings,
         open_encoder=document_encoder,
-        encoding=partial(dense_encoding, dtype=options.vector_dtype),
+        encoding=partial(dense_encoding, dtype=dtype),
         describe=_describe,
     )
-    encode(options, kind)
 
 
 def _describe(manifest: Any) -> str:

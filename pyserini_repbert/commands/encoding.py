@@ -1,5 +1,6 @@
-"""What `encode` and `index epic` share: the flags of an encoding, their checks, and its way from a
-corpus to an index.
+"""What `encode`, `index epic` and `index sparse` share.
+
+These are the flags of an encoding, their checks, and its way from a corpus to an index.
 """
 
 from __future__ import annotations
@@ -42,6 +43,34 @@ class IndexKind:
     open_encoder: Callable[..., Any]
     encoding: Callable[..., Any]
     describe: Callable[[Any], str]
+
+
+def sparse_kind(prune: int, weights: str) -> IndexKind:
+    """The index of the weights of terms of a `SparseEncoder`.
+
+    Parameters
+    ----------
+    prune : weights kept of a passage, 0 for all
+    weights : their dtype
+    """
+    from pyserini_repbert.index.records import EpicSettings
+    from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
+    from pyserini_repbert.systems.sparse_encoder.encoding import sparse_encoding
+
+    return IndexKind(
+        settings=EpicSettings,
+        open_encoder=SparseTextEncoder,
+        encoding=partial(sparse_encoding, prune=prune, weights=weights),
+        describe=describe_weights,
+    )
+
+
+def describe_weights(manifest: Any) -> str:
+    """What an index of weights of terms holds."""
+    settings = manifest.settings
+    terms = f'{settings.prune} terms' if settings.prune else 'all terms'
+    shards = command.count_text(len(manifest.shards), 'shard')
+    return f'{manifest.count} passages x {terms} {settings.weights} in {shards}'
 
 
 def add_encoding_arguments(parser: argparse.ArgumentParser, encoder: str, store_text: str) -> None:

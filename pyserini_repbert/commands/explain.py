@@ -42,7 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     add = flags.add_argument
     add(
         '--model',
-        help='a reranker: catalog name or folder; default: the EPIC model that --index names',
+        help='a reranker: catalog name or folder; default: the one that an --index of terms names',
     )
     add_flags(flags, 'query')
     what = flags.add_mutually_exclusive_group(required=True)
@@ -64,7 +64,12 @@ def make_parser() -> argparse.ArgumentParser:
     add('--index', help='where the passages are; an EPIC index explains its stored vectors')
     add_flags(flags, 'filter', help='of --hits: search within the documents that match')
     add('--corpus', help="where the passages' texts are, if not in --index")
-    add('--top', type=zero_or_more, default=10, help='EPIC: how many expansion terms')
+    add(
+        '--top',
+        type=zero_or_more,
+        default=10,
+        help='EPIC and SparseEncoder: how many expansion terms',
+    )
     add(
         '--layer',
         nargs='+',
@@ -333,6 +338,7 @@ def _weights(passage: Mapping[str, Any]) -> str:
     absent = ''
     if passage['quality'] is not None:
         quality = f', passage quality {passage["quality"]:.4f}'
+    if passage['quality'] is not None or passage['passage_terms']:
         absent = ' that the passage does not contain'
     lines = [f'score {passage["score"]:.4f}{quality}', '', 'query:', _terms(passage['query_terms'])]
     if passage['passage_terms']:

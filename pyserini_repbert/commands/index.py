@@ -17,12 +17,15 @@ from pyserini_repbert.commands.encoding import (
     add_encoding_arguments,
     check_encoding_flags,
     encode,
+    sparse_kind,
 )
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
 
-WEIGHTS = {'fp16': 'float16', 'uint8': 'uint8'}  # values of --weights: dtypes of an EPIC bundle
+# Values of --weights: dtypes of a bundle of term weights; EPIC's are rounded.
+WEIGHTS = {'fp32': 'float32', 'fp16': 'float16', 'uint8': 'uint8'}
+_EPIC_WEIGHTS = ('fp16', 'uint8')
 _VARIANTS = ('bm25', 'doc2query', 'docTTTTTquery', 'deepct', 'epic-impact')
 _FLAGS_OF_IMPACTS: tuple[str, ...] = ('vectors', 'encoder')
 _FLAGS_OF_CORPORA: tuple[str, ...] = (
@@ -168,7 +171,7 @@ def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
         help="weights kept of a passage, 'all' or 0 for all",
     )
     parser.add_argument(
-        '--weights', choices=tuple(WEIGHTS), default='fp16', help='how a weight is stored'
+        '--weights', choices=_EPIC_WEIGHTS, default='fp16', help='how a weight is stored'
     )
 
 
@@ -194,9 +197,31 @@ def _epic(options: argparse.Namespace) -> None:
     encode(options, kind)
 
 
+def _add_sparse_flags(parser: argparse.ArgumentParser) -> None:
+    add_encoding_arguments(
+        parser,
+        encoder='a SparseEncoder of sentence-transformers (SPLADE, say): its folder',
+        store_text='keep the passages, for showing and reranking them',
+    )
+    parser.add_argument(
+        '--prune',
+        type=command.pruned_to,
+        default=0,
+        help="weights kept of a passage, 'all' or 0 for all; default: all",
+    )
+    parser.add_argument(
+        '--weights', choices=tuple(WEIGHTS), default='fp32', help='how a weight is stored'
+    )
+
+
+def _sparse(options: argparse.Namespace) -> None:
+    check_encoding_flags(options)
+    encode(options, sparse_kind(options.prune, WEIGHTS[options.weights]))
+
+
 def _add_prune_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add('--index', required=True, help='an EPIC index')
+    add('--index', required=True, help='an index of term weights: EPIC or SparseEncoder')
     add('--output', required=True, help='the index folder to make')
     add(
         '--prune',
@@ -259,7 +284,7 @@ def _add_lucene_flags(parser: argparse.ArgumentParser) -> None:
     add(
         '--vectors',
         metavar='INDEX',
-        help='epic-impact: the EPIC index whose weights become impacts',
+        help='epic-impact: the index of term weights (EPIC or SparseEncoder) that become impacts',
     )
     add('--encoder', help='epic-impact: the checkpoint of --vectors; default: the one it names')
     add(
@@ -299,13 +324,14 @@ def _lucene(options: argparse.Namespace) -> None:
 def _build_impact_index(options: argparse.Namespace) -> str:
     """Index the weights of an EPIC index; returns what the new index holds."""
     from pyserini_repbert.index.epic import EpicBundle
-    from pyserini_repbert.index.epic_impact import build_impact_index, vocabulary_of
+    from pyserini_repbert.index.epic_impact import build_impact_index
+    from pyserini_repbert.names.impacts import impact_terms
 
     with command.progress(None, 'indexing', 'passages', options.quiet) as bar:
         bundle = EpicBundle(options.vectors)
         n_passages = build_impact_index(
             bundle,
-            vocabulary_of(bundle, options.encoder),
+            impact_terms(bundle, options.encoder),
             options.output,
             options.threads,
             overwrite=options.overwrite,
@@ -349,6 +375,11 @@ ACTIONS = {
     'export': Action("write a dense index as Pyserini's FAISS layout", _add_export_flags, _export),
     'ann': Action('make an approximate index for a dense index', _add_ann_flags, _ann),
     'epic': Action("make an index of EPIC's vectors from a corpus", _add_epic_flags, _epic),
-    'epic-prune': Action('make a smaller EPIC index', _add_prune_flags, _prune),
+    'sparse': Action(
+        "make an index of a SparseEncoder's weights from a corpus", _add_sparse_flags, _sparse
+    ),
+    'epic-prune': Action(
+        'make a smaller index of term weights, of EPIC or a SparseEncoder', _add_prune_flags, _prune
+    ),
     'lucene': Action('make a Lucene index, expanded or not', _add_lucene_flags, _lucene),
 }

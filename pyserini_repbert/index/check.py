@@ -19,6 +19,7 @@ from pyserini_repbert.index.manifest import (
     rendered,
     verify_files,
 )
+from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.lucene.sparse_settings import recorded_language
 
 
@@ -65,13 +66,20 @@ def _check_bundle(folder: Path) -> str:
         shard.docids.verify()
     _compare(folder / SETTINGS, bundle.settings)
     if isinstance(bundle, EpicBundle):
-        size = f'{bundle.settings.prune or bundle.settings.vocabulary} {bundle.settings.weights}'
+        size = f'{_terms_text(bundle.settings)} {bundle.settings.weights}'
     else:
         size = f'{bundle.settings.dimension} {bundle.settings.dtype}'
     line = f"{folder}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
     if isinstance(bundle, DenseBundle) and (folder / ANN).exists():
         line += f'\n{folder / ANN}: whole, {AnnIndex(bundle, remembered=False).record}'
     return line
+
+
+def _terms_text(settings: EpicSettings) -> str:
+    """How many terms a passage has at most: '1000', or 'all'."""
+    if settings.layout == 'all':
+        return str(settings.vocabulary)
+    return str(settings.prune or 'all')
 
 
 def _compare(path: Path, record: object) -> None:

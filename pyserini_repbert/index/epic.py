@@ -5,8 +5,8 @@ each passage's terms, ascending; `offsets.npy` says where each passage begins; a
 `blocks.npy` counts its terms below each block and, last, all of them; `weights.npy` holds the
 weights in the order of the terms. So a term takes one byte, and a query term is found among the few
 bytes of one block. Layout 'all' (nothing pruned): `weights.npy` has a row over the whole vocabulary
-for each passage. Weights are float16, or uint8 with two float32 values a passage in `scales.npy`:
-the least weight and the step.
+for each passage. Weights are float32, float16, or uint8 with two float32 values a passage in
+`scales.npy`: the least weight and the step.
 """
 
 from __future__ import annotations

@@ -52,9 +52,10 @@ class EpicShardWriter(ShardWriter[EpicSettings, TermVectors]):
             stored, scales = quantised(vectors)
             self._scales.append(scales)
         else:
+            dtype = self._settings.weights
             with np.errstate(over='ignore'):
-                stored = vectors.weights.astype(np.float16)
-            _check_finite(stored, vectors, passages, 'float16')
+                stored = vectors.weights.astype(dtype)
+            _check_finite(stored, vectors, passages, dtype)
         self._weights.append(stored)
 
 

@@ -93,7 +93,7 @@ class Settings:
 
 @dataclass(frozen=True, config=_STRICT)
 class EpicSettings:
-    """How the vectors of an EPIC bundle were made and are stored.
+    """How the vectors of a bundle of term weights, EPIC's or others, were made and are stored.
 
     What it shares with `Settings` means the same.
     """
@@ -104,13 +104,16 @@ class EpicSettings:
     weights_sha256: Sha256
     config_sha256: Sha256 | None = field(default=None, kw_only=True)
     tokenizer_sha256: Sha256 | None = field(default=None, kw_only=True)
-    variant: Annotated[str, StringConstraints(pattern=r'^(official|paper_strict|paper_mlm_head)\z')]
+    # Which form of EPIC the encoder has, or another learned sparse encoder.
+    variant: Annotated[
+        str, StringConstraints(pattern=r'^(official|paper_strict|paper_mlm_head|sparse_encoder)\z')
+    ]
     vocabulary: Annotated[int, Field(ge=1, le=2**31)]  # the number of terms
     vocabulary_sha256: Sha256  # of their names
     max_length: Length
     # How many of a passage's largest weights are kept; 0 for all.
     prune: Annotated[int, Field(ge=0, le=2**31)]
-    weights: Annotated[str, StringConstraints(pattern=r'^(float16|uint8)\z')]
+    weights: Annotated[str, StringConstraints(pattern=r'^(float32|float16|uint8)\z')]
     precision: FloatType
     shard_size: Count
     texts: bool

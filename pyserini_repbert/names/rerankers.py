@@ -12,6 +12,7 @@ from pyserini_repbert.names.rankers import arguments_of, names_class, ranker_cla
 from pyserini_repbert.rerank.base import Reranker
 from pyserini_repbert.systems.registry import System, load, rerankers, systems
 from pyserini_repbert.systems.sentence_transformers.reranker import is_cross_encoder
+from pyserini_repbert.systems.sparse_encoder.folder import NAME, is_sparse_folder
 
 PLAIN_CROSS_ENCODER = 'monobert'  # what a checkpoint is taken for that names no system
 
@@ -21,8 +22,8 @@ def open_reranker(
 ) -> Reranker:
     """Open the reranker of a checkpoint, by its config.json or catalog entry.
 
-    A checkpoint that names no system is taken for a cross-encoder of sentence-transformers if it
-    has one label, else for monoBERT.
+    A folder of a `SparseEncoder` reranks by its weights of terms. A checkpoint that names no system
+    is taken for a cross-encoder of sentence-transformers if it has one label, else for monoBERT.
 
     Parameters
     ----------
@@ -38,6 +39,8 @@ def open_reranker(
     """
     if names_class(str(name)):
         return _open_own(str(name), options or {}, {'device': device, **settings})
+    if is_sparse_folder(name):
+        return _open_sparse_encoder(name, device, options or {}, settings)
     checkpoint = open_checkpoint(name, 'rerankers')
     reranker_class = load(str(reranking_system(checkpoint).reranker))
     arguments = arguments_of(reranker_class, str(name), options or {}, settings)
@@ -59,6 +62,16 @@ def reranking_system(checkpoint: Checkpoint) -> System:
             f'{", ".join(rerankers())}'
         )
     return systems()[named]
+
+
+def _open_sparse_encoder(
+    name: str | Path, device: str, options: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Reranker:
+    """The reranker of a folder of a `SparseEncoder`, which is no checkpoint of ours."""
+    reranker_class = load(str(systems()[NAME].reranker))
+    arguments = arguments_of(reranker_class, str(name), options, settings)
+    reranker: Reranker = reranker_class(name, device, **arguments)
+    return reranker
 
 
 def _open_own(name: str, options: Mapping[str, Any], settings: Mapping[str, Any]) -> Reranker:

@@ -21,6 +21,7 @@ from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.models.checkpoints.checkpoint import models_of
 from pyserini_repbert.models.tokenizer import share_workers
 from pyserini_repbert.names.dense import RepBertSearcher
+from pyserini_repbert.names.impacts import is_impact_bundle, open_impact_searcher
 from pyserini_repbert.names.indexes import NamedIndex, ready_folder
 from pyserini_repbert.names.rerankers import open_reranker
 from pyserini_repbert.names.sparse import open_impacts, open_sparse
@@ -222,12 +223,39 @@ def _open_index(spec: PipelineSpec, machine: Machine, on_build: Building) -> _Se
         spec.precision,
         on_build=on_build,
     )
+    if is_impact_bundle(folder):
+        return _open_impacts(folder, spec, machine)
     dense = _open_dense(folder, spec, machine)
     inputs = [Input('index', index, checksum(folder))]
     if spec.adapted:
         dense = apply_query_map(dense, spec.adapted)
         inputs.insert(0, Input('adapted', spec.adapted, checksum(spec.adapted)))
     return _Searcher(dense.with_settings(name=Path(dense.name).name), tuple(inputs))
+
+
+def _open_impacts(folder: Path, spec: PipelineSpec, machine: Machine) -> _Searcher:
+    """The exact search of an index of weights of terms."""
+    is_given = {
+        'ann': spec.ann,
+        'adapted': spec.adapted is not None,
+        'ray': machine.ray is not None,
+    }
+    for name, given in is_given.items():
+        if given:
+            raise InputError(
+                f"index {folder} holds weights of terms, '{name}' is for dense vectors: leave it "
+                'out',
+                parameters=(name,),
+            )
+    searcher = open_impact_searcher(
+        folder,
+        spec.encoder,
+        machine.devices[0],
+        precision=spec.precision,
+        query_length=spec.max_length,
+    )
+    inputs = (Input('index', str(spec.index), checksum(folder)),)
+    return _Searcher(searcher.with_settings(name=Path(searcher.name).name), inputs)
 
 
 def _open_dense(folder: Path, spec: PipelineSpec, machine: Machine) -> RepBertSearcher:

@@ -133,9 +133,7 @@ class EncodeParts:
 
     def _encoding(self) -> Any:
         from pyserini_repbert.encode.dense import dense_encoding
-        from pyserini_repbert.systems.encoders import document_encoder
-        from pyserini_repbert.systems.epic.encoder import EpicEncoder
-        from pyserini_repbert.systems.epic.encoding import epic_encoding
+        from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
 
         asked = self.settings
         model: dict[str, Any] = {'precision': asked.precision, 'max_length': asked.max_length}
@@ -143,8 +141,8 @@ class EncodeParts:
         stored['token_budget'] = self.batch_tokens
         encoding: Any
         if isinstance(asked, EpicSettings):
-            epic = EpicEncoder(self.encoder, self.device, **model)
-            encoding = epic_encoding(epic, prune=asked.prune, weights=asked.weights, **stored)
+            weighing: Any = impact_encoder(self.encoder, self.device, **model)
+            encoding = weighing.encoding(prune=asked.prune, weights=asked.weights, **stored)
         else:
             dense = document_encoder(self.encoder, self.device, **model)
             encoding = dense_encoding(dense, dtype=asked.dtype, **stored)

@@ -23,6 +23,7 @@ from pyserini_repbert.errors import (
     PyseriniRepbertError,
     UnknownNameError,
 )
+from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.lucene.analysis import word_finder
 from pyserini_repbert.lucene.impacts import ImpactSearcher
@@ -30,6 +31,7 @@ from pyserini_repbert.lucene.indexer import is_lucene_index
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
+from pyserini_repbert.names.impacts import is_impact_bundle
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.adaptations import apply_adaptation
@@ -130,7 +132,9 @@ def _type_at(location: str) -> str:
     if is_collection(folder):
         return COLLECTION
     if is_lucene_index(folder):
-        return 'impact' if built_variant(folder) == EPIC_IMPACT else 'tf'
+        return IMPACT if built_variant(folder) == EPIC_IMPACT else 'tf'
+    if is_impact_bundle(folder):
+        return IMPACT
     return 'dense' if (folder / 'manifest.json').is_file() else 'faiss'
 
 
@@ -295,10 +299,8 @@ class ServedIndex:
     def _specs(self) -> dict[str, PipelineSpec]:
         """The sparse systems by name: of the index itself, or of its base."""
         settings = self.settings
-        if self.index_type == 'impact' and settings.encoder:
-            return {IMPACT: PipelineSpec(index=settings.location, encoder=settings.encoder)}
-        if self.index_type == 'impact':
-            return {'epic': PipelineSpec(sparse=(settings.location,))}
+        if self.index_type == IMPACT:
+            return self._impact_specs()
         if self.index_type == 'tf':
             return sparse_specs(settings.location, settings.sparse, settings.language)
         if self._base:
@@ -307,6 +309,24 @@ class ServedIndex:
         if settings.sparse is not None or catalog.find('indexes', settings.location):
             return sparse_specs(settings.location, settings.sparse, settings.language)
         return {}
+
+    def _impact_specs(self) -> dict[str, PipelineSpec]:
+        """The system of an index of weights of terms: Lucene's, or a bundle that has texts."""
+        settings = self.settings
+        if not is_impact_bundle(settings.location):
+            if settings.encoder:
+                return {IMPACT: PipelineSpec(index=settings.location, encoder=settings.encoder)}
+            return {'epic': PipelineSpec(sparse=(settings.location,))}
+        bundle = EpicBundle(settings.location)
+        if self._base is None and not bundle.has_texts:
+            raise InputError(
+                f"index '{self.alias}' stores no passages: encode it with --store-text, or name "
+                'the Lucene index that has them as its base_index'
+            )
+        spec = PipelineSpec(
+            index=settings.location, encoder=settings.encoder, precision=self._service.precision
+        )
+        return {'sparse': spec}
 
     def _open_vectors(self) -> None:
         """Open exact search of the vectors, and approximate search if it is offered."""
@@ -460,13 +480,13 @@ class ServedIndex:
         unable = {ADAPTED}
         if self.index_type == 'faiss':
             unable |= _VECTOR_SYSTEMS
-        if self.index_type == 'impact':
+        if self.index_type == IMPACT:
             unable.update(self.specs)
         return tuple(name for name in self.systems if name not in unable and not names_class(name))
 
     def encodes_queries(self, system: str) -> bool:
         """Whether a model reads the queries of a system."""
-        return system in (DENSE, ANN, ADAPTED) or self.index_type == 'impact'
+        return system in (DENSE, ANN, ADAPTED) or self.index_type == IMPACT
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
         """Raises InputError for an unreadable filter, or one of an index that is no collection."""

@@ -160,9 +160,10 @@ class IndexSettings(_Settings):
     path : the index folder
     name : of an index of the catalog, in place of a path
     index_type : 'tf' (Lucene), 'dense' (a bundle of ours), 'faiss' (Pyserini's layout), 'impact'
-        (EPIC's, or with an encoder another program's) or 'collection'; None: recognised by the
-        files in the folder
-    encoder : of the queries of a dense index; of another program's impacts MODULE:CLASS@MODEL
+        (weights of terms: EPIC's, a SparseEncoder's, or with an encoder another program's) or
+        'collection'; None: recognised by the files in the folder
+    encoder : of the queries of a dense index or of a bundle of weights of terms; of another
+        program's impacts MODULE:CLASS@MODEL
     base_index : the alias of the Lucene index that has the passages, which sparse systems search
     ann : whether approximate search is offered, too
     ray : the Ray cluster that searches the vectors, HOST:PORT or 'auto'; None: this machine

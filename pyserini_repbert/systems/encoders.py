@@ -1,15 +1,23 @@
-"""Encoders by name: RepBERT's, another system's, or those of a sentence-transformers folder."""
+"""Encoders by name: RepBERT's, another system's, or those of a sentence-transformers folder.
+
+They are dense, or weigh terms (`impact_encoder`).
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.encode.impact_encoder import ImpactEncoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextQueryEncoder
+from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.systems.registry import System, load, systems
 from pyserini_repbert.systems.sentence_transformers.encoder import is_sentence_folder
+from pyserini_repbert.systems.sparse_encoder.folder import NAME as SPARSE_ENCODER, is_sparse_folder
 
 _PLAIN_BERT = 'repbert'
+_EPIC = 'epic'
 _SENTENCE_TRANSFORMERS = 'sentence-transformers'
 
 
@@ -36,11 +44,32 @@ def document_encoder(
     return encoder
 
 
+def impact_encoder(name: str | Path, device: str = 'cpu', **settings: Any) -> ImpactEncoder:
+    """The encoder of weights of terms of a `SparseEncoder` folder, or of an EPIC checkpoint.
+
+    Parameters
+    ----------
+    name : catalog name, or folder
+    device : 'cpu', 'cuda', 'cuda:N', 'mps'
+    settings : precision and max_length
+    """
+    system = SPARSE_ENCODER if is_sparse_folder(name) else _EPIC
+    encoder_class = load(str(systems()[system].impact_encoder))
+    encoder: ImpactEncoder = encoder_class(name, device, **settings)
+    return encoder
+
+
 def encoding_system(name: AnyCheckpoint) -> System:
     """The system whose encoders read a checkpoint.
 
-    A checkpoint of a system without encoders is RepBERT's to refuse.
+    A checkpoint of a system without encoders is RepBERT's to refuse. Raises MismatchError for a
+    `SparseEncoder`, which gives weights of terms.
     """
+    if is_sparse_folder(name):
+        raise MismatchError(
+            f"'{name}' is a SparseEncoder, whose vectors are weights of terms, an encoder of dense "
+            'vectors was expected: make an index with `encode` or `index sparse`, and search that'
+        )
     if is_sentence_folder(name):
         return systems()[_SENTENCE_TRANSFORMERS]
     ranking = open_checkpoint(name).config.get('ranking', {})

@@ -18,8 +18,7 @@ from pyserini_repbert.interop.hits import Documents
 from pyserini_repbert.interop.pyterrier.frames import pd, pt
 from pyserini_repbert.interop.pyterrier.rerankers import Rerank
 from pyserini_repbert.interop.pyterrier.retrievers import HITS, RepBertRetriever
-from pyserini_repbert.systems.encoders import document_encoder
-from pyserini_repbert.systems.epic.encoder import EpicEncoder
+from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
 
 FORMAT = 'pyserini_repbert'
 PACKAGE = 'pyserini-repbert[pyterrier]'
@@ -130,6 +129,6 @@ class RepBertIndexer(Indexer):
 
 
 class EpicIndexer(Indexer):
-    """Documents to an EPIC bundle, for `Rerank`."""
+    """Documents to a bundle of EPIC's weights, or of a `SparseEncoder`'s, for `Rerank`."""
 
-    open_encoder = EpicEncoder
+    open_encoder = staticmethod(impact_encoder)

@@ -10,6 +10,7 @@ from pyserini_repbert.systems.registry import StageOption, System
 SYSTEM = System(
     name='epic',
     title='EPIC',
+    impact_encoder='pyserini_repbert.systems.epic.encoder:EpicEncoder',
     reranker='pyserini_repbert.systems.epic.reranker:EpicReranker',
     task='pyserini_repbert.systems.epic.training:EpicTask',
     stage_options=(

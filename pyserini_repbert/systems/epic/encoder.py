@@ -18,10 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pyserini_repbert.encode.impact_encoder import ImpactEncoder
 from pyserini_repbert.encode.sharding import Encoding
-from pyserini_repbert.encode.text_encoder import check_model
-from pyserini_repbert.errors import InputError, MismatchError
-from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.batching import (
     Progress,
@@ -37,6 +36,7 @@ from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.term_vectors import NO_TERMS, TermVector, TermVectors, largest
 from pyserini_repbert.models.token_ids import TokenIds
 from pyserini_repbert.models.tokenizer import TokenChunk
+from pyserini_repbert.systems.encoders import impact_encoder
 from pyserini_repbert.systems.epic import network as epic
 from pyserini_repbert.systems.epic.encoding import epic_encoding
 
@@ -123,10 +123,24 @@ class EpicEncoder:
         return self.checkpoint.weights_sha256
 
     @property
+    def config_sha256(self) -> str:
+        """Checksum of the checkpoint's configuration."""
+        return self.checkpoint.config_sha256
+
+    @property
+    def tokenizer_sha256(self) -> str:
+        """Checksum of the tokenizer's files."""
+        return self.checkpoint.tokenizer_sha256
+
+    @property
     def vocabulary_sha256(self) -> str:
         """Checksum of the wordpieces, in the order of their ids."""
         names = self.tokenizer.tokens(range(self.vocabulary))
         return hashlib.sha256('\n'.join(names).encode()).hexdigest()
+
+    def term_names(self, terms: Sequence[int]) -> list[str]:
+        """The wordpieces of terms, by their ids."""
+        return self.tokenizer.tokens(terms)
 
     def encoding(self, **storage: Any) -> Encoding[EpicSettings]:
         """How it fills an EPIC bundle; `storage` are the parameters of `epic_encoding`."""
@@ -307,49 +321,28 @@ class EpicEncoder:
 
 
 class EpicImpactQueryEncoder:
-    """Encodes queries as {wordpiece: whole weight}, as Pyserini's LuceneImpactSearcher expects.
+    """Encodes queries as {term: whole weight}, as Pyserini's LuceneImpactSearcher expects.
 
     Give that searcher `min_idf=-1`; otherwise it drops tokens that all passages have.
 
     Parameters
     ----------
-    model : catalog name, checkpoint folder, or an encoder
+    model : catalog name, checkpoint folder, or an encoder: EPIC's, or of a `SparseEncoder`
     device : where a model that is opened here runs
     """
 
-    def __init__(self, model: str | Path | EpicEncoder, device: str = 'cpu') -> None:
-        if isinstance(model, EpicEncoder):
-            self.encoder = model
-        else:
-            self.encoder = EpicEncoder(model, device)
+    def __init__(self, model: str | Path | ImpactEncoder, device: str = 'cpu') -> None:
+        if isinstance(model, (str, Path)):
+            model = impact_encoder(model, device)
+        self.encoder = model
 
     def encode(self, query: str, **_: object) -> dict[str, int]:
-        """{wordpiece: hundredths of its weight}; a weight that rounds to 0 is left out."""
+        """{term: hundredths of its weight}; a weight that rounds to 0 is left out."""
         vector = self.encoder.encode_query(query)
-        names = self.encoder.tokenizer.tokens(vector.terms.tolist())
+        names = self.encoder.term_names(vector.terms.tolist())
         levels = {}
         for name, weight in zip(names, vector.weights.tolist(), strict=True):
             level = round(QUERY_UNIT * weight)
             if level > 0:
                 levels[name] = level
         return levels
-
-
-def check_fits(index: EpicBundle, encoder: EpicEncoder) -> None:
-    """Raise MismatchError if an index was built with another encoder.
-
-    Its vocabulary, weights and variant are compared.
-    """
-    settings = index.settings
-    built = f'index {index.folder} was built with'
-    model = f"encoder '{encoder.name}'"
-    advice = f"pass the encoder it was built with ('{settings.encoder}')"
-    vocabulary = (encoder.vocabulary, encoder.vocabulary_sha256)
-    if (settings.vocabulary, settings.vocabulary_sha256) != vocabulary:
-        sizes = f'({settings.vocabulary} terms) than {model} ({encoder.vocabulary} terms)'
-        raise MismatchError(f'{built} another vocabulary {sizes}: {advice}')
-    check_model(index.folder, settings, encoder.checkpoint)
-    if settings.variant != encoder.variant:
-        raise MismatchError(
-            f"{built} variant '{settings.variant}', {model} has '{encoder.variant}': {advice}"
-        )

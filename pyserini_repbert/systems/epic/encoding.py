@@ -104,7 +104,7 @@ def prune_epic_bundle(
     bundle : what is copied
     output : the folder of the copy
     prune : how many of a passage's largest stored weights are kept, 0 for all that are stored
-    weights : the type of stored weights, 'float16' or 'uint8'
+    weights : the type of stored weights, 'float32', 'float16' or 'uint8'
     on_progress : called with the number of passages done since the last call
     shard_size : passages in a shard; default: the bundle's
     resume, overwrite : as of `encode_corpus`
@@ -117,7 +117,7 @@ def prune_epic_bundle(
             f'index {bundle.folder} keeps {before.prune} weights a passage, {prune or "all"} were '
             'asked for: build it again with more'
         )
-    layout = 'blocks' if prune else 'all'
+    layout = 'blocks' if prune else before.layout
     size = shard_size or before.shard_size
     settings = replace(before, prune=prune, weights=weights, layout=layout, shard_size=size)
 

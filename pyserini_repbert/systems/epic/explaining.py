@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyserini_repbert.encode.impact_encoder import check_fits
 from pyserini_repbert.errors import InputError, MissingResourceError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector, largest
-from pyserini_repbert.systems.epic.encoder import EpicEncoder, TokenWeights, check_fits
+from pyserini_repbert.systems.epic.encoder import EpicEncoder, TokenWeights
 
 
 def explain_text(

@@ -1,17 +1,21 @@
-"""EPIC as a first stage: a Lucene index of its impacts, searched with its query weights."""
+"""EPIC as a first stage: a Lucene index of its impacts, searched with its query weights.
+
+Indexes of the impacts of a `SparseEncoder` are searched the same way.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from pyserini_repbert.encode.impact_encoder import ImpactEncoder
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.lucene.impacts import ImpactSearcher
 from pyserini_repbert.lucene.searcher import index_folder
 from pyserini_repbert.lucene.sparse_settings import record_of
-from pyserini_repbert.systems.epic.encoder import QUERY_UNIT, EpicEncoder, EpicImpactQueryEncoder
+from pyserini_repbert.systems.epic.encoder import QUERY_UNIT, EpicImpactQueryEncoder
 
 
 class EpicImpactSearcher(ImpactSearcher):
@@ -27,7 +31,7 @@ class EpicImpactSearcher(ImpactSearcher):
     """
 
     def __init__(
-        self, index: StrPath, model: str | Path | EpicEncoder | None = None, device: str = 'cpu'
+        self, index: StrPath, model: str | Path | ImpactEncoder | None = None, device: str = 'cpu'
     ) -> None:
         folder = index_folder(index)
         self.settings: dict[str, Any] = record_of(folder)
@@ -41,5 +45,5 @@ class EpicImpactSearcher(ImpactSearcher):
         if model is None:
             model = built_with
         encoder = EpicImpactQueryEncoder(model, device)
-        check_model(folder, self.settings, encoder.encoder.checkpoint)
+        check_model(folder, self.settings, encoder.encoder)
         super().__init__(folder, encoder, unit)

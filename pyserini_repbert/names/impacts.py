@@ -1,0 +1,69 @@
+"""A first stage by weights of terms, by the names of its index and its encoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyserini_repbert.encode.impact_encoder import check_fits
+from pyserini_repbert.errors import InputError
+from pyserini_repbert.files import StrPath
+from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.epic_impact import vocabulary_of
+from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
+from pyserini_repbert.models.precision import Precision
+from pyserini_repbert.search.impacts import ExactImpactSearcher
+from pyserini_repbert.systems.encoders import impact_encoder
+from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
+
+
+def is_impact_bundle(folder: StrPath) -> bool:
+    """Whether a folder is a bundle of weights of terms: EPIC's, or of a `SparseEncoder`."""
+    path = Path(folder)
+    is_bundle = (path / MANIFEST).is_file()
+    return is_bundle and manifest_kind(path) == EpicBundle.settings_kind.kind
+
+
+def open_impact_searcher(
+    folder: StrPath,
+    encoder: str | Path | None = None,
+    device: str = 'cpu',
+    precision: Precision | str = Precision.FLOAT32,
+    query_length: int | None = None,
+) -> ExactImpactSearcher:
+    """Open the exact search of a bundle of weights of terms.
+
+    Parameters
+    ----------
+    folder : of the bundle
+    encoder : of queries; default: the one that the bundle names
+    device : where queries are encoded
+    precision : of the encoder
+    query_length : tokens kept of a query, for a `SparseEncoder`; default: as its folder says
+
+    Raises InputError for a length with another encoder, and the errors of `ExactImpactSearcher`.
+    """
+    bundle = EpicBundle(folder)
+    settings: dict[str, Any] = {'precision': precision}
+    if query_length is not None:
+        if bundle.settings.variant != SparseTextEncoder.variant:
+            raise InputError(
+                f"index {folder} is EPIC's, whose checkpoint says how much of a query is read: "
+                'leave the length out',
+                parameters=('max_length',),
+            )
+        settings['query_length'] = query_length
+    name = encoder or bundle.settings.encoder
+    return ExactImpactSearcher(bundle, impact_encoder(name, device, **settings))
+
+
+def impact_terms(bundle: EpicBundle, encoder: str | None = None) -> list[str]:
+    """The names of a bundle's terms, by the encoder that it names or by `encoder`.
+
+    Raises MismatchError for another encoder.
+    """
+    if bundle.settings.variant != SparseTextEncoder.variant:
+        return vocabulary_of(bundle, encoder)
+    opened = SparseTextEncoder(encoder or bundle.settings.encoder)
+    check_fits(bundle, opened)
+    return opened.term_names(range(opened.vocabulary))
