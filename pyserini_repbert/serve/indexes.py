@@ -475,9 +475,17 @@ class ServedIndex:
         return tuple(systems)
 
     @property
+    def _reranks_adapted(self) -> bool:
+        """Whether what `adapt` wrote is more than a search of the collection's generation."""
+        adapted = self._rankers.get(ADAPTED)
+        return adapted is not None and not isinstance(adapted.ranker, CollectionSearcher)
+
+    @property
     def document_systems(self) -> tuple[str, ...]:
         """The systems that take a document in place of a question."""
-        unable = {ADAPTED}
+        unable = set()
+        if self._reranks_adapted:
+            unable.add(ADAPTED)
         if self.index_type == 'faiss':
             unable |= _VECTOR_SYSTEMS
         if self.index_type == IMPACT:
@@ -496,13 +504,10 @@ class ServedIndex:
             raise InputError(
                 f"index '{self.alias}' is not a collection: a filter needs documents with fields"
             )
-        for name in systems:
-            ranker = self._rankers.get(name)
-            if name == ADAPTED and not isinstance(ranker and ranker.ranker, CollectionSearcher):
-                raise InputError(
-                    f"system '{ADAPTED}' has a reranker, and no filter: name the rankings of the "
-                    'index'
-                )
+        if ADAPTED in systems and self._reranks_adapted:
+            raise InputError(
+                f"system '{ADAPTED}' has a reranker, and no filter: name the rankings of the index"
+            )
         self.collection.mask(text)
 
     def check_feedback(self, text: str | None, systems: Sequence[str], limits: Limits) -> None:

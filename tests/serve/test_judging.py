@@ -268,6 +268,10 @@ def test_a_collection_learns_and_is_searched_so(client, in_this_process, folder)
     assert len(within) == 10
     assert all(hit['fields'] == {'kind': 'plain'} for hit in within)
 
+    like = client.get('/v1/mine/search?like=wanted3').json()
+    assert like['system'] == ['adapted']
+    assert 'wanted3' not in [hit['docid'] for hit in like['candidates']]
+
     client.put('/v1/mine/learn', json={'in_use': False})
     again = client.get('/v1/mine/search?query=cat+w3').json()
     assert again['system'] == ['dense']
