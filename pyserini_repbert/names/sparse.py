@@ -93,14 +93,25 @@ def open_impacts(index: str, encoder: str) -> ImpactSearcher:
     return ImpactSearcher(folder, _impact_encoder(encoder))
 
 
-def _impact_encoder(name: str) -> ImpactQueryEncoder:
-    class_name, _, model = name.partition('@')
-    if not names_class(class_name):
+def names_impact_encoder(name: str) -> bool:
+    """Whether a name has the form MODULE:CLASS or MODULE:CLASS@MODEL."""
+    class_name, _, _ = name.partition('@')
+    return names_class(class_name)
+
+
+def check_impact_encoder(name: str) -> None:
+    """Raises InputError for a name that has another form than an encoder of impacts."""
+    if not names_impact_encoder(name):
         raise InputError(
             f"'{name}' is no encoder of impacts: give MODULE:CLASS or MODULE:CLASS@MODEL, as "
             'pyserini.encode:UniCoilQueryEncoder@castorini/unicoil-msmarco-passage',
             parameters=('encoder',),
         )
+
+
+def _impact_encoder(name: str) -> ImpactQueryEncoder:
+    check_impact_encoder(name)
+    class_name, _, model = name.partition('@')
     arguments = [model] if model else []
     try:
         encoder = named_object(class_name)(*arguments)

@@ -24,7 +24,7 @@ from pyserini_repbert.names.dense import RepBertSearcher
 from pyserini_repbert.names.impacts import is_impact_bundle, open_impact_searcher
 from pyserini_repbert.names.indexes import NamedIndex, ready_folder
 from pyserini_repbert.names.rerankers import open_reranker
-from pyserini_repbert.names.sparse import open_impacts, open_sparse
+from pyserini_repbert.names.sparse import names_impact_encoder, open_impacts, open_sparse
 from pyserini_repbert.names.texts import texts_opener
 from pyserini_repbert.pipeline.adaptations import apply_adaptation, apply_query_map
 from pyserini_repbert.pipeline.collections import apply_collection, open_collection_searcher
@@ -206,10 +206,12 @@ def _open_index(spec: PipelineSpec, machine: Machine, on_build: Building) -> _Se
         if spec.adapted:
             inputs.insert(0, Input('adapted', spec.adapted, checksum(spec.adapted)))
         return _Searcher(searcher, tuple(inputs))
-    if is_lucene_index(index) and spec.encoder:
+    is_lucene = is_lucene_index(index)
+    # Another encoder is of vectors, which no Lucene index has: said below.
+    if is_lucene and spec.encoder and names_impact_encoder(spec.encoder):
         impacts = open_impacts(index, spec.encoder)
         return _Searcher(impacts, (Input('index', index, checksum(index)),))
-    if is_lucene_index(index):
+    if is_lucene and not spec.encoder:
         ranker = open_sparse(
             index, device=machine.devices[0], k1=spec.k1, b=spec.b, language=spec.language
         )

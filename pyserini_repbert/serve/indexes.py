@@ -33,6 +33,7 @@ from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
 from pyserini_repbert.lucene.sparse_settings import EPIC_IMPACT, built_variant
 from pyserini_repbert.names.impacts import is_impact_bundle
 from pyserini_repbert.names.rankers import names_class
+from pyserini_repbert.names.sparse import check_impact_encoder
 from pyserini_repbert.names.topics import load_qrels, load_topics
 from pyserini_repbert.pipeline.adaptations import apply_adaptation
 from pyserini_repbert.pipeline.opening import open_pipeline, open_searcher
@@ -315,6 +316,7 @@ class ServedIndex:
         settings = self.settings
         if not is_impact_bundle(settings.location):
             if settings.encoder:
+                check_impact_encoder(settings.encoder)
                 return {IMPACT: PipelineSpec(index=settings.location, encoder=settings.encoder)}
             return {'epic': PipelineSpec(sparse=(settings.location,))}
         bundle = EpicBundle(settings.location)

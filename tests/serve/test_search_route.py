@@ -263,8 +263,8 @@ def two_systems(client, monkeypatch):
     """A client whose index has the dense system under the names 'one' and 'two', too."""
     ranker = ServedIndex.ranker
 
-    def dense_by_name(self, name, k1, b, filter):
-        return ranker(self, 'dense').with_settings(name=name)
+    def dense_by_name(self, name, spec):
+        return ranker(self, 'dense', spec).with_settings(name=name)
 
     def resolve_systems(self, names):
         return tuple(names) or ('dense',)
@@ -331,6 +331,6 @@ def test_a_sparse_system_that_cannot_be_opened_is_left_out_with_a_warning(
     index = client.app.state.service.served['tiny']
     index.specs['bm25'] = PipelineSpec(sparse=('bm25',))
     monkeypatch.setattr(indexes, 'open_searcher', fail)
-    assert index._opens('dense')
-    assert not index._opens('bm25')
+    assert index.opens('dense')
+    assert not index.opens('bm25')
     assert "index 'tiny' answers without 'bm25': there is no Java" in caplog.text
