@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.collection.reading import Generation, LiveShard, open_generation
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.lucene.updating import check_lucene_index
+from pyserini_repbert.search.adapted_folder import read_adapted
 
 _ALIVE = 'since <= :generation AND until > :generation'
 _ADVICE = 'restore the folder from a copy, or build the collection again'
@@ -28,6 +30,7 @@ def check_collection(folder: Path) -> str:
             _check_rows(generation, live)
         _check_spans(generation)
         lucene = _check_lucene(generation)
+        _check_judgments(generation)
     finally:
         generation.close()
     manifest = generation.manifest
@@ -84,6 +87,15 @@ def _check_spans(generation: Generation) -> None:
         if not 0 <= start <= end <= len(text):
             docid = generation.docids([docno])[0]
             raise _damage(generation, f"a passage of document '{docid}' lies outside of its text")
+
+
+def _check_judgments(generation: Generation) -> None:
+    """Check the file of judgments, and what is in use of what was learned from them."""
+    store = judgments_of(generation.folder)
+    store.check()
+    learning = store.in_use()
+    if learning is not None:
+        read_adapted(generation.folder / learning.folder)
 
 
 def _check_lucene(generation: Generation) -> str:

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+from pyserini_repbert.collection.adaptation import ADAPTATIONS
 from pyserini_repbert.collection.cleaning import clean
 from pyserini_repbert.collection.generations import (
     GENERATIONS,
@@ -33,7 +34,8 @@ _TRIES = 10
 
 
 def copy_collection(folder: StrPath, target: StrPath) -> GenerationManifest:
-    """Copy the newest generation of a collection into a new folder, with its judgments.
+    """Copy the newest generation of a collection into a new folder, with its judgments and what it
+    learned from them.
 
     The copy has the digest of what it copies. Raises InputError for a folder that exists.
     """
@@ -57,6 +59,9 @@ def copy_collection(folder: StrPath, target: StrPath) -> GenerationManifest:
         _drop_other_generations(copy, generation.number)
         if (source / JUDGMENTS).is_file():
             _copy_judgments(source / JUDGMENTS, copy / JUDGMENTS)
+        # After the judgments, which say what is in use.
+        if (source / ADAPTATIONS).is_dir():
+            shutil.copytree(source / ADAPTATIONS, copy / ADAPTATIONS)
     return generation.manifest
 
 

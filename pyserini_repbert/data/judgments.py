@@ -363,6 +363,12 @@ class JudgmentStore:
         rows = self._select('SELECT state FROM progress')
         return json.loads(rows[0][0]) if rows else {}
 
+    def check(self) -> None:
+        """Raises DamagedFileError for a file that is not whole."""
+        problems = self._select('PRAGMA integrity_check(1)')
+        if problems and problems != [('ok',)]:
+            raise DamagedFileError(f'{self.path} is damaged ({problems[0][0]}): {_ADVICE}')
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A connection with a transaction; makes the file where there is none."""

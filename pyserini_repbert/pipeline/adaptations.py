@@ -67,6 +67,9 @@ def _with_own_adaptation(spec: PipelineSpec) -> PipelineSpec:
     """The spec of a collection with what the collection learned, if that is in use."""
     if spec.index is None or not is_collection(Path(spec.index)):
         return spec
+    # The method that is the default elsewhere, too, is a choice where it is named.
+    if 'fusion' in spec.model_fields_set:
+        return spec
     for name in _OF_USERS:
         if getattr(spec, name) != PipelineSpec.model_fields[name].default:
             return spec

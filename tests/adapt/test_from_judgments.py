@@ -19,6 +19,7 @@ from pyserini_repbert.collection.adaptation import (
     judgments_of,
     why_learn_again,
 )
+from pyserini_repbert.collection.copying import copy_collection
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data.judgments import Judgment
@@ -98,6 +99,7 @@ def test_what_is_learned_counts_once_it_is_used(folder, learned):
     assert rank(spec) == learned_ranking
     assert rank(PipelineSpec(index=str(folder), rankings=('dense',))) == before
     assert rank(PipelineSpec(index=str(folder), adapted='none')) == before
+    assert rank(PipelineSpec(index=str(folder), fusion='interleave')) == before
     with Collection.open(folder) as collection:
         hits = collection.search('cat w3', 5)
     assert [(hit.docid, hit.score) for hit in hits] == learned_ranking
@@ -113,6 +115,32 @@ def test_what_was_learned_for_another_encoder_is_not_used(folder, learned, tiny_
         assert adaptation_in_use(folder, collection.generation.settings) is None
         assert 'another encoder' in why_learn_again(collection.generation, learned)
         collection.search('cat', 3)
+
+
+def test_a_copy_has_what_was_learned(folder, learned, tmp_path, capsys):
+    use_learning(folder, True)
+    copy_collection(folder, tmp_path / 'copy')
+    shown = []
+    for place in (folder, tmp_path / 'copy'):
+        with Collection.open(place) as collection:
+            hits = collection.search('cat w3', 5)
+        shown.append([(hit.docid, hit.score) for hit in hits])
+    assert shown[0] == shown[1]
+    assert judgments_of(tmp_path / 'copy').count() == N_QUESTIONS
+    assert run(main, ['index', 'check', '--index', str(tmp_path / 'copy')]) == 0
+    (tmp_path / 'copy' / learned.folder / 'query_map.npy').unlink()
+    assert run(main, ['index', 'check', '--index', str(tmp_path / 'copy')]) == 2
+    assert 'query map' in capsys.readouterr().err
+
+
+def test_a_damaged_file_of_judgments_is_found(folder, capsys):
+    judge(folder)
+    path = judgments_of(folder).path
+    content = bytearray(path.read_bytes())
+    content[8192:12288] = bytes(4096)
+    path.write_bytes(content)
+    assert run(main, ['index', 'check', '--index', str(folder)]) == 2
+    assert 'judgments.sqlite is damaged' in capsys.readouterr().err
 
 
 def test_it_says_when_to_learn_again(folder, learned):
