@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pyserini_repbert.adapt.judged_topics import LEAST_TOPICS
-from pyserini_repbert.collection.adaptation import why_learn_again
+from pyserini_repbert.collection.adaptation import adaptation_in_use, why_learn_again
 from pyserini_repbert.data.judgments import Judgment, JudgmentStore, question_text
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.serve.documents import display_parts
@@ -193,12 +193,16 @@ def learning_answer(
         relevant += any(grade > 0 for grade in grades.values())
     learnings = store.learnings()
     due = None
+    in_use = False
     if learnings and index.collection is not None:
-        due = why_learn_again(index.collection.generation, learnings[-1])
+        generation = index.collection.generation
+        due = why_learn_again(generation, learnings[-1])
+        # What was learned for another encoder is not used.
+        in_use = adaptation_in_use(generation.folder, generation.settings) is not None
     return {
         **learner.state(),
         'due': due,
-        'in_use': store.in_use() is not None,
+        'in_use': in_use,
         'questions_judged': relevant,
         'questions_needed': LEAST_TOPICS,
         'report': learnings[-1].report if learnings else None,
