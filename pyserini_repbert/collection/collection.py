@@ -76,6 +76,7 @@ class Collection:
         device: str = 'cpu',
         precision: str | None = None,
         batch_tokens: int | None = None,
+        truncate_dim: int | None = None,
         passage_tokens: int | None = None,
         overlap: int | None = None,
         language: str | None = None,
@@ -92,6 +93,7 @@ class Collection:
         device : where the encoder runs: 'cpu', 'cuda', 'mps'
         precision : that the encoder runs in; default: 'float32'
         batch_tokens : padded tokens that the encoder reads together; default: by device
+        truncate_dim : keep the first values of each vector, so many (Matryoshka); default: all
         passage_tokens : wordpieces of a passage; default: 200
         overlap : wordpieces of a passage that the next one repeats; default: 40
         language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: 'en'
@@ -101,7 +103,9 @@ class Collection:
             passage_tokens=passage_tokens, overlap=overlap, language=language, sparse=sparse
         )
         named = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
-        return cls(folder, EncoderSource(named, device, precision, batch_tokens), wanted)
+        return cls(
+            folder, EncoderSource(named, device, precision, batch_tokens, truncate_dim), wanted
+        )
 
     def sync(
         self,

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.collection.passages import OVERLAP, PASSAGE_TOKENS, check_lengths
 from pyserini_repbert.data.values import Choice
-from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
+from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, truncated_as
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS, Length, Name
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
@@ -33,6 +33,7 @@ class EncoderSource:
     device : where the model runs
     precision : that the model runs in; default: that of the collection, or float32
     token_budget : padded tokens in a batch; default: by device
+    truncate_dim : keep the first values of each vector, so many; default: as the collection has
     """
 
     def __init__(
@@ -41,7 +42,10 @@ class EncoderSource:
         device: str = 'cpu',
         precision: str | None = None,
         token_budget: int | None = None,
+        truncate_dim: int | None = None,
     ) -> None:
+        self.truncate_dim = truncate_dim
+        self._stored: CollectionSettings | None = None
         self._encoder = encoder
         self.device = device
         self._precision = precision
@@ -65,15 +69,22 @@ class EncoderSource:
             self._encoder = DEFAULT_ENCODER if stored is None else stored.encoder
         if self._precision is None:
             self._precision = 'float32' if stored is None else stored.precision
+        self._stored = stored
 
     @cached_property
     def opened(self) -> TextDocumentEncoder:
-        """The encoder, after `complete`."""
-        if isinstance(self._encoder, str):
-            return document_encoder(self._encoder, self.device, precision=self._precision)
-        if self._encoder is None:
+        """The encoder, after `complete`; its vectors are as long as those of the collection."""
+        encoder = self._encoder
+        if isinstance(encoder, str):
+            encoder = document_encoder(encoder, self.device, precision=self._precision)
+        if encoder is None:
             raise ValueError('complete() comes first')
-        return self._encoder
+        if self.truncate_dim is not None:
+            return encoder.truncated(self.truncate_dim)
+        if self._stored is not None:
+            shortened: TextDocumentEncoder = truncated_as(encoder, self._stored)
+            return shortened
+        return encoder
 
 
 class SparseKind(Choice, what='sparse ranking of a collection'):
@@ -200,6 +211,12 @@ def choose_settings(
         settings = replace(stored, **given, **encoder_parts(source.opened))
     else:
         wanted.check(stored)
+        if source.truncate_dim not in (None, stored.dimension):
+            raise MismatchError(
+                f'the collection has vectors of {stored.dimension} values, '
+                f'{source.truncate_dim} were asked for: leave it out, or rebuild the collection',
+                parameters=('truncate_dim', 'rebuild'),
+            )
         if source.name != stored.encoder:
             check_encoder(source.opened, stored)
         settings = stored

@@ -120,6 +120,12 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     )
     precisions = ('float32', 'bfloat16', 'float16', 'auto')
     add('--precision', choices=precisions, help=f'what the encoder computes in; {stored} float32')
+    add(
+        '--truncate-dim',
+        type=command.positive_int,
+        metavar='N',
+        help=f'keep the first N values of each vector; {stored} all',
+    )
     add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
     add_flags(parser, 'device', 'threads', 'offline')
 
@@ -149,8 +155,10 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
     corpus = open_corpus(
         options.corpus, options.corpus_format, options.fields, options.on_error, keep_empty=True
     )
-    stored = ('passage_tokens', 'overlap', 'language', 'sparse', 'precision', 'batch_tokens')
-    chosen = command.pick_options(options, 'encoder', 'device', *stored)
+    stored = ('passage_tokens', 'overlap', 'language', 'sparse', 'precision')
+    chosen = command.pick_options(
+        options, 'encoder', 'device', 'batch_tokens', 'truncate_dim', *stored
+    )
     with (
         Collection.open(options.index, **chosen) as collection,
         command.progress(corpus.count_hint(), method, 'documents', options.quiet) as bar,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.encoding import (
@@ -15,6 +15,9 @@ from pyserini_repbert.commands.encoding import (
     encode,
     sparse_kind,
 )
+
+if TYPE_CHECKING:
+    from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -31,6 +34,13 @@ def make_parser() -> argparse.ArgumentParser:
         default='float32',
         help='of stored vectors, or of the weights of a SparseEncoder',
     )
+    parser.add_argument(
+        '--truncate-dim',
+        type=command.positive_int,
+        metavar='N',
+        help='keep the first N values of each vector, for models that were trained for it '
+        '(Matryoshka); a search shortens its queries itself',
+    )
     return parser
 
 
@@ -45,9 +55,14 @@ def main(arguments: list[str]) -> None:
     else:
         is_sparse = is_sparse_folder(options.encoder)
     if is_sparse:
+        command.refuse(
+            options.truncate_dim is not None,
+            f"'{options.encoder}' gives weights of terms: leave --truncate-dim out, and use "
+            '`index sparse --prune`',
+        )
         kind = sparse_kind(prune=0, weights=options.vector_dtype)
     else:
-        kind = _dense_kind(options.vector_dtype)
+        kind = _dense_kind(options.vector_dtype, options.truncate_dim)
     encode(options, kind)
 
 
@@ -64,15 +79,19 @@ def _has_sparse_parts(output: str) -> bool:
     return False
 
 
-def _dense_kind(dtype: str) -> IndexKind:
-    """The index of dense vectors, stored in `dtype`."""
+def _dense_kind(dtype: str, truncate_dim: int | None) -> IndexKind:
+    """The index of dense vectors, stored in `dtype`, of their first `truncate_dim` values."""
     from pyserini_repbert.encode.dense import dense_encoding
     from pyserini_repbert.index.records import Settings
     from pyserini_repbert.systems.encoders import document_encoder
 
+    def open_encoder(name: str, device: str, **settings: Any) -> TextDocumentEncoder:
+        encoder = document_encoder(name, device, **settings)
+        return encoder if truncate_dim is None else encoder.truncated(truncate_dim)
+
     return IndexKind(
         settings=Settings,
-        open_encoder=document_encoder,
+        open_encoder=open_encoder,
         encoding=partial(dense_encoding, dtype=dtype),
         describe=_describe,
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -33,6 +34,8 @@ class TextEncoder(ABC):
     pooling: str  # how token vectors become one, for an index's manifest
     device: torch.device
     precision: Precision  # never 'auto'
+    unit_length: bool = False  # whether vectors are scaled to length 1
+    is_truncated: bool = False  # whether vectors are the first `dimension` values of the model's
 
     @property
     def weights_sha256(self) -> str:
@@ -76,13 +79,66 @@ class TextEncoder(ABC):
         """
         limit = self.limit if max_length is None else self._checked(max_length)
         with torch.autocast(self.device.type, torch.float16, enabled=fp16):
-            return self._embed(texts, limit, token_budget, on_progress)
+            vectors = self._embed(texts, limit, token_budget, on_progress)
+        if not self.is_truncated:
+            return vectors
+        return _truncate(vectors, self.dimension, self.unit_length)
+
+    def truncated(self, dimension: int) -> Self:
+        """The same encoder with the first values of each vector alone (Kusupati et al. 2022).
+
+        Vectors of length 1 are scaled to length 1 again. Models that were trained for it
+        (Matryoshka) lose little.
+
+        Parameters
+        ----------
+        dimension : how many values are kept
+
+        Raises InputError for more values than a vector has.
+        """
+        if not 1 <= dimension <= self.dimension:
+            raise InputError(
+                f"vectors of {dimension} values were asked for, those of '{self.name}' have "
+                f'{self.dimension}: give 1 to {self.dimension}',
+                parameters=('truncate_dim',),
+            )
+        if dimension == self.dimension:
+            return self
+        shorter = copy.copy(self)
+        shorter.dimension = dimension
+        shorter.is_truncated = True
+        return shorter
 
     @abstractmethod
     def _embed(
         self, texts: Any, limit: int, token_budget: int | None, on_progress: Progress
     ) -> Vectors:
         """The vectors of `embed`, which has checked the limit."""
+
+
+def _truncate(vectors: Vectors, dimension: int, unit_length: bool) -> Vectors:
+    """The first values of vectors, float32 (n, dimension)."""
+    kept = np.ascontiguousarray(vectors[:, :dimension])
+    if unit_length:
+        lengths = np.linalg.norm(kept, axis=1, keepdims=True)
+        # A vector of zeros stays one.
+        kept /= np.maximum(lengths, np.finfo(np.float32).tiny)
+    return kept
+
+
+def truncated_as(encoder: Any, settings: Any) -> Any:
+    """An encoder whose vectors are as long as those of an index that it has made.
+
+    Parameters
+    ----------
+    encoder : of any kind; one of another model, or with no longer vectors, is returned as it is
+    settings : of the index, with `dimension` and `weights_sha256`
+    """
+    if not isinstance(encoder, TextEncoder) or encoder.dimension <= settings.dimension:
+        return encoder
+    if encoder.weights_sha256 != settings.weights_sha256:
+        return encoder
+    return encoder.truncated(settings.dimension)
 
 
 class TextQueryEncoder(TextEncoder):

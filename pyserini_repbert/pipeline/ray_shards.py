@@ -145,6 +145,8 @@ class EncodeParts:
             encoding = weighing.encoding(prune=asked.prune, weights=asked.weights, **stored)
         else:
             dense = document_encoder(self.encoder, self.device, **model)
+            if dense.dimension > asked.dimension:
+                dense = dense.truncated(asked.dimension)
             encoding = dense_encoding(dense, dtype=asked.dtype, **stored)
         opened = replace(encoding.settings, encoder=asked.encoder)
         difference = setting_difference(asked, opened)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.runs import rank_by_score
 from pyserini_repbert.data.values import MAX_THREADS
-from pyserini_repbert.encode.text_encoder import check_model
+from pyserini_repbert.encode.text_encoder import check_model, truncated_as
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.ann import AnnIndex, faiss_threads
@@ -127,6 +127,8 @@ class DenseSearcher(Ranker):
                 'give a dense bundle'
             )
         self._top_rows = self._search_of(index, device_dtype, spread)
+        if not isinstance(index, FaissFolder):
+            query_encoder = truncated_as(query_encoder, index.settings)
         self.query_encoder = query_encoder
         self.name = str(getattr(query_encoder, 'name', type(query_encoder).__name__))
         self._check_encoder()

@@ -91,7 +91,7 @@ class TextEncoders:
                 vectors = encoder.encode_batch(texts)
                 used = encoder
             else:
-                used = self._document_encoder(index.encoder_location)
+                used = self._document_encoder(index.encoder_location).truncated(encoder.dimension)
                 vectors = used.embed(texts)
             return EncodedTexts(str(index.encoder), vectors, _count_tokens(used, texts))
 

@@ -89,6 +89,7 @@ class _RepBertEncoder(TextEncoder):
         self.tokenizer = self._tokenizer_checkpoint.tokenizer()
         normalised = bool(ranking.get('normalised', False))
         self.pooling = 'mean+normalised' if normalised else 'mean'
+        self.unit_length = normalised
         self.token_type = int(ranking.get(self.type_key, self.paper_type))
         self._settings = {
             key: ranking[key] for key in ('doc_token_type', 'normalised') if key in ranking

@@ -39,6 +39,7 @@ from pyserini_repbert.systems.sentence_transformers.folder import (
     BiEncoder,
     Unsupported,
     read_bi_encoder,
+    read_modules,
     read_prompts,
     read_settings,
 )
@@ -273,6 +274,8 @@ class _SentenceEncoder(TextEncoder):
                 f'was expected'
             )
         self.normalised = similarity == 'cosine'
+        ends_normalised = read_modules(self._folder)[-1].kind == 'Normalize'
+        self.unit_length = self.normalised or ends_normalised
         self._engine = self._open_engine(settings, device)
         self.engine = self._engine.name
         if isinstance(self._engine, _OwnEngine):
