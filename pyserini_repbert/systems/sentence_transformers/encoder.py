@@ -274,8 +274,6 @@ class _SentenceEncoder(TextEncoder):
                 f'was expected'
             )
         self.normalised = similarity == 'cosine'
-        ends_normalised = read_modules(self._folder)[-1].kind == 'Normalize'
-        self.unit_length = self.normalised or ends_normalised
         self._engine = self._open_engine(settings, device)
         self.engine = self._engine.name
         if isinstance(self._engine, _OwnEngine):
@@ -285,6 +283,16 @@ class _SentenceEncoder(TextEncoder):
         if max_length is None:
             max_length = self.max_length
         self.limit = self._checked(max_length)
+        self.unit_length = self.normalised or self._ends_normalised()
+
+    def _ends_normalised(self) -> bool:
+        """Whether the model's last module scales vectors to length 1."""
+        try:
+            modules = read_modules(self._folder)
+        except Unsupported:
+            # Modules that only sentence-transformers knows.
+            return False
+        return modules[-1].kind == 'Normalize'
 
     def _open_engine(self, settings: Mapping[str, Any], device: str) -> _Engine:
         """This package's engine where it knows the model, else sentence-transformers."""
