@@ -61,7 +61,7 @@ def test_text_by_docno(source, dense, tmp_path):
 
 
 def test_texts_come_from_one_place(dense, tmp_path):
-    with pytest.raises(InputError, match='one place'):
+    with pytest.raises(InputError, match='give one of the two'):
         ours.PassageText(dense, corpus=tmp_path / 'corpus.jsonl')
 
 
