@@ -271,8 +271,10 @@ class Collection:
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)
-            learned = adaptation_in_use(self.folder, generation.settings)
-            if is_usual and learned is not None:
+            learned = None
+            if is_usual:
+                learned = adaptation_in_use(self.folder, generation.settings)
+            if learned is not None:
                 settings = learned_settings(query_encoder, learned)
             return CollectionSearcher(generation, query_encoder, settings, self._source.device)
         except BaseException:

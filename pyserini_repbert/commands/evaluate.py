@@ -92,7 +92,7 @@ def _evaluate(options: argparse.Namespace) -> None:
         evaluations[name] = evaluate(scored, qrels, measures)
         if report is not None:
             report.add(name, paths[name], run, evaluations[name])
-    tests = []
+    tests: list[RunComparison] = []
     if options.compare:
         tests = compare_with_first(
             evaluations,
@@ -101,12 +101,7 @@ def _evaluate(options: argparse.Namespace) -> None:
             samples=options.samples,
             seed=options.seed,
         )
-    if options.per_query and options.per_query != _PRINTED:
-        with atomic_file(options.per_query) as stream:
-            _write_per_query(stream, evaluations)
-    summary = ''
-    if report is not None:
-        summary = f'\n{report.write()}\n'
+    summary = _write_files(options, evaluations, report)
     if options.per_query == _PRINTED:
         _write_per_query(sys.stdout, evaluations)
     elif options.json:
@@ -116,6 +111,20 @@ def _evaluate(options: argparse.Namespace) -> None:
     else:
         _print_tables(evaluations, tests, len(qrels), options)
         print(summary, end='')
+
+
+def _write_files(
+    options: argparse.Namespace,
+    evaluations: Mapping[str, Evaluation],
+    report: HtmlReport | None,
+) -> str:
+    """Write the files of --per-query and --html; returns what to print of the report."""
+    if options.per_query and options.per_query != _PRINTED:
+        with atomic_file(options.per_query) as stream:
+            _write_per_query(stream, evaluations)
+    if report is None:
+        return ''
+    return f'\n{report.write()}\n'
 
 
 def _open_report(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -208,12 +208,7 @@ class JudgmentStore:
         with self._writing() as connection:
             for judgment in checked:
                 _add_question(connection, judgment.question)
-                connection.execute(
-                    'INSERT OR REPLACE INTO judgments VALUES '
-                    '(:question, :docid, :judge, :grade, :comment, :pool, :judged, :generation, '
-                    ':version)',
-                    asdict(replace(judgment, judged=judgment.judged or _now())),
-                )
+                _replace_judgment(connection, replace(judgment, judged=judgment.judged or _now()))
 
     def delete(self, question: str, docid: str, judge: str = '') -> int:
         """Take a judgment back; returns how many there were: 0 or 1."""
@@ -297,12 +292,7 @@ class JudgmentStore:
             for qid, text in texts.items():
                 _add_topic(connection, qid, text)
             for judgment in checked:
-                connection.execute(
-                    'INSERT OR REPLACE INTO judgments VALUES '
-                    '(:question, :docid, :judge, :grade, :comment, :pool, :judged, :generation, '
-                    ':version)',
-                    asdict(judgment),
-                )
+                _replace_judgment(connection, judgment)
         return len(checked)
 
     def agreements(self) -> list[Agreement]:
@@ -407,7 +397,7 @@ def cohens_kappa(grades: Sequence[tuple[int, int]]) -> float | None:
     n = len(grades)
     agreed = sum(first == second for first, second in grades) / n
     by_chance = 0.0
-    for grade in {grade for pair in grades for grade in pair}:
+    for grade in set(chain.from_iterable(grades)):
         share_of_first = sum(first == grade for first, _ in grades) / n
         share_of_second = sum(second == grade for _, second in grades) / n
         by_chance += share_of_first * share_of_second
@@ -467,6 +457,14 @@ def _add_topic(connection: sqlite3.Connection, qid: str, text: str) -> None:
             'here: give topics whose qids and questions are new, or the same ones'
         )
     connection.execute('INSERT INTO questions (qid, text) VALUES (?, ?)', [qid, text])
+
+
+def _replace_judgment(connection: sqlite3.Connection, judgment: Judgment) -> None:
+    connection.execute(
+        'INSERT OR REPLACE INTO judgments VALUES '
+        '(:question, :docid, :judge, :grade, :comment, :pool, :judged, :generation, :version)',
+        asdict(judgment),
+    )
 
 
 def _checked(judgment: Judgment) -> Judgment:

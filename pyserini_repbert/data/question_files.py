@@ -46,8 +46,9 @@ def _logged_question(path: StrPath, number: int, line: str) -> str:
     if not isinstance(entry, dict) or not str(entry.get('path', '')).endswith('/search'):
         return ''
     if 'query' not in entry:
-        raise InputError.at(
-            path, number, 'the log has no text of searches: serve with --log-queries'
+        problem = (
+            'the log has no text of searches: give one that has it (`log_queries` of a service)'
         )
+        raise InputError.at(path, number, problem)
     values = parse_qs(str(entry['query'])).get('query', [''])
     return ' '.join(values[0].split())

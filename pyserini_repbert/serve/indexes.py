@@ -322,7 +322,7 @@ class ServedIndex:
         bundle = EpicBundle(settings.location)
         if self._base is None and not bundle.has_texts:
             raise InputError(
-                f"index '{self.alias}' stores no passages: encode it with --store-text, or name "
+                f"index '{self.alias}' stores no passages: encode it with its texts, or name "
                 'the Lucene index that has them as its base_index'
             )
         spec = PipelineSpec(

@@ -7,6 +7,7 @@ such keys. As in `routes`, a handler's `summary` is what the OpenAPI document ha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -18,6 +19,7 @@ from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.judgments import Judgment
 from pyserini_repbert.serve import answer_models as models
 from pyserini_repbert.serve.answers import API
+from pyserini_repbert.serve.indexes import ServedIndex
 from pyserini_repbert.serve.judging import (
     judgments_answer,
     learning_answer,
@@ -28,7 +30,7 @@ from pyserini_repbert.serve.judging import (
 )
 from pyserini_repbert.serve.refusals import RESPONSES, NotAllowedError, check_parameters
 from pyserini_repbert.serve.requests import Stages, StrictModel
-from pyserini_repbert.serve.routes import Call, IndexName
+from pyserini_repbert.serve.routes import Call, ClientCall, IndexName
 from pyserini_repbert.serve.searching import RequestTrace
 
 router = APIRouter(
@@ -92,12 +94,7 @@ class UseRequest(StrictModel):
 )
 async def questions(call: Call, index: IndexName, judge: JudgeName = '') -> Response:
     store = call.service.judgments(index)
-
-    def list_questions(_: RequestTrace) -> dict[str, Any]:
-        with call.hold(index) as served:
-            return _of(index, questions_answer(served, store, judge))
-
-    return await call.answer(list_questions)
+    return await _answer(call, index, lambda served, _: questions_answer(served, store, judge))
 
 
 @router.post(
@@ -110,12 +107,11 @@ async def add_questions(
 ) -> Response:
     store = call.service.judgments(index)
 
-    def add(_: RequestTrace) -> dict[str, Any]:
+    def add(served: ServedIndex, _: RequestTrace) -> dict[str, Any]:
         store.add_questions(body.questions)
-        with call.hold(index) as served:
-            return _of(index, questions_answer(served, store, judge))
+        return questions_answer(served, store, judge)
 
-    return await call.answer(add)
+    return await _answer(call, index, add)
 
 
 @router.post(
@@ -126,12 +122,11 @@ async def add_questions(
 async def make_pool_of(call: Call, index: IndexName, body: PoolRequest) -> Response:
     store = call.service.judgments(index)
 
-    def pool(trace: RequestTrace) -> dict[str, Any]:
-        with call.hold(index) as served:
-            docids = make_pool(call.service, served, body.question, body.depth, body.rerank, trace)
-            return _of(index, pool_answer(served, store, body.question, docids, body.judge))
+    def pool(served: ServedIndex, trace: RequestTrace) -> dict[str, Any]:
+        docids = make_pool(call.service, served, body.question, body.depth, body.rerank, trace)
+        return pool_answer(served, store, body.question, docids, body.judge)
 
-    return await call.answer(pool, reranks=bool(body.rerank))
+    return await _answer(call, index, pool, reranks=bool(body.rerank))
 
 
 @router.get(
@@ -151,13 +146,11 @@ async def list_judgments(
 ) -> Response:
     store = call.service.judgments(index)
     if format is not None:
-        return PlainTextResponse(exported(store, format))
-
-    def find(_: RequestTrace) -> dict[str, Any]:
-        with call.hold(index) as served:
-            return _of(index, judgments_answer(served, store, judge, question))
-
-    return await call.answer(find)
+        text = await call.service.run(lambda _: exported(store, format))
+        return PlainTextResponse(text)
+    return await _answer(
+        call, index, lambda served, _: judgments_answer(served, store, judge, question)
+    )
 
 
 @router.post(
@@ -172,12 +165,11 @@ async def judge_documents(call: Call, index: IndexName, body: JudgmentsRequest) 
         values = given.model_dump() | {'pool': given.pool or ''}
         judgments.append(Judgment(**values))
 
-    def add(_: RequestTrace) -> dict[str, Any]:
-        with call.hold(index) as served:
-            store_judgments(served, store, judgments)
-        return _of(index, {'stored': len(judgments)})
+    def add(served: ServedIndex, _: RequestTrace) -> dict[str, Any]:
+        store_judgments(served, store, judgments)
+        return {'stored': len(judgments)}
 
-    return await call.answer(add)
+    return await _answer(call, index, add)
 
 
 @router.delete(
@@ -194,10 +186,10 @@ async def delete_judgment(
 ) -> Response:
     store = call.service.judgments(index)
 
-    def delete(_: RequestTrace) -> dict[str, Any]:
-        return _of(index, {'deleted': store.delete(question, docid, judge)})
+    def delete(served: ServedIndex, _: RequestTrace) -> dict[str, Any]:
+        return {'deleted': store.delete(question, docid, judge)}
 
-    return await call.answer(delete)
+    return await _answer(call, index, delete)
 
 
 @router.get(
@@ -217,7 +209,7 @@ async def learning(call: Call, index: IndexName) -> Response:
 async def learn(call: Call, request: Request, index: IndexName, body: LearningRequest) -> Response:
     learner = call.service.learner(index)
     _check_may_learn(call, request)
-    learner.start()
+    await call.service.run(lambda _: learner.start())
     return await _answer_learning(call, index)
 
 
@@ -230,32 +222,40 @@ async def use(call: Call, request: Request, index: IndexName, body: UseRequest) 
     learner = call.service.learner(index)
     _check_may_learn(call, request)
 
-    def change(_: RequestTrace) -> dict[str, Any]:
+    def change(_: RequestTrace) -> None:
         use_learning(learner.folder, body.in_use)
         # The next search is answered so.
         call.service.renew(index)
-        return {}
 
-    await call.answer(change)
+    await call.service.run(change)
     return await _answer_learning(call, index)
 
 
 async def _answer_learning(call: Call, index: str) -> Response:
     learner = call.service.learner(index)
     store = call.service.judgments(index)
+    return await _answer(call, index, lambda served, _: learning_answer(served, store, learner))
 
-    def tell(_: RequestTrace) -> dict[str, Any]:
+
+async def _answer(
+    call: ClientCall,
+    index: str,
+    work: Callable[[ServedIndex, RequestTrace], dict[str, Any]],
+    reranks: bool = False,
+) -> Response:
+    """The answer that `work` makes in a thread, while the index is held.
+
+    `reranks` is as in `Service.run`.
+    """
+
+    def answer(trace: RequestTrace) -> dict[str, Any]:
         with call.hold(index) as served:
-            return _of(index, learning_answer(served, store, learner))
+            return {'api': API, 'index': index, **work(served, trace)}
 
-    return await call.answer(tell)
+    return await call.answer(answer, reranks)
 
 
-def _check_may_learn(call: Call, request: Request) -> None:
+def _check_may_learn(call: ClientCall, request: Request) -> None:
     """Raises NotAllowedError for a client that may only read, where some may write."""
     if call.service.settings.write_keys and not request.state.may_write:
         raise NotAllowedError('learning takes a key that may write: send it as X-API-Key')
-
-
-def _of(index: str, answer: dict[str, Any]) -> dict[str, Any]:
-    return {'api': API, 'index': index, **answer}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -31,18 +32,20 @@ class CollectionLearner:
         self.folder = folder
         self._device = device
         self._process: SpawnProcess | None = None
+        self._starting = threading.Lock()
 
     def start(self) -> None:
         """Begin to learn. Raises BusyError while the collection learns already."""
-        if self.state()['state'] == 'running':
-            raise BusyError('the collection learns already: wait until it has ended')
-        begin_learning(self.folder)
-        # A forked process would share the locks of the threads that search.
-        process = get_context('spawn').Process(
-            target=_learn, args=(str(self.folder), self._device), daemon=True
-        )
-        process.start()
-        self._process = process
+        with self._starting:
+            if self.state()['state'] == 'running':
+                raise BusyError('the collection learns already: wait until it has ended')
+            begin_learning(self.folder)
+            # A forked process would share the locks of the threads that search.
+            process = get_context('spawn').Process(
+                target=_learn, args=(str(self.folder), self._device), daemon=True
+            )
+            process.start()
+            self._process = process
 
     def state(self) -> dict[str, Any]:
         """How far it is, as of `learning_state`."""

@@ -26,7 +26,7 @@ def test_a_log_gives_the_most_frequent_questions_first(tmp_path):
     [
         ('\n', 'has no questions'),
         (OTHER, 'has no questions'),
-        ('{"path": "/v1/mine/search"}\n', 'serve with --log-queries'),
+        ('{"path": "/v1/mine/search"}\n', '`log_queries` of a service'),
         ('{broken\n', 'expected a line of a log'),
     ],
 )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyserini_repbert.encode.impact_encoder import check_fits
-from pyserini_repbert.errors import InputError, MissingResourceError
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector, largest
+from pyserini_repbert.rerank.impact_explanations import (
+    contributions,
+    stored_passage,
+    strongest_terms,
+)
 from pyserini_repbert.systems.epic.encoder import EpicEncoder, TokenWeights
 
 
@@ -59,16 +63,8 @@ def explain_indexed(
         there are no wordpieces of the passage, and its quality is None
     top : how many expansion terms are shown
     """
-    check_fits(index, encoder)
-    row = int(index.rows([docid])[0])
-    if row < 0:
-        raise MissingResourceError(
-            f"index {index.folder} has no passage '{docid}': check the docid, or give its text",
-            parameters=('passage',),
-        )
-    if not text:
-        (text,) = index.texts([docid])
-    return _explained(encoder, query, index.vector(row), text, top)
+    passage = stored_passage(index, encoder, docid, text)
+    return _explained(encoder, query, passage.vector, passage.text, top)
 
 
 def _explained(
@@ -85,7 +81,7 @@ def _explained(
         ids = passage.ids
         quality = passage.quality
     weights = vector.as_dict()
-    others = sorted(weights.keys() - set(ids), key=lambda term: (-weights[term], term))[:top]
+    others = strongest_terms(vector, ids, top)
     shares = _contributions(encoder, query_tokens, vector)
     return {
         'score': sum(share['contribution'] for share in shares),
@@ -106,18 +102,7 @@ def _contributions(
     terms = encoder.tokenizer.tokens(summed.terms.tolist())
     query_weights = summed.weights.tolist()
     passage_weights = passage.weights_of(summed.terms).tolist()
-    shares = []
-    for term, one, other in zip(terms, query_weights, passage_weights, strict=True):
-        shares.append(
-            {
-                'term': term,
-                'query_weight': one,
-                'passage_weight': other,
-                'contribution': one * other,
-            }
-        )
-    shares.sort(key=lambda share: (-share['contribution'], share['term']))
-    return shares
+    return contributions(terms, query_weights, passage_weights)
 
 
 def _weighted(

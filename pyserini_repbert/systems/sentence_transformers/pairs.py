@@ -13,7 +13,7 @@ from pyserini_repbert.systems.sentence_transformers.tokenizing import FolderToke
 
 
 @dataclass(frozen=True)
-class PairInputs:
+class BuiltPairs:
     """The inputs of pairs, and how many texts were cut for them."""
 
     inputs: ModelInputs
@@ -45,7 +45,7 @@ class PairBuilder:
         specials = 2 + opened.separators
         self._room = max(0, max_tokens - specials)
 
-    def build(self, pairs: Sequence[tuple[str, str]]) -> PairInputs:
+    def build(self, pairs: Sequence[tuple[str, str]]) -> BuiltPairs:
         """The inputs of (query, text) pairs. Each distinct text is tokenised once."""
         distinct = list(dict.fromkeys(text for pair in pairs for text in pair))
         # Lengths are compared: one wordpiece more than there is room for is enough.
@@ -56,7 +56,7 @@ class PairBuilder:
             kept = kept_lengths(len(ids[query]), len(ids[text]), self._room)
             n_truncated += kept.text < len(ids[text])
             sequences.append(self._sequence(ids[query][: kept.query], ids[text][: kept.text]))
-        return PairInputs(ModelInputs.of(sequences), n_truncated)
+        return BuiltPairs(ModelInputs.of(sequences), n_truncated)
 
     def _sequence(self, query: list[int], text: list[int]) -> TokenSequence:
         sep = self._tokenizer.sep

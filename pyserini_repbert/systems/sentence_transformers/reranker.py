@@ -56,7 +56,7 @@ from pyserini_repbert.systems.sentence_transformers.loading import (
     folder_digest,
     open_model,
 )
-from pyserini_repbert.systems.sentence_transformers.pairs import PairBuilder, PairInputs
+from pyserini_repbert.systems.sentence_transformers.pairs import BuiltPairs, PairBuilder
 from pyserini_repbert.systems.sentence_transformers.tokenizing import open_tokenizer
 from pyserini_repbert.systems.sentence_transformers.weights import cross_encoder_tensors
 from pyserini_repbert.trace import SILENT, Trace
@@ -184,10 +184,10 @@ class _OwnEngine(_Engine):
     def limit(self, max_tokens: int) -> None:
         self._builder = PairBuilder(self._opened, max_tokens, self._second_type)
 
-    def prepare(self, pairs: Sequence[tuple[str, str]]) -> PairInputs:
+    def prepare(self, pairs: Sequence[tuple[str, str]]) -> BuiltPairs:
         return self._builder.build(pairs)
 
-    def logits(self, prepared: PairInputs, on_progress: Progress) -> NDArray[np.float32]:
+    def logits(self, prepared: BuiltPairs, on_progress: Progress) -> NDArray[np.float32]:
         if not len(prepared.inputs):
             return np.empty((0, self.n_labels), np.float32)
         return run_batched(

@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from pyserini_repbert.encode.impact_encoder import check_fits
-from pyserini_repbert.errors import InputError, MissingResourceError
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector
+from pyserini_repbert.rerank.impact_explanations import (
+    contributions,
+    stored_passage,
+    strongest_terms,
+)
 from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 
 
@@ -61,16 +65,8 @@ def explain_indexed(
         there are no tokens of the passage, and all its terms count as expansions
     top : how many expansion terms are shown of each
     """
-    check_fits(index, encoder)
-    row = int(index.rows([docid])[0])
-    if row < 0:
-        raise MissingResourceError(
-            f"index {index.folder} has no passage '{docid}': check the docid, or give its text",
-            parameters=('passage',),
-        )
-    if not text:
-        (text,) = index.texts([docid])
-    return _explained(encoder, query, index.vector(row), text, top)
+    passage = stored_passage(index, encoder, docid, text)
+    return _explained(encoder, query, passage.vector, passage.text, top)
 
 
 def _explained(
@@ -82,7 +78,7 @@ def _explained(
     query_vector = encoder.encode_query(query)
     query_ids = encoder.text_terms(query)
     passage_ids = encoder.text_terms(text) if text is not None else []
-    query_expansions = _strongest(query_vector, query_ids, top)
+    query_expansions = strongest_terms(query_vector, query_ids, top)
     shares = _contributions(encoder, query_vector, vector)
     return {
         'score': sum(share['contribution'] for share in shares),
@@ -90,16 +86,9 @@ def _explained(
         'precision': encoder.precision,
         'query_terms': _weighted(encoder, query_vector, [*query_ids, *query_expansions]),
         'passage_terms': _weighted(encoder, vector, passage_ids),
-        'expansions': _weighted(encoder, vector, _strongest(vector, passage_ids, top)),
+        'expansions': _weighted(encoder, vector, strongest_terms(vector, passage_ids, top)),
         'contributions': shares,
     }
-
-
-def _strongest(vector: TermVector, others: Sequence[int], top: int) -> list[int]:
-    """The `top` terms of the greatest weights that are not among others, strongest first."""
-    weights = vector.as_dict()
-    terms = sorted(weights.keys() - set(others), key=lambda term: (-weights[term], term))
-    return terms[:top]
 
 
 def _weighted(
@@ -122,15 +111,4 @@ def _contributions(
     names = encoder.term_names(terms.tolist())
     query_weights = query.weights_of(terms).tolist()
     passage_weights = passage.weights_of(terms).tolist()
-    shares = []
-    for name, of_query, of_passage in zip(names, query_weights, passage_weights, strict=True):
-        shares.append(
-            {
-                'term': name,
-                'query_weight': of_query,
-                'passage_weight': of_passage,
-                'contribution': of_query * of_passage,
-            }
-        )
-    shares.sort(key=lambda share: (-share['contribution'], share['term']))
-    return shares
+    return contributions(names, query_weights, passage_weights)
