@@ -70,7 +70,11 @@ class GenerationManifest:
 
     def rendered(self) -> bytes:
         """The bytes of the manifest's file."""
-        return (json.dumps(asdict(self), indent=1) + '\n').encode()
+        values = asdict(self)
+        if self.settings.sparse_model is None:
+            # As before there were learned models.
+            del values['settings']['sparse_model']
+        return (json.dumps(values, indent=1) + '\n').encode()
 
 
 @dataclass(frozen=True)
