@@ -34,7 +34,7 @@ def adaptation_in_use(folder: Path, settings: CollectionSettings) -> Path | None
 def why_learn_again(generation: Generation, learning: Learning) -> str | None:
     """A sentence that says what has changed since a learning; None where that is little."""
     if learning.encoder_weights != generation.settings.models_sha256:
-        return 'The collection has another model since it learned: learn again.'
+        return 'The collection has another encoder or sparse model since it learned: learn again.'
     ((new_documents,),) = generation.select(
         'SELECT COUNT(*) FROM texts WHERE since <= :generation AND until > :generation '
         f'AND since > {learning.generation:d}'
