@@ -81,6 +81,7 @@ class Collection:
         overlap: int | None = None,
         language: str | None = None,
         sparse: str | None = None,
+        dtype: str | None = None,
     ) -> Self:
         """Open a collection, or name a new one: its folder is made when it is first written.
 
@@ -98,9 +99,14 @@ class Collection:
         overlap : wordpieces of a passage that the next one repeats; default: 40
         language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: 'en'
         sparse : 'bm25', or 'none' for a collection without Lucene; default: 'bm25'
+        dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
         """
         wanted = WantedSettings(
-            passage_tokens=passage_tokens, overlap=overlap, language=language, sparse=sparse
+            passage_tokens=passage_tokens,
+            overlap=overlap,
+            language=language,
+            sparse=sparse,
+            dtype=dtype,
         )
         named = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
         return cls(

@@ -70,7 +70,11 @@ class GenerationManifest:
 
     def rendered(self) -> bytes:
         """The bytes of the manifest's file."""
-        return (json.dumps(asdict(self), indent=1) + '\n').encode()
+        values = asdict(self)
+        if self.settings.dtype == 'float32':
+            # As before there were others.
+            del values['settings']['dtype']
+        return (json.dumps(values, indent=1) + '\n').encode()
 
 
 @dataclass(frozen=True)

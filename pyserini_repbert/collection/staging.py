@@ -102,6 +102,7 @@ class Staging:
     generation : the number of the next generation
     encoder : cuts and encodes
     dimension : of the vectors
+    dtype : the type in which they are stored
     """
 
     def __init__(
@@ -111,12 +112,14 @@ class Staging:
         generation: int,
         encoder: PassageEncoder,
         dimension: int,
+        dtype: str,
     ) -> None:
         self.folder = folder
         self.connection = connection
         self.generation = generation
         self.rows = StagedRows(connection, generation)
         self.encoder = encoder
+        self.dtype = dtype
         self.vectors = VectorSource(folder, connection, encoder, dimension)
         self._dimension = dimension
         self._next_docno = self.rows.first_new
@@ -272,7 +275,7 @@ class Staging:
             numbers=np.array(rows.numbers, np.int32),
             inputs=np.frombuffer(b''.join(rows.digests), np.uint8).reshape(-1, INPUT_BYTES),
         )
-        return write_shard(self.folder / SHARDS, content, self.generation)
+        return write_shard(self.folder / SHARDS, content, self.generation, self.dtype)
 
     def _write_document(self, item: _Pending) -> None:
         """Write the parts of a document that differ from the collection's."""
