@@ -58,7 +58,7 @@ class Int8Vectors:
             return type(self)(numbers, scales)
         return _values(numbers, scales)
 
-    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         values = _values(self.numbers, self.scales)
         return values if dtype is None else values.astype(dtype, copy=False)
 

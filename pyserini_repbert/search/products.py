@@ -30,6 +30,8 @@ SAMPLE_ROWS = 2048
 _FEW = 2048
 # Pairs whose rows in float16 or int8 are converted to float32 together.
 _CONVERTED = 16384
+# Vectors in int8 that stay in the CPU's cache once they are float32.
+_INT8_ROWS = 1024
 # More than any product or summand that a processor may take for zero.
 _TINY = 2.0**-125
 # Sums below it are finite however they are rounded.
@@ -179,7 +181,16 @@ class Float32Products:
 
     def _products(self, vectors: StoredVectors) -> Tensor:
         """float32 (n queries, n rows); in memory rows come first, which is faster with BLAS."""
-        return linear(tensor_of(vectors).to(self._queries.device).float(), self._queries).T
+        device = self._queries.device
+        if not isinstance(vectors, Int8Vectors):
+            return linear(tensor_of(vectors).to(device).float(), self._queries).T
+        products = torch.empty(len(vectors), len(self._queries), device=device)
+        for first in range(0, len(vectors), _INT8_ROWS):
+            part = vectors[first : first + _INT8_ROWS]
+            numbers = torch.from_numpy(part.numbers).to(device).float()
+            scales = torch.from_numpy(part.scales).to(device)
+            products[first : first + len(part)] = linear(numbers, self._queries) * scales[:, None]
+        return products.T
 
     def _errors(self, first: int, vectors: StoredVectors) -> Tensor:
         """How far a block's products may be from scores, float32 (n queries,).
