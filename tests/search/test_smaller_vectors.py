@@ -1,6 +1,7 @@
 """Bundles whose vectors are stored in fewer bytes, and the record of what they lose."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from folders import tree
 
 from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
+from pyserini_repbert.encode.parts import finish_parts
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.index.check import check_index
@@ -17,6 +19,7 @@ from pyserini_repbert.index.overlap import measure_overlap
 from pyserini_repbert.index.quantized import Int8Vectors, quantize
 from pyserini_repbert.index.records import Overlap, Settings
 from pyserini_repbert.names.corpora import open_corpus
+from pyserini_repbert.pipeline.ray_shards import EncodeParts, SearchShards
 from pyserini_repbert.search import RepBertSearcher
 from pyserini_repbert.search.ann import build_ann
 
@@ -171,6 +174,36 @@ def test_the_command_says_what_is_lost(tiny_checkpoint, corpus_file, tmp_path, c
         assert f'part {part} is done' in printed[0]
     call(encode.main, '--output', tmp_path / 'parts', '--finish', '--quiet')
     assert index_files(tmp_path / 'parts') == index_files(tmp_path / 'once')
+
+
+def test_machines_of_a_cluster_make_and_search_the_same(tiny_checkpoint, corpus_file, tmp_path):
+    """The tasks of workers, without workers."""
+    encoder = RepBertDocumentEncoder(tiny_checkpoint()).truncated(6)
+    settings = {'dtype': 'int8', 'shard_size': 4}
+    corpus = open_corpus(corpus_file(11))
+    once = encode_corpus(corpus, encoder, tmp_path / 'once', **settings)
+    task = EncodeParts(
+        output=str(tmp_path / 'parts'),
+        parts=2,
+        corpus=str(corpus_file(11)),
+        corpus_format='auto',
+        fields=(),
+        on_error='refuse',
+        encoder=encoder.name,
+        settings=once.settings,
+    )
+    encode_part = task.open(1)
+    assert [encode_part(number) for number in range(2)] == [7, 4]
+    finish_parts(tmp_path / 'parts', Settings)
+    assert tree(tmp_path / 'parts') == tree(tmp_path / 'once')
+
+    bundle = DenseBundle(tmp_path / 'once')
+    queries = bundle.vectors(np.arange(3))
+    part = replace(once, shards=once.shards[1:], count=7)
+    tops = SearchShards(str(bundle.folder), part).open(1)((queries, 2))
+    for top, query in zip(tops, queries, strict=True):
+        scores = bundle.vectors(np.arange(4, 11)) @ query
+        np.testing.assert_allclose(top.scores, np.sort(scores)[::-1][:2], rtol=1e-5)
 
 
 def test_weights_of_terms_are_not_stored_in_int8(tmp_path, capsys, monkeypatch):
