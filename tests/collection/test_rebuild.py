@@ -45,7 +45,7 @@ def encoder(tiny_checkpoint):
     return document_encoder(str(tiny_checkpoint()))
 
 
-@pytest.fixture(params=['usual', 'small', 'small, in int8'])
+@pytest.fixture(params=['usual', 'small', pytest.param('small, in int8', marks=pytest.mark.slow)])
 def shards(request, monkeypatch):
     """Shards as usual, or so small that they are rewritten all the time; the type of vectors."""
     if request.param != 'usual':
