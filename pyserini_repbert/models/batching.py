@@ -8,6 +8,7 @@ is split and tried again.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -23,6 +24,8 @@ from pyserini_repbert.models.precision import on_device
 from pyserini_repbert.models.tokenizer import ModelInputs, TokenChunk, TokenSequence
 
 TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
+# Tokens of padding that a batch may have: beyond them, another batch costs less.
+_MOST_PADDING = {'cpu': 32}
 _IN_FLIGHT = 2  # batches whose results may still be being copied from a GPU to the host
 
 Progress = Callable[[int], object]  # called with the number of sequences done since the last call
@@ -33,17 +36,29 @@ The mask is bool (n, length), best in the host's memory; None where nothing is p
 """
 
 
-def length_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
-    """Positions in batches, shortest first; each has at most `token_budget` padded tokens, or a
-    single sequence.
+def length_batches(
+    lengths: Sequence[int], token_budget: int | None, device: torch.device | str
+) -> list[list[int]]:
+    """Positions in batches, shortest first.
+
+    Each batch has at most `token_budget` tokens with its padding (default: by device), or a single
+    sequence. On a CPU, a batch also ends where its padding would cost more than another batch.
     """
+    token_budget = usual_budget(token_budget, device)
+    most_padding = _MOST_PADDING.get(torch.device(device).type, math.inf)
     batches: list[list[int]] = []
     batch: list[int] = []
+    n_tokens = 0
     for position in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[position] > token_budget:
+        length = lengths[position]
+        padded = (len(batch) + 1) * length
+        padding = padded - n_tokens - length
+        if batch and (padded > token_budget or padding > most_padding):
             batches.append(batch)
             batch = []
+            n_tokens = 0
         batch.append(position)
+        n_tokens += length
     if batch:
         batches.append(batch)
     return batches
@@ -136,7 +151,7 @@ def run_batched(
     `TOKEN_BUDGET`).
     """
     inputs = ModelInputs.of(sequences)
-    batches = length_batches(inputs.lengths.tolist(), usual_budget(token_budget, device))
+    batches = length_batches(inputs.lengths.tolist(), token_budget, device)
     return run_positions(
         lambda batch: forward(*collate(inputs, pad, device, batch)), batches, on_progress
     )

@@ -6,14 +6,23 @@ from pyserini_repbert.models.batching import collate, length_batches, run_batche
 from pyserini_repbert.models.tokenizer import TokenSequence
 
 
-@given(st.lists(st.integers(1, 50), max_size=60), st.integers(1, 120))
-def test_every_position_is_in_one_batch_within_the_budget(lengths, budget):
-    batches = length_batches(lengths, budget)
+@given(
+    st.lists(st.integers(1, 50), max_size=60), st.integers(1, 120), st.sampled_from(['cpu', 'cuda'])
+)
+def test_every_position_is_in_one_batch_within_the_budget(lengths, budget, device):
+    batches = length_batches(lengths, budget, device)
     assert sorted(position for batch in batches for position in batch) == list(range(len(lengths)))
     for batch in batches:
         assert (
             len(batch) == 1 or len(batch) * max(lengths[position] for position in batch) <= budget
         )
+
+
+def test_a_batch_on_a_cpu_ends_where_padding_costs_more_than_another():
+    lengths = [10] * 20 + [50, 51]
+    alike = list(range(20))
+    assert length_batches(lengths, 2048, 'cpu') == [alike, [20, 21]]
+    assert length_batches(lengths, 2048, 'cuda') == [[*alike, 20, 21]]
 
 
 def test_collate_pads_and_masks_only_where_needed():

@@ -94,7 +94,8 @@ class CedrReranker(TextReranker):
             )
             return scores
 
-        scores = run_positions(forward, length_batches(costs, self.token_budget), on_progress)
+        batches = length_batches(costs, self.token_budget, self.device)
+        scores = run_positions(forward, batches, on_progress)
         scores[[not tokens[text] for _, text in texts]] = EMPTY_SCORE
         return in_lists(scores, lists)
 

@@ -27,7 +27,6 @@ from pyserini_repbert.models.batching import (
     collate_chunks,
     in_batches,
     length_batches,
-    usual_budget,
 )
 from pyserini_repbert.models.bert_config import BertConfig
 from pyserini_repbert.models.checkpoints.checkpoint import Checkpoint, open_checkpoint
@@ -296,7 +295,7 @@ class EpicEncoder:
             if chunks:
                 numbers.append(number)
                 lengths.append(len(chunks) * len(chunks[0].sequence.input_ids))
-        batches = length_batches(lengths, usual_budget(token_budget, self.device))
+        batches = length_batches(lengths, token_budget, self.device)
 
         def work_on(batch: list[int]) -> None:
             chosen = [numbers[i] for i in batch]
