@@ -84,6 +84,7 @@ class Collection:
         overlap: int | None = None,
         language: str | None = None,
         sparse: str | os.PathLike[str] | ImpactPassageEncoder | None = None,
+        dtype: str | None = None,
     ) -> Self:
         """Open a collection, or name a new one: its folder is made when it is first written.
 
@@ -103,6 +104,7 @@ class Collection:
         sparse : 'bm25'; 'none' for a collection without Lucene; or, in place of BM25, a learned
             sparse model: a `SparseEncoder` folder, an EPIC checkpoint's folder or catalog name, or
             an opened encoder of weights of terms; default: 'bm25'
+        dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
         """
         named_encoder = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
         named_sparse = os.fspath(sparse) if isinstance(sparse, os.PathLike) else sparse
@@ -119,6 +121,7 @@ class Collection:
             overlap=overlap,
             language=language,
             sparse=named_sparse if isinstance(named_sparse, str) else source.sparse.name,
+            dtype=dtype,
         )
         return cls(folder, source, wanted)
 

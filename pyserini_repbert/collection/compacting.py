@@ -108,7 +108,7 @@ def _groups(states: Iterable[ShardState]) -> list[list[ShardState]]:
 def _rewrite(staging: Staging, states: Sequence[ShardState]) -> None:
     """Write the live rows of some shards as one shard, and let its passages point there."""
     rows = _live_rows(staging, states)
-    shard = write_shard(staging.folder / SHARDS, rows, staging.generation)
+    shard = write_shard(staging.folder / SHARDS, rows, staging.generation, staging.dtype)
     with transaction(staging.connection):
         number = staging.rows.write_shard(shard)
         _move_passages(staging, rows, number)

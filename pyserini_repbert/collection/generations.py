@@ -74,6 +74,9 @@ class GenerationManifest:
         if self.settings.sparse_model is None:
             # As before there were learned models.
             del values['settings']['sparse_model']
+        if self.settings.dtype == 'float32':
+            # As before there were others.
+            del values['settings']['dtype']
         return (json.dumps(values, indent=1) + '\n').encode()
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings
+from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.search.products import pair_scores
 
@@ -56,8 +57,8 @@ class PassageVectors:
         """The docids of the documents to which rows belong."""
         return self._generation.docids(self.documents[rows])
 
-    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
-        """(first row, float32 (n, d)) of at most `size` rows each, in order."""
+    def blocks(self, size: int) -> Iterator[tuple[int, StoredVectors]]:
+        """(first row, vectors (n, d)) of at most `size` rows each, in order."""
         first = 0
         for shard in self.shards:
             for start in range(0, len(shard), size):

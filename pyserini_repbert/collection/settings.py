@@ -13,9 +13,10 @@ from pydantic.dataclasses import dataclass
 from pyserini_repbert.collection.passages import OVERLAP, PASSAGE_TOKENS, check_lengths
 from pyserini_repbert.collection.sparse_model import SparseModel, SparseSource, check_sparse_model
 from pyserini_repbert.data.values import Choice
+from pyserini_repbert.encode.dense import check_vector_dtype
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, truncated_as
 from pyserini_repbert.errors import MismatchError
-from pyserini_repbert.index.records import MODEL_DIGESTS, Length, Name
+from pyserini_repbert.index.records import MODEL_DIGESTS, Length, Name, VectorDtype
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.record import Model, Sha256
@@ -136,6 +137,7 @@ class CollectionSettings:
     language: Name  # of Lucene's analyzer
     sparse: SparseKind
     sparse_model: SparseModel | None = None  # of the kind 'learned'
+    dtype: VectorDtype = 'float32'  # of the stored vectors
 
     @property
     def sparse_key(self) -> str | None:
@@ -160,11 +162,13 @@ class CollectionSettings:
     def model_key(self) -> bytes:
         """A digest of all that decides a vector, but for the text."""
         parts = [getattr(self, name) for name in _MODEL_PARTS]
+        if self.dtype != 'float32':
+            parts.append(self.dtype)
         return hashlib.sha256(repr(parts).encode()).digest()
 
 
 _MODEL_PARTS = (*MODEL_DIGESTS, 'pooling', 'max_length', 'dimension', 'precision')
-_CUTTING_PARTS = (*_MODEL_PARTS, 'passage_tokens', 'overlap')
+_CUTTING_PARTS = (*_MODEL_PARTS, 'dtype', 'passage_tokens', 'overlap')
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,11 @@ class WantedSettings:
     overlap: int | None = None
     language: str | None = None
     sparse: str | None = None
+    dtype: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.dtype is not None:
+            check_vector_dtype(self.dtype)
 
     def check(self, stored: CollectionSettings) -> None:
         """Raises MismatchError where a wanted setting differs from the collection's."""
@@ -284,6 +293,7 @@ def choose_settings(
             passage_tokens=wanted.passage_tokens or PASSAGE_TOKENS,
             overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
             language=wanted.language or ENGLISH,
+            dtype=wanted.dtype or 'float32',
             **sparse_parts(wanted.sparse or SparseKind.BM25, source.sparse),
         )
     elif rebuild:

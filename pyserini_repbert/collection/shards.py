@@ -2,7 +2,8 @@
 
 A shard is a folder named by its digest:
 
-- `vectors.npy`: float32 (n, d), a passage's vector in each row
+- `vectors.npy`: float32, float16 or int8 (n, d), a passage's vector in each row
+- `scales.npy`: float32 (n,), of vectors in int8
 - `documents.npy`: int32 (n,), the document's number
 - `numbers.npy`: int32 (n,), the passage's number in its document
 - `inputs.npy`: uint8 (n, 16), the digest of what the encoder read
@@ -31,8 +32,10 @@ from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.collection.term_rows import TERM_FILES, TermRows, term_dtype
 from pyserini_repbert.errors import DamagedFileError, within_limits
 from pyserini_repbert.index.bundle import mapped
+from pyserini_repbert.index.dense import mapped_vectors
 from pyserini_repbert.index.postings import PostingsBlock, rows_together
-from pyserini_repbert.index.records import Count
+from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors, stored_as
+from pyserini_repbert.index.records import Count, VectorDtype
 from pyserini_repbert.record import Sha256
 
 SHARDS = 'shards'
@@ -64,11 +67,16 @@ class PassageShardRecord:
     dimension: Count
     files: dict[str, Sha256]
     terms: TermsRecord | None = None  # left out where a shard has none
+    dtype: VectorDtype = 'float32'  # of the vectors; left out where it is float32
 
 
 @dataclass(frozen=True)
 class ShardRows:
-    """The rows of a shard, each a passage: arrays of one length."""
+    """The rows of a shard, each a passage: arrays of one length.
+
+    Vectors that were read from a shard are written to another as the same bytes, whatever their
+    type (`index.quantized`).
+    """
 
     vectors: NDArray[np.float32]  # (n, d)
     documents: NDArray[np.int32]  # (n,)
@@ -77,7 +85,7 @@ class ShardRows:
     terms: TermRows | None = None  # weights of terms, where the collection has a model for them
 
 
-# The files of a shard, and the attributes of `ShardRows` and `PassageShard`.
+# The attributes of `ShardRows` and `PassageShard`.
 ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
 
 
@@ -93,11 +101,9 @@ class PassageShard:
         return self.record.rows
 
     @cached_property
-    def vectors(self) -> NDArray[np.float32]:
-        """The vectors, float32 (n, d), mapped."""
-        # Copy-on-write: PyTorch takes no read-only arrays.
-        shape = (len(self), self.record.dimension)
-        return mapped(self.folder / 'vectors.npy', np.float32, shape, mode='c')
+    def vectors(self) -> StoredVectors:
+        """The vectors, (n, d), mapped."""
+        return mapped_vectors(self.folder, self.record.dtype, (len(self), self.record.dimension))
 
     @cached_property
     def documents(self) -> NDArray[np.int32]:
@@ -166,16 +172,25 @@ class PassageShard:
         return mapped(self.folder / f'{name}.npy', dtype, (len(self), *row_shape))
 
 
-def write_shard(parent: Path, rows: ShardRows, generation: int) -> PassageShard:
+def write_shard(
+    parent: Path, rows: ShardRows, generation: int, dtype: str = 'float32'
+) -> PassageShard:
     """Write a shard into the folder `parent`; it is on the disk when this returns.
 
     The caller holds the lock of the collection's writer.
+
+    Parameters
+    ----------
+    parent : of the shards
+    rows : what it holds
+    generation : that it is written for
+    dtype : the type in which vectors are stored
     """
     folder = parent / _UNFINISHED
     shutil.rmtree(folder, ignore_errors=True)
     with within_limits(parent):
         folder.mkdir(parents=True)
-        name = _write_files(folder, rows, generation)
+        name = _write_files(folder, rows, generation, dtype)
         target = parent / name
         if target.exists():
             shutil.rmtree(folder)
@@ -185,12 +200,12 @@ def write_shard(parent: Path, rows: ShardRows, generation: int) -> PassageShard:
     return PassageShard(target)
 
 
-def _write_files(folder: Path, rows: ShardRows, generation: int) -> str:
+def _write_files(folder: Path, rows: ShardRows, generation: int, dtype: str) -> str:
     """Write the files of a shard, and return its name."""
     files = {}
-    for name in ROW_FILES:
+    for name, array in _arrays_of(rows, dtype).items():
         path = folder / f'{name}.npy'
-        np.save(path, getattr(rows, name))
+        np.save(path, array)
         files[path.name] = digest(path)
     record: dict[str, Any] = {
         'generation': generation,
@@ -200,6 +215,8 @@ def _write_files(folder: Path, rows: ShardRows, generation: int) -> str:
     }
     if rows.terms is not None:
         record['terms'] = _write_terms(folder, rows.terms, files)
+    if dtype != 'float32':
+        record['dtype'] = dtype
     content = json.dumps(record, indent=1, sort_keys=True) + '\n'
     (folder / _RECORD).write_text(content, encoding='utf-8')
     for path in (*folder.iterdir(), folder):
@@ -227,6 +244,15 @@ def _write_terms(folder: Path, rows: TermRows, files: dict[str, str]) -> dict[st
         'vocabulary': rows.vocabulary,
         'total': len(rows.terms),
     }
+
+
+def _arrays_of(rows: ShardRows, dtype: str) -> dict[str, NDArray[Any]]:
+    """What the files of a shard hold, by their names."""
+    arrays = {name: getattr(rows, name) for name in ROW_FILES}
+    vectors = stored_as(rows.vectors, dtype)
+    if isinstance(vectors, Int8Vectors):
+        return {**arrays, 'vectors': vectors.numbers, 'scales': vectors.scales}
+    return {**arrays, 'vectors': vectors}
 
 
 def _name_of(record: bytes) -> str:

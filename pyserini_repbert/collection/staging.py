@@ -104,6 +104,7 @@ class Staging:
     generation : the number of the next generation
     encoder : cuts and encodes
     dimension : of the vectors
+    dtype : the type in which they are stored
     sparse_model : weighs the terms of passages; None: they are not weighed
     """
 
@@ -114,6 +115,7 @@ class Staging:
         generation: int,
         encoder: PassageEncoder,
         dimension: int,
+        dtype: str,
         sparse_model: SparseModel | None = None,
     ) -> None:
         self.folder = folder
@@ -121,6 +123,7 @@ class Staging:
         self.generation = generation
         self.rows = StagedRows(connection, generation)
         self.encoder = encoder
+        self.dtype = dtype
         self.sparse_model = sparse_model
         self.vectors = VectorSource(folder, connection, encoder, dimension)
         self._dimension = dimension
@@ -293,7 +296,7 @@ class Staging:
             inputs=np.frombuffer(b''.join(rows.digests), np.uint8).reshape(-1, INPUT_BYTES),
             terms=terms,
         )
-        return write_shard(self.folder / SHARDS, content, self.generation)
+        return write_shard(self.folder / SHARDS, content, self.generation, self.dtype)
 
     def _write_document(self, item: _Pending) -> None:
         """Write the parts of a document that differ from the collection's."""

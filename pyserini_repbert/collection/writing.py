@@ -109,6 +109,7 @@ class Writer:
             generation=number + 1,
             encoder=self.encoder,
             dimension=self.settings.dimension,
+            dtype=self.settings.dtype,
             sparse_model=self.settings.sparse_model,
         )
 

@@ -127,6 +127,12 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         metavar='N',
         help=f'keep the first N values of each vector; {stored} all',
     )
+    add(
+        '--store',
+        dest='dtype',
+        choices=('float32', 'float16', 'int8'),
+        help=f'the type of stored vectors; {stored} float32',
+    )
     add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
     add_flags(parser, 'device', 'threads', 'offline')
 
@@ -156,7 +162,7 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
     corpus = open_corpus(
         options.corpus, options.corpus_format, options.fields, options.on_error, keep_empty=True
     )
-    stored = ('passage_tokens', 'overlap', 'language', 'sparse', 'precision')
+    stored = ('passage_tokens', 'overlap', 'language', 'sparse', 'precision', 'dtype')
     chosen = command.pick_options(
         options, 'encoder', 'device', 'batch_tokens', 'truncate_dim', *stored
     )

@@ -29,10 +29,12 @@ def make_parser() -> argparse.ArgumentParser:
         store_text='keep the passages, for showing and reranking them',
     )
     parser.add_argument(
+        '--store',
         '--vector-dtype',
-        choices=('float32', 'float16'),
+        choices=('float32', 'float16', 'int8'),
         default='float32',
-        help='of stored vectors, or of the weights of a SparseEncoder',
+        help='the type of stored vectors, or of the weights of a SparseEncoder; the command says '
+        'what smaller vectors lose',
     )
     parser.add_argument(
         '--truncate-dim',
@@ -60,9 +62,14 @@ def main(arguments: list[str]) -> None:
             f"'{options.encoder}' gives weights of terms: leave --truncate-dim out, and use "
             '`index sparse --prune`',
         )
-        kind = sparse_kind(prune=0, weights=options.vector_dtype)
+        command.refuse(
+            options.store == 'int8',
+            f"'{options.encoder}' gives weights of terms: take --store float16, or `index sparse "
+            '--weights uint8`',
+        )
+        kind = sparse_kind(prune=0, weights=options.store)
     else:
-        kind = _dense_kind(options.vector_dtype, options.truncate_dim)
+        kind = _dense_kind(options.store, options.truncate_dim)
     encode(options, kind)
 
 

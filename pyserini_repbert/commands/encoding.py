@@ -193,6 +193,18 @@ def _join_parts(options: argparse.Namespace, kind: IndexKind) -> None:
     if record is not None:
         write_record(output, replace(record, output=str(checksum(output))))
     print(f'{output}: {kind.describe(manifest)}')
+    _print_overlap(manifest)
+
+
+def _print_overlap(manifest: Any) -> None:
+    """Say what smaller vectors lose, in one line."""
+    overlap = manifest.overlap
+    if overlap is not None:
+        passages = command.count_text(overlap.queries, 'passage')
+        print(
+            f'  {overlap.at_10:.4f} of the best 10 hits of float32 stay, {overlap.at_100:.4f} of '
+            f'the best 100 ({passages} as queries)'
+        )
 
 
 def _encode_corpus(options: argparse.Namespace, kind: IndexKind) -> None:
@@ -226,6 +238,7 @@ def _encode_corpus(options: argparse.Namespace, kind: IndexKind) -> None:
     else:
         text = kind.describe(manifest)
     print(f'{options.output}: {text}{skipped_text(corpus)}{cut_text(encoder)}')
+    _print_overlap(manifest)
 
 
 def _encode_here(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from pyserini_repbert.encode.sharding import Encoding
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseShardWriter
-from pyserini_repbert.index.records import MODEL_DIGESTS, Settings
+from pyserini_repbert.index.records import MODEL_DIGESTS, VECTOR_DTYPES, Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE
 from pyserini_repbert.models.token_ids import TokenIds
 
@@ -29,14 +30,13 @@ def dense_encoding(
     token_budget: int | None = None,
     on_progress: Callable[[int], object] = int,
 ) -> Encoding[Settings]:
-    """How an encoder fills a dense bundle: with vectors in `dtype`, 'float32' or 'float16'.
+    """How an encoder fills a dense bundle: with vectors in `dtype`, one of `VECTOR_DTYPES`.
 
     With `store_text`, the passages are stored, for showing and reranking them. A shard has
     `shard_size` passages, a batch at most `token_budget` padded tokens (default: by device).
     `on_progress` is called with the number of passages done since the last call.
     """
-    if dtype not in ('float32', 'float16'):
-        raise InputError(f"vector dtype '{dtype}' was given, expected float32 or float16")
+    check_vector_dtype(dtype)
     settings = Settings(
         encoder=encoder.name,
         **{digest: getattr(encoder, digest) for digest in MODEL_DIGESTS},
@@ -49,10 +49,28 @@ def dense_encoding(
         texts=store_text,
     )
 
+    is_truncated = getattr(encoder, 'is_truncated', False)
+    embed = encoder.embed_whole if is_truncated else encoder.embed
+    shorten = encoder.shorten if is_truncated else None
+
     def encode(passages: Sequence[Passage], ids: TokenIds | None = None) -> NDArray[np.float32]:
         texts: Any = ids or [passage.text for passage in passages]
-        return encoder.embed(texts, token_budget=token_budget, on_progress=on_progress)
+        return embed(texts, token_budget=token_budget, on_progress=on_progress)
 
     return Encoding(
-        settings, DenseShardWriter, encode, WINDOW, getattr(encoder, 'tokenizer', None), on_progress
+        settings,
+        partial(DenseShardWriter, shorten=shorten),
+        encode,
+        WINDOW,
+        getattr(encoder, 'tokenizer', None),
+        on_progress,
     )
+
+
+def check_vector_dtype(dtype: str) -> None:
+    """Raises InputError for a type in which vectors are not stored."""
+    if dtype not in VECTOR_DTYPES:
+        raise InputError(
+            f"vector dtype '{dtype}' was given, expected {', '.join(VECTOR_DTYPES[:-1])} or "
+            f'{VECTOR_DTYPES[-1]}'
+        )

@@ -77,12 +77,33 @@ class TextEncoder(ABC):
         token_budget : padded tokens in a batch; default: by device
         on_progress : called with the number of texts done since the last call
         """
+        vectors = self.embed_whole(texts, max_length, fp16, token_budget, on_progress)
+        return self.shorten(vectors) if self.is_truncated else vectors
+
+    def embed_whole(
+        self,
+        texts: Sequence[str] | TokenIds,
+        max_length: int | None = None,
+        fp16: bool = False,
+        token_budget: int | None = None,
+        on_progress: Progress = int,
+    ) -> Vectors:
+        """As of `embed`, with all values that the model gives."""
         limit = self.limit if max_length is None else self._checked(max_length)
         with torch.autocast(self.device.type, torch.float16, enabled=fp16):
-            vectors = self._embed(texts, limit, token_budget, on_progress)
-        if not self.is_truncated:
-            return vectors
-        return _truncate(vectors, self.dimension, self.unit_length)
+            return self._embed(texts, limit, token_budget, on_progress)
+
+    def shorten(self, vectors: Vectors) -> Vectors:
+        """The vectors of `embed`, of those of `embed_whole`: their first values.
+
+        Vectors of length 1 are scaled to length 1 again.
+        """
+        kept = np.ascontiguousarray(vectors[:, : self.dimension])
+        if self.unit_length:
+            lengths = np.linalg.norm(kept, axis=1, keepdims=True)
+            # A vector of zeros stays one.
+            kept /= np.maximum(lengths, np.finfo(np.float32).tiny)
+        return kept
 
     def truncated(self, dimension: int) -> Self:
         """The same encoder with the first values of each vector alone (Kusupati et al. 2022).
@@ -114,16 +135,6 @@ class TextEncoder(ABC):
         self, texts: Any, limit: int, token_budget: int | None, on_progress: Progress
     ) -> Vectors:
         """The vectors of `embed`, which has checked the limit."""
-
-
-def _truncate(vectors: Vectors, dimension: int, unit_length: bool) -> Vectors:
-    """The first values of vectors, float32 (n, dimension)."""
-    kept = np.ascontiguousarray(vectors[:, :dimension])
-    if unit_length:
-        lengths = np.linalg.norm(kept, axis=1, keepdims=True)
-        # A vector of zeros stays one.
-        kept /= np.maximum(lengths, np.finfo(np.float32).tiny)
-    return kept
 
 
 def truncated_as(encoder: Any, settings: Any) -> Any:

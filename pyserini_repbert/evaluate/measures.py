@@ -5,7 +5,9 @@ ir_measures computes them, and starts no JVM.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from pyserini_repbert.catalog import did_you_mean
@@ -56,6 +58,11 @@ class Evaluation(NamedTuple):
     values: dict[str, dict[str, float]]
     means: dict[str, float]
     without_hits: tuple[str, ...]
+
+    def is_sum(self, measure: str) -> bool:
+        """Whether the one value of a measure is the sum over topics, not the mean."""
+        mean = fmean(self.values[measure].values())
+        return not math.isclose(self.means[measure], mean, abs_tol=1e-9)
 
 
 def parse_measures(names: Iterable[str]) -> list[NamedMeasure]:

@@ -53,6 +53,10 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def of_sum(self, n: int) -> Interval:
+        """The interval of a sum of n values, from that of their mean."""
+        return Interval(n * self.low, n * self.high)
+
 
 class Comparison(NamedTuple):
     """A run against a baseline in one measure.
@@ -286,7 +290,8 @@ def compare_with_first(
         for comparison in compare(baseline, other, test, samples, seed):
             interval = None
             if confidence is not None:
-                pairs = paired_values(baseline, other, comparison.measure)
+                measure = comparison.measure
+                pairs = paired_values(baseline, other, measure)
                 interval = bootstrap_interval(
                     pairs.other,
                     pairs.baseline,
@@ -294,6 +299,8 @@ def compare_with_first(
                     samples=samples,
                     seed=seed,
                 )
+                if baseline.is_sum(measure) or other.is_sum(measure):
+                    interval = interval.of_sum(len(pairs.other))
             compared.append(RunComparison(name, comparison, interval=interval))
     if len(compared) < 2:
         return compared

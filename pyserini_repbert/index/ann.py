@@ -26,7 +26,7 @@ from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, read_faiss, search_parameters
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST, read_record, signed
-from pyserini_repbert.index.records import Count, Length, Name
+from pyserini_repbert.index.records import Count, Length, Name, Share
 from pyserini_repbert.models.forking import usable_threads
 from pyserini_repbert.record import Sha256
 
@@ -36,7 +36,6 @@ RECORD = 'ann.json'
 CLEARED = '.ann-cleared'  # a replaced index until it is removed
 LOCK = '.ann.lock'
 _AGAIN = 'build it again with `index ann`'
-_Share = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
@@ -52,8 +51,8 @@ class AnnRecord:
     hits: Count  # the depth at which recall was measured
     candidates: Count  # rows requested from the index for up to `hits` hits
     parameter: Count | None  # `nprobe` of an IVF or `efSearch` of an HNSW; None for PQ
-    recall: _Share  # mean share of the exact top `hits` that the index finds
-    asked: _Share  # the least share accepted
+    recall: Share  # mean share of the exact top `hits` that the index finds
+    asked: Share  # the least share accepted
     sample: Name  # a description of the queries that recall was measured on
     queries: Count  # their number
     format_version: Annotated[int, Field(ge=1, le=1)] = 1

@@ -11,19 +11,40 @@ from numpy.typing import NDArray
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.bundle import Bundle, Shard, mapped
-from pyserini_repbert.index.records import VECTORS, Settings, ShardRecord
-from pyserini_repbert.index.shard_writer import ShardWriter
+from pyserini_repbert.index.overlap import Shorten, measure_overlap
+from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors, stored_as
+from pyserini_repbert.index.records import SCALES, VECTORS, Overlap, Settings, ShardRecord
+from pyserini_repbert.index.shard_writer import NpyStream, ShardWriter
+
+# The model's vectors, while a shard is written.
+_WHOLE = 'whole.npy'
 
 
 class DenseShard(Shard):
-    """One shard: `vectors`, float32 or float16 (count, d), memory-mapped."""
+    """One shard: `vectors`, float32, float16 or int8 (count, d), memory-mapped."""
 
     def __init__(self, folder: Path, record: ShardRecord, settings: Settings) -> None:
         super().__init__(folder, record, settings)
-        # 'c', copy-on-write: PyTorch warns of read-only arrays. What is written to these does not
-        # reach the file.
         shape = (record.count, settings.dimension)
-        self.vectors: NDArray[np.floating] = mapped(folder / VECTORS, settings.dtype, shape, 'c')
+        self.vectors = mapped_vectors(folder, settings.dtype, shape)
+
+
+def mapped_vectors(folder: Path, dtype: str, shape: tuple[int, int]) -> StoredVectors:
+    """The vectors of a shard's folder, memory-mapped.
+
+    Parameters
+    ----------
+    folder : of the shard
+    dtype, shape : what its files must hold
+
+    Raises DamagedFileError for a file that is missing or holds something else.
+    """
+    # 'c', copy-on-write: PyTorch warns of read-only arrays. What is written to these does not
+    # reach the file.
+    vectors = mapped(folder / VECTORS, dtype, shape, 'c')
+    if vectors.dtype != np.int8:
+        return vectors
+    return Int8Vectors(vectors, mapped(folder / SCALES, np.float32, shape[:1], 'c'))
 
 
 class DenseBundle(Bundle[Settings, DenseShard]):
@@ -34,7 +55,7 @@ class DenseBundle(Bundle[Settings, DenseShard]):
 
     def blocks(
         self, size: int, start: int = 0, stop: int | None = None
-    ) -> Iterator[tuple[int, NDArray[np.floating]]]:
+    ) -> Iterator[tuple[int, StoredVectors]]:
         """(first row, vectors) of at most `size` rows each, in order, memory-mapped.
 
         They are the rows from `start` to `stop` - 1; None: to the end.
@@ -55,15 +76,30 @@ class DenseBundle(Bundle[Settings, DenseShard]):
 class DenseShardWriter(ShardWriter[Settings, NDArray[np.float32]]):
     """A context in which passages are appended to a shard of a dense bundle.
 
-    Vectors are float32 (n, d).
+    Vectors are float32 (n, D), as the model gives them. If they are stored in fewer bytes, the
+    shard's record says what that loses. Until it is whole, its folder has a copy of them.
+
+    Parameters
+    ----------
+    target, settings : as of `ShardWriter`
+    shorten : makes vectors float32 (n, d) of those that are given; None: D is d
     """
+
+    def __init__(self, target: Path, settings: Settings, shorten: Shorten | None = None) -> None:
+        super().__init__(target, settings)
+        self._shorten = shorten or _unchanged
+        self._is_whole = shorten is None and settings.dtype == 'float32'
+        self._whole: NpyStream | None = None
+        self._scales: NpyStream | None = None
 
     def begin(self) -> None:
         self._vectors = self.stream(VECTORS, self._settings.dtype, (self._settings.dimension,))
+        if self._settings.dtype == 'int8':
+            self._scales = self.stream(SCALES, np.float32)
 
     def write(self, passages: Sequence[Passage], vectors: NDArray[np.float32]) -> None:
-        stored = vectors.astype(self._settings.dtype)
-        is_finite = np.isfinite(stored).all(axis=1)
+        stored = stored_as(self._shorten(vectors), self._settings.dtype)
+        is_finite = np.isfinite(np.asarray(stored)).all(axis=1)
         if not is_finite.all():
             first = int(np.flatnonzero(~is_finite)[0])
             bad = passages[first].docid
@@ -71,4 +107,30 @@ class DenseShardWriter(ShardWriter[Settings, NDArray[np.float32]]):
                 f"the vector of passage '{bad}' is not finite in {self._settings.dtype}: check the "
                 'checkpoint, or store and compute in float32'
             )
-        self._vectors.append(stored)
+        if isinstance(stored, Int8Vectors) and self._scales is not None:
+            self._vectors.append(stored.numbers)
+            self._scales.append(stored.scales)
+        else:
+            self._vectors.append(stored)
+        if not self._is_whole:
+            self._write_whole(vectors)
+
+    def _write_whole(self, vectors: NDArray[np.float32]) -> None:
+        """Keep what the model gave, until the shard is finished."""
+        if self._whole is None:
+            self._whole = self.stream(_WHOLE, np.float32, vectors.shape[1:])
+        self._whole.append(vectors)
+
+    def finish(self) -> Overlap | None:
+        if self._whole is None:
+            return None
+        whole = np.load(self._folder / _WHOLE, mmap_mode='r')
+        shape = (len(whole), self._settings.dimension)
+        stored = mapped_vectors(self._folder, self._settings.dtype, shape)
+        overlap = measure_overlap(whole, stored, self._shorten)
+        (self._folder / _WHOLE).unlink()
+        return overlap
+
+
+def _unchanged(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    return vectors

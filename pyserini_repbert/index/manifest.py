@@ -38,6 +38,8 @@ COLLECTION_FILE = 'collection.sqlite'
 SETTINGS = 'encoding.json'  # in a folder that is being filled
 PART = 'part-'  # prefix of the folders that hold the parts of an unfinished index
 SHARD = 'shard.json'
+# Entries of a record that are left out where they are None.
+_LEFT_OUT = (*MODEL_DIGESTS, 'overlap')
 _SIGNED = re.compile(rb'(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n', re.DOTALL)
 
 _Record = TypeVar('_Record')
@@ -46,7 +48,7 @@ _Record = TypeVar('_Record')
 def rendered(record: Any) -> str:
     """A record as the text of its file; equal records give equal bytes.
 
-    A model's checksum that is None is left out.
+    A model's checksum that is None is left out, and so is an overlap.
     """
     return json.dumps(asdict(record, dict_factory=_known), indent=1, ensure_ascii=False) + '\n'
 
@@ -54,7 +56,7 @@ def rendered(record: Any) -> str:
 def _known(items: list[tuple[str, Any]]) -> dict[str, Any]:
     known = {}
     for name, value in items:
-        if value is not None or name not in MODEL_DIGESTS:
+        if value is not None or name not in _LEFT_OUT:
             known[name] = value
     return known
 

@@ -37,18 +37,35 @@ MODEL_DIGESTS = {
     'tokenizer_sha256': 'tokenizer',
 }
 
+# The types that an index stores vectors in.
+VECTOR_DTYPES = ('float32', 'float16', 'int8')
+
 _STRICT = ConfigDict(strict=True, extra='forbid')
 _MOST = 2**48  # an upper bound of every count here
 
 FloatType = Annotated[str, StringConstraints(pattern=r'^(float32|bfloat16|float16)\z')]
+VectorDtype = Annotated[str, StringConstraints(pattern=r'^(float32|float16|int8)\z')]
 Name = Annotated[str, StringConstraints(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=_MOST)]
 Length = Annotated[int, Field(ge=1, le=2**20)]  # of a passage in wordpieces, of a vector
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 def shard_name(number: int) -> str:
     """'shard-00007'"""
     return f'shard-{number:05d}'
+
+
+@dataclass(frozen=True, config=_STRICT)
+class Overlap:
+    """How many of exact search's hits stay where vectors are stored smaller than the model's.
+
+    `index/overlap.py` says how it is measured.
+    """
+
+    queries: Count  # passages that were searched for
+    at_10: Share  # mean share of the best 10 in float32 that are among the best 10 now
+    at_100: Share
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -59,6 +76,8 @@ class ShardRecord:
     count: Count  # of passages
     corpus_sha256: Sha256  # of these passages
     files: Mapping[str, Sha256]
+    # None where vectors are whole and in float32, or an earlier release wrote them.
+    overlap: Overlap | None = None
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -80,15 +99,19 @@ class Settings:
     max_length: Length  # wordpieces kept of a passage
     dimension: Length
     # Of the stored vectors.
-    dtype: Annotated[str, StringConstraints(pattern=r'^(float32|float16)\z')]
+    dtype: VectorDtype
     precision: FloatType  # that the model ran in
     shard_size: Count  # passages in a shard
     texts: bool  # whether the passages' texts are stored
 
     def files(self) -> tuple[str, ...]:
         """The names of the files that a shard has."""
-        files = (DOCIDS, VECTORS)
-        return (*files, *_TEXT_FILES) if self.texts else files
+        files = [DOCIDS, VECTORS]
+        if self.dtype == 'int8':
+            files.append(SCALES)
+        if self.texts:
+            files += _TEXT_FILES
+        return tuple(files)
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -144,6 +167,22 @@ class Manifest(Generic[SettingsT]):
     shards: tuple[ShardRecord, ...]
     kind: str = Settings.kind
     format_version: Annotated[int, Field(ge=1, le=FORMAT_VERSION)] = FORMAT_VERSION
+
+    @property
+    def overlap(self) -> Overlap | None:
+        """The mean of the shards' overlaps, each by its passages; None where a shard has none."""
+        queries = 0
+        at_10 = 0.0
+        at_100 = 0.0
+        for shard in self.shards:
+            if shard.overlap is None:
+                return None
+            share = shard.count / self.count
+            queries += shard.overlap.queries
+            at_10 += share * shard.overlap.at_10
+            at_100 += share * shard.overlap.at_100
+        # Rounding may exceed 1.
+        return Overlap(queries, min(at_10, 1.0), min(at_100, 1.0))
 
     def contradiction(self) -> str | None:
         """The first inconsistency, in words; None if it is consistent."""

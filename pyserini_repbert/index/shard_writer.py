@@ -19,7 +19,14 @@ from pyserini_repbert.checksums import digest
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.index.manifest import SHARD, write_json
-from pyserini_repbert.index.records import DOCIDS, TEXT_OFFSETS, TEXTS, SettingsT, ShardRecord
+from pyserini_repbert.index.records import (
+    DOCIDS,
+    TEXT_OFFSETS,
+    TEXTS,
+    Overlap,
+    SettingsT,
+    ShardRecord,
+)
 
 # Passages: 200 MB of 768 float32, 215 MB of EPIC at r=1000. A kill loses at most one shard's work.
 SHARD_SIZE = 65536
@@ -105,6 +112,13 @@ class ShardWriter(ABC, Generic[SettingsT, Vectors]):
         Raises DamagedFileError for one that cannot be stored, naming its passage.
         """
 
+    def finish(self) -> Overlap | None:
+        """Called once all files are closed: what the stored vectors lose, where that is measured.
+
+        Files that are not part of the shard are removed here.
+        """
+        return None
+
     def stream(self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> NpyStream:
         """A file of the shard, closed with it."""
         self._streams.append(NpyStream(self._folder / name, dtype, row_shape))
@@ -153,6 +167,9 @@ class ShardWriter(ABC, Generic[SettingsT, Vectors]):
         """Write what lists the other files."""
         if self._texts is not None:
             np.save(self._folder / TEXT_OFFSETS, np.asarray(self._text_offsets, dtype=np.int64))
+        overlap = self.finish()
         files = {path.name: digest(path) for path in sorted(self._folder.iterdir())}
-        record = ShardRecord(self._target.name, self._count, self._digest.hexdigest(), files)
+        record = ShardRecord(
+            self._target.name, self._count, self._digest.hexdigest(), files, overlap
+        )
         write_json(self._folder / SHARD, record)

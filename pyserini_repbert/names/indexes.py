@@ -16,7 +16,7 @@ from pyserini_repbert.index.records import Settings
 from pyserini_repbert.index.shard_writer import SHARD_SIZE, digested
 from pyserini_repbert.names.corpora import open_corpus
 
-_BYTES = {'float32': 4, 'float16': 2}
+_BYTES = {'float32': 4, 'float16': 2, 'int8': 1}
 _USUAL_DIMENSION = 768  # of BERT-base
 
 # Called with an index before it is built; returns the callback for the passages done.

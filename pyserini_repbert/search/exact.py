@@ -35,6 +35,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.search.products import (
     BLOCK_ROWS,
@@ -112,7 +113,7 @@ class ExactIndex:
 
     Parameters
     ----------
-    index : the vectors, float32 or float16 (n, d)
+    index : the vectors, float32, float16 or int8 (n, d)
     device : where they are multiplied; on CUDA, `GpuIndex` is faster
     """
 
@@ -205,7 +206,7 @@ class ExactIndex:
         """
         best = _BestScores(k, thresholds)
 
-        def score_block(block: tuple[int, NDArray[np.floating]]) -> ScoredPairs:
+        def score_block(block: tuple[int, StoredVectors]) -> ScoredPairs:
             first, vectors = block
             rows, owners = products.reaching(first, vectors, best.thresholds)
             if allowed is not None:
@@ -264,15 +265,15 @@ class ExactIndex:
 
 
 class ArrayVectors:
-    """Vectors in memory, float32 or float16 (n, d), as `Blocks`."""
+    """Vectors in memory, (n, d), as `Blocks`."""
 
-    def __init__(self, vectors: NDArray[np.floating]) -> None:
+    def __init__(self, vectors: StoredVectors) -> None:
         self._vectors = vectors
 
     def __len__(self) -> int:
         return len(self._vectors)
 
-    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
+    def blocks(self, size: int) -> Iterator[tuple[int, StoredVectors]]:
         """As of `Blocks`."""
         for first in range(0, len(self._vectors), size):
             yield first, self._vectors[first : first + size]

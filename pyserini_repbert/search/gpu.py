@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.dense import DenseBundle
+from pyserini_repbert.index.quantized import StoredVectors
+from pyserini_repbert.search.products import tensor_of
 
 # The size of each of the two buffers through which vectors are copied.
 STAGE_BYTES = 128 << 20
@@ -77,7 +77,7 @@ class Gpu:
         rows = max(1, min(stop - start, STAGE_BYTES // (dimension * dtype.itemsize)))
         slots = itertools.cycle([_Slot(self, rows, dimension, dtype) for _ in range(_BUFFERS)])
         finite = torch.ones((), dtype=torch.bool, device=self.device)
-        blocks: Iterable[tuple[int, NDArray[np.floating]] | None] = index.blocks(rows, start, stop)
+        blocks: Iterable[tuple[int, StoredVectors] | None] = index.blocks(rows, start, stop)
         waiting: tuple[int, _Slot, Tensor] | None = None
         for block in itertools.chain(blocks, [None]):
             copying = None
@@ -140,7 +140,7 @@ class _Slot:
         self._block = torch.empty((rows, dimension), dtype=dtype, device=gpu.device)
         self.copied = self.used = gpu.mark()
 
-    def filled(self, first: int, vectors: NDArray[np.floating]) -> tuple[int, _Slot, Tensor]:
+    def filled(self, first: int, vectors: StoredVectors) -> tuple[int, _Slot, Tensor]:
         """Start copying the vectors from row `first` on.
 
         It waits until the previous ones have been copied and used.
@@ -148,6 +148,6 @@ class _Slot:
         self.copied.synchronize()
         host = self._host[: len(vectors)]
         block = self._block[: len(vectors)]
-        host.copy_(torch.from_numpy(vectors))
+        host.copy_(tensor_of(vectors))
         self.copied = self._gpu.copy(host, block, self.used)
         return first, self, block

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.index.ann import faiss_threads
+from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors
 from pyserini_repbert.models.linear import linear
 
 BLOCK_ROWS = 16384
@@ -27,8 +28,10 @@ BLOCK_ROWS = 16384
 SAMPLE_ROWS = 2048
 # Pairs that one thread scores in about the time that others take to wake.
 _FEW = 2048
-# Pairs whose float16 rows are converted to float32 together.
+# Pairs whose rows in float16 or int8 are converted to float32 together.
 _CONVERTED = 16384
+# Vectors in int8 that stay in the CPU's cache once they are float32.
+_INT8_ROWS = 1024
 # More than any product or summand that a processor may take for zero.
 _TINY = 2.0**-125
 # Sums below it are finite however they are rounded.
@@ -41,13 +44,21 @@ class Blocks(Protocol):
     def __len__(self) -> int:
         """Number of vectors."""
 
-    def blocks(self, size: int) -> Iterator[tuple[int, NDArray[np.floating]]]:
-        """(first row, float32 or float16 (n, d)) of at most `size` rows each, in order."""
+    def blocks(self, size: int) -> Iterator[tuple[int, StoredVectors]]:
+        """(first row, vectors (n, d)) of at most `size` rows each, in order."""
+
+
+def tensor_of(vectors: StoredVectors) -> Tensor:
+    """Vectors (n, d) as PyTorch multiplies them: float32 or float16; those in int8 as float32."""
+    if isinstance(vectors, Int8Vectors):
+        numbers = torch.from_numpy(vectors.numbers).float()
+        return numbers.mul_(torch.from_numpy(vectors.scales)[:, None])
+    return torch.from_numpy(vectors)
 
 
 def pair_scores(
     queries: NDArray[np.float32],
-    vectors: NDArray[np.floating],
+    vectors: StoredVectors,
     rows: NDArray[np.int64],
     owners: NDArray[np.int64],
 ) -> NDArray[np.float32]:
@@ -56,7 +67,7 @@ def pair_scores(
     Parameters
     ----------
     queries : float32 (n queries, d)
-    vectors : float32 or float16 (n, d)
+    vectors : of an index, (n, d)
     rows : the row of `vectors` of each pair, int64 (m,)
     owners : the row of `queries` of each pair, int64 (m,)
     """
@@ -65,7 +76,7 @@ def pair_scores(
     # FAISS's annotations lack the functions that SWIG generates.
     engine: Any = faiss
     products = np.empty(len(rows), np.float32)
-    if vectors.dtype == np.float32:
+    if not isinstance(vectors, Int8Vectors) and vectors.dtype == np.float32:
         arrays = [np.ascontiguousarray(array) for array in (queries, owners, vectors, rows)]
         pointers = (engine.swig_ptr(array) for array in (*arrays, products))
         with faiss_threads(1 if len(rows) < _FEW else torch.get_num_threads()):
@@ -115,7 +126,9 @@ class Float32Products:
         """
         step = max(1, len(self._index) // SAMPLE_ROWS)
         blocks = self._index.blocks(self.block_rows)
-        sampled = np.concatenate([vectors[-first % step :: step] for first, vectors in blocks])
+        sampled = np.concatenate(
+            [np.asarray(vectors[-first % step :: step]) for first, vectors in blocks]
+        )
         if allowed is not None:
             sampled = sampled[allowed[::step]]
         return self._products(sampled)
@@ -139,14 +152,14 @@ class Float32Products:
         return (kth - self._errors(first, vectors)).nan_to_num(nan=-math.inf).cpu()
 
     def reaching(
-        self, first: int, vectors: NDArray[np.floating], thresholds: Tensor
+        self, first: int, vectors: StoredVectors, thresholds: Tensor
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All pairs whose scores reach the query's threshold, and some others.
 
         Parameters
         ----------
         first : the first row of a block
-        vectors : the block's, float32 or float16 (n, d)
+        vectors : the block's, (n, d)
         thresholds : of the queries, float32 (n queries,)
 
         Returns the pairs' rows in the block and their queries' numbers, int64 (m,) each.
@@ -166,17 +179,26 @@ class Float32Products:
         rows, owners = np.divmod(pairs, len(self._queries))
         return rows, owners
 
-    def _products(self, vectors: NDArray[np.floating]) -> Tensor:
+    def _products(self, vectors: StoredVectors) -> Tensor:
         """float32 (n queries, n rows); in memory rows come first, which is faster with BLAS."""
-        return linear(torch.from_numpy(vectors).to(self._queries.device).float(), self._queries).T
+        device = self._queries.device
+        if not isinstance(vectors, Int8Vectors):
+            return linear(tensor_of(vectors).to(device).float(), self._queries).T
+        products = torch.empty(len(vectors), len(self._queries), device=device)
+        for first in range(0, len(vectors), _INT8_ROWS):
+            part = vectors[first : first + _INT8_ROWS]
+            numbers = torch.from_numpy(part.numbers).to(device).float()
+            scales = torch.from_numpy(part.scales).to(device)
+            products[first : first + len(part)] = linear(numbers, self._queries) * scales[:, None]
+        return products.T
 
-    def _errors(self, first: int, vectors: NDArray[np.floating]) -> Tensor:
+    def _errors(self, first: int, vectors: StoredVectors) -> Tensor:
         """How far a block's products may be from scores, float32 (n queries,).
 
         The bound is inf where sums may overflow.
         """
         if first not in self._largest:
-            lowest, highest = torch.from_numpy(vectors).aminmax()
+            lowest, highest = tensor_of(vectors).aminmax()
             self._largest[first] = max(-float(lowest), float(highest))
         largest = self._largest[first]
         dimension = vectors.shape[1]

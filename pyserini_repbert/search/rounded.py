@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pyserini_repbert.search.products import BLOCK_ROWS, Blocks
+from pyserini_repbert.index.quantized import StoredVectors
+from pyserini_repbert.search.products import BLOCK_ROWS, Blocks, tensor_of
 
 # Columns of a vector in bfloat16 beside its values.
 _WEIGHTS = 4
@@ -65,7 +66,7 @@ class RoundedVectors:
         longest = torch.zeros(())
         # Blocks of this size stay in the CPU's cache.
         for first, vectors in index.blocks(BLOCK_ROWS // 8):
-            exact = torch.from_numpy(vectors).float()
+            exact = tensor_of(vectors).float()
             rows = self.vectors[first : first + len(exact)]
             rounded, weights = rows.tensor_split([dimension], dim=1)
             rounded[:] = exact
@@ -113,7 +114,7 @@ class RoundedProducts:
         return (sample @ self._queries.T).T
 
     def reaching(
-        self, first: int, vectors: NDArray[np.floating], thresholds: Tensor
+        self, first: int, vectors: StoredVectors, thresholds: Tensor
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """As of `Float32Products`."""
         limits = thresholds.double()
@@ -159,7 +160,7 @@ class ByteVectors:
         # Blocks of this size stay in the CPU's cache.
         for first, vectors in index.blocks(BLOCK_ROWS // 8):
             rows = slice(first, first + len(vectors))
-            exact = torch.from_numpy(vectors).float()
+            exact = tensor_of(vectors).float()
             self.vectors[rows], self.scales[rows], errors = _in_bytes(exact)
             norms = torch.linalg.vector_norm(torch.stack([errors, exact], dim=1), dim=2)
             self.norms[rows] = norms * _UP + _SLACK
@@ -201,7 +202,7 @@ class ByteProducts:
         return products[None]
 
     def reaching(
-        self, first: int, vectors: NDArray[np.floating], thresholds: Tensor
+        self, first: int, vectors: StoredVectors, thresholds: Tensor
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """As of `Float32Products`."""
         rows = slice(first, first + len(vectors))

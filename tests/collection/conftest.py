@@ -32,7 +32,7 @@ def all_scores():
         generation = collection.generation
         found = {}
         for live in generation.shards:
-            products = live.shard.vectors @ query
+            products = np.asarray(live.shard.vectors) @ query
             docids = generation.docids(live.shard.documents)
             for row, product in enumerate(products):
                 if live.live is None or live.live[row]:

@@ -9,7 +9,13 @@ from doc_runner import ROOT
 from pyserini_repbert.collection import generations as collection
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import PassageShardRecord as CollectionShard
-from pyserini_repbert.index.records import EpicSettings, Manifest, Settings, ShardRecord
+from pyserini_repbert.index.records import (
+    EpicSettings,
+    Manifest,
+    Overlap,
+    Settings,
+    ShardRecord,
+)
 from pyserini_repbert.record import Input, Model, Record
 from pyserini_repbert.tasks.recipe import (
     Adapter,
@@ -32,7 +38,7 @@ _COLLECTION = (
     ('page', 'kinds', 'not_in_files'),
     [
         ('recipes', _RECIPE, {'text'}),
-        ('dense', (Manifest, Settings, ShardRecord), {'kind'}),
+        ('dense', (Manifest, Settings, ShardRecord, Overlap), {'kind'}),
         ('collection', _COLLECTION, set()),
         ('epic', (EpicSettings,), set()),
         ('records', (Record, Model, Input), set()),

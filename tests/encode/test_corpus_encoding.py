@@ -43,8 +43,8 @@ def test_vectors_can_be_stored_in_half_precision(encoder, corpus_file, tmp_path)
     half, whole = (next(DenseBundle(tmp_path / name).blocks(5))[1] for name in ('half', 'whole'))
     assert half.dtype == np.float16
     np.testing.assert_array_equal(half, whole.astype(np.float16))
-    with pytest.raises(InputError, match='int8'):
-        encode_corpus([], encoder, tmp_path / 'no', dtype='int8')
+    with pytest.raises(InputError, match='int4'):
+        encode_corpus([], encoder, tmp_path / 'no', dtype='int4')
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(encoder, corpus_file, tmp_path):

@@ -13,7 +13,7 @@ from pyserini_repbert.evaluate import (
     parse_measures,
     randomization_test,
 )
-from pyserini_repbert.evaluate.significance import SignificanceTest
+from pyserini_repbert.evaluate.significance import SignificanceTest, compare_with_first
 from pyserini_repbert.ranking import Ranking
 
 
@@ -104,6 +104,19 @@ def test_the_interval_equals_scipys():
     assert found == pytest.approx((expected.low, expected.high), abs=0.002)
     narrow = bootstrap_interval(first, second, confidence=0.5, samples=20_000)
     assert found.low < narrow.low < narrow.high < found.high
+
+
+def test_the_interval_of_a_sum_is_about_the_sum():
+    relevant = {'a': 1, 'b': 1, 'c': 1}
+    qrels = {str(number): relevant for number in range(6)}
+    few = {qid: Ranking(['a'], [1.0]) for qid in qrels}
+    many = {qid: Ranking(['a', 'b', 'c'], [3.0, 2.0, 1.0]) for qid in qrels}
+    measures = parse_measures(['NumRet', 'P@1'])
+    evaluations = {'few': evaluate(few, qrels, measures), 'many': evaluate(many, qrels, measures)}
+    of_sum, of_mean = compare_with_first(evaluations, confidence=0.95)
+    assert of_sum.comparison.difference == 12
+    assert of_sum.interval == (12, 12)
+    assert of_mean.interval == (0, 0)
 
 
 def test_holm_by_hand():

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from pyserini_repbert.index.quantized import quantize
 from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.search import exact, products, rounded
 from pyserini_repbert.search.exact import ExactIndex
@@ -134,7 +135,7 @@ def _adversarial(random, count, dimension):
 
 @st.composite
 def _hard(draw):
-    """Vectors in float32 or float16, queries, and a generator."""
+    """Vectors in float32, float16 or int8, queries, and a generator."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     dimension = draw(st.sampled_from([1, 2, 7, 64, 200]))
     vectors = _adversarial(random, draw(st.integers(16, 120)), dimension)
@@ -145,8 +146,12 @@ def _hard(draw):
         queries[:, dimension // 2 :] = queries[:, : dimension - dimension // 2]
     if kind == 'mild':
         vectors[np.abs(vectors).max(axis=1) > 1e6] = 1
-    vectors = vectors.astype(draw(st.sampled_from([np.float32, np.float16])))
+    dtype = draw(st.sampled_from(['float32', 'float16', 'int8']))
     queries = queries.astype(np.float32)
+    if dtype == 'int8':
+        # A scale times 127 is somewhat greater than the greatest value.
+        return quantize(vectors.clip(-3.3e38, 3.3e38).astype(np.float32)), queries, random
+    vectors = vectors.astype(dtype)
     vectors[~np.isfinite(vectors)] = 6e4
     return vectors, queries, random
 

@@ -206,6 +206,17 @@ def test_float32_gives_the_scores_of_the_cpu(bundle, vectors):
         np.testing.assert_allclose(top.scores, np.sort(vectors @ query)[::-1][:11], rtol=1e-6)
 
 
+def test_vectors_in_int8_are_multiplied_as_floats(tmp_path, vectors):
+    bundle = DenseBundle(write_bundle(tmp_path / 'int8', vectors, dtype='int8'))
+    stored = bundle.vectors(np.arange(len(bundle)))
+    queries = clustered(5, seed=7)
+    for dtype, tolerance in (('float32', 1e-5), ('float16', 1e-2)):
+        found = opened(bundle, FakeGpu(), dtype=dtype).search(queries, 11)
+        for top, query in zip(found, queries, strict=True):
+            best = np.sort(stored @ query)[::-1][:11]
+            np.testing.assert_allclose(top.scores[:11], best, rtol=tolerance)
+
+
 def test_queries_that_float16_cannot_hold_are_refused(bundle):
     query = np.full((1, bundle.settings.dimension), 1e5, np.float32)
     with pytest.raises(

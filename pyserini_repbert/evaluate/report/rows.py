@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from pyserini_repbert.data.topics import Qrels
 from pyserini_repbert.evaluate.report.questions import differences
@@ -80,7 +78,7 @@ def ranking_rows(
         for measure, mean in run.evaluation.means.items():
             values = list(run.evaluation.values[measure].values())
             interval = None
-            if len(values) > 1 and math.isclose(mean, fmean(values), abs_tol=1e-9):
+            if len(values) > 1 and not run.evaluation.is_sum(measure):
                 zeros = [0.0] * len(values)
                 interval = bootstrap_interval(values, zeros, confidence, samples, seed)
             is_best = len(runs) > 1 and mean == best[measure]
