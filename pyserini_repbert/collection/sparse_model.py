@@ -87,7 +87,7 @@ class SparseSource:
     def __init__(self, encoder: str | ImpactPassageEncoder | None, device: str = 'cpu') -> None:
         self._encoder = encoder
         self._device = device
-        self._precision: str | None = None
+        self._precision = 'float32'
 
     @property
     def name(self) -> str | None:
@@ -121,11 +121,12 @@ class SparseSource:
     @cached_property
     def opened(self) -> ImpactPassageEncoder:
         """The encoder, after `complete`."""
-        if self._encoder is None or self._precision is None:
+        encoder = self._encoder
+        if isinstance(encoder, str):
+            return impact_encoder(encoder, self._device, precision=self._precision)
+        if encoder is None:
             raise ValueError('complete() comes first')
-        if isinstance(self._encoder, str):
-            return impact_encoder(self._encoder, self._device, precision=self._precision)
-        return self._encoder
+        return encoder
 
     @cached_property
     def encoding(self) -> Encoding[EpicSettings]:

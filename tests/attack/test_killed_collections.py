@@ -19,6 +19,10 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pyserini_repbert.collection import Collection, reading, staging, store
+from pyserini_repbert.encode.sharding import Encoding
+from pyserini_repbert.index.epic_writer import EpicShardWriter
+from pyserini_repbert.index.records import EpicSettings
+from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 
 KILLS = int(os.environ.get('KILLS', '10'))
 WORDS = 'cat dog fish bird sat ran mat hat red blue moon sea sky'.split()
@@ -51,6 +55,44 @@ class FakeEncoder:
         return np.array(vectors, np.float32)
 
 
+class FakeTerms:
+    """Weights of terms by the words of a text; a log says what was weighed together."""
+
+    name = 'fake-terms'
+    weights_sha256 = '1' * 64
+    config_sha256 = tokenizer_sha256 = None
+
+    def __init__(self, log):
+        self.log = log
+
+    def encoding(self):
+        settings = EpicSettings(
+            encoder=self.name,
+            weights_sha256=self.weights_sha256,
+            variant='sparse_encoder',
+            vocabulary=len(WORDS),
+            vocabulary_sha256='2' * 64,
+            max_length=12,
+            prune=0,
+            weights='float32',
+            precision='float32',
+            shard_size=1,
+            texts=False,
+            layout='blocks',
+        )
+        return Encoding(settings, EpicShardWriter, self.encode, 1)
+
+    def encode(self, passages):
+        texts = [passage.text for passage in passages]
+        with open(self.log, 'a', encoding='utf-8') as stream:
+            stream.write(json.dumps(texts) + '\n')
+        vectors = []
+        for passage in texts:
+            words = [WORDS.index(word) for word in passage.split()]
+            vectors.append(TermVector.summed(words, [1.5] * len(words)))
+        return TermVectors.of(vectors)
+
+
 def text(number, n_words=20):
     return ' '.join(WORDS[(number * 5 + place * (number + 3)) % 13] for place in range(n_words))
 
@@ -76,14 +118,21 @@ COMMANDS = {
 
 
 def rebuild(collection):
-    encoder = collection._source.opened
-    other = Collection.open(collection.folder, encoder, passage_tokens=5, overlap=1)
+    source = collection._source
+    sparse = None
+    if collection.generation.settings.sparse_model is not None:
+        sparse = source.sparse.opened
+    other = Collection.open(
+        collection.folder, source.opened, passage_tokens=5, overlap=1, sparse=sparse
+    )
     other.sync(AFTER, source='one', rebuild=True)
     other.close()
 
 
-def open_one(folder, log):
-    return Collection.open(folder, FakeEncoder(log), passage_tokens=6, overlap=2, sparse='none')
+def open_one(folder, log, sparse='none'):
+    if sparse == 'learned':
+        sparse = FakeTerms(log.with_name('terms'))
+    return Collection.open(folder, FakeEncoder(log), passage_tokens=6, overlap=2, sparse=sparse)
 
 
 def answers(folder):
@@ -94,7 +143,10 @@ def answers(folder):
     for docid, docno in zip(docids, generation.docnos(docids), strict=True):
         for span in generation.passages([docno])[docno]:
             vector = generation.passage_vectors([span])[0]
-            vectors[docid, span.number, span.start, span.end] = vector.tolist()
+            values = vector.tolist()
+            if generation.settings.sparse_model is not None:
+                values.append(generation.shards[span.shard].shard.terms.vector(span.row).as_dict())
+            vectors[docid, span.number, span.start, span.end] = values
     live = sum(shard.n_live for shard in generation.shards)
     assert live == len(vectors) == generation.manifest.passages
     found = (vectors, sorted(map(repr, generation.documents(docids))))
@@ -148,15 +200,17 @@ def choose_points(count, kills, every):
 
 
 @pytest.mark.parametrize('kills', [KILLS, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize('sparse', ['none', pytest.param('learned', marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', COMMANDS)
-def test_kills_of_a_writer(name, kills, tmp_path, small_batches, one_in):
+def test_kills_of_a_writer(name, sparse, kills, tmp_path, small_batches, one_in):
     log = tmp_path / 'log'
+    logs = [log] if sparse == 'none' else [log, tmp_path / 'terms']
     base = tmp_path / 'base'
-    with open_one(base, log) as collection:
+    with open_one(base, log, sparse) as collection:
         collection.sync(BEFORE, source='one')
         collection.add([('added', text(90))])
         collection.delete('d7')
-    open_one(base, log).add([('d7', text(7))])
+    open_one(base, log, sparse).add([('d7', text(7))])
     before = (answers(base), published_files(base))
     work = tmp_path / 'work'
     folder = work / 'mine'
@@ -164,10 +218,14 @@ def test_kills_of_a_writer(name, kills, tmp_path, small_batches, one_in):
     def start():
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(base, folder)
-        log.write_text('', encoding='utf-8')
+        clear_logs()
+
+    def clear_logs():
+        for path in logs:
+            path.write_text('', encoding='utf-8')
 
     def run():
-        COMMANDS[name](open_one(folder, log))
+        COMMANDS[name](open_one(folder, log, sparse))
 
     start()
     whole = kill_at.run(run, work)
@@ -180,18 +238,19 @@ def test_kills_of_a_writer(name, kills, tmp_path, small_batches, one_in):
         start()
         where = f'killed at {whole.points[point]}'
         assert kill_at.run(run, work, at=point).killed, where
-        first = encoded(log)
+        first = [encoded(path) for path in logs]
         found = answers(folder)
         assert found in (before[0], after), where
         files = published_files(folder)
         is_published = f'{number + 1:06d}.jsongenerations' in files
         assert is_published or files == before[1], where
-        log.write_text('', encoding='utf-8')
+        clear_logs()
         run()
         assert answers(folder) == after, where
-        again = [passage for batch in encoded(log) for passage in batch]
-        staged = [passage for batch in first[:-1] for passage in batch]
-        assert not set(again) & set(staged), where
+        for path, batches in zip(logs, first, strict=True):
+            again = [passage for batch in encoded(path) for passage in batch]
+            staged = [passage for batch in batches[:-1] for passage in batch]
+            assert not set(again) & set(staged), where
         assert sorted(path.name for path in folder.iterdir()) == sorted(
             path.name for path in base.iterdir()
         )

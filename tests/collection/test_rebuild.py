@@ -1,13 +1,15 @@
 """After any sequence of adds, changes and deletes, a collection equals one that is built anew."""
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.collection import Collection, compacting, staging
-from pyserini_repbert.systems.encoders import document_encoder
+from pyserini_repbert.ranking import Query
+from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
 
 DOCIDS = ['a', 'b', 'c#1', 'd/e', 'ü', '00']
 WORDS = ['cat', 'dog', 'ran', 'the', 'mat', 'red', 'moon.', 'sea.\n\n', 'zebra']
@@ -56,8 +58,8 @@ def shards(request, monkeypatch):
     return 'int8' if 'int8' in request.param else 'float32'
 
 
-def open_one(folder, encoder, dtype):
-    return Collection.open(folder, encoder, passage_tokens=8, overlap=2, sparse='none', dtype=dtype)
+def open_one(folder, encoder, dtype=None, sparse='none'):
+    return Collection.open(folder, encoder, passage_tokens=8, overlap=2, sparse=sparse, dtype=dtype)
 
 
 def apply(collection, step, content, expected):
@@ -129,3 +131,36 @@ def spans(collection, docids):
             assert shard.live is None or shard.live[span.row]
             found.append((docid, span.number, span.start, span.end))
     return found
+
+
+@pytest.fixture
+def learned(tiny_epic):
+    return impact_encoder(str(tiny_epic()))
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.lists(STEPS, min_size=1, max_size=8))
+def test_a_learned_ranking_equals_one_built_anew(encoder, learned, shards, steps):
+    with tempfile.TemporaryDirectory() as folder:
+        expected = {}
+        with open_one(Path(folder) / 'lived', encoder, sparse=learned) as lived:
+            lived.sync([])
+            for step, content in steps:
+                apply(lived, step, content, expected)
+            with open_one(Path(folder) / 'anew', encoder, sparse=learned) as anew:
+                anew.sync([document for document, _ in expected.values()])
+                for text in ('cat ran', 'the red moon', 'zebra'):
+                    found = learned_scores(lived, text)
+                    assert found == pytest.approx(learned_scores(anew, text), abs=1e-5)
+
+
+def learned_scores(collection, query):
+    """{docid: score} of all hits of the learned ranking."""
+    with closing(collection.searcher(rankings=('sparse',))) as searcher:
+        ranking = searcher.rank([Query('q', query)], None, None)['q']
+    return dict(zip(ranking.docids, ranking.scores, strict=True))
