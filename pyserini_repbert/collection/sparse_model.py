@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.data.passages import Passage
-from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.errors import MismatchError, UnknownNameError
 from pyserini_repbert.index.records import MODEL_DIGESTS, FloatType, Length, Name
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.models.term_vectors import TermVectors
@@ -120,10 +120,16 @@ class SparseSource:
 
     @cached_property
     def opened(self) -> ImpactPassageEncoder:
-        """The encoder, after `complete`."""
+        """The encoder, after `complete`. Raises UnknownNameError for a name that means none."""
         encoder = self._encoder
         if isinstance(encoder, str):
-            return impact_encoder(encoder, self._device, precision=self._precision)
+            try:
+                return impact_encoder(encoder, self._device, precision=self._precision)
+            except UnknownNameError as error:
+                raise UnknownNameError(
+                    f"sparse ranking '{encoder}' is unknown: expected bm25, none, the folder of a "
+                    "SparseEncoder, or an EPIC checkpoint such as 'epic-demo'"
+                ) from error
         if encoder is None:
             raise ValueError('complete() comes first')
         return encoder
