@@ -113,7 +113,7 @@ def _learn(folder: Path, device: str, seed: int, on_progress: Callable[[int], ob
         learned=now,
         generation=generation,
         judgments=n_judgments,
-        encoder_weights=settings.weights_sha256,
+        encoder_weights=settings.models_sha256,
         in_use=False,
         report=report_of(learnt, estimate),
     )

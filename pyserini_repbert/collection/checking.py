@@ -28,6 +28,7 @@ def check_collection(folder: Path) -> str:
         for live in generation.shards:
             live.shard.verify()
             _check_rows(generation, live)
+            _check_terms(generation, live)
         _check_spans(generation)
         lucene = _check_lucene(generation)
         _check_judgments(generation)
@@ -74,6 +75,17 @@ def _check_rows(generation: Generation, live: LiveShard) -> None:
             raise _damage(generation, f'row {row} of shard {shard.name} is another passage')
 
 
+def _check_terms(generation: Generation, live: LiveShard) -> None:
+    """Check that a shard has weights of terms by the collection's model, if it has one."""
+    if generation.settings.sparse_model is None:
+        return
+    terms = live.shard.terms
+    if terms.model != generation.settings.sparse_key:
+        raise _damage(generation, f'shard {live.shard.name} is of another sparse model')
+    if len(terms.terms) != terms.offsets[-1]:
+        raise _damage(generation, f'shard {live.shard.name} has {len(terms.terms)} weights')
+
+
 def _check_spans(generation: Generation) -> None:
     """Look for passages that lie outside of their texts."""
     doubtful = generation.select(
@@ -102,7 +114,9 @@ def _check_lucene(generation: Generation) -> str:
     """Compare Lucene's documents with those that have text; returns what to say of them."""
     folder = generation.lucene_folder
     if folder is None:
-        return 'no Lucene index'
+        model = generation.settings.sparse_model
+        learned = '' if model is None else f"sparse model '{model.encoder}', "
+        return f'{learned}no Lucene index'
     if not folder.is_dir():
         raise DamagedFileError(f'{folder} is missing: {_ADVICE}')
     rows = generation.select(

@@ -17,7 +17,7 @@ from pyserini_repbert.collection.searching import (
     open_collection_encoder,
     search_frame,
 )
-from pyserini_repbert.collection.settings import EncoderSource, WantedSettings
+from pyserini_repbert.collection.settings import EncoderSource, WantedSettings, learned_model
 from pyserini_repbert.collection.syncing import (
     Changes,
     add_documents,
@@ -26,6 +26,7 @@ from pyserini_repbert.collection.syncing import (
 )
 from pyserini_repbert.collection.writing import Writer
 from pyserini_repbert.data.passages import Corpus, corpus_of
+from pyserini_repbert.encode.impact_encoder import ImpactEncoder, ImpactPassageEncoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
@@ -66,6 +67,8 @@ class Collection:
         self._searcher: CollectionSearcher | None = None
         self._query_encoder: QueryEncoder | None = None
         self._encoder_of = b''
+        self._sparse_encoder: ImpactEncoder | None = None
+        self._sparse_encoder_of: str | None = None
 
     @classmethod
     def open(
@@ -80,7 +83,7 @@ class Collection:
         passage_tokens: int | None = None,
         overlap: int | None = None,
         language: str | None = None,
-        sparse: str | None = None,
+        sparse: str | os.PathLike[str] | ImpactPassageEncoder | None = None,
         dtype: str | None = None,
     ) -> Self:
         """Open a collection, or name a new one: its folder is made when it is first written.
@@ -98,20 +101,29 @@ class Collection:
         passage_tokens : wordpieces of a passage; default: 200
         overlap : wordpieces of a passage that the next one repeats; default: 40
         language : of the documents, for Lucene's analyzer: 'en', 'de', …; default: 'en'
-        sparse : 'bm25', or 'none' for a collection without Lucene; default: 'bm25'
+        sparse : 'bm25'; 'none' for a collection without Lucene; or, in place of BM25, a learned
+            sparse model: a `SparseEncoder` folder, an EPIC checkpoint's folder or catalog name, or
+            an opened encoder of weights of terms; default: 'bm25'
         dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
         """
+        named_encoder = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
+        named_sparse = os.fspath(sparse) if isinstance(sparse, os.PathLike) else sparse
+        source = EncoderSource(
+            named_encoder,
+            device,
+            precision,
+            batch_tokens,
+            truncate_dim,
+            learned_model(named_sparse),
+        )
         wanted = WantedSettings(
             passage_tokens=passage_tokens,
             overlap=overlap,
             language=language,
-            sparse=sparse,
+            sparse=named_sparse if isinstance(named_sparse, str) else source.sparse.name,
             dtype=dtype,
         )
-        named = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
-        return cls(
-            folder, EncoderSource(named, device, precision, batch_tokens, truncate_dim), wanted
-        )
+        return cls(folder, source, wanted)
 
     def sync(
         self,
@@ -260,7 +272,8 @@ class Collection:
 
         Parameters
         ----------
-        rankings : 'dense', 'bm25', or both; default: all that the collection has
+        rankings : 'dense', 'bm25' and 'sparse', the learned one, of those that the collection has;
+            default: all
         aggregate : how scores of passages become that of a document: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
         formula : arguments of `fusion.fuse`; default: interpolation after min-max, 0.6 for the
@@ -282,7 +295,16 @@ class Collection:
                 learned = adaptation_in_use(self.folder, generation.settings)
             if learned is not None:
                 settings = learned_settings(query_encoder, learned)
-            return CollectionSearcher(generation, query_encoder, settings, self._source.device)
+            searcher = CollectionSearcher(
+                generation,
+                query_encoder,
+                settings,
+                self._source.device,
+                self._known_sparse_encoder(generation),
+            )
+            self._sparse_encoder = searcher.sparse_encoder
+            self._sparse_encoder_of = generation.settings.sparse_key
+            return searcher
         except BaseException:
             generation.close()
             raise
@@ -343,6 +365,17 @@ class Collection:
             self._query_encoder = open_collection_encoder(generation, device=self._source.device)
             self._encoder_of = generation.settings.model_key()
         return self._query_encoder
+
+    def _known_sparse_encoder(self, generation: Generation) -> ImpactEncoder | None:
+        """The learned sparse model, if it was opened for a generation or to write it."""
+        if generation.settings.sparse_model is None:
+            return None
+        if self._sparse_encoder_of == generation.settings.sparse_key:
+            return self._sparse_encoder
+        source = self._source.sparse
+        if source.is_opened and source.model.key() == generation.settings.sparse_key:
+            return source.opened
+        return None
 
     def _close_searcher(self) -> None:
         if self._searcher is not None:

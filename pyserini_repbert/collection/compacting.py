@@ -19,6 +19,7 @@ from pyserini_repbert.collection.shards import (
 )
 from pyserini_repbert.collection.staging import Staging
 from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.collection.term_rows import TermRows, joined_rows
 from pyserini_repbert.sqlite_files import transaction
 
 SMALL_ROWS = 16_384  # a shard with fewer live rows is small
@@ -126,6 +127,7 @@ def _live_rows(staging: Staging, states: Sequence[ShardState]) -> ShardRows:
         documents=documents[order],
         numbers=numbers[order],
         inputs=_live_values(folder, states, 'inputs')[order],
+        terms=None if staging.sparse_model is None else _ordered_terms(folder, states, order),
     )
 
 
@@ -154,6 +156,14 @@ def _ordered_vectors(
         vectors[targets[first:after]] = PassageShard(folder / state.name).vectors[state.live]
         first = after
     return vectors
+
+
+def _ordered_terms(
+    folder: Path, states: Sequence[ShardState], order: NDArray[np.int64]
+) -> TermRows:
+    """The weights of terms of the live rows, in an order of all live rows."""
+    parts = [PassageShard(folder / state.name).terms.select(state.live) for state in states]
+    return joined_rows(parts).select(order)
 
 
 def _move_passages(staging: Staging, rows: ShardRows, shard: int) -> None:

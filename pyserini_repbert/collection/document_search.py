@@ -250,7 +250,7 @@ class DocumentSearcher(DenseSearcher):
             totals = self._aggregated(query, seen)
             if not has_all and np.partition(totals, -k)[-k] < top.scores[-1]:
                 return None
-        best = _reaching(totals, k)
+        best = best_positions(totals, k)
         return _FoundDocuments(seen[best], totals[best])
 
     def _aggregated(
@@ -286,7 +286,7 @@ class DocumentSearcher(DenseSearcher):
         }
 
 
-def _reaching(totals: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+def best_positions(totals: NDArray[np.float32], k: int) -> NDArray[np.int64]:
     """The positions of the k greatest totals, and of those that tie with the last."""
     if len(totals) <= k:
         return np.arange(len(totals))

@@ -17,8 +17,10 @@ from pyserini_repbert.collection.settings import (
     check_encoder,
 )
 from pyserini_repbert.collection.shards import INPUT_BYTES
+from pyserini_repbert.collection.sparse_model import check_sparse_model
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.models.term_vectors import TermVectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -29,14 +31,24 @@ _DOCUMENT_PROMPTS = ('document', 'passage', 'corpus')  # of sentence-transformer
 class PassageEncoder:
     """Cuts documents into passages, and encodes passages, as the settings of a collection say.
 
-    `count` is how many passages were encoded.
+    Attributes
+    ----------
+    sparse_key : a digest of the model that weighs terms; None without one
     """
 
     def __init__(self, source: EncoderSource, settings: CollectionSettings) -> None:
         self._source = source
         self._settings = settings
         self._key = settings.model_key()
-        self.count = 0
+        self.sparse_key = settings.sparse_key
+        self._n_vectors = 0
+        self._n_weighed = 0
+
+    @property
+    def count(self) -> int:
+        """How many passages were encoded, by one model or by both."""
+        # What lacks a vector lacks weights of terms, too: they are in one shard.
+        return max(self._n_vectors, self._n_weighed)
 
     @cached_property
     def encoder(self) -> TextDocumentEncoder:
@@ -64,10 +76,22 @@ class PassageEncoder:
         self, inputs: Sequence[str], on_progress: Callable[[int], object] = int
     ) -> NDArray[np.float32]:
         """The vectors of inputs, float32 (n, d)."""
-        self.count += len(inputs)
+        self._n_vectors += len(inputs)
         return self.encoder.embed(
             inputs, token_budget=self._source.token_budget, on_progress=on_progress
         )
+
+    def encode_terms(self, inputs: Sequence[str]) -> TermVectors:
+        """The weights of the terms of inputs, in their order.
+
+        Raises MismatchError if the sparse model is not the collection's.
+        """
+        stored = self._settings.sparse_model
+        if stored is None:
+            raise ValueError('the collection has no learned sparse model')
+        check_sparse_model(self._source.sparse, stored)
+        self._n_weighed += len(inputs)
+        return self._source.sparse.encode(inputs)
 
 
 def _fast_tokenizer(encoder: Any) -> Tokenizer:

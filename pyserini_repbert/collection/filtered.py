@@ -1,4 +1,4 @@
-"""BM25 among the documents that a filter allows."""
+"""Rankings of a collection among the documents that a filter allows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.document_search import DocumentSearcher
 from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.collection.term_search import TermSearcher
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.lucene.languages import language_of
 from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
@@ -27,13 +28,13 @@ def rank_within(part: Ranker, generation: Generation, documents: NDArray[np.bool
 
     Parameters
     ----------
-    part : a dense or a BM25 ranking of the generation
+    part : a dense, a learned sparse or a BM25 ranking of the generation
     generation : knows the numbers of documents
     documents : by number, whether each is allowed, bool (numbers,)
 
     Raises InputError for another ranking.
     """
-    if isinstance(part, DocumentSearcher):
+    if isinstance(part, (DocumentSearcher, TermSearcher)):
         return part.within(documents)
     if isinstance(part, LuceneSparseSearcher):
         return FilteredBm25(part, generation, documents)

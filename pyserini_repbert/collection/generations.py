@@ -71,6 +71,9 @@ class GenerationManifest:
     def rendered(self) -> bytes:
         """The bytes of the manifest's file."""
         values = asdict(self)
+        if self.settings.sparse_model is None:
+            # As before there were learned models.
+            del values['settings']['sparse_model']
         if self.settings.dtype == 'float32':
             # As before there were others.
             del values['settings']['dtype']

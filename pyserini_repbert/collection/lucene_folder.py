@@ -55,7 +55,7 @@ def update_lucene(
 
     A generation without changed texts keeps the folder of the one before.
     """
-    if settings.sparse is SparseKind.NONE:
+    if settings.sparse is not SparseKind.BM25:
         return LuceneState()
     earlier = None
     if before is not None and before.lucene is not None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.index.quantized import StoredVectors
+from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.search.products import pair_scores
 
 
@@ -20,6 +21,7 @@ class PassageVectors:
 
     Attributes
     ----------
+    shards : in the order of their rows
     documents : the number of each row's document, int32 (n,)
     live : the rows that count, bool (n,)
     """
@@ -28,7 +30,7 @@ class PassageVectors:
         self._generation = generation
         # The first block decides the first thresholds of a search: it should be a large one.
         shards = sorted(generation.shards, key=lambda live: -len(live.shard))
-        self._shards = [live.shard for live in shards]
+        self.shards = [live.shard for live in shards]
         documents = [np.empty(0, np.int32)]
         masks = [np.empty(0, np.bool_)]
         for live in shards:
@@ -58,7 +60,7 @@ class PassageVectors:
     def blocks(self, size: int) -> Iterator[tuple[int, StoredVectors]]:
         """(first row, vectors (n, d)) of at most `size` rows each, in order."""
         first = 0
-        for shard in self._shards:
+        for shard in self.shards:
             for start in range(0, len(shard), size):
                 yield first + start, shard.vectors[start : start + size]
             first += len(shard)
@@ -66,7 +68,7 @@ class PassageVectors:
     @cached_property
     def numbers(self) -> NDArray[np.int32]:
         """The number of each row's passage in its document, int32 (n,)."""
-        parts = [np.asarray(shard.numbers) for shard in self._shards]
+        parts = [np.asarray(shard.numbers) for shard in self.shards]
         return np.concatenate([np.empty(0, np.int32), *parts])
 
     @cached_property
@@ -123,17 +125,29 @@ class PassageVectors:
         """The vectors of rows, float32 (n, d), in their order."""
         vectors = np.empty((len(rows), self.settings.dimension), np.float32)
         first = 0
-        for shard in self._shards:
+        for shard in self.shards:
             inside = np.flatnonzero((rows >= first) & (rows < first + len(shard)))
             vectors[inside] = shard.vectors[rows[inside] - first]
             first += len(shard)
+        return vectors
+
+    def terms(self, rows: NDArray[np.int64]) -> list[TermVector]:
+        """The weights of terms of rows, in their order.
+
+        Raises DamagedFileError where a shard has none.
+        """
+        starts = np.cumsum([0, *(len(shard) for shard in self.shards)])
+        vectors = []
+        for row in rows.tolist():
+            number = int(np.searchsorted(starts, row, side='right')) - 1
+            vectors.append(self.shards[number].terms.vector(row - int(starts[number])))
         return vectors
 
     def scores(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The inner products of a query's vector, float32 (d,), with rows: float32 (n,)."""
         products = np.empty(len(rows), np.float32)
         first = 0
-        for shard in self._shards:
+        for shard in self.shards:
             inside = np.flatnonzero((rows >= first) & (rows < first + len(shard)))
             if len(inside):
                 local = rows[inside] - first

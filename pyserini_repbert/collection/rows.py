@@ -115,6 +115,11 @@ class StagedRows:
             locations[docno, number, digest] = RowOfShard(shard, row)
         return locations
 
+    def shard_name(self, shard: int) -> str:
+        """The name of a shard, by its number."""
+        rows = self.connection.execute('SELECT name FROM shards WHERE shard = ?', [shard])
+        return str(rows.fetchone()[0])
+
     def write_docid(self, docno: int, docid: str) -> None:
         """Give a new document its number."""
         self._insert('documents', docno, docid)

@@ -16,7 +16,9 @@ from pyserini_repbert.collection.filtered import rank_within
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings, SparseKind
+from pyserini_repbert.collection.term_search import TermSearcher, open_sparse_encoder
 from pyserini_repbert.data.values import Choice
+from pyserini_repbert.encode.impact_encoder import ImpactEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.fusion.fused import Fusion
@@ -46,6 +48,14 @@ class CollectionRanking(Choice, what='ranking of a collection'):
 
     DENSE = 'dense'
     BM25 = 'bm25'
+    SPARSE = 'sparse'
+
+
+# The sparse ranking of each kind of collection.
+_SPARSE_RANKINGS = {
+    SparseKind.BM25: CollectionRanking.BM25,
+    SparseKind.LEARNED: CollectionRanking.SPARSE,
+}
 
 
 def rankings_of(
@@ -53,21 +63,31 @@ def rankings_of(
 ) -> tuple[CollectionRanking, ...]:
     """The rankings of a collection that are searched, in the order of fusion.
 
-    `wanted` names some of them; none: all that it has. Raises InputError for BM25 of a collection
-    without Lucene, and for a ranking that is named twice.
+    `wanted` names some of them; none: all that it has. Raises InputError for a ranking that the
+    collection does not have, and for one that is named twice.
     """
-    has_bm25 = settings.sparse is not SparseKind.NONE
+    available = [CollectionRanking.DENSE]
+    if settings.sparse in _SPARSE_RANKINGS:
+        available.append(_SPARSE_RANKINGS[settings.sparse])
     if not wanted:
-        return tuple(CollectionRanking) if has_bm25 else (CollectionRanking.DENSE,)
+        return tuple(available)
     rankings = tuple(CollectionRanking(name) for name in wanted)
     if len(set(rankings)) < len(rankings):
         raise InputError(f'rankings {" ".join(wanted)}: name each once', parameters=('rankings',))
-    if CollectionRanking.BM25 in rankings and not has_bm25:
-        raise InputError(
-            'the collection was built without Lucene: its ranking is dense',
-            parameters=('rankings',),
-        )
+    for ranking in rankings:
+        if ranking not in available:
+            raise InputError(_absence(ranking, available), parameters=('rankings',))
     return rankings
+
+
+def _absence(ranking: CollectionRanking, available: Sequence[CollectionRanking]) -> str:
+    """Why a collection does not have a ranking, and which it has."""
+    missing = 'without Lucene'
+    if ranking is CollectionRanking.SPARSE:
+        missing = 'without a learned sparse model'
+    if len(available) == 1:
+        return f'the collection was built {missing}: its ranking is {available[0]}'
+    return f'the collection was built {missing}: its rankings are {" and ".join(available)}'
 
 
 def dense_share(rankings: Sequence[CollectionRanking]) -> float:
@@ -138,10 +158,13 @@ class CollectionSearcher(Fusion):
     query_encoder : the collection's, for queries
     settings : what is searched, and how
     device : where vectors are multiplied
+    sparse_encoder : the collection's learned sparse model; default: opened by its name where the
+        ranking is asked for
 
     Attributes
     ----------
     dense : the search of passages, also where the dense ranking is not asked for
+    sparse_encoder : the learned sparse model, if it was given or opened
     filter : which documents count
     """
 
@@ -153,6 +176,7 @@ class CollectionSearcher(Fusion):
         query_encoder: QueryEncoder,
         settings: SearchSettings | None = None,
         device: str = 'cpu',
+        sparse_encoder: ImpactEncoder | None = None,
     ) -> None:
         settings = settings or SearchSettings()
         rankings = rankings_of(generation.settings, settings.rankings)
@@ -160,6 +184,9 @@ class CollectionSearcher(Fusion):
         dense = DocumentSearcher(generation, query_encoder, device, settings.aggregation)
         name = Path(dense.name).name
         self.dense = dense.with_settings(name=name, query_map=settings.query_map)
+        self.sparse_encoder = sparse_encoder
+        if sparse_encoder is None and CollectionRanking.SPARSE in rankings:
+            self.sparse_encoder = open_sparse_encoder(generation, device)
         parts = [self._open(ranking, settings) for ranking in rankings]
         super().__init__(parts, **{**default_formula(rankings), **settings.formula})
         self.name = generation.folder.name
@@ -170,6 +197,14 @@ class CollectionSearcher(Fusion):
     def _open(self, ranking: CollectionRanking, settings: SearchSettings) -> Ranker:
         if ranking is CollectionRanking.DENSE:
             return self.dense
+        if ranking is CollectionRanking.SPARSE and self.sparse_encoder is not None:
+            searcher = TermSearcher(
+                self.generation,
+                vectors=self.dense.vectors,
+                query_encoder=self.sparse_encoder,
+                aggregation=settings.aggregation,
+            )
+            return searcher.with_settings(name=ranking.value)
         return open_bm25(self.generation, settings.k1, settings.b)
 
     def within(self, wanted: DocumentFilter) -> Self:
@@ -192,7 +227,7 @@ class CollectionSearcher(Fusion):
 
     def by_documents(self) -> Self:
         """As of `Ranker`: a document is searched by the mean of its passages' vectors, and by its
-        best terms; its hits have the passages that are nearest to that mean.
+        best terms or their mean weights; its hits have the passages that are nearest to that mean.
         """
         return self.with_settings(
             parts=tuple(part.by_documents() for part in self.parts),

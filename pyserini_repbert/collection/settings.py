@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.collection.passages import OVERLAP, PASSAGE_TOKENS, check_lengths
+from pyserini_repbert.collection.sparse_model import SparseModel, SparseSource, check_sparse_model
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.encode.dense import check_vector_dtype
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, truncated_as
@@ -20,6 +21,9 @@ from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.record import Model, Sha256
 from pyserini_repbert.systems.encoders import document_encoder
+
+if TYPE_CHECKING:
+    from pyserini_repbert.encode.impact_encoder import ImpactPassageEncoder
 
 DEFAULT_ENCODER = 'minilm'
 
@@ -35,6 +39,12 @@ class EncoderSource:
     precision : that the model runs in; default: that of the collection, or float32
     token_budget : padded tokens in a batch; default: by device
     truncate_dim : keep the first values of each vector, so many; default: as the collection has
+    sparse : the learned sparse model: a catalog name, a folder, or an opened encoder; None: that of
+        the collection, if it has one
+
+    Attributes
+    ----------
+    sparse : opens the learned sparse model
     """
 
     def __init__(
@@ -44,8 +54,10 @@ class EncoderSource:
         precision: str | None = None,
         token_budget: int | None = None,
         truncate_dim: int | None = None,
+        sparse: str | ImpactPassageEncoder | None = None,
     ) -> None:
         self.truncate_dim = truncate_dim
+        self.sparse = SparseSource(sparse, device)
         self._stored: CollectionSettings | None = None
         self._encoder = encoder
         self.device = device
@@ -61,8 +73,9 @@ class EncoderSource:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """The checkpoint that was opened, if one was."""
-        return used_models(self.opened) if 'opened' in vars(self) else ()
+        """The checkpoints that were opened."""
+        dense = used_models(self.opened) if 'opened' in vars(self) else ()
+        return (*dense, *self.sparse.models)
 
     def complete(self, stored: CollectionSettings | None) -> None:
         """Take what the user did not name from the settings of the collection."""
@@ -71,6 +84,7 @@ class EncoderSource:
         if self._precision is None:
             self._precision = 'float32' if stored is None else stored.precision
         self._stored = stored
+        self.sparse.complete(None if stored is None else stored.sparse_model, self._precision)
 
     @cached_property
     def opened(self) -> TextDocumentEncoder:
@@ -89,10 +103,18 @@ class EncoderSource:
 
 
 class SparseKind(Choice, what='sparse ranking of a collection'):
-    """What Lucene keeps of a collection: an index of whole documents for BM25, or nothing."""
+    """What ranks a collection beside its vectors: Lucene's BM25 of whole documents, a learned model
+    that weighs terms of passages, or nothing.
+    """
 
     BM25 = 'bm25'
+    LEARNED = 'learned'
     NONE = 'none'
+
+    @classmethod
+    def named(cls, name: str) -> SparseKind:
+        """The kind that a user means: any name but 'bm25' and 'none' is that of a model."""
+        return cls(name) if name in (cls.BM25, cls.NONE) else cls.LEARNED
 
 
 @dataclass(frozen=True, config=ConfigDict(extra='forbid'))
@@ -114,7 +136,28 @@ class CollectionSettings:
     overlap: Annotated[int, Field(ge=0)]
     language: Name  # of Lucene's analyzer
     sparse: SparseKind
+    sparse_model: SparseModel | None = None  # of the kind 'learned'
     dtype: VectorDtype = 'float32'  # of the stored vectors
+
+    @property
+    def sparse_key(self) -> str | None:
+        """A digest of all that decides the weights of terms; None without a learned model."""
+        return None if self.sparse_model is None else self.sparse_model.key()
+
+    @property
+    def sparse_name(self) -> str:
+        """The sparse ranking as a user names it: 'bm25', 'none', or the learned model."""
+        return str(self.sparse) if self.sparse_model is None else self.sparse_model.encoder
+
+    @property
+    def models_sha256(self) -> str:
+        """A digest of the models by which a collection learns.
+
+        It is that of the encoder's weights; with a learned sparse model, one of both.
+        """
+        if self.sparse_key is None:
+            return self.weights_sha256
+        return hashlib.sha256(f'{self.weights_sha256} {self.sparse_key}'.encode()).hexdigest()
 
     def model_key(self) -> bytes:
         """A digest of all that decides a vector, but for the text."""
@@ -130,7 +173,10 @@ _CUTTING_PARTS = (*_MODEL_PARTS, 'dtype', 'passage_tokens', 'overlap')
 
 @dataclass(frozen=True)
 class WantedSettings:
-    """What a user asks for; None is what the collection has, or the default of a new one."""
+    """What a user asks for; None is what the collection has, or the default of a new one.
+
+    `sparse` is 'bm25', 'none', or the name of a learned model.
+    """
 
     passage_tokens: int | None = None
     overlap: int | None = None
@@ -146,12 +192,20 @@ class WantedSettings:
         """Raises MismatchError where a wanted setting differs from the collection's."""
         for name in (known.name for known in fields(self)):
             wanted = getattr(self, name)
-            if wanted is not None and wanted != getattr(stored, name):
+            if name == 'sparse' and self.is_kind_of(stored):
+                # Whether two learned models are the same, their checksums say.
+                continue
+            known_value = stored.sparse_name if name == 'sparse' else getattr(stored, name)
+            if wanted is not None and wanted != known_value:
                 raise MismatchError(
-                    f"the collection has {name} '{getattr(stored, name)}', '{wanted}' was given: "
+                    f"the collection has {name} '{known_value}', '{wanted}' was given: "
                     'leave it out, or rebuild what depends on it',
                     parameters=('rebuild',),
                 )
+
+    def is_kind_of(self, stored: CollectionSettings) -> bool:
+        """Whether the sparse ranking is of the collection's kind, as far as the user names it."""
+        return self.sparse is None or SparseKind.named(self.sparse) is stored.sparse
 
 
 def encoder_parts(encoder: TextDocumentEncoder) -> dict[str, Any]:
@@ -165,6 +219,28 @@ def encoder_parts(encoder: TextDocumentEncoder) -> dict[str, Any]:
         'dimension': encoder.dimension,
         'precision': str(encoder.precision),
     }
+
+
+def learned_model(
+    sparse: str | ImpactPassageEncoder | None,
+) -> str | ImpactPassageEncoder | None:
+    """The learned model that a user's sparse ranking is; None for another ranking."""
+    if isinstance(sparse, str) and SparseKind.named(sparse) is not SparseKind.LEARNED:
+        return None
+    return sparse
+
+
+def sparse_parts(name: str, source: SparseSource) -> dict[str, Any]:
+    """The settings that the name of a sparse ranking decides.
+
+    Parameters
+    ----------
+    name : 'bm25', 'none', or a learned model's
+    source : opens the learned model
+    """
+    kind = SparseKind.named(name)
+    model = source.model if kind is SparseKind.LEARNED else None
+    return {'sparse': kind, 'sparse_model': model}
 
 
 def check_encoder(encoder: TextDocumentEncoder, settings: CollectionSettings) -> None:
@@ -181,7 +257,11 @@ def check_encoder(encoder: TextDocumentEncoder, settings: CollectionSettings) ->
 
 
 def cuts_alike(one: CollectionSettings, other: CollectionSettings) -> bool:
-    """Whether two settings give the same passages with the same vectors."""
+    """Whether passages of one's settings are as `other` wants them, with the same vectors, and the
+    weights of terms that it asks for.
+    """
+    if other.sparse_model is not None and other.sparse_key != one.sparse_key:
+        return False
     return all(getattr(one, name) == getattr(other, name) for name in _CUTTING_PARTS)
 
 
@@ -213,11 +293,12 @@ def choose_settings(
             passage_tokens=wanted.passage_tokens or PASSAGE_TOKENS,
             overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
             language=wanted.language or ENGLISH,
-            sparse=SparseKind(wanted.sparse or SparseKind.BM25),
             dtype=wanted.dtype or 'float32',
+            **sparse_parts(wanted.sparse or SparseKind.BM25, source.sparse),
         )
     elif rebuild:
         given = {name: value for name, value in vars(wanted).items() if value is not None}
+        given |= sparse_parts(wanted.sparse or stored.sparse_name, source.sparse)
         settings = replace(stored, **given, **encoder_parts(source.opened))
     else:
         wanted.check(stored)
@@ -229,6 +310,8 @@ def choose_settings(
             )
         if source.name != stored.encoder:
             check_encoder(source.opened, stored)
+        if stored.sparse_model is not None and source.sparse.name != stored.sparse_name:
+            check_sparse_model(source.sparse, stored.sparse_model)
         settings = stored
     check_lengths(settings.passage_tokens, settings.overlap)
     check_language(settings.language)

@@ -7,6 +7,8 @@ A shard is a folder named by its digest:
 - `documents.npy`: int32 (n,), the document's number
 - `numbers.npy`: int32 (n,), the passage's number in its document
 - `inputs.npy`: uint8 (n, 16), the digest of what the encoder read
+- `offsets.npy`, `terms.npy`, `weights.npy`: of a collection with a learned sparse model, see
+  `term_rows`
 - `shard.json`: the generation that it was written for, the number of rows, the sha256 of each file
 """
 
@@ -19,17 +21,19 @@ import shutil
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
+from pyserini_repbert.collection.term_rows import TERM_FILES, TermRows, term_dtype
 from pyserini_repbert.errors import DamagedFileError, within_limits
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.index.dense import mapped_vectors
+from pyserini_repbert.index.postings import PostingsBlock, rows_together
 from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors, stored_as
 from pyserini_repbert.index.records import Count, VectorDtype
 from pyserini_repbert.record import Sha256
@@ -42,7 +46,19 @@ _NAME_LENGTH = 16  # hexadecimal digits
 _UNFINISHED = '.unfinished'
 
 
-@checked_dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+_CONFIG = ConfigDict(strict=True, extra='forbid')
+
+
+@checked_dataclass(frozen=True, config=_CONFIG)
+class TermsRecord:
+    """What `shard.json` says of the weights of terms."""
+
+    model: Sha256  # the `SparseModel.key`
+    vocabulary: Count
+    total: Annotated[int, Field(ge=0)]  # how many weights there are
+
+
+@checked_dataclass(frozen=True, config=_CONFIG)
 class PassageShardRecord:
     """What `shard.json` says."""
 
@@ -50,6 +66,7 @@ class PassageShardRecord:
     rows: Count
     dimension: Count
     files: dict[str, Sha256]
+    terms: TermsRecord | None = None  # left out where a shard has none
     dtype: VectorDtype = 'float32'  # of the vectors; left out where it is float32
 
 
@@ -65,6 +82,7 @@ class ShardRows:
     documents: NDArray[np.int32]  # (n,)
     numbers: NDArray[np.int32]  # (n,)
     inputs: NDArray[np.uint8]  # (n, 16)
+    terms: TermRows | None = None  # weights of terms, where the collection has a model for them
 
 
 # The attributes of `ShardRows` and `PassageShard`.
@@ -102,10 +120,48 @@ class PassageShard:
         """The digest of each row's input, uint8 (n, 16), mapped."""
         return self._array('inputs', np.uint8, (INPUT_BYTES,))
 
+    @cached_property
+    def terms(self) -> TermRows:
+        """The weights of terms of each row, mapped.
+
+        Raises DamagedFileError where there are none.
+        """
+        record = self.record.terms
+        if record is None:
+            raise DamagedFileError(
+                f'{self.folder} has no weights of terms: restore the folder from a copy, or build '
+                'the collection again'
+            )
+        total = (record.total,)
+        dtype = term_dtype(record.vocabulary)
+        return TermRows(
+            model=record.model,
+            vocabulary=record.vocabulary,
+            offsets=mapped(self.folder / 'offsets.npy', np.int64, (len(self) + 1,)),
+            terms=mapped(self.folder / 'terms.npy', dtype, total),
+            weights=mapped(self.folder / 'weights.npy', np.float32, total),
+        )
+
+    @cached_property
+    def postings(self) -> tuple[PostingsBlock, ...]:
+        """The postings of each term, made once: generations that share the shard share them.
+
+        They take 6 bytes a weight.
+        """
+        rows = self.terms
+        size = rows_together(len(self), len(rows.terms))
+        blocks = []
+        for first in range(0, len(self), size):
+            vectors = rows.vectors(first, min(first + size, len(self)))
+            blocks.append(PostingsBlock.of(vectors, first, rows.vocabulary))
+        return tuple(blocks)
+
     def map_all(self) -> None:
         """Map every file, so that the shard stays readable where another process removes it."""
         for name in ROW_FILES:
             getattr(self, name)
+        if self.record.terms is not None:
+            _ = self.terms
 
     def verify(self) -> None:
         """Compare every file with its checksum. Raises DamagedFileError for one that differs."""
@@ -157,6 +213,8 @@ def _write_files(folder: Path, rows: ShardRows, generation: int, dtype: str) -> 
         'dimension': int(rows.vectors.shape[1]),
         'files': files,
     }
+    if rows.terms is not None:
+        record['terms'] = _write_terms(folder, rows.terms, files)
     if dtype != 'float32':
         record['dtype'] = dtype
     content = json.dumps(record, indent=1, sort_keys=True) + '\n'
@@ -164,6 +222,28 @@ def _write_files(folder: Path, rows: ShardRows, generation: int, dtype: str) -> 
     for path in (*folder.iterdir(), folder):
         sync_to_disk(path)
     return _name_of(content.encode())
+
+
+def _write_terms(folder: Path, rows: TermRows, files: dict[str, str]) -> dict[str, Any]:
+    """Write weights of terms.
+
+    Parameters
+    ----------
+    folder : of the shard
+    rows : its weights
+    files : gets the digests of what is written
+
+    Returns what the shard's record says of them.
+    """
+    for name in TERM_FILES:
+        path = folder / f'{name}.npy'
+        np.save(path, getattr(rows, name))
+        files[path.name] = digest(path)
+    return {
+        'model': rows.model,
+        'vocabulary': rows.vocabulary,
+        'total': len(rows.terms),
+    }
 
 
 def _arrays_of(rows: ShardRows, dtype: str) -> dict[str, NDArray[Any]]:

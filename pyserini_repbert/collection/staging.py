@@ -24,7 +24,9 @@ from pyserini_repbert.collection.shards import (
     ShardRows,
     write_shard,
 )
+from pyserini_repbert.collection.sparse_model import SparseModel
 from pyserini_repbert.collection.store import FOREVER
+from pyserini_repbert.collection.term_rows import TermRows
 from pyserini_repbert.collection.vectors import VectorSource
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.sqlite_files import transaction
@@ -103,6 +105,7 @@ class Staging:
     encoder : cuts and encodes
     dimension : of the vectors
     dtype : the type in which they are stored
+    sparse_model : weighs the terms of passages; None: they are not weighed
     """
 
     def __init__(
@@ -113,6 +116,7 @@ class Staging:
         encoder: PassageEncoder,
         dimension: int,
         dtype: str,
+        sparse_model: SparseModel | None = None,
     ) -> None:
         self.folder = folder
         self.connection = connection
@@ -120,8 +124,10 @@ class Staging:
         self.rows = StagedRows(connection, generation)
         self.encoder = encoder
         self.dtype = dtype
+        self.sparse_model = sparse_model
         self.vectors = VectorSource(folder, connection, encoder, dimension)
         self._dimension = dimension
+        self._are_complete: dict[int, bool] = {}
         self._next_docno = self.rows.first_new
         self._pending: list[_Pending] = []
         self._n_passages = 0
@@ -259,21 +265,36 @@ class Staging:
             for number, passage in enumerate(item.passages or ()):
                 digest = self.encoder.input_digest(passage.input)
                 location = known.get((item.docno, number, digest))
-                if location is None:
+                if location is None or not self._is_complete(location.shard):
                     location = new_rows.add(item.docno, number, digest, passage.input)
                 located.append(PassageRow(item.docno, number, passage, digest, location))
         return located
+
+    def _is_complete(self, shard: int | None) -> bool:
+        """Whether a shard, by its number, has all that the next generation needs of its rows."""
+        if self.sparse_model is None or shard is None:
+            return True
+        if shard not in self._are_complete:
+            self._are_complete[shard] = self.vectors.is_complete(self.rows.shard_name(shard))
+        return self._are_complete[shard]
 
     def _write_shard(self, rows: _NewRows) -> PassageShard:
         vectors_by_digest = self.vectors.vectors_of(rows.inputs)
         vectors = np.empty((len(rows.digests), self._dimension), np.float32)
         for row, digest in enumerate(rows.digests):
             vectors[row] = vectors_by_digest[digest]
+        terms = None
+        if self.sparse_model is not None:
+            terms_by_digest = self.vectors.terms_of(rows.inputs)
+            terms = TermRows.of(
+                [terms_by_digest[digest] for digest in rows.digests], self.sparse_model
+            )
         content = ShardRows(
             vectors=vectors,
             documents=np.array(rows.documents, np.int32),
             numbers=np.array(rows.numbers, np.int32),
             inputs=np.frombuffer(b''.join(rows.digests), np.uint8).reshape(-1, INPUT_BYTES),
+            terms=terms,
         )
         return write_shard(self.folder / SHARDS, content, self.generation, self.dtype)
 

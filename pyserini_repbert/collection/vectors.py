@@ -1,4 +1,6 @@
-"""Vectors by the digest of the model's input: from shards that have them, else from the encoder."""
+"""Vectors, and weights of terms, by the digest of the model's input: from shards that have them,
+else from the encoder.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,13 @@ from numpy.typing import NDArray
 from pyserini_repbert.collection.encoding import PassageEncoder
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, list_shards
 from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.models.term_vectors import TermVector
 
 _AT_ONCE = 500  # digests in a query
 
 
 class VectorSource:
-    """Gives vectors of inputs, and encodes only those that no shard has.
+    """Gives vectors of inputs, and weights of their terms, and encodes only what no shard has.
 
     Shards that an interrupted command left behind count, too: what they hold is not encoded again.
     """
@@ -34,6 +37,7 @@ class VectorSource:
         self._connection = connection
         self._encoder = encoder
         self._dimension = dimension
+        self._sparse_key = encoder.sparse_key
         self._shards: dict[str, PassageShard] = {}
         self._list_spare_vectors()
 
@@ -48,6 +52,26 @@ class VectorSource:
             encoded = self._encoder.encode([inputs[digest] for digest in missing])
             vectors.update(zip(missing, encoded, strict=True))
         return vectors
+
+    def terms_of(self, inputs: Mapping[bytes, str]) -> dict[bytes, TermVector]:
+        """The weights of terms of each input, by its digest."""
+        weights: dict[bytes, TermVector] = {}
+        digests = list(inputs)
+        for digest, name, row in self._stored(digests):
+            if digest not in weights and self.is_complete(name):
+                weights[digest] = self.shard(name).terms.vector(row)
+        missing = [digest for digest in digests if digest not in weights]
+        if missing:
+            encoded = self._encoder.encode_terms([inputs[digest] for digest in missing])
+            weights.update(zip(missing, encoded, strict=True))
+        return weights
+
+    def is_complete(self, name: str) -> bool:
+        """Whether a shard has all that the next generation needs of its rows beside vectors."""
+        if self._sparse_key is None:
+            return True
+        record = self.shard(name).record.terms
+        return record is not None and record.model == self._sparse_key
 
     def shard(self, name: str) -> PassageShard:
         """A shard of the collection, opened once."""
@@ -74,8 +98,8 @@ class VectorSource:
         execute = self._connection.execute
         execute('DROP TABLE IF EXISTS temp.spare_vectors')
         execute(
-            'CREATE TEMP TABLE spare_vectors (input BLOB PRIMARY KEY, name TEXT, row INTEGER) '
-            'WITHOUT ROWID'
+            'CREATE TEMP TABLE spare_vectors (input BLOB, name TEXT, row INTEGER, '
+            'PRIMARY KEY (input, name)) WITHOUT ROWID'
         )
         known = {name for (name,) in execute('SELECT name FROM shards')}
         for name in list_shards(self._parent):

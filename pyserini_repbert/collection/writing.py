@@ -110,6 +110,7 @@ class Writer:
             encoder=self.encoder,
             dimension=self.settings.dimension,
             dtype=self.settings.dtype,
+            sparse_model=self.settings.sparse_model,
         )
 
     @property

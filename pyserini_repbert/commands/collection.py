@@ -115,8 +115,9 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     )
     add(
         '--sparse',
-        choices=('bm25', 'none'),
-        help=f"'none' leaves out Lucene's index; {stored} 'bm25'",
+        metavar='bm25|none|MODEL',
+        help="'none' leaves out Lucene's index; a SparseEncoder folder or an EPIC checkpoint ranks "
+        f"in place of BM25; {stored} 'bm25'",
     )
     precisions = ('float32', 'bfloat16', 'float16', 'auto')
     add('--precision', choices=precisions, help=f'what the encoder computes in; {stored} float32')

@@ -26,7 +26,9 @@ from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Ranking, check_question
 
 if TYPE_CHECKING:
+    from pyserini_repbert.collection.sparse_model import SparseModel
     from pyserini_repbert.index.epic import EpicBundle
+    from pyserini_repbert.index.records import EpicSettings
 
 _MATCHES = 3  # closest passage tokens shown of each query token
 # Backgrounds of xterm's 256 colours, from white to green.
@@ -42,7 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
     add = flags.add_argument
     add(
         '--model',
-        help='a reranker: catalog name or folder; default: the one that an --index of terms names',
+        help='a reranker: catalog name or folder; default: the model of terms that --index names',
     )
     add_flags(flags, 'query')
     what = flags.add_mutually_exclusive_group(required=True)
@@ -130,9 +132,16 @@ def main(arguments: list[str]) -> None:
         require_matplotlib('a PNG file')
     say_device(options)
     bundle = _open_epic_bundle(options.index)
-    model = options.model or (bundle.settings.encoder if bundle else '')
-    refuse(not model, '--model names the reranker: give one, such as monobert-demo')
-    reranker = open_reranker(model, options.device, precision=options.precision, index=bundle)
+    settings: dict[str, Any] = {'precision': options.precision, 'index': bundle}
+    model = options.model
+    if not model:
+        stored = _model_of_terms(options.index, bundle)
+        if stored is None:
+            raise InputError('--model names the reranker: give one, such as monobert-demo')
+        model = stored.encoder
+        # As many weights as are stored make the score.
+        settings['prune'] = stored.prune
+    reranker = open_reranker(model, options.device, **settings)
     hits = _passages(options, bundle)
     if reranker.compares and len(hits) < 2:
         raise InputError(f"'{reranker.label}' compares passages: give two passages or more")
@@ -168,6 +177,21 @@ def _open_epic_bundle(index: str | None) -> EpicBundle | None:
     if (folder / MANIFEST).is_file() and manifest_kind(folder) == EpicSettings.kind:
         return EpicBundle(folder)
     return None
+
+
+def _model_of_terms(
+    index: str | None, bundle: EpicBundle | None
+) -> EpicSettings | SparseModel | None:
+    """The model whose weights of terms an index has, a bundle or a collection; None without one."""
+    if bundle is not None:
+        return bundle.settings
+    if not index or not is_collection(Path(index)):
+        return None
+    from pyserini_repbert.collection.reading import open_generation
+
+    generation = open_generation(Path(index))
+    generation.close()
+    return generation.settings.sparse_model
 
 
 def _passages(options: argparse.Namespace, bundle: EpicBundle | None) -> Ranking:

@@ -27,7 +27,7 @@ from pyserini_repbert.commands.terminal import (
 )
 from pyserini_repbert.names.rankers import names_class
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
-from pyserini_repbert.ranking import Query, Run, check_question
+from pyserini_repbert.ranking import Query, Ranking, Run, check_question
 
 if TYPE_CHECKING:
     from pyserini_repbert.data.snippets import WordMatch
@@ -269,12 +269,24 @@ def _answers(
             searchers = _searchers(watcher)
             names = [searcher.name for searcher in searchers]
             rankings = [searcher.run[topic.qid] for searcher in searchers]
-            reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth)
+            terms = _term_reasons(topic.text, hits, pipeline) if options.explain else {}
+            reasons = hit_reasons(topic.text, hits, names, rankings, reranker, depth, terms)
         if options.like:
             shown.append(hits_text(f'like {topic.text}', hits, reasons, _find_no_words))
         else:
             shown.append(hits_text(topic.text, hits, reasons, find_words))
     return shown
+
+
+def _term_reasons(query: str, hits: Ranking, pipeline: Pipeline) -> dict[str, str]:
+    """The terms that made the score of each hit in a collection's learned sparse ranking."""
+    from pyserini_repbert.collection.term_search import TermSearcher
+
+    reasons: dict[str, str] = {}
+    for leaf in pipeline.leaves():
+        if isinstance(leaf, TermSearcher):
+            reasons |= leaf.reasons(query, hits.docids)
+    return reasons
 
 
 def _find_no_words(query: str, text: str) -> list[WordMatch]:

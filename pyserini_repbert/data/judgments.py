@@ -129,7 +129,7 @@ class Learning:
     learned : when, in ISO's form and UTC
     generation : number of the collection's generation
     judgments : how many judgments there were
-    encoder_weights : SHA-256 of the encoder's weights
+    encoder_weights : SHA-256 of the encoder's weights, or of all models' of a collection
     in_use : whether it is how the collection is searched
     report : what the learning gained, as JSON has it
     """

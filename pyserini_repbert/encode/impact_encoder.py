@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+from pyserini_repbert.encode.sharding import Encoding
 from pyserini_repbert.encode.text_encoder import check_model
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.index.epic import EpicBundle
+from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.term_vectors import TermVector
 
 
@@ -42,6 +44,13 @@ class ImpactEncoder(Protocol):
 
     def term_names(self, terms: Sequence[int]) -> list[str]:
         """The names of terms, by their ids."""
+
+
+class ImpactPassageEncoder(ImpactEncoder, Protocol):
+    """An `ImpactEncoder` that weighs the terms of passages, too."""
+
+    def encoding(self, **storage: Any) -> Encoding[EpicSettings]:
+        """How it fills a bundle; `storage` says how weights are pruned and stored."""
 
 
 def check_fits(index: EpicBundle, encoder: ImpactEncoder) -> None:

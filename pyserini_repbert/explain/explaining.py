@@ -4,7 +4,7 @@ line.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +74,10 @@ def hit_reasons(
     inputs: Sequence[Ranking],
     reranker: Reranker | None = None,
     depth: int | None = None,
+    term_reasons: Mapping[str, str] | None = None,
 ) -> list[list[str]]:
     """The reasons for each hit, as lines: its rank in each first stage, '-' where it lacks the hit;
-    and a reranker's.
+    the terms of a learned sparse ranking; and a reranker's.
 
     Parameters
     ----------
@@ -85,6 +86,7 @@ def hit_reasons(
     names, inputs : the first stages and their rankings
     reranker : the last one, which read its first hits
     depth : the most hits that a first stage gave
+    term_reasons : of a learned sparse ranking, the terms that made a hit's score, by docid
     """
     origins = provenance([ranking.docids for ranking in inputs], hits.docids)
     reasons = []
@@ -96,6 +98,8 @@ def hit_reasons(
         if hit.excerpts:
             passage = hit.excerpts[0]
             lines.append(excerpt_line(passage.number, passage.start, passage.end))
+        if term_reasons and hit.docid in term_reasons:
+            lines.append(f'terms: {term_reasons[hit.docid]}')
         if reranker and position < reranker.reads and hit.text is not None:
             reason = reranker.reason(query, hit)
             if reason:

@@ -71,6 +71,12 @@ class PostingsBlock:
         return scores.astype(np.float64, copy=False)
 
 
+def rows_together(n_rows: int, n_weights: int) -> int:
+    """How many rows a block has, where `n_rows` rows have `n_weights` weights."""
+    size = _BLOCK_WEIGHTS * n_rows // max(n_weights, 1)
+    return max(1024, min(BLOCK_ROWS, size))
+
+
 class Postings:
     """The postings of a whole bundle, in blocks of rows.
 
@@ -87,9 +93,7 @@ class Postings:
                 f'index {bundle.folder} keeps all weights of each passage, too many to search: '
                 'make a smaller one with `index epic-prune`, or rerank with it'
             )
-        n_weights = sum(len(shard.weights) for shard in bundle.shards)
-        rows_together = _BLOCK_WEIGHTS * len(bundle) // max(n_weights, 1)
-        size = max(1024, min(BLOCK_ROWS, rows_together))
+        size = rows_together(len(bundle), sum(len(shard.weights) for shard in bundle.shards))
         vocabulary = bundle.settings.vocabulary
         self.blocks: list[PostingsBlock] = []
         for first_row, vectors in bundle.vectors(size):

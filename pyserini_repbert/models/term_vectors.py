@@ -20,7 +20,9 @@ class TermVector:
 
     @classmethod
     def summed(
-        cls, terms: Sequence[int], weights: Sequence[float] | NDArray[np.float32]
+        cls,
+        terms: Sequence[int] | NDArray[np.int64],
+        weights: Sequence[float] | NDArray[np.float32],
     ) -> TermVector:
         """From term ids in any order; the weights of a repeated term are summed (EPIC section
         2).

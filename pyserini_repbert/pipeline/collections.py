@@ -18,6 +18,7 @@ from pyserini_repbert.collection.searching import (
 )
 from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.data.documents import read_docids
+from pyserini_repbert.encode.impact_encoder import ImpactEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
@@ -125,6 +126,12 @@ def open_collection_searcher(
             encoder = open_collection_encoder(
                 generation, spec.encoder, device, spec.precision, spec.max_length
             )
+        sparse_encoder: ImpactEncoder | None = None
+        if (
+            before is not None
+            and before.generation.settings.sparse_key == generation.settings.sparse_key
+        ):
+            sparse_encoder = before.sparse_encoder
         formula: dict[str, Any] = {}
         if len(spec.rankings) > 1 and not spec.sparse:
             formula = {**spec.formula, 'depth': spec.depth}
@@ -136,7 +143,8 @@ def open_collection_searcher(
             b=spec.b,
             query_map=read_query_map(encoder, spec.adapted) if spec.adapted else None,
         )
-        searcher = CollectionSearcher(generation, encoder, settings, device).within(_filter(spec))
+        searcher = CollectionSearcher(generation, encoder, settings, device, sparse_encoder)
+        searcher = searcher.within(_filter(spec))
     except BaseException:
         generation.close()
         raise

@@ -197,7 +197,7 @@ class PipelineSpec(_Values):
     )
     rankings: tuple[str, ...] = Field(
         default=(),
-        description='rankings of a collection: dense, bm25, or both; default: all that it has',
+        description='rankings of a collection: dense, bm25, sparse (a learned one); default: all',
         json_schema_extra={'metavar': 'RANKING', 'nargs': '+'},
     )
     aggregate: AggregationName = Field(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,9 @@ from pyserini_repbert.encode.impact_encoder import ImpactEncoder, check_fits
 from pyserini_repbert.errors import MissingResourceError
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector
+
+# Terms in the reason for a hit.
+REASON_TERMS = 5
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,15 @@ def strongest_terms(vector: TermVector, others: Sequence[int], top: int) -> list
     weights = vector.as_dict()
     terms = sorted(weights.keys() - set(others), key=lambda term: (-weights[term], term))
     return terms[:top]
+
+
+def reason_text(shares: Sequence[Mapping[str, Any]]) -> str:
+    """The terms that add most to a score, in a line: 'bitter 1.79 + let 1.28'."""
+    return ' + '.join(
+        f'{share["term"]} {share["contribution"]:.2f}'
+        for share in shares[:REASON_TERMS]
+        if share['contribution'] > 0
+    )
 
 
 def contributions(

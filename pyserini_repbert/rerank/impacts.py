@@ -27,10 +27,8 @@ from pyserini_repbert.rerank.base import (
     Scores,
     Work,
 )
+from pyserini_repbert.rerank.impact_explanations import reason_text
 from pyserini_repbert.trace import SILENT, Trace
-
-# Query terms in the reason for a hit.
-REASON_TERMS = 5
 
 EncoderT = TypeVar('EncoderT', bound=ImpactEncoder)
 
@@ -201,9 +199,4 @@ class ImpactReranker(Reranker):
 
     def reason(self, query: str, hit: Candidate) -> str:
         """The terms that add most to the score."""
-        contributions = self._explain_hit(query, hit, None, 10)['contributions']
-        return ' + '.join(
-            f'{term["term"]} {term["contribution"]:.2f}'
-            for term in contributions[:REASON_TERMS]
-            if term['contribution'] > 0
-        )
+        return reason_text(self._explain_hit(query, hit, None, 10)['contributions'])

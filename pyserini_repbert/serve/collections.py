@@ -22,8 +22,9 @@ from pyserini_repbert.collection.searching import (
     open_bm25,
     rankings_of,
 )
+from pyserini_repbert.collection.term_search import TermSearcher, open_sparse_encoder
 from pyserini_repbert.data.documents import Document
-from pyserini_repbert.lucene.searcher import LuceneSparseSearcher
+from pyserini_repbert.encode.impact_encoder import ImpactEncoder
 from pyserini_repbert.pipeline.collections import complete_fusion, open_collection_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Ranker
@@ -83,6 +84,9 @@ class ServedCollection:
         # Counted before the first request: 100,000 documents of five fields take 0.3 s.
         self.generation.field_counts()
         self.rankings = rankings_of(self.generation.settings)
+        self._sparse_encoder: ImpactEncoder | None = None
+        if before is not None and before.sparse_key == self.sparse_key:
+            self._sparse_encoder = before._sparse_encoder
         self.store = BatchedRanker(self.searcher, queue, alias)
         self._lock = threading.Lock()
         self._masks: dict[str, NDArray[np.bool_]] = {}
@@ -101,9 +105,19 @@ class ServedCollection:
         """Release the generation."""
         self.searcher.close()
 
-    def open_bm25(self) -> LuceneSparseSearcher:
-        """The search of whole documents by their words."""
-        return open_bm25(self.generation)
+    @property
+    def sparse_key(self) -> str | None:
+        """A digest of its learned sparse model; None without one."""
+        return self.generation.settings.sparse_key
+
+    def open_sparse(self) -> Ranker:
+        """The ranking beside that of vectors: BM25 of whole documents, or the learned one."""
+        if CollectionRanking.SPARSE not in self.rankings:
+            return open_bm25(self.generation)
+        if self._sparse_encoder is None:
+            self._sparse_encoder = open_sparse_encoder(self.generation, self._device)
+        searcher = TermSearcher(self.generation, self.searcher.dense.vectors, self._sparse_encoder)
+        return searcher.with_settings(name=CollectionRanking.SPARSE.value)
 
     def open_adapted(self, folder: str) -> CollectionSearcher:
         """The search of this generation as `adapt` learned it.
@@ -116,7 +130,11 @@ class ServedCollection:
         """
         encoder = self.searcher.dense.query_encoder
         settings = learned_settings(encoder, folder)
-        return CollectionSearcher(self.generation, encoder, settings, self._device)
+        searcher = CollectionSearcher(
+            self.generation, encoder, settings, self._device, self._sparse_encoder
+        )
+        self._sparse_encoder = searcher.sparse_encoder
+        return searcher
 
     def mask(self, text: str) -> NDArray[np.bool_]:
         """The documents that a filter lets through, as of `DocumentFilter.mask`; kept for later."""

@@ -53,6 +53,7 @@ DENSE = 'dense'
 ANN = 'ann'
 HYBRID = 'hybrid'
 BM25 = 'bm25'
+SPARSE = 'sparse'
 COLLECTION = 'collection'
 IMPACT = 'impact'
 ADAPTED = 'adapted'
@@ -280,8 +281,8 @@ class ServedIndex:
 
     def _sparse_systems(self) -> list[str]:
         """The names of the rankings by words."""
-        if self.collection is not None and len(self.collection.rankings) > 1:
-            return [BM25]
+        if self.collection is not None:
+            return [ranking.value for ranking in self.collection.rankings[1:]]
         return list(self.specs)
 
     def _load_judgments(self) -> None:
@@ -407,7 +408,7 @@ class ServedIndex:
     def _open_sparse(self, system: str) -> None:
         if system not in self._rankers:
             if self.collection is not None:
-                searcher: Ranker = self.collection.open_bm25().with_settings(
+                searcher: Ranker = self.collection.open_sparse().with_settings(
                     threads=self._machine.threads
                 )
                 self._held.callback(searcher.close)
@@ -457,13 +458,17 @@ class ServedIndex:
         self._held.close()
 
     def resolve_systems(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The systems of a request: the default for none, dense and BM25 for 'hybrid'.
+        """The systems of a request: the default for none; for 'hybrid', dense and BM25, or all
+        rankings of a collection.
 
         Raises UnknownNameError for a system that is not here, InputError for one given twice.
         """
+        hybrid = [DENSE, BM25]
+        if self.collection is not None and len(self.collection.rankings) > 1:
+            hybrid = [ranking.value for ranking in self.collection.rankings]
         systems: list[str] = []
         for name in names or self.default:
-            systems += [DENSE, BM25] if name == HYBRID else [name]
+            systems += hybrid if name == HYBRID else [name]
         for name in systems:
             if name not in self.systems:
                 near = catalog.did_you_mean(name, self.systems)
@@ -496,7 +501,7 @@ class ServedIndex:
 
     def encodes_queries(self, system: str) -> bool:
         """Whether a model reads the queries of a system."""
-        return system in (DENSE, ANN, ADAPTED) or self.index_type == IMPACT
+        return system in (DENSE, ANN, ADAPTED, SPARSE) or self.index_type == IMPACT
 
     def check_filter(self, text: str | None, systems: Sequence[str]) -> None:
         """Raises InputError for an unreadable filter, or one of an index that is no collection."""

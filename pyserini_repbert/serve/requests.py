@@ -33,8 +33,8 @@ def _spec_field(name: str, least: float | None = None, most: float | None = None
 
 
 _SYSTEMS = (
-    "rankings of the index, fused if several: 'dense', 'bm25', …; 'hybrid' is dense and bm25; "
-    "default: all that the index's `default` names"
+    "rankings of the index, fused if several: 'dense', 'bm25', 'sparse', …; 'hybrid' is dense and "
+    "bm25, or the learned sparse one in its place; default: all that the index's `default` names"
 )
 _STAGES = (
     'a reranker with its depth, NAME@K; NAME@K:METHOD for duoBERT; NAME@K:passages=N: the N best '

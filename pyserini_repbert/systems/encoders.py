@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pyserini_repbert.encode.impact_encoder import ImpactEncoder
+from pyserini_repbert.encode.impact_encoder import ImpactPassageEncoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextQueryEncoder
 from pyserini_repbert.errors import MismatchError
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
@@ -44,7 +44,7 @@ def document_encoder(
     return encoder
 
 
-def impact_encoder(name: str | Path, device: str = 'cpu', **settings: Any) -> ImpactEncoder:
+def impact_encoder(name: str | Path, device: str = 'cpu', **settings: Any) -> ImpactPassageEncoder:
     """The encoder of weights of terms of a `SparseEncoder` folder, or of an EPIC checkpoint.
 
     Parameters
@@ -55,7 +55,7 @@ def impact_encoder(name: str | Path, device: str = 'cpu', **settings: Any) -> Im
     """
     system = SPARSE_ENCODER if is_sparse_folder(name) else _EPIC
     encoder_class = load(str(systems()[system].impact_encoder))
-    encoder: ImpactEncoder = encoder_class(name, device, **settings)
+    encoder: ImpactPassageEncoder = encoder_class(name, device, **settings)
     return encoder
 
 

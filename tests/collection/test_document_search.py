@@ -160,8 +160,8 @@ def test_a_collection_without_lucene_has_one_ranking(garden):
     assert [str(one) for one in rankings_of(settings_of_garden)] == ['dense']
     with pytest.raises(InputError, match='built without Lucene'):
         rankings_of(settings_of_garden, ['bm25'])
-    with pytest.raises(InputError, match="ranking of a collection 'sparse' is unknown"):
-        rankings_of(settings_of_garden, ['sparse'])
+    with pytest.raises(InputError, match="ranking of a collection 'splade' is unknown"):
+        rankings_of(settings_of_garden, ['splade'])
     with pytest.raises(InputError, match='name each once'):
         rankings_of(settings_of_garden, ['dense', 'dense'])
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from pyserini_repbert.collection import Collection
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.encode import main as encode
 from pyserini_repbert.commands.explain import main as explain
@@ -410,3 +411,20 @@ def test_folders_are_told_by_their_files(tmp_path):
     path.write_text('[]')
     (tmp_path / 'config_sentence_transformers.json').write_text('{"model_type": "SparseEncoder"}')
     assert is_sparse_folder(tmp_path)
+
+
+def test_a_collection_ranks_by_the_scores_of_sentence_transformers(
+    tmp_path, splade, tiny_checkpoint
+):
+    folder = splade()
+    texts = [text for text in TEXTS if text and len(text) < 40]
+    dense = str(tiny_checkpoint())
+    with Collection.open(tmp_path / 'mine', encoder=dense, sparse=folder) as collection:
+        collection.sync([{'id': str(number), 'text': text} for number, text in enumerate(texts)])
+        searcher = collection.searcher(rankings=('sparse',))
+        queries = [query for query in QUERIES if query]
+        for query, expected in zip(queries, _their_scores(folder, queries, texts), strict=True):
+            hits = searcher.search(query, len(texts))
+            scores = {int(hit.docid): hit.score for hit in hits}
+            assert scores == pytest.approx(dict(enumerate(expected.tolist())), abs=1e-5)
+        searcher.close()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import time
 
 import pytest
 from starlette.testclient import TestClient
@@ -100,6 +101,38 @@ def test_the_index_says_what_it_is(client):
     assert (index['systems'], index['default']) == (['dense'], ['dense'])
     assert 'fusion' not in index, 'there is one ranking'
     assert client.get('/v1/mine').json() == {'api': 'v1', **index}
+
+
+def test_a_learned_sparse_model_in_place_of_bm25(make_collection, opened, hits, tiny_epic):
+    folder = make_collection(sparse=str(tiny_epic('weighing')))
+    client = opened(folder)
+    (index,) = client.get('/v1/indexes').json()['indexes']
+    assert index['systems'] == index['default'] == ['dense', 'sparse']
+    assert (index['fusion'], index['weights']) == ('interpolation', [0.6, 0.4])
+    spec = {'rankings': ('sparse',)}
+    for parameters, fields in (
+        ({}, {}),
+        ({'system': 'hybrid'}, {}),
+        ({'system': 'sparse'}, spec),
+        ({'system': 'sparse', 'filter': 'year:2020'}, spec | {'filter': 'year:2020'}),
+    ):
+        answered = candidates(client, 'moon tree', **parameters)
+        expected = hits('moon tree', **fields)
+        assert [hit['docid'] for hit in answered] == [hit.docid for hit in expected]
+        scores = [hit.score for hit in expected]
+        assert [hit['score'] for hit in answered] == pytest.approx(scores, abs=1e-5)
+    refused = client.get('/v1/mine/search', params={'query': 'cat', 'system': 'bm25'})
+    assert refused.status_code == 404
+    assert 'it has dense, sparse' in refused.text
+    with Collection.open(folder) as collection:
+        collection.add([{'id': 'new', 'text': 'moon tree moon tree'}])
+    deadline = time.monotonic() + 30
+    docids = []
+    while 'new' not in docids:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        docids = [hit['docid'] for hit in candidates(client, 'moon tree', system='sparse')]
+    assert docids[:4] == [hit.docid for hit in hits('moon tree', **spec)]
 
 
 def test_a_hit_is_a_document_with_its_best_passage(client, hits):

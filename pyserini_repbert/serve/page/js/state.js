@@ -25,9 +25,10 @@ export function pipelinesOf(state) {
   return state.view === 'compare' ? [state.a, state.b] : [state.a];
 }
 
-/** The systems of a pipeline: the index's default for none, dense and BM25 for 'hybrid'. */
+/** The systems of a pipeline: the index's default for none; for 'hybrid', dense and BM25, or the learned ranking in its place. */
 export function systemsOf(about, { system }) {
-  return (system.length ? system : about.default).flatMap((own) => (own === 'hybrid' ? ['dense', 'bm25'] : [own]));
+  const hybrid = ['dense', about.systems.includes('bm25') ? 'bm25' : 'sparse'];
+  return (system.length ? system : about.default).flatMap((own) => (own === 'hybrid' ? hybrid : [own]));
 }
 
 /** How an index fuses systems unless it is told: {fusion, weights}; a collection has a way of its own for all its rankings. */

@@ -1,0 +1,129 @@
+"""The learned sparse ranking of a collection: opening, a search, and opening the next generation.
+
+Each document is one passage of 150 random terms of BERT's vocabulary, as `epic.py` draws them; a
+query has 30. Encoders cost nothing. Times are those of the processor, on one core.
+
+    OMP_NUM_THREADS=1 python benchmarks/sparse_collection.py [--passages 20000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import epic
+import numpy as np
+import torch
+from collection import StandIn
+
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.data.passages import Passage
+from pyserini_repbert.encode.sharding import Encoding
+from pyserini_repbert.index.epic_writer import EpicShardWriter
+from pyserini_repbert.index.records import EpicSettings
+from pyserini_repbert.models.term_vectors import TermVector, TermVectors
+from pyserini_repbert.systems.encoders import document_encoder
+
+DIFFERENT = 4096
+QUERIES = 60
+
+
+class RandomTerms:
+    """An encoder of weights of terms that are drawn."""
+
+    name = 'random'
+    weights_sha256 = '0' * 64
+    config_sha256 = tokenizer_sha256 = None
+    variant = 'sparse_encoder'
+    vocabulary = epic.VOCABULARY
+    vocabulary_sha256 = '1' * 64
+
+    def __init__(self, terms: int) -> None:
+        self._random = np.random.default_rng(0)
+        self._vectors = epic.random_vectors(self._random, DIFFERENT, terms)
+
+    def encoding(self, **_: Any) -> Encoding[EpicSettings]:
+        """How it fills a bundle."""
+        settings = EpicSettings(
+            encoder=self.name,
+            weights_sha256=self.weights_sha256,
+            variant=self.variant,
+            vocabulary=self.vocabulary,
+            vocabulary_sha256=self.vocabulary_sha256,
+            max_length=512,
+            prune=0,
+            weights='float32',
+            precision='float32',
+            shard_size=65536,
+            texts=False,
+            layout='blocks',
+        )
+        return Encoding(settings, EpicShardWriter, self._encode, DIFFERENT)
+
+    def _encode(self, passages: Sequence[Passage]) -> TermVectors:
+        rows = self._random.integers(0, DIFFERENT, len(passages)).tolist()
+        return TermVectors.of([self._vectors[row] for row in rows])
+
+    def query(self, n_terms: int) -> TermVector:
+        """A query of terms of one passage."""
+        terms = self._vectors[int(self._random.integers(DIFFERENT))].terms
+        chosen = np.sort(self._random.choice(terms, n_terms, replace=False))
+        return TermVector(chosen, self._random.random(n_terms, dtype=np.float32))
+
+
+def processor_seconds(work: Callable[[], Any]) -> float:
+    """How long something takes the processor."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def main() -> None:
+    """Run all and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--passages', type=int, default=20_000)
+    parser.add_argument('--terms', type=int, default=150)
+    parser.add_argument('--query-terms', type=int, default=30)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    learned = RandomTerms(options.terms)
+    dense = StandIn(document_encoder('minilm'))
+    documents = [(str(number), f'document {number}') for number in range(options.passages)]
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / 'mine'
+        with Collection.open(folder, dense, sparse=learned) as collection:
+            collection.sync(documents)
+            size = sum(path.stat().st_size for path in folder.rglob('shards/*/*'))
+            collection.refresh()
+            _report(collection, learned, options, size)
+
+
+def _report(
+    collection: Collection, learned: RandomTerms, options: argparse.Namespace, size: int
+) -> None:
+    """Print what opening and searching take."""
+    from pyserini_repbert.collection.passage_vectors import PassageVectors
+    from pyserini_repbert.collection.term_search import TermSearcher
+
+    def open_searcher() -> TermSearcher:
+        generation = collection.generation
+        return TermSearcher(generation, PassageVectors(generation), learned)
+
+    opening = processor_seconds(open_searcher)
+    searcher = open_searcher()
+    queries = [learned.query(options.query_terms) for _ in range(QUERIES)]
+    searcher.of_vector(queries[0], 10)
+    searching = processor_seconds(lambda: [searcher.of_vector(one, 1000) for one in queries])
+    collection.add([('new', 'one more document')])
+    again = processor_seconds(open_searcher)
+    print(f'shards of {options.passages:,} passages of {options.terms} terms: {size / 1e6:.0f} MB')
+    print(f'opening: {opening:.2f} s; the next generation: {again:.2f} s')
+    print(f'{1000 * searching / QUERIES:.2f} ms a query of {options.query_terms} terms, 1000 hits')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,344 @@
+"""Collections whose second ranking is a learned sparse model, in place of BM25."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.collection import Collection, compacting, staging, syncing
+from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.collection.shards import PassageShard, list_shards
+from pyserini_repbert.collection.sparse_model import SparseSource
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.explain import main as explain
+from pyserini_repbert.commands.index import main as index
+from pyserini_repbert.commands.search import main as search
+from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
+from pyserini_repbert.fusion.methods import FusionMethod
+from pyserini_repbert.ranking import Query
+from pyserini_repbert.record import record_path
+from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
+
+LONG = 'the cat sat on the mat . a big red dog ran in the old blue sea . new moon ' * 2
+DOCUMENTS = [
+    {'id': 'a', 'text': LONG, 'year': 1},
+    {'id': 'b', 'text': 'red cat', 'title': 'dog', 'year': 2},
+    {'id': 'c', 'text': 'the moon . the sun . the tree . leaf root seed', 'year': 2},
+    {'id': 'd', 'text': '', 'year': 1},
+    {'id': 'e', 'text': 'red cat', 'title': 'dog', 'year': 1},
+    {'id': 'f', 'text': 'a small fish ate the bird', 'year': 3},
+]
+QUERIES = ['red cat', 'the old sea', 'moon', 'fish run eat']
+
+
+@pytest.fixture
+def dense(tiny_checkpoint):
+    return document_encoder(str(tiny_checkpoint()))
+
+
+@pytest.fixture
+def learned(tiny_epic):
+    return impact_encoder(str(tiny_epic()))
+
+
+@pytest.fixture
+def make(tmp_path, dense, learned):
+    """make(name='mine', **settings) -> a collection with tiny random models."""
+
+    def make(name='mine', **settings):
+        given = {'encoder': dense, 'passage_tokens': 8, 'overlap': 2, 'sparse': learned} | settings
+        return Collection.open(tmp_path / name, **given)
+
+    return make
+
+
+def passage_scores(collection, learned, query):
+    """{docid: the scores of its passages}, from texts that are cut and encoded once more."""
+    vector = learned.encode_query(query)
+    generation = collection.generation
+    scores = {}
+    for document in generation.all_documents():
+        docno = generation.docnos([document.docid])[0]
+        passages = generation.passages([docno])[docno]
+        inputs = []
+        for passage in passages:
+            text = document.text[passage.start : passage.end]
+            inputs.append(f'{document.title} {text}' if document.title else text)
+        vectors = learned.encode_pruned(inputs, 1000)
+        scores[document.docid] = [vector.dot(weights) for weights in vectors]
+    return scores
+
+
+AGGREGATIONS = {
+    'max': max,
+    'first': lambda scores: scores[0],
+    'mean': lambda scores: sum(scores) / len(scores),
+    'top3': lambda scores: sum(sorted(scores)[-3:]) / len(scores[:3]),
+}
+
+
+@pytest.mark.parametrize('aggregate', AGGREGATIONS)
+def test_scores_are_those_of_the_encoder(make, learned, aggregate):
+    with make() as collection:
+        collection.sync(DOCUMENTS)
+        searcher = collection.searcher(rankings=('sparse',), aggregate=aggregate)
+        for query in QUERIES:
+            expected = {}
+            for docid, scores in passage_scores(collection, learned, query).items():
+                if any(scores):
+                    expected[docid] = AGGREGATIONS[aggregate](scores)
+            hits = searcher.search(query, 10)
+            assert {hit.docid: hit.score for hit in hits} == pytest.approx(expected, abs=1e-5)
+            order = [(-hit.score, hit.docid) for hit in hits]
+            assert order == sorted(order)
+            assert [hit.docid for hit in searcher.search(query, 2)] == [
+                hit.docid for hit in hits[:2]
+            ]
+        searcher.close()
+
+
+def test_the_learned_ranking_stands_in_bm25s_place(make):
+    with make() as collection:
+        collection.sync(DOCUMENTS)
+        searcher = collection.searcher()
+        assert searcher.part_names == ['tiny', 'sparse']
+        assert searcher.method == FusionMethod.INTERPOLATION
+        assert searcher.alpha == 0.6
+        assert collection.generation.lucene_folder is None
+        hits = collection.search('red cat', 3)
+        assert hits[0].excerpts
+        with pytest.raises(InputError, match='without Lucene: its rankings are dense and sparse'):
+            collection.searcher(rankings=('bm25',))
+
+
+def test_a_filter_and_deleted_documents(make, learned):
+    with make() as collection:
+        collection.sync(DOCUMENTS)
+        searcher = collection.searcher(rankings=('sparse',))
+        hits = [(hit.docid, hit.score) for hit in searcher.search('the red moon', 10)]
+        within = searcher.within(DocumentFilter('year:1'))
+        left = [hit for hit in hits if hit[0] in ('a', 'd', 'e')]
+        assert [(hit.docid, hit.score) for hit in within.search('the red moon', 10)] == left
+        collection.delete(['a', 'b'])
+        left = [hit for hit in hits if hit[0] not in ('a', 'b')]
+        newest = collection.searcher(rankings=('sparse',))
+        assert [(hit.docid, hit.score) for hit in newest.search('the red moon', 10)] == left
+        # One generation is read until it is closed.
+        assert [(hit.docid, hit.score) for hit in searcher.search('the red moon', 10)] == hits
+        searcher.close()
+        newest.close()
+
+
+def test_more_like_a_document(make, learned):
+    with make() as collection:
+        collection.sync(DOCUMENTS)
+        searcher = collection.searcher(rankings=('sparse',))
+        hits = {hit.docid: hit.score for hit in searcher.more_like('b', 10)}
+        texts = ['dog red cat', 'a small fish ate the bird']
+        own, other = learned.encode_pruned(texts, 1000)
+        assert 'b' not in hits
+        assert hits['e'] == pytest.approx(own.dot(own), abs=1e-5)
+        assert hits['f'] == pytest.approx(own.dot(other), abs=1e-5)
+        assert searcher.more_like('d', 10) == []
+        assert 'b' not in [hit.docid for hit in collection.more_like('b')]
+        searcher.close()
+
+
+def answers(collection):
+    """All hits of both rankings, by query."""
+    searcher = collection.searcher()
+    topics = [Query(text, text) for text in QUERIES]
+    found = []
+    for part in searcher.parts:
+        for ranking in part.rank(topics, None, None).values():
+            found.append(dict(zip(ranking.docids, ranking.scores, strict=True)))
+    searcher.close()
+    return found
+
+
+def test_it_equals_one_built_anew(make, learned, monkeypatch):
+    monkeypatch.setattr(staging, '_PASSAGES_AT_ONCE', 3)
+    monkeypatch.setattr(compacting, 'SMALL_ROWS', 4)
+    monkeypatch.setattr(compacting, 'MOST_SMALL', 2)
+    with make() as collection, make('anew') as anew:
+        collection.sync(DOCUMENTS)
+        changed = [document for document in DOCUMENTS if document['id'] != 'c']
+        changed[0] = changed[0] | {'text': f'{LONG} fish ran .'}
+        changed.append({'id': 'g', 'text': 'blue bird eats leaf'})
+        changes = collection.sync(changed)
+        assert 0 < changes.encoded < 7
+        collection.add([{'id': 'h', 'text': 'sun'}])
+        anew.sync([*changed, {'id': 'h', 'text': 'sun'}])
+        for _ in ('before', 'after'):
+            for mine, theirs in zip(answers(collection), answers(anew), strict=True):
+                assert mine == pytest.approx(theirs, abs=1e-5)
+            collection.compact()
+        assert collection.generation.manifest.passages == anew.generation.manifest.passages
+        copy = copy_collection(collection.folder, collection.folder.with_name('copy'))
+        assert copy == collection.generation.manifest
+    told = check_collection(collection.folder.with_name('copy'))
+    assert told.endswith(f"sparse model '{learned.name}', no Lucene index")
+
+
+def test_nothing_is_encoded_twice(make, learned, monkeypatch):
+    with make() as collection:
+        assert collection.sync(DOCUMENTS).encoded > 0
+        renamed = [document | {'id': f'{document["id"]}2'} for document in DOCUMENTS]
+        assert collection.sync(renamed, delete_most=True).encoded == 0
+    # Another object reads the model's checksums only where something is encoded.
+    monkeypatch.setattr(SparseSource, 'encode', None)
+    with make() as collection:
+        assert collection.sync(DOCUMENTS, delete_most=True).encoded == 0
+
+
+def test_a_killed_writer_leaves_what_it_encoded(make, monkeypatch):
+    monkeypatch.setattr(staging, '_PASSAGES_AT_ONCE', 3)
+    monkeypatch.setattr(syncing, '_DOCUMENTS_AT_ONCE', 2)
+    many = [document | {'id': str(number)} for number, document in enumerate(DOCUMENTS * 4)]
+
+    def killed():
+        yield from many
+        raise RuntimeError('killed')
+
+    with make() as collection:
+        with pytest.raises(RuntimeError, match='killed'):
+            collection.sync(killed())
+        assert list_shards(collection.folder / 'shards')
+        monkeypatch.setattr(SparseSource, 'encode', None)
+        assert collection.sync(many).encoded == 0
+        assert collection.search('red cat', 1)
+
+
+def test_a_model_is_added_and_taken_away(make, dense, learned, monkeypatch):
+    with make(sparse='none') as collection:
+        n_passages = collection.sync(DOCUMENTS).encoded
+        # The digests of collections without a model are as before there were any.
+        manifest = collection.folder / 'generations' / '000001.json'
+        assert 'sparse_model' not in manifest.read_text()
+    with make() as collection:
+        with pytest.raises(MismatchError, match="the collection has sparse 'none', '.*' was given"):
+            collection.sync(DOCUMENTS)
+        with monkeypatch.context() as patch:
+            # Vectors stay as they are.
+            patch.setattr(type(dense), 'embed', None)
+            changes = collection.sync(DOCUMENTS, rebuild=True)
+        assert changes.encoded == n_passages
+        expected = answers(collection)
+    check_collection(collection.folder)
+    with make(sparse='none') as collection:
+        assert collection.sync(DOCUMENTS, rebuild=True).encoded == 0
+        assert len(answers(collection)) == len(QUERIES)
+        collection.compact()
+    with make() as collection:
+        collection.sync(DOCUMENTS, rebuild=True)
+        for mine, theirs in zip(answers(collection), expected, strict=True):
+            assert mine == pytest.approx(theirs, abs=1e-5)
+
+
+def test_another_model_is_refused(make, learned, tiny_epic):
+    with make() as collection:
+        collection.sync(DOCUMENTS)
+    other = impact_encoder(str(tiny_epic('other', seed=1)))
+    with make(sparse=other) as collection:
+        with pytest.raises(MismatchError, match='differs in weights_sha256') as caught:
+            collection.add([{'id': 'g', 'text': 'sun'}])
+        assert '\n' not in str(caught.value)
+        assert collection.sync(DOCUMENTS, rebuild=True).encoded > 0
+    refusal = "has sparse '.*other', 'bm25' was given"
+    with make(sparse='bm25') as collection, pytest.raises(MismatchError, match=refusal):
+        collection.add([{'id': 'g', 'text': 'sun'}])
+    with make(sparse=None) as collection:
+        assert collection.add([{'id': 'g', 'text': 'sun'}]).encoded == 1
+
+
+def test_a_model_whose_files_changed_is_refused(tmp_path, make, tiny_epic):
+    folder = tiny_epic('moved')
+    with make(sparse=folder) as collection:
+        collection.sync(DOCUMENTS)
+    shutil.rmtree(folder)
+    tiny_epic('moved', seed=3)
+    with make(sparse=None) as collection:
+        with pytest.raises(MismatchError, match='differs in weights_sha256'):
+            collection.add([{'id': 'g', 'text': 'sun'}])
+        with pytest.raises(MismatchError, match='was built with other weights'):
+            collection.searcher()
+
+
+def test_a_shard_with_damaged_weights_is_told(make):
+    with make() as collection:
+        collection.sync(DOCUMENTS)
+        folder = collection.generation.shards[0].shard.folder
+    weights = np.load(folder / 'weights.npy')
+    np.save(folder / 'weights.npy', weights + 1)
+    with pytest.raises(DamagedFileError, match=r'weights\.npy'):
+        check_collection(collection.folder)
+    np.save(folder / 'weights.npy', weights[:-1])
+    with pytest.raises(DamagedFileError, match='holds float32'):
+        _ = PassageShard(folder).terms
+
+
+def test_generations_share_postings(make):
+    with make() as collection:
+        collection.sync(DOCUMENTS)
+        first = collection.generation.shards[0].shard.postings
+        collection.add([{'id': 'g', 'text': 'sun'}])
+        assert collection.generation.shards[0].shard.postings is first
+
+
+@pytest.mark.parametrize('sparse', ['bm26', 'tiny'])
+def test_a_name_that_is_no_sparse_model(make, tmp_path, tiny_checkpoint, sparse):
+    name = str(tmp_path / 'tiny') if sparse == 'tiny' else sparse
+    with make(sparse=name) as collection, pytest.raises(Exception, match=sparse) as caught:
+        collection.sync(DOCUMENTS)
+    assert '\n' not in str(caught.value)
+
+
+@pytest.fixture
+def printed(tmp_path, tiny_checkpoint, tiny_epic, monkeypatch, capsys):
+    """run(main, *arguments) -> what a command printed; 'tiny' and 'weighing' are tiny models."""
+    tiny_checkpoint()
+    tiny_epic('weighing')
+    monkeypatch.chdir(tmp_path)
+    lines = [json.dumps(document) for document in DOCUMENTS]
+    (tmp_path / 'corpus.jsonl').write_text('\n'.join(lines), encoding='utf-8')
+
+    def run(main, *arguments, status=0):
+        capsys.readouterr()
+        assert command.run(main, list(arguments)) == status
+        streams = capsys.readouterr()
+        return streams.out + streams.err
+
+    return run
+
+
+def test_commands_take_it(printed, tmp_path):
+    build = ['sync', '--corpus', 'corpus.jsonl', '--index', 'mine', '--quiet']
+    models = ['--encoder', 'tiny', '--sparse', 'weighing']
+    printed(index, *build, *models, '--passage-tokens', '8', '--overlap', '2')
+    manifest = tmp_path / 'mine' / 'generations' / '000001.json'
+    record = json.loads(record_path(manifest).read_text())
+    assert [model['name'] for model in record['models']] == ['tiny', 'weighing']
+    told = printed(index, 'check', '--index', 'mine')
+    assert "sparse model 'weighing', no Lucene index" in told
+    ask = ['--index', 'mine', '--query', 'red cat', '--hits', '6', '--quiet']
+    explained = printed(search, *ask, '--explain')
+    assert explained.count('ranks: tiny ') == explained.count('terms: ')
+    alone = printed(search, *ask, '--rankings', 'sparse')
+    score = re.search(r'b  \((.*)\)', alone)[1]
+    why = printed(
+        explain, '--index', 'mine', '--query', 'red cat', '--docid', 'b', '--top', '2', '--quiet'
+    )
+    assert f'score {score}' in why
+    (tmp_path / 'topics.tsv').write_text('q1\tred cat\n', encoding='utf-8')
+    printed(search, '--index', 'mine', '--topics', 'topics.tsv', '--output', 'run.txt', '--quiet')
+    assert (tmp_path / 'run.txt').read_text()
+    assert 'terms: ' in printed(search, '--index', 'mine', '--like', 'b', '--explain', '--quiet')
+    refused = printed(search, *ask, '--rankings', 'bm25', status=2)
+    assert refused.count('\n') == 1
+    refused = printed(index, *build, '--sparse', 'bm25', status=2)
+    assert "has sparse 'weighing', 'bm25' was given" in refused
+    assert '--rebuild' in refused
