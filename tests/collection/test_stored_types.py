@@ -13,6 +13,7 @@ from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.quantized import quantize
+from pyserini_repbert.systems.encoders import impact_encoder
 
 TEXTS = {'a': 'the cat sat', 'b': 'red fish', 'c': 'the dog on the mat', 'd': 'a cat', 'e': 'fish'}
 
@@ -113,3 +114,17 @@ def test_the_command_stores_what_it_is_told(checkpoint, tmp_path, monkeypatch, c
             assert len(collection.search('cat', 9)) == len(TEXTS)
         assert run(main, ['index', 'check', '--index', dtype]) == 0
     assert capsys.readouterr().err == ''
+
+
+def test_weights_of_terms_lie_beside_vectors_in_int8(checkpoint, tiny_epic, tmp_path):
+    settings = {'encoder': checkpoint, 'dtype': 'int8'}
+    with Collection.open(
+        tmp_path / 'mine', **settings, sparse=impact_encoder(str(tiny_epic()))
+    ) as collection:
+        collection.sync(TEXTS.items())
+        first = stored_bytes(collection)
+        collection.delete('b')
+        collection.compact()
+        assert stored_bytes(collection) == {docid: first[docid] for docid in 'acde'}
+        assert len(collection.search('cat', 9)) == 4
+    check_collection(tmp_path / 'mine')
