@@ -93,6 +93,22 @@ def test_reading_gives_what_was_written(tmp_path, weights, vocabulary, prune):
     assert lengths == [len(bundle.vector(row)) for row in range(30)]
 
 
+@pytest.mark.parametrize('shard_size', [1, 7, 300])
+def test_blocks_of_all_lengths_and_terms_at_every_place_are_found(tmp_path, shard_size):
+    random = np.random.default_rng(0)
+    vectors = []
+    for count in [*range(60), 255, 256, 3]:
+        terms = np.sort(random.choice(256, count, replace=False)).astype(np.int64) + 256
+        vectors.append(
+            TermVector(terms, random.random(count).astype(np.float16).astype(np.float32))
+        )
+    bundle = build(tmp_path / 'index', vectors, settings(600, prune=256, shard_size=shard_size))
+    rows = np.arange(len(vectors))
+    terms = np.arange(200, 600)
+    expected = np.stack([vector.weights_of(terms) for vector in vectors])
+    np.testing.assert_array_equal(bundle.weights_of(rows, terms), expected)
+
+
 def test_empty_query_and_terms_outside_every_vector_score_zero(tmp_path):
     bundle = build(tmp_path / 'index', [TermVector.summed([1], [1.0]), NO_TERMS], settings(300))
     assert bundle.score(np.asarray([1, 0]), NO_TERMS).tolist() == [0, 0]
