@@ -1,14 +1,13 @@
 """What a passage is, how a corpus of passages is read, and passage text by docid.
 
-A corpus is a stream: memory grows with it only by 12 to 24 bytes a passage, for the detection of
-duplicate docids. Files of passages are opened in `corpus_files.py`.
+A corpus is a stream: memory does not grow with it. Files of passages are opened in
+`corpus_files.py`.
 """
 
 from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from pyserini_repbert.data.documents import (
     document_of_record,
     plain_fields,
 )
+from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.values import (
     first_key,
     has_surrogates,
@@ -52,45 +52,6 @@ class OnError(StrEnum):
 
 class BadPassage(ValueError):
     """One unusable line: its parser raises it, and a corpus has it instead of the passage."""
-
-
-class _SeenDocids:
-    """A set of docids in 12 to 24 bytes each: open addressing over their 64-bit hashes.
-
-    `add` returns whether the docid may have been seen; the caller has to tell a collision of hashes
-    (for a million docids, of probability 3 x 10^-8) from a real duplicate.
-    """
-
-    def __init__(self) -> None:
-        self._slots = array('Q', [0]) * 4096
-        self._used = 0
-
-    def add(self, docid: str) -> bool:
-        if self._used * 3 > len(self._slots) * 2:
-            self._double()
-        # 0 marks a free slot.
-        return self._insert((hash(docid) & 0xFFFFFFFFFFFFFFFF) or 1)
-
-    def _double(self) -> None:
-        # No list of the keys: it would take five times their memory.
-        before = self._slots
-        self._slots = array('Q', [0]) * (2 * len(before))
-        self._used = 0
-        for key in before:
-            if key:
-                self._insert(key)
-
-    def _insert(self, key: int) -> bool:
-        slots = self._slots
-        mask = len(self._slots) - 1
-        position = key & mask
-        while slots[position]:
-            if slots[position] == key:
-                return True
-            position = (position + 1) & mask
-        slots[position] = key
-        self._used += 1
-        return False
 
 
 class Corpus(ABC):
@@ -160,7 +121,7 @@ class Corpus(ABC):
     def _usable(self, items: Iterator[tuple[str, _Item | BadPassage]]) -> Iterator[_Item]:
         """The items that pass the checks; others are refused or skipped."""
         self.skipped = 0
-        seen = _SeenDocids()
+        seen = SeenDocids()
         for location, item in items:
             if isinstance(item, BadPassage):
                 self._leave_out(location, str(item))
