@@ -288,31 +288,41 @@ def choose_settings(
     Raises MismatchError where both differ and nothing is to be rebuilt.
     """
     if stored is None:
-        settings = CollectionSettings(
-            **encoder_parts(source.opened),
-            passage_tokens=wanted.passage_tokens or PASSAGE_TOKENS,
-            overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
-            language=wanted.language or ENGLISH,
-            dtype=wanted.dtype or 'float32',
-            **sparse_parts(wanted.sparse or SparseKind.BM25, source.sparse),
-        )
+        settings = _new_settings(wanted, source)
     elif rebuild:
         given = {name: value for name, value in vars(wanted).items() if value is not None}
         given |= sparse_parts(wanted.sparse or stored.sparse_name, source.sparse)
         settings = replace(stored, **given, **encoder_parts(source.opened))
     else:
-        wanted.check(stored)
-        if source.truncate_dim not in (None, stored.dimension):
-            raise MismatchError(
-                f'the collection has vectors of {stored.dimension} values, '
-                f'{source.truncate_dim} were asked for: leave it out, or rebuild the collection',
-                parameters=('truncate_dim', 'rebuild'),
-            )
-        if source.name != stored.encoder:
-            check_encoder(source.opened, stored)
-        if stored.sparse_model is not None and source.sparse.name != stored.sparse_name:
-            check_sparse_model(source.sparse, stored.sparse_model)
+        _check_given(wanted, source, stored)
         settings = stored
     check_lengths(settings.passage_tokens, settings.overlap)
     check_language(settings.language)
     return settings
+
+
+def _new_settings(wanted: WantedSettings, source: EncoderSource) -> CollectionSettings:
+    """The settings of a new collection."""
+    return CollectionSettings(
+        **encoder_parts(source.opened),
+        passage_tokens=wanted.passage_tokens or PASSAGE_TOKENS,
+        overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
+        language=wanted.language or ENGLISH,
+        dtype=wanted.dtype or 'float32',
+        **sparse_parts(wanted.sparse or SparseKind.BM25, source.sparse),
+    )
+
+
+def _check_given(wanted: WantedSettings, source: EncoderSource, stored: CollectionSettings) -> None:
+    """Raises MismatchError where what the user gives differs from the collection's settings."""
+    wanted.check(stored)
+    if source.truncate_dim not in (None, stored.dimension):
+        raise MismatchError(
+            f'the collection has vectors of {stored.dimension} values, '
+            f'{source.truncate_dim} were asked for: leave it out, or rebuild the collection',
+            parameters=('truncate_dim', 'rebuild'),
+        )
+    if source.name != stored.encoder:
+        check_encoder(source.opened, stored)
+    if stored.sparse_model is not None and source.sparse.name != stored.sparse_name:
+        check_sparse_model(source.sparse, stored.sparse_model)

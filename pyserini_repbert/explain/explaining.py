@@ -94,18 +94,24 @@ def hit_reasons(
         shown = []
         for name, rank, ranking in zip(names, ranks, inputs, strict=True):
             shown.append(f'{name} {rank or _absent(ranking, depth)}')
-        lines = [f'ranks: {", ".join(shown)}']
-        if hit.excerpts:
-            passage = hit.excerpts[0]
-            lines.append(excerpt_line(passage.number, passage.start, passage.end))
-        if term_reasons and hit.docid in term_reasons:
-            lines.append(f'terms: {term_reasons[hit.docid]}')
+        lines = [f'ranks: {", ".join(shown)}', *_first_stage_lines(hit, term_reasons or {})]
         if reranker and position < reranker.reads and hit.text is not None:
             reason = reranker.reason(query, hit)
             if reason:
                 lines.append(f'why: {reason}')
         reasons.append(lines)
     return reasons
+
+
+def _first_stage_lines(hit: Candidate, term_reasons: Mapping[str, str]) -> list[str]:
+    """Which passage decided, and the terms that made the score, of a hit that has them."""
+    lines = []
+    if hit.excerpts:
+        passage = hit.excerpts[0]
+        lines.append(excerpt_line(passage.number, passage.start, passage.end))
+    if hit.docid in term_reasons:
+        lines.append(f'terms: {term_reasons[hit.docid]}')
+    return lines
 
 
 def excerpt_line(number: int, start: int, end: int) -> str:

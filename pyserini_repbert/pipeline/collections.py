@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.reading import open_generation
+from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.searching import (
     CollectionRanking,
     CollectionSearcher,
@@ -92,6 +92,27 @@ def _filter(spec: PipelineSpec) -> DocumentFilter:
     return DocumentFilter(spec.filter, only_ids, not_ids)
 
 
+def _query_encoder(
+    spec: PipelineSpec, generation: Generation, device: str, before: CollectionSearcher | None
+) -> QueryEncoder:
+    """The dense encoder of queries: that of an earlier generation, if it is the same."""
+    settings = generation.settings
+    if before is not None and before.generation.settings.model_key() == settings.model_key():
+        return before.dense.query_encoder
+    return open_collection_encoder(
+        generation, spec.encoder, device, spec.precision, spec.max_length
+    )
+
+
+def _sparse_encoder_before(
+    generation: Generation, before: CollectionSearcher | None
+) -> ImpactEncoder | None:
+    """The learned sparse model of an earlier generation, if it is the same; None if it is not."""
+    if before is None or before.generation.settings.sparse_key != generation.settings.sparse_key:
+        return None
+    return before.sparse_encoder
+
+
 def open_collection_searcher(
     spec: PipelineSpec, machine: Machine, before: CollectionSearcher | None = None
 ) -> CollectionSearcher:
@@ -116,22 +137,8 @@ def open_collection_searcher(
         shards = {live.shard.name: live.shard for live in before.generation.shards}
     generation = open_generation(Path(str(spec.index)), shards)
     try:
-        encoder: QueryEncoder
-        if (
-            before is not None
-            and before.generation.settings.model_key() == generation.settings.model_key()
-        ):
-            encoder = before.dense.query_encoder
-        else:
-            encoder = open_collection_encoder(
-                generation, spec.encoder, device, spec.precision, spec.max_length
-            )
-        sparse_encoder: ImpactEncoder | None = None
-        if (
-            before is not None
-            and before.generation.settings.sparse_key == generation.settings.sparse_key
-        ):
-            sparse_encoder = before.sparse_encoder
+        encoder = _query_encoder(spec, generation, device, before)
+        sparse_encoder = _sparse_encoder_before(generation, before)
         formula: dict[str, Any] = {}
         if len(spec.rankings) > 1 and not spec.sparse:
             formula = {**spec.formula, 'depth': spec.depth}
