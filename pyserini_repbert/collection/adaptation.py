@@ -23,7 +23,7 @@ def judgments_of(folder: Path) -> JudgmentStore:
 def adaptation_in_use(folder: Path, settings: CollectionSettings) -> Path | None:
     """The folder of what a collection learned, if it is searched so; None if not.
 
-    What was learned for other models is not used.
+    What was learned for another encoder or sparse ranking is not used.
     """
     learning = judgments_of(folder).in_use()
     if learning is None or learning.encoder_weights != settings.models_sha256:
@@ -34,7 +34,7 @@ def adaptation_in_use(folder: Path, settings: CollectionSettings) -> Path | None
 def why_learn_again(generation: Generation, learning: Learning) -> str | None:
     """A sentence that says what has changed since a learning; None where that is little."""
     if learning.encoder_weights != generation.settings.models_sha256:
-        return 'The collection has another encoder or sparse model since it learned: learn again.'
+        return 'The collection has another encoder or sparse ranking since it learned: learn again.'
     ((new_documents,),) = generation.select(
         'SELECT COUNT(*) FROM texts WHERE since <= :generation AND until > :generation '
         f'AND since > {learning.generation:d}'

@@ -151,13 +151,14 @@ class CollectionSettings:
 
     @property
     def models_sha256(self) -> str:
-        """A digest of the models by which a collection learns.
+        """A digest of the encoder and the sparse ranking by which a collection learns.
 
-        It is that of the encoder's weights; with a learned sparse model, one of both.
+        With BM25 it is that of the encoder's weights.
         """
-        if self.sparse_key is None:
+        if self.sparse is SparseKind.BM25:
             return self.weights_sha256
-        return hashlib.sha256(f'{self.weights_sha256} {self.sparse_key}'.encode()).hexdigest()
+        ranked_by = self.sparse_key or str(self.sparse)
+        return hashlib.sha256(f'{self.weights_sha256} {ranked_by}'.encode()).hexdigest()
 
     def model_key(self) -> bytes:
         """A digest of all that decides a vector, but for the text."""

@@ -1,6 +1,7 @@
 """A collection learns from the judgments in it, and is searched so."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from pyserini_repbert.collection.adaptation import (
     why_learn_again,
 )
 from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.collection.settings import SparseKind
 from pyserini_repbert.commands.command import run
 from pyserini_repbert.commands.dispatcher import main
 from pyserini_repbert.data.judgments import Judgment
@@ -115,6 +117,14 @@ def test_what_was_learned_for_another_encoder_is_not_used(folder, learned, tiny_
         assert adaptation_in_use(folder, collection.generation.settings) is None
         assert 'another encoder' in why_learn_again(collection.generation, learned)
         collection.search('cat', 3)
+
+
+def test_what_was_learned_without_bm25_is_not_used_with_it(folder, learned):
+    use_learning(folder, True)
+    with Collection.open(folder) as collection:
+        settings = collection.generation.settings
+    assert adaptation_in_use(folder, settings) == folder / learned.folder
+    assert adaptation_in_use(folder, replace(settings, sparse=SparseKind.BM25)) is None
 
 
 def test_a_copy_has_what_was_learned(folder, learned, tmp_path, capsys):
