@@ -35,9 +35,9 @@ HITS = 1000
 DIFFERENT = 4096
 
 
-def build(folder: Path, n: int, r: int) -> EpicBundle:
-    """Write a bundle of n passages of r terms, in float32."""
-    settings = EpicSettings(
+def term_settings() -> EpicSettings:
+    """Those of a bundle of weights of BERT's terms, in float32, by an encoder that draws them."""
+    return EpicSettings(
         encoder='random',
         weights_sha256='0' * 64,
         variant='sparse_encoder',
@@ -51,6 +51,11 @@ def build(folder: Path, n: int, r: int) -> EpicBundle:
         texts=False,
         layout='blocks',
     )
+
+
+def build(folder: Path, n: int, r: int) -> EpicBundle:
+    """Write a bundle of n passages of r terms, in float32."""
+    settings = term_settings()
     random = np.random.default_rng(0)
     vectors = epic.random_vectors(random, DIFFERENT, r)
 

@@ -19,6 +19,7 @@ import epic
 import numpy as np
 import torch
 from collection import StandIn
+from sparse import DIFFERENT, term_settings
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.data.passages import Passage
@@ -28,19 +29,18 @@ from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
 from pyserini_repbert.systems.encoders import document_encoder
 
-DIFFERENT = 4096
 QUERIES = 60
 
 
 class RandomTerms:
     """An encoder of weights of terms that are drawn."""
 
-    name = 'random'
-    weights_sha256 = '0' * 64
+    name = term_settings().encoder
+    weights_sha256 = term_settings().weights_sha256
     config_sha256 = tokenizer_sha256 = None
-    variant = 'sparse_encoder'
+    variant = term_settings().variant
     vocabulary = epic.VOCABULARY
-    vocabulary_sha256 = '1' * 64
+    vocabulary_sha256 = term_settings().vocabulary_sha256
 
     def __init__(self, terms: int) -> None:
         self._random = np.random.default_rng(0)
@@ -48,21 +48,7 @@ class RandomTerms:
 
     def encoding(self, **_: Any) -> Encoding[EpicSettings]:
         """How it fills a bundle."""
-        settings = EpicSettings(
-            encoder=self.name,
-            weights_sha256=self.weights_sha256,
-            variant=self.variant,
-            vocabulary=self.vocabulary,
-            vocabulary_sha256=self.vocabulary_sha256,
-            max_length=512,
-            prune=0,
-            weights='float32',
-            precision='float32',
-            shard_size=65536,
-            texts=False,
-            layout='blocks',
-        )
-        return Encoding(settings, EpicShardWriter, self._encode, DIFFERENT)
+        return Encoding(term_settings(), EpicShardWriter, self._encode, DIFFERENT)
 
     def _encode(self, passages: Sequence[Passage]) -> TermVectors:
         rows = self._random.integers(0, DIFFERENT, len(passages)).tolist()

@@ -12,7 +12,8 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-_GREATEST = 127
+# The greatest whole number.
+GREATEST = 127
 # With the 7 bits of a whole number, they are the 24 bits of float32.
 _SCALE_BITS = 17
 # A vector of zeros has it. Its products with whole numbers have all their bits in float32.
@@ -78,7 +79,7 @@ StoredVectors = NDArray[np.floating] | Int8Vectors
 def quantize(vectors: NDArray[np.floating]) -> Int8Vectors:
     """The nearest vectors in int8 of vectors (n, d); what is not finite has a scale that is not."""
     largest = np.abs(vectors).max(axis=1, initial=0).astype(np.float64)
-    mantissas, exponents = np.frexp(largest / _GREATEST)
+    mantissas, exponents = np.frexp(largest / GREATEST)
     # Rounded up: no value lies beyond the greatest whole number.
     rounded = np.ldexp(np.ceil(mantissas * 2**_SCALE_BITS), exponents - _SCALE_BITS)
     scales = np.maximum(rounded, _SMALLEST_SCALE).astype(np.float32)

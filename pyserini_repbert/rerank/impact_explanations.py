@@ -16,16 +16,16 @@ REASON_TERMS = 5
 
 
 @dataclass(frozen=True)
-class StoredPassage:
+class ExplainedPassage:
     """A passage of an index: its vector, and its text; None where that is not known."""
 
     vector: TermVector
     text: str | None
 
 
-def stored_passage(
+def explained_passage(
     index: EpicBundle, encoder: ImpactEncoder, docid: str, text: str | None
-) -> StoredPassage:
+) -> ExplainedPassage:
     """A passage of an index, with the text that is given, or else stored.
 
     Raises MismatchError for an index of another encoder, MissingResourceError for a docid that it
@@ -40,7 +40,7 @@ def stored_passage(
         )
     if not text:
         (text,) = index.texts([docid])
-    return StoredPassage(index.vector(row), text)
+    return ExplainedPassage(index.vector(row), text)
 
 
 def strongest_terms(vector: TermVector, others: Sequence[int], top: int) -> list[int]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pyserini_repbert.index.ann import faiss_threads
-from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors
+from pyserini_repbert.index.quantized import GREATEST, Int8Vectors, StoredVectors
 from pyserini_repbert.models.linear import linear
 
 BLOCK_ROWS = 16384
@@ -207,4 +207,8 @@ class Float32Products:
         rounding = (dimension + 8) * 2.0**-23 * totals
         underflow = _TINY * (self._sums + dimension * largest + dimension)
         errors = rounding + underflow
-        return torch.where(totals < _OVERFLOWS, errors, math.inf)
+        are_finite = totals < _OVERFLOWS
+        if isinstance(vectors, Int8Vectors):
+            # Whole numbers are added up before they are scaled.
+            are_finite &= self._sums * GREATEST < _OVERFLOWS
+        return torch.where(are_finite, errors, math.inf)

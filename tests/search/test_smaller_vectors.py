@@ -22,6 +22,7 @@ from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.pipeline.ray_shards import EncodeParts, SearchShards
 from pyserini_repbert.search import RepBertSearcher
 from pyserini_repbert.search.ann import build_ann
+from pyserini_repbert.search.exact import ArrayVectors, ExactIndex
 
 VECTORS = clustered(1000)
 # What a float32 search has of the vectors in int8.
@@ -68,6 +69,18 @@ def test_search_is_that_of_the_stored_values(bundle):
                 [hit.score for hit in hits], [score for _, score in expected], rtol=1e-5
             )
     assert searcher.search('7', 1)[0].text is not None
+
+
+@pytest.mark.parametrize('k', [10, 250])
+def test_large_queries_lose_no_hits(k):
+    """Whole numbers times a query's values overflow, the scores do not."""
+    random = np.random.default_rng(0)
+    stored = quantize((random.standard_normal((500, 128)) * 1e-3).astype(np.float32))
+    queries = (random.standard_normal((3, 128)) * 2e36).astype(np.float32)
+    scores = np.asarray(stored, np.float64) @ queries.T.astype(np.float64)
+    tops = ExactIndex(ArrayVectors(stored)).search(queries, k)
+    for query, top in enumerate(tops):
+        assert set(top.rows.tolist()) == set(np.argsort(-scores[:, query])[:k].tolist())
 
 
 def test_an_approximate_index_scores_by_the_stored_values(tmp_path):

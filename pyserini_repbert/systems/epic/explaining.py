@@ -10,7 +10,7 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector, largest
 from pyserini_repbert.rerank.impact_explanations import (
     contributions,
-    stored_passage,
+    explained_passage,
     strongest_terms,
 )
 from pyserini_repbert.systems.epic.encoder import EpicEncoder, TokenWeights
@@ -63,7 +63,7 @@ def explain_indexed(
         there are no wordpieces of the passage, and its quality is None
     top : how many expansion terms are shown
     """
-    passage = stored_passage(index, encoder, docid, text)
+    passage = explained_passage(index, encoder, docid, text)
     return _explained(encoder, query, passage.vector, passage.text, top)
 
 

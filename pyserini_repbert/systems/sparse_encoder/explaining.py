@@ -12,7 +12,7 @@ from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.models.term_vectors import TermVector
 from pyserini_repbert.rerank.impact_explanations import (
     contributions,
-    stored_passage,
+    explained_passage,
     strongest_terms,
 )
 from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
@@ -65,7 +65,7 @@ def explain_indexed(
         there are no tokens of the passage, and all its terms count as expansions
     top : how many expansion terms are shown of each
     """
-    passage = stored_passage(index, encoder, docid, text)
+    passage = explained_passage(index, encoder, docid, text)
     return _explained(encoder, query, passage.vector, passage.text, top)
 
 
