@@ -18,7 +18,7 @@ from rounds import best_times
 
 from pyserini_repbert import catalog
 from pyserini_repbert.commands.command import threads
-from pyserini_repbert.encode import RepBertDocumentEncoder
+from pyserini_repbert.encode import document_encoder
 from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.names.corpora import open_corpus
 
@@ -52,8 +52,8 @@ def main() -> None:
     texts = texts_of_msmarco_lengths(options.passages)
     entry = catalog.get('encoders', 'minilm')
     peer = SentenceTransformer(str(catalog.package_folder(entry)), device='cpu')
-    ours = RepBertDocumentEncoder('minilm')
-    auto = RepBertDocumentEncoder('minilm', precision='auto')
+    ours = document_encoder('minilm')
+    auto = document_encoder('minilm', precision='auto')
     times = best_times(
         {
             'sentence-transformers, float32': lambda: peer.encode(texts, show_progress_bar=False),

@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[1]
 
 PUBLIC = {
     'pyserini_repbert': 'Candidate Query Ranking register',
-    'pyserini_repbert.encode': 'RepBertDocumentEncoder RepBertQueryEncoder encode_corpus',
+    'pyserini_repbert.encode': 'RepBertDocumentEncoder RepBertQueryEncoder document_encoder '
+    'encode_corpus query_encoder',
     'pyserini_repbert.search': 'EpicImpactQueryEncoder EpicImpactSearcher HybridSearcher '
     'RepBertSearcher',
     'pyserini_repbert.fusion': 'Fusion FusionMethod fuse interleave provenance',

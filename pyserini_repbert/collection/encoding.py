@@ -112,11 +112,14 @@ def _capacity(encoder: Any, tokenizer: Tokenizer) -> int:
     """How many wordpieces of a text the encoder reads."""
     if encoder.pooling != 'sentence-transformers':
         return int(encoder.limit)
+    from tokenizers.models import WordPiece
+
     # of these, `limit` counts special tokens and the prompt, too
     special = tokenizer.num_special_tokens_to_add(False)
     prompts = encoder.prompts
     prompt = next((prompts[name] for name in _DOCUMENT_PROMPTS if prompts.get(name)), '')
     encoding = tokenizer.encode(prompt, add_special_tokens=False)
-    # a tokenizer may read the first word of a part otherwise than within its text
-    spare = 2
+    # Other tokenizers than WordPiece may read the first word of a part otherwise than within its
+    # text.
+    spare = 0 if isinstance(tokenizer.model, WordPiece) else 2
     return max(1, int(encoder.limit) - special - len(encoding.ids) - spare)

@@ -19,6 +19,7 @@ from pyserini_repbert.files import StrPath, atomic_folder
 from pyserini_repbert.lucene import compat
 from pyserini_repbert.lucene.compat import add_index, encoder_maps, prebuilt_tables
 from pyserini_repbert.names.rankers import system_of
+from pyserini_repbert.systems.registry import load, systems
 
 KEYWORD = 'repbert'
 # A file of installed indexes, whose folders are named NAME.MD5, as Pyserini's are.
@@ -32,7 +33,7 @@ def register() -> None:
     Pyserini takes the first keyword that is part of the encoder's name, so ours goes to the front:
     a folder 'ance/repbert' is RepBERT's.
     """
-    _put_first(KEYWORD)
+    _put_first(KEYWORD, KEYWORD)
     for marker in sorted(indexes_folder().glob(f'*/{MARKER}')):
         name, _, md5 = marker.parent.name.rpartition('.')
         # Pyserini derives the folder's name from that of the packed index.
@@ -73,34 +74,36 @@ def claim(encoder: str) -> None:
     """Make Pyserini choose a class by what `encoder` is, not by its name, once `register` was
     called.
 
-    Ours gets RepBERT's classes even if its name lacks the keyword. For any other folder the keyword
-    is taken out of Pyserini's tables, so that it gets Pyserini's class even if its path has the
-    keyword.
+    Ours gets the classes of its system even if its name lacks the keyword. For any other folder the
+    keyword is taken out of Pyserini's tables, so that it gets Pyserini's class even if its path has
+    the keyword.
     """
     if is_ours(encoder):
-        _put_first(encoder.lower())
+        entry = catalog.find('encoders', encoder)
+        system = KEYWORD if entry is None else str(entry.values['ranking']['system'])
+        _put_first(encoder.lower(), system)
     elif Path(encoder).is_dir():
         for table in encoder_maps():
             table.pop(KEYWORD, None)
 
 
 def is_ours(encoder: str) -> bool:
-    """Whether an encoder name means RepBERT: a folder by its config.json, else by the catalog or
-    the keyword.
+    """Whether an encoder name means one of ours: a folder by its config.json, else by the catalog
+    or the keyword.
     """
     if Path(encoder).is_dir():
         return system_of(encoder) == KEYWORD
     return catalog.find('encoders', encoder) is not None or KEYWORD in encoder.lower()
 
 
-def _put_first(keyword: str) -> None:
-    from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
-
-    classes = (RepBertQueryEncoder, RepBertDocumentEncoder)
-    for table, encoder_class in zip(encoder_maps(), classes, strict=True):
+def _put_first(keyword: str, system: str) -> None:
+    """Put the encoders of a system before all others in Pyserini's tables."""
+    encoders = systems()[system]
+    names = (encoders.query_encoder, encoders.document_encoder)
+    for table, name in zip(encoder_maps(), names, strict=True):
         others = {key: value for key, value in table.items() if key != keyword}
         table.clear()
-        table.update({keyword: encoder_class, **others})
+        table.update({keyword: load(str(name)), **others})
 
 
 def register_with_server() -> None:
@@ -130,8 +133,8 @@ def register_with_server() -> None:
                 'texts': index.base_index,
             }
             add_index(indexes['faiss'], index.name, entry)
-        from pyserini_repbert.encode import RepBertQueryEncoder
+        from pyserini_repbert.systems.encoders import query_encoder
 
-        return arguments | {'query_encoder': RepBertQueryEncoder(index.encoder)}
+        return arguments | {'query_encoder': query_encoder(index.encoder)}
 
     factories['faiss'] = (local, prebuilt, arguments_with_encoder)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
@@ -124,7 +124,5 @@ class RankingObject(TypedDict, total=False):
     max_query_length: _Limit
     max_doc_length: _Limit
     k_max: _Limit
-    doc_token_type: Literal[0, 1]
     joint: bool
     pad_query: bool
-    normalised: bool

@@ -16,7 +16,6 @@ import numpy as np
 from pyserini_repbert.data.passages import Passage, PassageTexts
 from pyserini_repbert.data.runs import read_run
 from pyserini_repbert.data.topics import normal_form
-from pyserini_repbert.encode import RepBertDocumentEncoder, RepBertQueryEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import numbered_lines
 from pyserini_repbert.index.docids import DocidColumn, Docids, mapped_bytes
@@ -26,6 +25,7 @@ from pyserini_repbert.names.texts import open_texts
 from pyserini_repbert.names.topics import load_topics
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.rerank import MonoBertReranker
+from pyserini_repbert.systems.encoders import document_encoder, query_encoder
 from pyserini_repbert.tasks.recipe import Source, Validation
 
 
@@ -177,8 +177,8 @@ class BiEncoderTeacher:
     """
 
     def __init__(self, model: Checkpoint) -> None:
-        self._queries = RepBertQueryEncoder(model)
-        self._passages = RepBertDocumentEncoder(model)
+        self._queries = query_encoder(model)
+        self._passages = document_encoder(model)
         self._vectors: dict[str, np.ndarray] = {}
 
     def scores(

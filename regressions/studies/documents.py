@@ -29,7 +29,7 @@ from pyserini_repbert import catalog
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.data.runs import read_run, write_run
 from pyserini_repbert.data.topics import Qrels
-from pyserini_repbert.encode import RepBertDocumentEncoder
+from pyserini_repbert.encode import document_encoder
 from pyserini_repbert.encode.corpus import encode_corpus
 from pyserini_repbert.evaluate.measures import Evaluation, evaluate, parse_measures
 from pyserini_repbert.evaluate.significance import compare
@@ -186,7 +186,7 @@ class Study:
         def search_cut() -> Run:
             if not (self.cut / 'manifest.json').exists():
                 # Each document is cut at the encoder's length.
-                encoder = RepBertDocumentEncoder(self.encoder)
+                encoder = document_encoder(self.encoder)
                 encode_corpus(self.documents, encoder, self.cut, resume=self.cut.exists())
             return RepBertSearcher(self.cut).rank(self.judged.topics, None, DEPTH)
 

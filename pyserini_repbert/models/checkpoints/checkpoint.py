@@ -85,6 +85,25 @@ def _open_base(folder: Path, kind: str, above: tuple[Path, ...]) -> Checkpoint:
     return _open(name, catalog.checkpoint_kind(name) or kind, (*above, folder.resolve()))
 
 
+def checkpoint_name(name: AnyCheckpoint) -> str:
+    """What a checkpoint is called."""
+    return name.name if isinstance(name, Checkpoint) else str(name)
+
+
+def encoder_folder(name: AnyCheckpoint) -> Path:
+    """The folder of an encoder, whose config.json may lie in the folder of a module.
+
+    Parameters
+    ----------
+    name : a catalog name, a folder, a repository of the hub (`folder_of`), or an open checkpoint
+    """
+    if isinstance(name, Checkpoint):
+        return name.folder
+    if catalog.find('encoders', str(name)) is not None:
+        return open_checkpoint(name).folder
+    return folder_of(name)
+
+
 def folder_of(name: str | Path) -> Path:
     """The folder that a name means: its own, or in the Hugging Face hub's cache for a repository,
     'ORG/NAME'.

@@ -6,7 +6,6 @@ Their first parameters are those of Pyserini's encoders, in the same order. `que
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -31,20 +30,19 @@ from pyserini_repbert.systems.repbert import network as repbert
 class _RepBertEncoder(TextEncoder):
     """The base of both encoders: the checkpoint, and the model on its device.
 
-    Vectors are not normalised, and passages have token type 1, unless the checkpoint's `ranking`
-    object says otherwise.
-
     Attributes
     ----------
-    limit_key, type_key : the keys of the `ranking` object for the length and the token type
-    paper_limit, paper_type : RepBERT's own values
+    limit_key : the key of the `ranking` object for the length
+    paper_limit : RepBERT's own length
+    token_type : of the texts
+    pooling : how token vectors become one
     mapped : the weights whose names end so stay in their file; None: all are read
     """
 
     limit_key: str
     paper_limit: int
-    type_key: str = ''
-    paper_type: int
+    token_type: int
+    pooling = 'mean'
     mapped: str | None = None
 
     def __init__(
@@ -87,31 +85,13 @@ class _RepBertEncoder(TextEncoder):
         if tokenizer_name:
             self._tokenizer_checkpoint = open_checkpoint(tokenizer_name)
         self.tokenizer = self._tokenizer_checkpoint.tokenizer()
-        normalised = bool(ranking.get('normalised', False))
-        self.pooling = 'mean+normalised' if normalised else 'mean'
-        self.unit_length = normalised
-        self.token_type = int(ranking.get(self.type_key, self.paper_type))
-        self._settings = {
-            key: ranking[key] for key in ('doc_token_type', 'normalised') if key in ranking
-        }
-        new_network = partial(repbert.RepBert, config, normalised)
+        new_network = partial(repbert.RepBert, config)
         network = load_model(new_network, opened, tensors=opened.tensors(self.mapped))
         self.model = network.to(self.device, self.precision.dtype(self.device))
         self._network = TextNetwork(
             self.model, self.tokenizer, self.device, self.dimension, self.token_type
         )
         self.checkpoint = opened
-
-    @property
-    def weights_sha256(self) -> str:
-        """Checksum of the checkpoint's weights.
-
-        Where other settings than RepBERT's decide a vector, the checksum covers them, too.
-        """
-        weights = self.checkpoint.weights_sha256
-        if not self._settings:
-            return weights
-        return hashlib.sha256(f'{weights}\n{self._settings}'.encode()).hexdigest()
 
     @property
     def tokenizer_sha256(self) -> str:
@@ -146,7 +126,7 @@ class RepBertQueryEncoder(_RepBertEncoder, TextQueryEncoder):
     model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
     """
 
-    paper_type = repbert.QUERY_TYPE
+    token_type = repbert.QUERY_TYPE
     limit_key = 'max_query_length'
     paper_limit = repbert.MAX_QUERY_TOKENS
     # Of the 30,522 rows, queries need a few.
@@ -161,7 +141,6 @@ class RepBertDocumentEncoder(_RepBertEncoder, TextDocumentEncoder):
     Parameters are those of `RepBertQueryEncoder`.
     """
 
-    type_key = 'doc_token_type'
-    paper_type = repbert.PASSAGE_TYPE
+    token_type = repbert.PASSAGE_TYPE
     limit_key = 'max_doc_length'
     paper_limit = repbert.MAX_PASSAGE_TOKENS

@@ -8,7 +8,6 @@ Contextualized Text Embeddings for First-Stage Retrieval, 2020. https://arxiv.or
 from __future__ import annotations
 
 from torch import Tensor, nn
-from torch.nn import functional
 
 from pyserini_repbert.models.bert import Bert
 from pyserini_repbert.models.bert_config import BertConfig
@@ -29,14 +28,11 @@ class RepBert(nn.Module):
     Parameters
     ----------
     config : the sizes of its BERT
-    normalised : whether vectors are scaled to length 1, as sentence encoders for the cosine do;
-        RepBERT's are not
     """
 
-    def __init__(self, config: BertConfig, normalised: bool = False) -> None:
+    def __init__(self, config: BertConfig) -> None:
         super().__init__()
         self.bert = Bert(config)
-        self.normalised = normalised
 
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None = None
@@ -48,7 +44,4 @@ class RepBert(nn.Module):
         of `Bert.forward`.
         """
         hidden: Tensor = self.bert(input_ids, token_type_ids, attention_mask).float()
-        vectors = mean_of_tokens(hidden, attention_mask)
-        if self.normalised:
-            return functional.normalize(vectors, dim=1)
-        return vectors
+        return mean_of_tokens(hidden, attention_mask)

@@ -29,7 +29,14 @@ from pyserini_repbert.encode.text_encoder import (
 from pyserini_repbert.encode.text_network import TextNetwork
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.models.batching import Progress
-from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, folder_of, verify
+from pyserini_repbert.models.checkpoints.checkpoint import (
+    AnyCheckpoint,
+    Checkpoint,
+    checkpoint_name,
+    encoder_folder,
+    folder_of,
+    verify,
+)
 from pyserini_repbert.models.checkpoints.loading import load_model
 from pyserini_repbert.models.precision import Precision, usable_device
 from pyserini_repbert.models.token_ids import TokenIds
@@ -68,9 +75,12 @@ _logger = logging.getLogger(__name__)
 def is_sentence_folder(name: AnyCheckpoint) -> bool:
     """Whether a name means a folder of a bi-encoder of sentence-transformers.
 
-    A folder of one of this package's systems is none.
+    A folder of one of this package's systems is none, nor is a catalog name: the catalog has its
+    system.
     """
-    if not isinstance(name, (str, Path)) or catalog.find('encoders', str(name)) is not None:
+    if isinstance(name, Checkpoint):
+        return (name.folder / MODULES).is_file() and 'ranking' not in name.config
+    if catalog.find('encoders', str(name)) is not None:
         return False
     folder = folder_of(name)
     if not (folder / MODULES).is_file():
@@ -230,11 +240,13 @@ class _SentenceEncoder(TextEncoder):
 
     Parameters
     ----------
-    encoder_dir : a folder of sentence-transformers, or a repository in the hub's cache
+    encoder_dir : a catalog name, a folder of sentence-transformers, a repository in the hub's
+        cache, or an open checkpoint
     device : 'cpu', 'cuda', 'cuda:N', 'mps'
     precision : 'float32', 'bfloat16', 'float16', or 'auto'
     max_length : tokens kept of a text and its prompt, special tokens included; default: as the
         folder says
+    model_name : the same as `encoder_dir`: Pyserini's name for it in document encoders
 
     Attributes
     ----------
@@ -255,14 +267,20 @@ class _SentenceEncoder(TextEncoder):
 
     def __init__(
         self,
-        encoder_dir: str | Path,
+        encoder_dir: AnyCheckpoint | None = None,
         device: str = 'cpu',
         precision: Precision | str = Precision.FLOAT32,
         max_length: int | None = None,
+        model_name: str | Path | None = None,
         **_: object,
     ) -> None:
-        self.name = str(encoder_dir)
-        self._folder = folder_of(encoder_dir)
+        chosen = encoder_dir
+        if chosen is None:
+            chosen = model_name
+        if chosen is None:
+            raise InputError("no model was given: pass a catalog name ('minilm') or a folder")
+        self.name = checkpoint_name(chosen)
+        self._folder = encoder_folder(chosen)
         self.device = usable_device(device)
         self.precision = Precision(precision).on(self.device)
         verify(self._folder)
