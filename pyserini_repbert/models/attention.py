@@ -139,7 +139,7 @@ class PackedCpuBatch(PackedBatch):
     def _padded_heads(self, heads: Tensor) -> Tensor:
         """(n, length, heads, size), 0 at padding, from (tokens, heads, size)."""
         padded = self.padded(heads.flatten(1))
-        return padded.unflatten(2, heads.shape[1:])
+        return padded.view(*padded.shape[:2], *heads.shape[1:])
 
 
 def can_pack(device: torch.device, dtype: torch.dtype, head: int) -> bool:
