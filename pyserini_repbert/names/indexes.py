@@ -114,13 +114,13 @@ def locate(index: str, encoder: str | None = None) -> Path | NamedIndex:
 def _label(encoder: str) -> str:
     """The part of a folder's name that stands for the encoder.
 
-    That of a shipped encoder changes when it is retrained.
+    That of an encoder with checksums in the catalog changes with its weights.
     """
     entry = catalog.find('encoders', encoder)
     if entry is None:
         return Path(encoder).resolve().as_posix().strip('/').replace('/', '-')
     checksums = entry.values.get('sha256', {})
-    if 'resource' not in entry.values or not checksums:
+    if not checksums:
         return encoder
     return f'{encoder}.{"".join(checksums.values())[:8]}'
 
