@@ -1,7 +1,8 @@
-"""The two ways of a batch through attention: padded rows, or all tokens in one row without padding.
+"""The ways of a batch through a BERT: padded rows, or all tokens in one row without padding.
 
-Packed tokens need PyTorch's `varlen_attn`, which runs on CUDA in half precision and has no dropout;
-all else is padded. Models take and give padded tensors either way.
+Packed tokens are attended by PyTorch's `varlen_attn`, which runs on CUDA in half precision and has
+no dropout. On a CPU, attention alone is padded. All else is padded throughout. Models take and give
+padded tensors in every case.
 """
 
 from __future__ import annotations
@@ -115,6 +116,32 @@ class PackedBatch:
         return cast(Tensor, mixed)
 
 
+class PackedCpuBatch(PackedBatch):
+    """Packed tokens whose attention is padded; methods are those of `PackedBatch`.
+
+    On a CPU, most of the time goes into linear layers, which here have no padding to compute.
+    `mask`, bool (n, length), is True where there is a token.
+    """
+
+    def __init__(self, ids: Tensor, mask: Tensor) -> None:
+        super().__init__(ids, mask)
+        self._padded_batch = PaddedBatch(mask, dropout=None)
+
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        padded_keys = self._padded_heads(keys)
+        padded_values = self._padded_heads(values)
+        if len(queries) < len(keys):
+            first = queries[:, None]
+            return self._padded_batch.attend(first, padded_keys, padded_values)[:, 0]
+        mixed = self._padded_batch.attend(self._padded_heads(queries), padded_keys, padded_values)
+        return self.laid_out(mixed)
+
+    def _padded_heads(self, heads: Tensor) -> Tensor:
+        """(n, length, heads, size), 0 at padding, from (tokens, heads, size)."""
+        padded = self.padded(heads.flatten(1))
+        return padded.view(*padded.shape[:2], *heads.shape[1:])
+
+
 def can_pack(device: torch.device, dtype: torch.dtype, head: int) -> bool:
     """Whether `PackedBatch` runs on `device` in `dtype`, for heads of this size."""
     if device.type != 'cuda' or dtype not in (torch.float16, torch.bfloat16):
@@ -127,6 +154,11 @@ def can_pack(device: torch.device, dtype: torch.dtype, head: int) -> bool:
         return False
     # From PyTorch 2.10 on.
     return importlib.util.find_spec('torch.nn.attention.varlen') is not None
+
+
+def can_pack_on_cpu(device: torch.device) -> bool:
+    """Whether `PackedCpuBatch` runs: on a CPU, unless operators are recorded, as for ONNX."""
+    return device.type == 'cpu' and not torch.compiler.is_compiling()
 
 
 def _kernels(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[None]:

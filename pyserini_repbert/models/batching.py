@@ -25,7 +25,7 @@ from pyserini_repbert.models.tokenizer import ModelInputs, TokenChunk, TokenSequ
 
 TOKEN_BUDGET = {'cpu': 2048, 'cuda': 65536, 'mps': 16384}
 # Tokens of padding that a batch may have: beyond them, another batch costs less.
-_MOST_PADDING = {'cpu': 32}
+_MOST_PADDING = {'cpu': 64}
 _IN_FLIGHT = 2  # batches whose results may still be being copied from a GPU to the host
 
 Progress = Callable[[int], object]  # called with the number of sequences done since the last call

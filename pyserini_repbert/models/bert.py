@@ -3,7 +3,7 @@
 Modules are named as in Hugging Face's implementation, so that its checkpoints load and PEFT finds
 its layers. Our own implementation starts without importing transformers, returns any hidden layer,
 and skips work that ranking does not need: attention runs without a mask if a batch has no padding,
-and on GPUs without padding where it can (`attention`).
+and no layer computes padding where it need not (`attention`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pyserini_repbert.errors import InputError
-from pyserini_repbert.models.attention import PackedBatch, PaddedBatch, can_pack
+from pyserini_repbert.models.attention import (
+    PackedBatch,
+    PackedCpuBatch,
+    PaddedBatch,
+    can_pack,
+    can_pack_on_cpu,
+)
 from pyserini_repbert.models.bert_config import ACTIVATIONS, BertConfig
 from pyserini_repbert.models.linear import Linear, linear
 from pyserini_repbert.models.precision import on_device
@@ -106,13 +112,14 @@ class Bert(nn.Module):
         if device.type == 'cuda' and torch.is_autocast_enabled('cuda'):
             dtype = torch.get_autocast_dtype('cuda')
         dropout = self.config.attention_probs_dropout_prob if self.training else None
-        if not dropout and can_pack(
-            device, dtype, self.config.hidden_size // self.config.num_attention_heads
-        ):
+        head = self.config.hidden_size // self.config.num_attention_heads
+        if not dropout and can_pack(device, dtype, head):
             return PackedBatch(input_ids, attention_mask)
-        return PaddedBatch(
-            None if attention_mask is None else on_device(attention_mask, device), dropout
-        )
+        if attention_mask is None:
+            return PaddedBatch(None, dropout)
+        if not self.training and can_pack_on_cpu(device):
+            return PackedCpuBatch(input_ids, attention_mask)
+        return PaddedBatch(on_device(attention_mask, device), dropout)
 
     def _states(
         self,

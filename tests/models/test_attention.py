@@ -1,4 +1,6 @@
-"""Packed tokens against padding: on the CPU, with a plain attention over the same bounds."""
+"""Packed tokens against padding: on the CPU, with a plain attention over the same bounds, and with
+attention that alone is padded.
+"""
 
 import sys
 from types import SimpleNamespace
@@ -59,6 +61,7 @@ def both_ways(monkeypatch):
 
     def results(work, is_packed=True):
         values = []
+        monkeypatch.setattr(bert_module, 'can_pack_on_cpu', lambda _: False)
         for packs in (False, True):
             monkeypatch.setattr(bert_module, 'can_pack', lambda *_, packs=packs: packs)
             calls.clear()
@@ -89,6 +92,33 @@ def test_packed_layers_are_those_of_padding(both_ways, mask):
         assert packed.shape == padded.shape == (4, 9, 24)
         same(padded[MASK if mask is None else mask], packed[MASK if mask is None else mask])
     same(*both_ways(lambda: bert.first_token(ids, types, mask)))
+
+
+@pytest.mark.parametrize('mask', [MASK, HOLES])
+@torch.inference_mode()
+def test_a_cpu_packs_all_but_attention(monkeypatch, mask):
+    ids, types = inputs()
+    bert = Bert(CONFIG).eval()
+    n_tokens = []
+    linear_of = bert_module.linear
+
+    def counted(x, *rest, **options):
+        n_tokens.append(x.numel() // x.shape[-1])
+        return linear_of(x, *rest, **options)
+
+    monkeypatch.setattr(bert_module, 'linear', counted)
+    packed = list(bert.each_layer(ids, types, mask))
+    packed_first = bert.first_token(ids, types, mask)
+    monkeypatch.setattr(bert_module, 'can_pack_on_cpu', lambda _: False)
+    padded = list(bert.each_layer(ids, types, mask))
+    for padded_layer, packed_layer in zip(padded, packed, strict=True):
+        assert packed_layer.shape == padded_layer.shape == (4, 9, 24)
+        same(padded_layer[mask], packed_layer[mask])
+        assert not packed_layer[~mask].any()
+    same(bert.first_token(ids, types, mask), packed_first)
+    n_real = int(mask.sum())
+    assert n_tokens[:6] == [n_real] * 5 + [4]
+    assert n_tokens[6:9] == [36] * 3
 
 
 @pytest.mark.parametrize('mask', [None, MASK])
