@@ -29,7 +29,7 @@ from pyserini_repbert.commands.command import threads
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.encode import encode_corpus
 from pyserini_repbert.index import DenseBundle
-from pyserini_repbert.index.ann import AnnIndex, faiss_threads
+from pyserini_repbert.index.ann import faiss_threads, open_ann
 from pyserini_repbert.search import ann
 from pyserini_repbert.search.ann import build_ann, mean_recall
 from pyserini_repbert.search.exact import ExactIndex
@@ -98,7 +98,7 @@ def main() -> None:
                 bundle, kind, options.recall, k, threads=options.threads, overwrite=True
             )
             seconds = time.perf_counter() - start
-            index = AnnIndex(bundle)
+            index = open_ann(bundle)
             contenders = {
                 'exact, one': lambda: exact_index.search(queries[:1], k),
                 'ann, one': lambda index=index: ann.search(bundle, index, queries[:1], k),

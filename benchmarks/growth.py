@@ -97,12 +97,12 @@ def measured(count: int, options: argparse.Namespace) -> dict[str, float]:
         found |= {name: 1000 * seconds for name, seconds in best_times(ways, 3).items()}
         found['search peak MB'] = peak()
         if options.ann:
-            from pyserini_repbert.index.ann import AnnIndex
+            from pyserini_repbert.index.ann import open_ann
             from pyserini_repbert.search import ann
             from pyserini_repbert.search.ann import build_ann
 
             found['ann build s'] = once(lambda: build_ann(bundle, recall=0.9))
-            index = AnnIndex(bundle)
+            index = open_ann(bundle)
             found['ann one ms'] = (
                 1000 * best_times({'': lambda: ann.search(bundle, index, queries[:1], 1000)}, 5)['']
             )

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.approximate import describe_ann
 from pyserini_repbert.collection.reading import Generation, LiveShard, open_generation
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.lucene.updating import check_lucene_index
@@ -19,7 +20,8 @@ _ADVICE = 'restore the folder from a copy, or build the collection again'
 def check_collection(folder: Path) -> str:
     """Compare everything in the newest generation with everything else.
 
-    Returns a line that says what the collection holds. Raises DamagedFileError for the first thing
+    Returns a line that says what the collection holds, and a second one for its approximate index
+    if there is one. Raises DamagedFileError for the first thing
     that does not fit.
     """
     generation = open_generation(folder)
@@ -32,15 +34,17 @@ def check_collection(folder: Path) -> str:
         _check_spans(generation)
         lucene = _check_lucene(generation)
         _check_judgments(generation)
+        ann = describe_ann(generation)
     finally:
         generation.close()
     manifest = generation.manifest
     shards = '1 shard' if len(manifest.shards) == 1 else f'{len(manifest.shards)} shards'
-    return (
+    line = (
         f'{folder}: whole, generation {manifest.number}: {manifest.documents} documents, '
         f'{manifest.passages} passages in {shards}, encoder '
         f"'{manifest.settings.encoder}', language '{manifest.settings.language}'; {lucene}"
     )
+    return f'{line}\n{ann}' if ann else line
 
 
 def _check_store(generation: Generation) -> None:

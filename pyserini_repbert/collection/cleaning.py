@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import shutil
 import sqlite3
+from collections.abc import Set
 from pathlib import Path
 
+from pyserini_repbert.collection.approximate import remove_unused_ann
 from pyserini_repbert.collection.generations import (
     GENERATIONS,
     LUCENE,
@@ -78,8 +80,9 @@ def _remove_manifests(folder: Path, current: int) -> int:
 
 def _remove_shards(folder: Path, connection: sqlite3.Connection) -> None:
     rows = connection.execute('SELECT name FROM shards')
-    needed: set[str | None] = {name for (name,) in rows}
-    _remove_others(folder / SHARDS, needed)
+    names = [name for (name,) in rows]
+    _remove_others(folder / SHARDS, set(names))
+    remove_unused_ann(folder, names)
 
 
 def _remove_lucene_folders(folder: Path, connection: sqlite3.Connection) -> None:
@@ -94,7 +97,7 @@ def _remove_lucene_folders(folder: Path, connection: sqlite3.Connection) -> None
         path.unlink()
 
 
-def _remove_others(folder: Path, needed: set[str | None]) -> None:
+def _remove_others(folder: Path, needed: Set[str | None]) -> None:
     """Remove the folders in `folder` that are not needed, unfinished ones among them."""
     if not folder.is_dir():
         return

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from pyserini_repbert.collection.adaptation import adaptation_in_use
+from pyserini_repbert.collection.approximate import CollectionAnnRecord, build_collection_ann
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation, open_generation
 from pyserini_repbert.collection.searching import (
@@ -34,6 +36,7 @@ from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.record import Model
+from pyserini_repbert.search.ann import AnnSettings
 from pyserini_repbert.search.dense import QueryEncoder
 
 ADDED = 'add'  # the source of documents that were added, not synced
@@ -220,6 +223,29 @@ class Collection:
         self.refresh()
         return changes
 
+    def build_ann(
+        self,
+        settings: AnnSettings | None = None,
+        *,
+        overwrite: bool = False,
+        on_progress: Callable[[int], object] = int,
+    ) -> CollectionAnnRecord:
+        """Build an approximate index of the newest generation's passages.
+
+        It stays in use while the collection changes: newer passages are searched exactly.
+
+        Parameters
+        ----------
+        settings : what it has to reach; default: 0.98 of exact search's 1,000 best passages
+        overwrite : replace the approximate index
+        on_progress : called with the number of vectors added since the last call
+
+        Raises InputError for fewer than 624 passages, and where no setting finds enough; nothing is
+        written then.
+        """
+        self._check_exists()
+        return build_collection_ann(self.folder, settings, overwrite, on_progress)
+
     def search(self, query: Any, k: int = 10, filter: str | None = None) -> Any:
         """The k best documents for a question, as candidates with their best passages.
 
@@ -266,6 +292,7 @@ class Collection:
         rankings: Sequence[str] = (),
         aggregate: str = 'max',
         query_encoder: QueryEncoder | None = None,
+        ann: bool = False,
         **formula: Any,
     ) -> CollectionSearcher:
         """A ranker of the newest generation, for pipelines and other projects; close it.
@@ -276,13 +303,15 @@ class Collection:
             default: all
         aggregate : how scores of passages become that of a document: 'max', 'first', 'mean', 'top3'
         query_encoder : default: opened by the name that the collection has
+        ann : find passages by the collection's approximate index, which `build_ann` builds
         formula : arguments of `fusion.fuse`; default: interpolation after min-max, 0.6 for the
             dense ranking
 
         A searcher whose rankings and fusion are not named is as the collection learned from
         judgments, if that is in use.
 
-        Raises InputError for a folder that is no collection, MismatchError for another encoder.
+        Raises InputError for a folder that is no collection or has no approximate index,
+        MismatchError for another encoder.
         """
         generation = open_generation(self.folder)
         settings = SearchSettings(rankings=rankings, aggregation=aggregate, formula=formula)
@@ -295,6 +324,7 @@ class Collection:
                 learned = adaptation_in_use(self.folder, generation.settings)
             if learned is not None:
                 settings = learned_settings(query_encoder, learned)
+            settings = replace(settings, ann=ann)
             searcher = CollectionSearcher(
                 generation,
                 query_encoder,

@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 
 from pyserini_repbert.collection.adaptation import ADAPTATIONS
+from pyserini_repbert.collection.approximate import copy_collection_ann
 from pyserini_repbert.collection.cleaning import clean
 from pyserini_repbert.collection.generations import (
     GENERATIONS,
@@ -34,8 +35,8 @@ _TRIES = 10
 
 
 def copy_collection(folder: StrPath, target: StrPath) -> GenerationManifest:
-    """Copy the newest generation of a collection into a new folder, with its judgments and what it
-    learned from them.
+    """Copy the newest generation of a collection into a new folder, with its approximate index, its
+    judgments, and what it learned from them.
 
     The copy has the digest of what it copies. Raises InputError for a folder that exists.
     """
@@ -56,6 +57,7 @@ def copy_collection(folder: StrPath, target: StrPath) -> GenerationManifest:
             name = generation.lucene_folder.name
             ignored = shutil.ignore_patterns('write.lock')
             shutil.copytree(generation.lucene_folder, copy / LUCENE / name, ignore=ignored)
+        copy_collection_ann(source, copy)
         _drop_other_generations(copy, generation.number)
         if (source / JUDGMENTS).is_file():
             _copy_judgments(source / JUDGMENTS, copy / JUDGMENTS)

@@ -5,6 +5,10 @@ as many passages as documents are wanted. These are enough once no unseen docume
 best: the score of an unseen document is less than that of the last passage found, with every
 `PassageAggregation`. Where two deeper searches are not enough, as with a document of thousands of
 passages, all passages are scored.
+
+With an approximate index, some documents may be missed: those with no passage that it finds. The
+scores of documents that are found are exact with every `PassageAggregation`, because all of their
+passages are scored. Feedback is taken from exact search.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.approximate import CollectionAnn
 from pyserini_repbert.collection.passage_vectors import PassageVectors, distinct_in_order
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.data.runs import rank_by_score
@@ -33,6 +38,8 @@ _DEEPER_SEARCHES = 2
 # and take at most so many bytes.
 _KEPT_SHARE = 1 / 16
 _KEPT_BYTES = 8_000_000
+# Of a smaller share of rows that count, exact search is used in place of an approximate index.
+_EXACT_SHARE = 1 / 16
 # Queries whose vectors are at hand when their passages are chosen: those of several batches.
 _LAST_QUERIES = 1024
 
@@ -76,9 +83,11 @@ class DocumentSearcher(DenseSearcher):
     query_encoder : the collection's, for queries
     device : where vectors are multiplied
     aggregation : how scores of passages become those of documents
+    ann : find passages by the collection's approximate index, which `index ann` builds
 
     Attributes
     ----------
+    approximate : the search of the approximate index, or None
     documents : by number, whether each counts within a filter, bool (numbers,); None: all do
     """
 
@@ -88,6 +97,7 @@ class DocumentSearcher(DenseSearcher):
         query_encoder: QueryEncoder,
         device: str = 'cpu',
         aggregation: PassageAggregation | str = PassageAggregation.MAX,
+        ann: bool = False,
     ) -> None:
         self.generation = generation
         self.aggregation = PassageAggregation(aggregation)
@@ -95,6 +105,23 @@ class DocumentSearcher(DenseSearcher):
         self.documents: NDArray[np.bool_] | None = None
         self._last_queries = _LastQueries({})
         super().__init__(self.vectors, query_encoder, device)
+        self.approximate: CollectionAnn | None = None
+        if ann:
+            self.approximate = self._open_ann()
+
+    def _open_ann(self) -> CollectionAnn:
+        return CollectionAnn(self.vectors, self._exact, self.device)
+
+    def approximately(self) -> Self:
+        """The same search by the collection's approximate index.
+
+        Raises InputError if there is none, DamagedFileError for one that is not whole.
+        """
+        return self.with_settings(approximate=self._open_ann())
+
+    @property
+    def _is_approximate(self) -> bool:
+        return self.approximate is not None
 
     def _search_of(self, *_: object) -> exact.VectorSearch:
         # Blocks are multiplied on a GPU, too: `GpuIndex` has no mask of rows.
@@ -128,6 +155,9 @@ class DocumentSearcher(DenseSearcher):
         if self._few is not None:
             tops = self._few.index.search(vectors, depth)
             return [exact.TopRows(top.scores, self._few.numbers[top.rows]) for top in tops]
+        is_share = self._n_counted >= _EXACT_SHARE * len(self.vectors)
+        if self.approximate is not None and is_share:
+            return self.approximate.search(vectors, depth, self._counted)
         allowed = None if self._n_counted == len(self.vectors) else self._counted
         return self._exact.search(vectors, depth, allowed)
 
@@ -244,7 +274,9 @@ class DocumentSearcher(DenseSearcher):
         has_all = len(top.rows) >= self._n_counted
         if len(seen) < k and not has_all:
             return None
-        if self.aggregation in (PassageAggregation.MAX, PassageAggregation.FIRST):
+        # An approximate index may have missed a document's best passage.
+        has_best = self.approximate is None and self.aggregation is PassageAggregation.MAX
+        if has_best or self.aggregation is PassageAggregation.FIRST:
             totals = top.scores[firsts]
         else:
             totals = self._aggregated(query, seen)

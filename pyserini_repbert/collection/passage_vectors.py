@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.collection.reading import Generation
 from pyserini_repbert.collection.settings import CollectionSettings
+from pyserini_repbert.collection.shards import PassageShard
 from pyserini_repbert.index.quantized import StoredVectors
 from pyserini_repbert.models.term_vectors import TermVector
-from pyserini_repbert.search.products import pair_scores
+from pyserini_repbert.search.products import shard_pair_scores
 
 
 class PassageVectors:
@@ -59,11 +60,7 @@ class PassageVectors:
 
     def blocks(self, size: int) -> Iterator[tuple[int, StoredVectors]]:
         """(first row, vectors (n, d)) of at most `size` rows each, in order."""
-        first = 0
-        for shard in self.shards:
-            for start in range(0, len(shard), size):
-                yield first + start, shard.vectors[start : start + size]
-            first += len(shard)
+        return shard_blocks(self.shards, size)
 
     @cached_property
     def numbers(self) -> NDArray[np.int32]:
@@ -145,16 +142,17 @@ class PassageVectors:
 
     def scores(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The inner products of a query's vector, float32 (d,), with rows: float32 (n,)."""
-        products = np.empty(len(rows), np.float32)
-        first = 0
-        for shard in self.shards:
-            inside = np.flatnonzero((rows >= first) & (rows < first + len(shard)))
-            if len(inside):
-                local = rows[inside] - first
-                owners = np.zeros(len(local), np.int64)
-                products[inside] = pair_scores(query.reshape(1, -1), shard.vectors, local, owners)
-            first += len(shard)
-        return products
+        owners = np.zeros(len(rows), np.int64)
+        return shard_pair_scores(query.reshape(1, -1), self.shards, rows, owners)
+
+
+def shard_blocks(shards: Sequence[PassageShard], size: int) -> Iterator[tuple[int, StoredVectors]]:
+    """(first row, vectors (n, d)) of at most `size` rows each, with rows numbered across shards."""
+    first = 0
+    for shard in shards:
+        for start in range(0, len(shard), size):
+            yield first + start, shard.vectors[start : start + size]
+        first += len(shard)
 
 
 def distinct_in_order(values: Iterable[int]) -> NDArray[np.int64]:

@@ -118,6 +118,7 @@ class SearchSettings:
     formula : arguments of `Fusion`; none: interpolation after min-max, the dense share 0.6
     k1, b : of BM25; None: 0.9 and 0.4
     query_map : learned from judgments, float32 (d, d), as of `DenseSearcher`
+    ann : find passages by the collection's approximate index
     """
 
     rankings: Sequence[str] = ()
@@ -126,6 +127,7 @@ class SearchSettings:
     k1: float | None = None
     b: float | None = None
     query_map: NDArray[np.float32] | None = None
+    ann: bool = False
 
 
 def learned_settings(query_encoder: QueryEncoder, folder: StrPath) -> SearchSettings:
@@ -181,7 +183,9 @@ class CollectionSearcher(Fusion):
         settings = settings or SearchSettings()
         rankings = rankings_of(generation.settings, settings.rankings)
         self.generation = generation
-        dense = DocumentSearcher(generation, query_encoder, device, settings.aggregation)
+        dense = DocumentSearcher(
+            generation, query_encoder, device, settings.aggregation, settings.ann
+        )
         name = Path(dense.name).name
         self.dense = dense.with_settings(name=name, query_map=settings.query_map)
         self.sparse_encoder = sparse_encoder
@@ -245,6 +249,9 @@ class CollectionSearcher(Fusion):
         return len(self.generation)
 
     def identity(self) -> Mapping[str, Any]:
+        approximation = {}
+        if self.dense.approximate is not None:
+            approximation['ann'] = self.dense.approximate.record.index_sha256
         return {
             **super().identity(),
             'generation': self.generation.sha256,
@@ -253,6 +260,7 @@ class CollectionSearcher(Fusion):
             'alpha': self.alpha,
             'normalize': self.normalize,
             'filter': repr(self.filter),
+            **approximation,
         }
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:

@@ -5,9 +5,10 @@ approximate indexes; check and export indexes.
 from __future__ import annotations
 
 import argparse
+import contextlib
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.collection import COLLECTION_ACTIONS
@@ -22,6 +23,10 @@ from pyserini_repbert.commands.encoding import (
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
+
+if TYPE_CHECKING:
+    from pyserini_repbert.index.ann import AnnRecord
+    from pyserini_repbert.search.ann import AnnSettings
 
 # Values of --weights: dtypes of a bundle of term weights; EPIC's are rounded.
 WEIGHTS = {'fp32': 'float32', 'fp16': 'float16', 'uint8': 'uint8'}
@@ -115,7 +120,7 @@ def _export(options: argparse.Namespace) -> None:
 def _add_ann_flags(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, 'overwrite')
     add = parser.add_argument
-    add('--index', required=True, help='a dense index or a catalog name')
+    add('--index', required=True, help='a collection, a dense index, or a catalog name')
     add('--encoder', help='the encoder of a catalog index, and of --topics')
     add('--kind', default='pq', choices=('pq', 'hnsw', 'ivf'), help='kind of index')
     add(
@@ -137,25 +142,60 @@ def _add_ann_flags(parser: argparse.ArgumentParser) -> None:
 def _ann(options: argparse.Namespace) -> None:
     from pyserini_repbert.files import human_size
     from pyserini_repbert.index.ann import ANN, INDEX
-    from pyserini_repbert.index.dense import DenseBundle
+    from pyserini_repbert.index.manifest import is_collection
     from pyserini_repbert.names.indexes import ready_folder
+
+    folder = Path(options.index)
+    build = _build_collection_ann
+    if not is_collection(folder):
+        folder = Path(ready_folder(options.index, options.encoder))
+        build = _build_bundle_ann
+    record = build(folder, _ann_settings(options), options)
+    size = (folder / ANN / INDEX).stat().st_size
+    print(f'{options.index}: {record}, {human_size(size)}')
+
+
+def _ann_settings(options: argparse.Namespace) -> AnnSettings:
+    """What an approximate index has to reach, with the vectors of --topics."""
+    from pyserini_repbert.index.manifest import is_collection
     from pyserini_repbert.names.topics import load_topics
+    from pyserini_repbert.pipeline.collections import apply_collection
     from pyserini_repbert.pipeline.opening import open_searcher
     from pyserini_repbert.pipeline.spec import PipelineSpec
-    from pyserini_repbert.search.ann import build_ann
+    from pyserini_repbert.search.ann import AnnSettings
 
-    bundle = DenseBundle(ready_folder(options.index, options.encoder))
     queries = None
     if options.topics:
-        searcher = open_searcher(PipelineSpec(index=options.index, encoder=options.encoder))
-        queries = searcher.encode([topic.text for topic in load_topics(options.topics)])
-    settings = command.pick_options(options, 'kind', 'recall', 'hits', 'threads', 'overwrite')
+        spec = PipelineSpec(index=options.index, encoder=options.encoder)
+        if is_collection(Path(options.index)):
+            spec = apply_collection(spec.model_copy(update={'rankings': ('dense',)}))
+        with contextlib.closing(open_searcher(spec)) as searcher:
+            dense = getattr(searcher, 'dense', searcher)
+            queries = dense.encode([topic.text for topic in load_topics(options.topics)])
+    settings = command.pick_options(options, 'kind', 'recall', 'hits', 'threads')
+    return AnnSettings(queries=queries, sample=options.topics, **settings)
+
+
+def _build_bundle_ann(
+    folder: Path, settings: AnnSettings, options: argparse.Namespace
+) -> AnnRecord:
+    from pyserini_repbert.index.dense import DenseBundle
+    from pyserini_repbert.search.ann import build_ann
+
+    bundle = DenseBundle(folder)
     with command.progress(len(bundle), 'add', 'vectors', options.quiet) as bar:
-        record = build_ann(
-            bundle, queries=queries, sample=options.topics, on_progress=bar.update, **settings
+        return build_ann(
+            bundle, overwrite=options.overwrite, on_progress=bar.update, **vars(settings)
         )
-    size = (bundle.folder / ANN / INDEX).stat().st_size
-    print(f'{options.index}: {record}, {human_size(size)}')
+
+
+def _build_collection_ann(
+    folder: Path, settings: AnnSettings, options: argparse.Namespace
+) -> AnnRecord:
+    from pyserini_repbert.collection.approximate import build_collection_ann
+
+    with command.progress(None, 'add', 'vectors', options.quiet) as bar:
+        return build_collection_ann(folder, settings, options.overwrite, bar.update)
 
 
 def _add_epic_flags(parser: argparse.ArgumentParser) -> None:
@@ -373,7 +413,9 @@ ACTIONS = {
     **COLLECTION_ACTIONS,
     'check': Action('compare every file of an index with its checksum', _add_check_flags, _check),
     'export': Action("write a dense index as Pyserini's FAISS layout", _add_export_flags, _export),
-    'ann': Action('make an approximate index for a dense index', _add_ann_flags, _ann),
+    'ann': Action(
+        'make an approximate index for a collection or a dense index', _add_ann_flags, _ann
+    ),
     'epic': Action("make an index of EPIC's vectors from a corpus", _add_epic_flags, _epic),
     'sparse': Action(
         "make an index of a SparseEncoder's weights from a corpus", _add_sparse_flags, _sparse

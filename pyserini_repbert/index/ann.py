@@ -1,19 +1,20 @@
-"""An approximate index beside a dense bundle's shards: `ann/index.faiss`.
+"""An approximate index beside an index's shards: `ann/index.faiss`.
 
 `ann/ann.json` describes it. The index finds candidates; their exact scores are computed from the
-bundle's own vectors. The record pins the sha256 of the bundle's manifest: the index belongs to that
-bundle alone.
+shards' own vectors. The record of a bundle's index pins the sha256 of the bundle's manifest: the
+index belongs to that bundle alone. That of a collection's names its shards
+(`collection.approximate`).
 """
 
 from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,16 +36,16 @@ INDEX = 'index.faiss'
 RECORD = 'ann.json'
 CLEARED = '.ann-cleared'  # a replaced index until it is removed
 LOCK = '.ann.lock'
-_AGAIN = 'build it again with `index ann`'
+AGAIN = 'build it again with `index ann`'
+RECORD_CONFIG = ConfigDict(strict=True, extra='forbid')
 
 
-@dataclass(frozen=True, config=ConfigDict(strict=True, extra='forbid'))
+@dataclass(frozen=True, kw_only=True, config=RECORD_CONFIG)
 class AnnRecord:
-    """The record of an approximate index, `ann.json`."""
+    """The record of an approximate index, `ann.json`, without what it belongs to."""
 
     ann: AnnKind
     factory: Name  # the description given to FAISS's `index_factory`
-    manifest_sha256: Sha256  # of the bundle's
     index_sha256: Sha256  # of `index.faiss`
     dimension: Length
     count: Count
@@ -70,37 +71,45 @@ class AnnRecord:
         return f'{self.ann} ({self.factory}), {setting}: {measured}'
 
 
-class AnnIndex:
-    """The approximate index of a dense bundle, opened.
+@dataclass(frozen=True, kw_only=True, config=RECORD_CONFIG)
+class BundleAnnRecord(AnnRecord):
+    """The record of a bundle's approximate index."""
+
+    manifest_sha256: Sha256  # of the bundle's
+
+
+RecordT = TypeVar('RecordT', bound=AnnRecord)
+
+
+class AnnIndex(Generic[RecordT]):
+    """An approximate index, opened.
 
     HNSW graphs and IVF lists are memory-mapped; PQ codes, which every query scans, are loaded.
-    `verify` compares the index file with its sha256; `remembered` trusts a checksum computed
-    before, as long as the file seems untouched.
+
+    Parameters
+    ----------
+    folder : of the index, 'ann'
+    record : what the index has to be
+    verify : compare the index file with its sha256
+    remembered : trust a checksum computed before, as long as the file seems untouched
+
+    Raises DamagedFileError for a file that is missing or is not as its record says.
     """
 
-    def __init__(self, bundle: DenseBundle, verify: bool = True, remembered: bool = True) -> None:
-        folder = bundle.folder / ANN
-        if not folder.exists():
-            raise InputError(
-                f'index {bundle.folder} has no approximate index: build it with `index ann`'
-            )
+    def __init__(
+        self, folder: Path, record: RecordT, verify: bool = True, remembered: bool = True
+    ) -> None:
+        self.record = record
         path = folder / INDEX
-        try:
-            self.record = read_record(folder / RECORD, AnnRecord, is_signed=True)
-            if self.record.manifest_sha256 != digest(bundle.folder / MANIFEST):
-                raise MismatchError(
-                    f'{folder} belongs to another index, or to what this one was before: {_AGAIN}'
-                )
-            if verify or not path.is_file():
-                compare_digest(path, self.record.index_sha256, folder / RECORD, remembered)
-        except DamagedFileError as error:
-            raise DamagedFileError(f'{error} with `index ann`') from error
-        self._index = read_faiss(path, _AGAIN, self.record.ann)
+        if verify or not path.is_file():
+            with _advising():
+                compare_digest(path, record.index_sha256, folder / RECORD, remembered)
+        self._index = read_faiss(path, AGAIN, record.ann)
         shape = (self._index.ntotal, self._index.d)
-        expected = (len(bundle), bundle.settings.dimension)
+        expected = (record.count, record.dimension)
         if shape != expected:
             raise DamagedFileError(
-                f'{path} holds vectors of shape {shape}, its index of {expected}: {_AGAIN}'
+                f'{path} holds vectors of shape {shape}, its record says {expected}: {AGAIN}'
             )
 
     def rows(self, queries: NDArray[np.float32], k: int) -> NDArray[np.int64]:
@@ -115,6 +124,49 @@ class AnnIndex:
         parameter = record.parameter and math.ceil(record.parameter * scale)
         effort = Effort(min(record.count, math.ceil(record.candidates * scale)), parameter)
         return candidate_rows(self._index, record.ann, queries, effort)
+
+
+def open_ann(
+    bundle: DenseBundle, verify: bool = True, remembered: bool = True
+) -> AnnIndex[BundleAnnRecord]:
+    """The approximate index of a dense bundle.
+
+    `verify` and `remembered` are as of `AnnIndex`. Raises InputError if there is none,
+    MismatchError for that of another bundle, DamagedFileError as `AnnIndex`.
+    """
+    folder = bundle.folder / ANN
+    record = read_ann_record(bundle.folder, BundleAnnRecord)
+    if record.manifest_sha256 != digest(bundle.folder / MANIFEST):
+        raise MismatchError(
+            f'{folder} belongs to another index, or to what this one was before: {AGAIN}'
+        )
+    shape = (len(bundle), bundle.settings.dimension)
+    if (record.count, record.dimension) != shape:
+        raise DamagedFileError(
+            f'{folder / RECORD} is of vectors of shape {(record.count, record.dimension)}, its '
+            f'index has {shape}: {AGAIN}'
+        )
+    return AnnIndex(folder, record, verify, remembered)
+
+
+def read_ann_record(folder: Path, kind: type[RecordT]) -> RecordT:
+    """The record of the approximate index in the folder of an index.
+
+    Raises InputError if there is none, DamagedFileError for a record that is not whole.
+    """
+    if not (folder / ANN).exists():
+        raise InputError(f'index {folder} has no approximate index: build it with `index ann`')
+    with _advising():
+        return read_record(folder / ANN / RECORD, kind, is_signed=True)
+
+
+@contextmanager
+def _advising() -> Iterator[None]:
+    """A context whose errors about damaged files say what builds the index again."""
+    try:
+        yield
+    except DamagedFileError as error:
+        raise DamagedFileError(f'{error} with `index ann`') from error
 
 
 def candidate_rows(
@@ -149,11 +201,22 @@ def faiss_threads(threads: int) -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
-def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
-    """Write a FAISS index and its record into the bundle `folder`, atomically.
+def write_ann(
+    folder: Path, index: Any, record: RecordT, check: Callable[[], object] = bool
+) -> RecordT:
+    """Write a FAISS index and its record into the folder of an index, atomically.
 
     An earlier index is replaced only when the new one is complete. The caller holds the lock file
-    `LOCK`. Returns the record as written.
+    `LOCK`.
+
+    Parameters
+    ----------
+    folder : of the index that gets it
+    index : of FAISS
+    record : what is known of it but for the sha256 of its file
+    check : called last; an error that it raises leaves the index before
+
+    Returns the record as written.
     """
     import faiss
 
@@ -164,8 +227,7 @@ def write_ann(folder: Path, index: Any, record: AnnRecord) -> AnnRecord:
         faiss.write_index(index, str(written / INDEX))
         record = replace(record, index_sha256=digest(written / INDEX))
         (written / RECORD).write_text(signed(record), encoding='utf-8', newline='\n')
-        if digest(folder / MANIFEST) != record.manifest_sha256:
-            raise MismatchError(f'index {folder} was built anew meanwhile: {_AGAIN}')
+        check()
         if target.exists():
             target.rename(folder / CLEARED)
     shutil.rmtree(folder / CLEARED, ignore_errors=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyserini_repbert.checksums import CHECKSUMS, summed_names, verify_checksums
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.ann import ANN, AnnIndex
+from pyserini_repbert.index.ann import ANN, open_ann
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.epic import EpicBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
@@ -71,7 +71,7 @@ def _check_bundle(folder: Path) -> str:
         size = f'{bundle.settings.dimension} {bundle.settings.dtype}'
     line = f"{folder}: whole, {len(bundle)} passages x {size}, encoder '{bundle.settings.encoder}'"
     if isinstance(bundle, DenseBundle) and (folder / ANN).exists():
-        line += f'\n{folder / ANN}: whole, {AnnIndex(bundle, remembered=False).record}'
+        line += f'\n{folder / ANN}: whole, {open_ann(bundle, remembered=False).record}'
     return line
 
 

@@ -39,15 +39,16 @@ def apply_collection(spec: PipelineSpec) -> PipelineSpec:
     if spec.index is None or not is_collection(Path(spec.index)):
         _refuse_settings_of_collections(spec)
         return spec
-    if spec.ann:
-        raise InputError(
-            f"'{spec.index}' is a collection, which is searched exactly: leave it out",
-            parameters=('ann',),
-        )
     generation = open_generation(Path(spec.index))
     with_rankings = rankings_of(generation.settings, spec.rankings)
     generation.close()
     names = tuple(str(ranking) for ranking in with_rankings)
+    if spec.ann and CollectionRanking.DENSE not in with_rankings:
+        raise InputError(
+            f'an approximate index is of the dense ranking, and {" ".join(names)} was asked for: '
+            'leave one out',
+            parameters=('ann', 'rankings'),
+        )
     spec = spec.model_copy(update={'rankings': names})
     if len(with_rankings) > 1 and not spec.sparse:
         spec = complete_fusion(spec, with_rankings)
@@ -149,6 +150,7 @@ def open_collection_searcher(
             k1=spec.k1,
             b=spec.b,
             query_map=read_query_map(encoder, spec.adapted) if spec.adapted else None,
+            ann=spec.ann,
         )
         searcher = CollectionSearcher(generation, encoder, settings, device, sparse_encoder)
         searcher = searcher.within(_filter(spec))

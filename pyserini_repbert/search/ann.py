@@ -6,20 +6,26 @@ is found, and writes no index that finds fewer than you ask for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.checksums import digest
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import locked
 from pyserini_repbert.index.ann import (
+    AGAIN,
     ANN,
     LOCK,
     AnnIndex,
     AnnRecord,
+    BundleAnnRecord,
     candidate_rows,
     faiss_threads,
     write_ann,
@@ -34,8 +40,8 @@ from pyserini_repbert.index.ann_kinds import (
 )
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST
-from pyserini_repbert.search import products
 from pyserini_repbert.search.exact import ExactIndex, TopRows, top_rows
+from pyserini_repbert.search.products import Blocks, VectorShard, shard_pair_scores
 
 # Queries whose candidates are in memory together.
 _QUERY_GROUP = 256
@@ -50,8 +56,69 @@ _SEED = 0
 _ROWS = 65536
 
 
+class ShardedVectors(Blocks, Protocol):
+    """Vectors in the rows of an index's shards: those of a bundle, or of a collection."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the index is."""
+
+    @property
+    def settings(self) -> Any:
+        """`dimension`, the length of a vector."""
+
+    @property
+    def shards(self) -> Sequence[VectorShard]:
+        """In the order of their rows."""
+
+
+@dataclass(frozen=True)
+class AnnSettings:
+    """How an approximate index is built, and what it has to reach.
+
+    Attributes
+    ----------
+    kind : 'pq', 'hnsw' or 'ivf', see `AnnKind`
+    recall : the least that is accepted, above 0, at most 1
+    hits : the depth at which recall is measured; reduced to the number of passages
+    queries : float32 (n, d) to measure on; default: the vectors of 200 passages drawn with a fixed
+        seed, each with Gaussian noise of half the standard deviation of each dimension
+    sample : a description of `queries`, for the record
+    threads : of FAISS
+
+    Raises InputError for values that are none of these.
+    """
+
+    kind: str = AnnKind.PQ
+    recall: float = RECALL
+    hits: int = HITS
+    queries: NDArray[np.float32] | None = None
+    sample: str | None = None
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        AnnKind(self.kind)
+        if not 0 < self.recall <= 1 or self.hits < 1:
+            raise InputError(
+                f'recall {self.recall} at {self.hits} hits was asked for, expected a recall above '
+                '0, at most 1, at 1 hit or more'
+            )
+        if self.queries is not None and not len(self.queries):
+            raise InputError(
+                'no queries were given to measure recall on: give some, or leave them out'
+            )
+
+
+@dataclass(frozen=True)
+class BuiltAnn:
+    """An approximate index in memory, of FAISS, and its record but for the sha256 of its file."""
+
+    index: Any
+    record: AnnRecord
+
+
 def search(
-    bundle: DenseBundle, ann: AnnIndex, queries: NDArray[np.float32], k: int
+    bundle: DenseBundle, ann: AnnIndex[BundleAnnRecord], queries: NDArray[np.float32], k: int
 ) -> list[TopRows]:
     """The best of the candidates that an approximate index has for each query.
 
@@ -71,30 +138,29 @@ def search(
 
 
 def best_of(
-    bundle: DenseBundle, queries: NDArray[np.float32], rows: NDArray[np.int64], k: int
+    vectors: ShardedVectors, queries: NDArray[np.float32], rows: NDArray[np.int64], k: int
 ) -> list[TopRows]:
     """The k best of each query's candidates by exact inner product, and all that tie with the last.
 
     Parameters
     ----------
-    bundle : the vectors
+    vectors : of the index
     queries : float32 (n, d)
     rows : the candidates of each query, int64 (n, m), padded with -1
     k : how many
     """
     # Sorted, neighbouring rows are read together.
     rows = np.sort(rows, axis=1)
-    scores = np.empty(rows.shape, np.float32)
+    owners, columns = np.nonzero(rows >= 0)
+    candidates = rows[owners, columns]
+    scores = shard_pair_scores(queries, vectors.shards, candidates, owners)
+    ends = np.cumsum(np.bincount(owners, minlength=len(queries)))
+    tops = []
     start = 0
-    for shard in bundle.shards:
-        end = start + len(shard.docids)
-        here = np.nonzero((rows >= start) & (rows < end))
-        scores[here] = products.pair_scores(queries, shard.vectors, rows[here] - start, here[0])
+    for end in ends.tolist():
+        tops.append(top_rows(scores[start:end], candidates[start:end], k))
         start = end
-    return [
-        top_rows(values[real], row[real], k)
-        for values, row, real in zip(scores, rows, rows >= 0, strict=True)
-    ]
+    return tops
 
 
 def build_ann(
@@ -107,7 +173,7 @@ def build_ann(
     threads: int = 1,
     overwrite: bool = False,
     on_progress: Callable[[int], object] = int,
-) -> AnnRecord:
+) -> BundleAnnRecord:
     """Build a bundle's approximate index, with the cheapest setting that reaches `recall`.
 
     Recall is the mean share of exact search's `hits` best passages that are found. The same bundle,
@@ -117,94 +183,133 @@ def build_ann(
     Parameters
     ----------
     bundle : the vectors
-    kind : 'pq', 'hnsw' or 'ivf', see `AnnKind`
-    recall : the least that is accepted, above 0, at most 1
-    hits : the depth at which recall is measured; reduced to the number of passages
-    queries : float32 (n, d) to measure on; default: the vectors of 200 passages drawn with a fixed
-        seed, each with Gaussian noise of half the standard deviation of each dimension
-    sample : a description of `queries`, for the record
-    threads : of FAISS
+    kind, recall, hits, queries, sample, threads : as of `AnnSettings`
     overwrite : replace the bundle's approximate index
     on_progress : called with the number of vectors added since the last call
 
     Raises InputError where no setting reaches `recall`; nothing is written then.
     """
-    chosen = AnnKind(kind)
-    if not 0 < recall <= 1 or hits < 1:
+    settings = AnnSettings(kind, recall, hits, queries, sample, threads)
+    check_count(len(bundle), bundle.folder)
+    with ann_lock(bundle.folder, overwrite):
+        manifest = digest(bundle.folder / MANIFEST)
+        built = make_ann(bundle, settings, on_progress=on_progress)
+        record = BundleAnnRecord(**vars(built.record), manifest_sha256=manifest)
+        check = partial(_check_manifest, bundle.folder, manifest)
+        return write_ann(bundle.folder, built.index, record, check)
+
+
+def _check_manifest(folder: Path, sha256: str) -> None:
+    """Raises MismatchError for a bundle whose manifest is another one now."""
+    if digest(folder / MANIFEST) != sha256:
+        raise MismatchError(f'index {folder} was built anew meanwhile: {AGAIN}')
+
+
+def check_count(count: int, folder: Path) -> None:
+    """Raises InputError for an index of too few vectors to have an approximate one."""
+    if count < MIN_VECTORS:
         raise InputError(
-            f'recall {recall} at {hits} hits was asked for, expected a recall above 0, '
-            'at most 1, at 1 hit or more'
-        )
-    if queries is not None and not len(queries):
-        raise InputError('no queries were given to measure recall on: give some, or leave them out')
-    if len(bundle) < MIN_VECTORS:
-        raise InputError(
-            f'index {bundle.folder} has {len(bundle)} vectors, an approximate index '
+            f'index {folder} has {count} vectors, an approximate index '
             f'needs at least {MIN_VECTORS}: use exact search'
         )
-    with locked(bundle.folder / LOCK, f'the approximate index of {bundle.folder}'):
-        if (bundle.folder / ANN).exists() and not overwrite:
+
+
+@contextmanager
+def ann_lock(folder: Path, overwrite: bool) -> Iterator[None]:
+    """A context in which this process alone builds the approximate index of the index `folder`.
+
+    Raises BusyError where another process builds it, InputError where it is there and must not be
+    replaced.
+    """
+    with locked(folder / LOCK, f'the approximate index of {folder}'):
+        if (folder / ANN).exists() and not overwrite:
             raise InputError(
-                f'index {bundle.folder} has an approximate index: replace it',
-                parameters=('overwrite',),
+                f'index {folder} has an approximate index: replace it', parameters=('overwrite',)
             )
-        manifest = digest(bundle.folder / MANIFEST)
-        with faiss_threads(threads):
-            hits = min(hits, len(bundle))
-            index = _filled(bundle, chosen, threads, on_progress)
-            if queries is None:
-                queries = _sample_queries(bundle)
-                sample = f'passages with noise, seed {_SEED}'
-            effort, reached = _cheapest(bundle, index, chosen, queries, hits, recall)
-        record = AnnRecord(
-            ann=chosen,
-            factory=factory(chosen, bundle.settings.dimension, len(bundle)),
-            manifest_sha256=manifest,
-            index_sha256='0' * 64,
-            dimension=bundle.settings.dimension,
-            count=len(bundle),
-            hits=hits,
-            candidates=effort.candidates,
-            parameter=effort.parameter,
-            recall=reached,
-            asked=float(recall),
-            sample=sample or 'queries',
-            queries=len(queries),
+        yield
+
+
+def make_ann(
+    vectors: ShardedVectors,
+    settings: AnnSettings,
+    live: NDArray[np.bool_] | None = None,
+    on_progress: Callable[[int], object] = int,
+) -> BuiltAnn:
+    """An approximate index of vectors, in memory, with the cheapest setting that reaches a recall.
+
+    Parameters
+    ----------
+    vectors : all rows are added to it
+    settings : what it has to reach
+    live : the rows that can be hits, bool (rows,); None: all
+    on_progress : called with the number of vectors added since the last call
+
+    Raises InputError where no setting reaches the recall.
+    """
+    kind = AnnKind(settings.kind)
+    count = len(vectors)
+    n_live = count if live is None else int(np.count_nonzero(live))
+    hits = min(settings.hits, n_live)
+    queries = settings.queries
+    sample = settings.sample or 'queries'
+    with faiss_threads(settings.threads):
+        index = _filled(vectors, kind, settings.threads, on_progress)
+        if queries is None:
+            queries = _sample_queries(vectors)
+            sample = f'passages with noise, seed {_SEED}'
+        truth = ExactIndex(vectors).search(queries, hits, live)
+        measure = partial(
+            _measure, vectors, index, kind, queries=queries, live=live, truth=truth, hits=hits
         )
-        return write_ann(bundle.folder, index, record)
+        effort, reached = _cheapest(measure, efforts(kind, count, hits), settings, hits)
+    record = AnnRecord(
+        ann=kind,
+        factory=factory(kind, vectors.settings.dimension, count),
+        index_sha256='0' * 64,
+        dimension=vectors.settings.dimension,
+        count=count,
+        hits=hits,
+        candidates=effort.candidates,
+        parameter=effort.parameter,
+        recall=reached,
+        asked=float(settings.recall),
+        sample=sample,
+        queries=len(queries),
+    )
+    return BuiltAnn(index, record)
 
 
 def _filled(
-    bundle: DenseBundle, kind: AnnKind, threads: int, on_progress: Callable[[int], object]
+    vectors: ShardedVectors, kind: AnnKind, threads: int, on_progress: Callable[[int], object]
 ) -> Any:
     import faiss
 
-    dimension = bundle.settings.dimension
-    description = factory(kind, dimension, len(bundle))
+    dimension = vectors.settings.dimension
+    description = factory(kind, dimension, len(vectors))
     index = faiss.index_factory(dimension, description, faiss.METRIC_INNER_PRODUCT)
     # The many small k-means of a product quantiser are far slower with several threads.
     with faiss_threads(1 if kind is AnnKind.PQ else threads):
-        index.train(_drawn(bundle, training_points(kind, len(bundle))))
-    for _, vectors in bundle.blocks(_ROWS):
-        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-        on_progress(len(vectors))
+        index.train(_drawn(vectors, training_points(kind, len(vectors))))
+    for _, block in vectors.blocks(_ROWS):
+        index.add(np.ascontiguousarray(block, dtype=np.float32))
+        on_progress(len(block))
     return index
 
 
-def _drawn(bundle: DenseBundle, n: int) -> NDArray[np.float32]:
-    """n vectors drawn with a fixed seed, in the bundle's order: float32 (n, d)."""
-    rows = np.sort(np.random.default_rng(_SEED).choice(len(bundle), n, replace=False))
+def _drawn(vectors: ShardedVectors, n: int) -> NDArray[np.float32]:
+    """n vectors drawn with a fixed seed, in the order of their rows: float32 (n, d)."""
+    rows = np.sort(np.random.default_rng(_SEED).choice(len(vectors), n, replace=False))
     parts = []
-    for first, vectors in bundle.blocks(_ROWS):
-        in_block = (rows >= first) & (rows < first + len(vectors))
-        parts.append(vectors[rows[in_block] - first])
+    for first, block in vectors.blocks(_ROWS):
+        in_block = (rows >= first) & (rows < first + len(block))
+        parts.append(block[rows[in_block] - first])
     return np.concatenate(parts).astype(np.float32)
 
 
-def _sample_queries(bundle: DenseBundle) -> NDArray[np.float32]:
+def _sample_queries(vectors: ShardedVectors) -> NDArray[np.float32]:
     """Queries to measure recall on: passages' vectors with noise, float32 (n, d)."""
     random = np.random.default_rng(_SEED)
-    drawn = _drawn(bundle, min(len(bundle), training_points(AnnKind.PQ, len(bundle))))
+    drawn = _drawn(vectors, min(len(vectors), training_points(AnnKind.PQ, len(vectors))))
     rows = np.sort(random.choice(len(drawn), min(SAMPLE, len(drawn)), replace=False))
     chosen = drawn[rows]
     noise = random.standard_normal(chosen.shape, dtype=np.float32)
@@ -212,30 +317,46 @@ def _sample_queries(bundle: DenseBundle) -> NDArray[np.float32]:
     return queries.astype(np.float32)
 
 
-def _cheapest(
-    bundle: DenseBundle,
+def allowed_rows(rows: NDArray[np.int64], allowed: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """Candidates, int64 (n, m), with -1 in place of those that are not allowed, bool (rows,)."""
+    if allowed is None:
+        return rows
+    # A -1 stays what it is, whatever the last row is.
+    return np.where((rows >= 0) & allowed[rows], rows, -1)
+
+
+def _measure(
+    vectors: ShardedVectors,
     index: Any,
     kind: AnnKind,
+    effort: Effort,
+    *,
     queries: NDArray[np.float32],
+    live: NDArray[np.bool_] | None,
+    truth: list[TopRows],
     hits: int,
-    recall: float,
+) -> float:
+    """The recall of an index of FAISS with a setting, as of `mean_recall`."""
+    candidates = allowed_rows(candidate_rows(index, kind, queries, effort), live)
+    return mean_recall(truth, best_of(vectors, queries, candidates, hits), hits)
+
+
+def _cheapest(
+    measure: Callable[[Effort], float], tried: Iterator[Effort], wanted: AnnSettings, hits: int
 ) -> tuple[Effort, float]:
-    """The first setting that reaches `recall`, and the recall that it reaches.
+    """The first setting that reaches the recall that is wanted, and the recall that it reaches.
 
     Raises InputError if none does.
     """
-    truth = ExactIndex(bundle).search(queries, hits)
     best = 0.0
-    for effort in efforts(kind, len(bundle), hits):
-        candidates = candidate_rows(index, kind, queries, effort)
-        tops = best_of(bundle, queries, candidates, hits)
-        reached = mean_recall(truth, tops, hits)
-        if reached >= recall:
+    for effort in tried:
+        reached = measure(effort)
+        if reached >= wanted.recall:
             return effort, reached
         best = max(best, reached)
     raise InputError(
-        f"an index of kind '{kind}' reaches recall@{hits} {best:.4f} of exact "
-        f'search, but {recall} was asked for: ask for less, or choose another kind',
+        f"an index of kind '{wanted.kind}' reaches recall@{hits} {best:.4f} of exact "
+        f'search, but {wanted.recall} was asked for: ask for less, or choose another kind',
         parameters=('recall', 'kind'),
     )
 

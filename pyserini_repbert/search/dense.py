@@ -23,7 +23,7 @@ from pyserini_repbert.data.values import MAX_THREADS
 from pyserini_repbert.encode.text_encoder import check_model, truncated_as
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import StrPath
-from pyserini_repbert.index.ann import AnnIndex, faiss_threads
+from pyserini_repbert.index.ann import AnnIndex, BundleAnnRecord, faiss_threads, open_ann
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.faiss_layout import FaissFolder, is_faiss_folder
 from pyserini_repbert.index.manifest import MANIFEST
@@ -113,13 +113,13 @@ class DenseSearcher(Ranker):
         self.index = index
         self.index_dir = Path(index.folder)
         self.device = usable_device(device)
-        self.ann: AnnIndex | None = None
+        self.ann: AnnIndex[BundleAnnRecord] | None = None
         if isinstance(index, FaissFolder):
             self.dimension = index.dimension
         else:
             self.dimension = int(index.settings.dimension)
         if isinstance(index, DenseBundle) and ann:
-            self.ann = AnnIndex(index, verify)
+            self.ann = open_ann(index, verify)
         elif ann or (spread and not isinstance(index, DenseBundle)):
             kind = 'FAISS folder' if isinstance(index, FaissFolder) else 'index'
             raise InputError(
@@ -253,9 +253,13 @@ class DenseSearcher(Ranker):
             )
         return self.index
 
+    @property
+    def _is_approximate(self) -> bool:
+        return self.ann is not None
+
     def _faiss_threads(self) -> contextlib.AbstractContextManager[None]:
         """The threads of an approximate index, while it is searched."""
-        if self.ann and self.threads > 1:
+        if self._is_approximate and self.threads > 1:
             return faiss_threads(self.threads)
         return contextlib.nullcontext()
 

@@ -11,7 +11,7 @@ x_i|, thus by g |q| |x|.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -88,6 +88,34 @@ def pair_scores(
         converted = torch.from_numpy(vectors[used]).float().numpy()
         products[part] = pair_scores(queries, converted, used_rows, owners[part])
     return products
+
+
+class VectorShard(Protocol):
+    """A part of an index's rows."""
+
+    @property
+    def vectors(self) -> StoredVectors:
+        """Its vectors, (n, d)."""
+
+
+def shard_pair_scores(
+    queries: NDArray[np.float32],
+    shards: Sequence[VectorShard],
+    rows: NDArray[np.int64],
+    owners: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """As of `pair_scores`, with rows that are numbered across shards."""
+    scores = np.empty(len(rows), np.float32)
+    first = 0
+    for shard in shards:
+        after = first + len(shard.vectors)
+        inside = np.flatnonzero((rows >= first) & (rows < after))
+        if len(inside):
+            scores[inside] = pair_scores(
+                queries, shard.vectors, rows[inside] - first, owners[inside]
+            )
+        first = after
+    return scores
 
 
 class Float32Products:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.document_search import DocumentSearcher
 from pyserini_repbert.collection.filtered import rank_within
 from pyserini_repbert.collection.filters import DocumentFilter
 from pyserini_repbert.collection.reading import Generation
@@ -25,12 +27,15 @@ from pyserini_repbert.collection.searching import (
 from pyserini_repbert.collection.term_search import TermSearcher, open_sparse_encoder
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.encode.impact_encoder import ImpactEncoder
+from pyserini_repbert.errors import InputError
 from pyserini_repbert.pipeline.collections import complete_fusion, open_collection_searcher
 from pyserini_repbert.pipeline.spec import Machine, PipelineSpec
 from pyserini_repbert.ranking import Ranker
 from pyserini_repbert.serve.documents import document_values
 from pyserini_repbert.serve.queues import BatchedRanker, JobQueue
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
+
+logger = logging.getLogger(__name__)
 
 # Filters whose documents are kept.
 _MOST_FILTERS = 32
@@ -49,6 +54,7 @@ class ServedCollection:
 
     Attributes
     ----------
+    alias : how clients call it
     searcher : searches the passages' vectors
     store : gives hits the passages that fit the query best
     rankings : what its documents are ranked by
@@ -69,6 +75,7 @@ class ServedCollection:
             rankings=(CollectionRanking.DENSE.value,),
         )
         machine = Machine(devices=(service.device,))
+        self.alias = alias
         self._device = service.device
         self.searcher: CollectionSearcher
         if before is None:
@@ -118,6 +125,21 @@ class ServedCollection:
             self._sparse_encoder = open_sparse_encoder(self.generation, self._device)
         searcher = TermSearcher(self.generation, self.searcher.dense.vectors, self._sparse_encoder)
         return searcher.with_settings(name=CollectionRanking.SPARSE.value)
+
+    def open_ann(self, is_needed: bool) -> DocumentSearcher:
+        """The search of passages by the approximate index.
+
+        Raises InputError where there is none and it is needed. Where it is not, because an earlier
+        generation had one, passages are searched exactly.
+        """
+        dense = self.searcher.dense
+        try:
+            return dense.approximately()
+        except InputError as error:
+            if is_needed:
+                raise
+            logger.warning("index '%s' is searched exactly: %s", self.alias, error)
+            return dense
 
     def open_adapted(self, folder: str) -> CollectionSearcher:
         """The search of this generation as `adapt` learned it.

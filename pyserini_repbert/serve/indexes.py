@@ -95,10 +95,10 @@ def _check_settings(alias: str, settings: IndexSettings, index_type: str) -> Non
         raise InputError(
             f"index '{alias}' is of type '{index_type}': Ray searches dense bundles only"
         )
-    if index_type == COLLECTION and (settings.base_index or settings.sparse or settings.ann):
+    if index_type == COLLECTION and (settings.base_index or settings.sparse):
         raise InputError(
-            f"index '{alias}' is a collection, which has its own rankings and is searched exactly: "
-            'leave base_index, sparse and ann out'
+            f"index '{alias}' is a collection, which has its own rankings: leave base_index and "
+            'sparse out'
         )
     if settings.writable and index_type != COLLECTION:
         raise InputError(
@@ -373,6 +373,10 @@ class ServedIndex:
         self._rankers[DENSE] = BatchedRanker(
             collection.searcher.dense, self._queues['dense'], DENSE
         )
+        if self.settings.ann:
+            is_first = before is None
+            ann = collection.open_ann(is_needed=is_first)
+            self._rankers[ANN] = BatchedRanker(ann, self._queues['dense'], ANN)
         named = self.settings.encoder or collection.generation.settings.encoder
         self._set_encoder(collection.searcher.dense, named)
 

@@ -140,9 +140,9 @@ def test_rankings_that_it_lacks_are_refused(refusal, rankings, text):
     assert text in refusal('--index', 'mine', '--query', 'cat', '--rankings', *rankings)
 
 
-def test_what_only_a_frozen_index_has_is_refused(refusal):
+def test_what_the_collection_lacks_is_refused(refusal):
     asked = ('--index', 'mine', '--query', 'cat')
-    assert 'which is searched exactly: leave it out (--ann)' in refusal(*asked, '--ann')
+    assert 'mine has no approximate index: build it with `index ann`' in refusal(*asked, '--ann')
     assert 'a collection is searched on one machine' in refusal(*asked, '--ray', 'auto')
     assert '--k1 and --b' in refusal(*asked, '--k1', '1.2')
     assert '--fusion' in refusal(*asked, '--fusion', 'rrf')

@@ -7,8 +7,10 @@ import pytest
 from doc_runner import ROOT
 
 from pyserini_repbert.collection import generations as collection
+from pyserini_repbert.collection.approximate import CollectionAnnRecord, CoveredShard
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import PassageShardRecord as CollectionShard
+from pyserini_repbert.index.ann import AnnRecord, BundleAnnRecord
 from pyserini_repbert.index.records import (
     EpicSettings,
     Manifest,
@@ -31,15 +33,19 @@ _COLLECTION = (
     collection.ShardOfGeneration,
     CollectionSettings,
     CollectionShard,
+    CoveredShard,
 )
+_OF_ALL_ANN = {field.name for field in dataclasses.fields(AnnRecord)}
 
 
 @pytest.mark.parametrize(
     ('page', 'kinds', 'not_in_files'),
     [
         ('recipes', _RECIPE, {'text'}),
-        ('dense', (Manifest, Settings, ShardRecord, Overlap), {'kind'}),
+        ('dense', (Manifest, Settings, ShardRecord, Overlap, BundleAnnRecord), {'kind'}),
         ('collection', _COLLECTION, set()),
+        # The page on dense bundles has the other keys.
+        ('collection', (CollectionAnnRecord,), _OF_ALL_ANN),
         ('epic', (EpicSettings,), set()),
         ('records', (Record, Model, Input), set()),
     ],

@@ -11,7 +11,6 @@ from pyserini_repbert.index.ann_kinds import AnnKind
 
 VALUES = {
     'factory': 'F',
-    'manifest_sha256': '0' * 64,
     'index_sha256': '1' * 64,
     'dimension': 8,
     'count': 1000,

@@ -14,7 +14,7 @@ from pyserini_repbert.commands.search import main as search_command
 from pyserini_repbert.errors import BusyError, DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import locked
 from pyserini_repbert.index import DenseBundle, export_faiss
-from pyserini_repbert.index.ann import AnnIndex
+from pyserini_repbert.index.ann import open_ann
 from pyserini_repbert.index.ann_kinds import Effort
 from pyserini_repbert.search import RepBertSearcher
 from pyserini_repbert.search.ann import build_ann
@@ -95,7 +95,7 @@ def test_ties_go_by_docid_and_k_may_exceed_what_was_measured(kind, built, vector
     ],
 )
 def test_a_record_in_a_line(kind, parameter, setting, built):
-    record = AnnIndex(DenseBundle(built / kind)).record
+    record = open_ann(DenseBundle(built / kind)).record
     shown = str(
         replace(record, factory='F', candidates=25, parameter=parameter, recall=0.9, hits=20)
     )
@@ -159,7 +159,7 @@ def test_damage_is_one_error_that_says_what_to_do(name, change, error, message, 
     path = bundle / 'ann' / name
     path.write_bytes(change(path.read_bytes())) if change else path.unlink()
     with pytest.raises(error, match=message) as raised:
-        AnnIndex(DenseBundle(bundle))
+        open_ann(DenseBundle(bundle))
     assert 'with `index ann`' in str(raised.value)
     assert command.run(index_command, ['check', '--index', str(bundle)]) == 2
     assert capsys.readouterr().err.count('\n') == 1
@@ -184,7 +184,7 @@ def test_none_or_that_of_another_bundle_is_refused(bundle, vectors, tmp_path):
 
 def test_a_bundle_that_is_encoded_anew_loses_it(bundle, vectors):
     write_bundle(bundle, vectors, resume=True)
-    assert AnnIndex(DenseBundle(bundle)).record.count == COUNT
+    assert open_ann(DenseBundle(bundle)).record.count == COUNT
     write_bundle(bundle, vectors, overwrite=True)
     assert not (bundle / 'ann').exists()
     (bundle / 'annals').mkdir()

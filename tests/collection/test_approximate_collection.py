@@ -1,0 +1,331 @@
+"""Approximate search of collections: the hits of exact search, whatever became of the shards."""
+
+import os
+import shutil
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pyserini_repbert.collection import Collection, approximate
+from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.collection.copying import copy_collection
+from pyserini_repbert.collection.document_search import DocumentSearcher
+from pyserini_repbert.collection.filters import DocumentFilter
+from pyserini_repbert.commands import command
+from pyserini_repbert.commands.index import main as index_command
+from pyserini_repbert.commands.search import main as search_command
+from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.index.ann import INDEX
+from pyserini_repbert.search.aggregation import PassageAggregation
+from pyserini_repbert.search.ann import AnnSettings
+from pyserini_repbert.systems.encoders import query_encoder
+
+WORDS = 'cat dog ran the mat red moon sea zebra sky'.split()
+COUNT = 700
+# All candidates are scored: nothing is missed.
+COMPLETE = AnnSettings(recall=1.0, hits=10_000)
+
+
+def documents(count, seed=0, first=0):
+    random = np.random.default_rng(seed)
+    made = []
+    for number in range(first, first + count):
+        text = ' '.join(random.choice(WORDS, random.integers(3, 14)))
+        made.append({'id': f'd{number}', 'text': text, 'year': number % 10})
+    return made
+
+
+@pytest.fixture(scope='module')
+def shared(tmp_path_factory):
+    """A folder of all tests here."""
+    return tmp_path_factory.mktemp('shared')
+
+
+@pytest.fixture
+def template(shared, tiny_checkpoint):
+    """A collection of some 1,000 passages with an approximate index that misses nothing, and its
+    checkpoint; made once.
+    """
+    folder = shared / 'mine'
+    checkpoint = shared / 'encoder'
+    if not folder.exists():
+        tiny_checkpoint().rename(checkpoint)
+        settings = {'passage_tokens': 10, 'overlap': 3, 'sparse': 'none'}
+        with Collection.open(folder, encoder=str(checkpoint), **settings) as collection:
+            collection.sync(documents(COUNT), source='one')
+            collection.build_ann(COMPLETE)
+    return folder, str(checkpoint)
+
+
+@pytest.fixture
+def collection(template, tmp_path):
+    """A copy of the template, for tests that change it."""
+    folder, checkpoint = template
+    copy_collection(folder, tmp_path / 'mine')
+    with Collection.open(tmp_path / 'mine', encoder=checkpoint) as opened:
+        yield opened
+
+
+@pytest.fixture
+def encoder(template):
+    return query_encoder(template[1])
+
+
+QUERIES = ('cat sea', 'the red zebra', 'moon')
+
+
+def hits(searcher, k=20):
+    ranked = []
+    for query in QUERIES:
+        ranked.append([(hit.docid, hit.score) for hit in searcher.search(query, k)])
+    return ranked
+
+
+def assert_hits_equal(collection, encoder, **settings):
+    exact = DocumentSearcher(collection.generation, encoder, **settings)
+    found = DocumentSearcher(collection.generation, encoder, ann=True, **settings)
+    assert hits(found) == hits(exact)
+    for text in ('year:[0 TO 6]', 'year:3', 'year:99'):
+        try:
+            mask = DocumentFilter(text).mask(collection.generation)
+        except InputError:
+            continue
+        assert hits(found.within(mask)) == hits(exact.within(mask))
+    return found
+
+
+def mix(collection):
+    """Adds, changes and deletes documents: half of the first shard, and a new one."""
+    collection.add(documents(80, seed=1, first=650))
+    collection.delete([f'd{number}' for number in range(0, 60)])
+
+
+@pytest.mark.parametrize('aggregation', list(PassageAggregation))
+def test_hits_are_those_of_exact_search_while_the_collection_changes(
+    collection, encoder, aggregation
+):
+    found = assert_hits_equal(collection, encoder, aggregation=aggregation)
+    all_passages = found.approximate.n_covered
+    assert all_passages == len(found.vectors)
+    mix(collection)
+    found = assert_hits_equal(collection, encoder, aggregation=aggregation)
+    assert 0 < found.approximate.n_covered < all_passages
+    assert found.approximate.n_covered < np.count_nonzero(found.vectors.live)
+
+
+def test_the_index_is_what_finds_passages(collection, encoder, monkeypatch):
+    """Without the rows that it finds, exact search has to; with none of the first hits, they are
+    missed.
+    """
+    found = DocumentSearcher(collection.generation, encoder, ann=True)
+    first = found.search('cat sea', 1)[0].docid
+    rows, _ = found.vectors.rows_of(collection.generation.docnos([first]))
+    candidate_rows = found.approximate.index.rows
+
+    def without_first(queries, k):
+        candidates = candidate_rows(queries, k)
+        return np.where(np.isin(candidates, rows), -1, candidates)
+
+    monkeypatch.setattr(found.approximate.index, 'rows', without_first)
+    missed = [hit.docid for hit in found.search('cat sea', 20)]
+    assert first not in missed
+    assert missed == [hit.docid for hit in found.search('cat sea', 21)][:20]
+    monkeypatch.setattr(
+        found.approximate.index, 'rows', lambda queries, k: np.full((len(queries), 5), -1)
+    )
+    assert found.search('cat sea', 1)[0].docid == first
+
+
+def test_a_score_is_of_a_documents_best_passage_even_if_that_is_not_found(
+    collection, encoder, monkeypatch
+):
+    long = {'id': 'long', 'text': ' '.join(WORDS * 5)}
+    collection.add([long])
+    collection.build_ann(COMPLETE, overwrite=True)
+    found = DocumentSearcher(collection.generation, encoder, ann=True)
+    vector = found.encode(['cat sea'])[0]
+    rows, _ = found.vectors.rows_of(collection.generation.docnos(['long']))
+    scores = found.vectors.scores(vector, rows)
+    worst = rows[np.argmin(scores)]
+    monkeypatch.setattr(found.approximate, '_rows', np.full_like(found.approximate._rows, worst))
+    (hit,) = [hit for hit in found.search('cat sea', 1) if hit.docid == 'long']
+    assert hit.score == scores.max()
+
+
+def test_deeper_searches_and_then_exact_search(collection, encoder, monkeypatch):
+    found = DocumentSearcher(collection.generation, encoder, ann=True)
+    exact = DocumentSearcher(collection.generation, encoder)
+    depths = []
+
+    def few(queries, k):
+        depths.append(k)
+        return np.zeros((len(queries), 1), np.int64)
+
+    monkeypatch.setattr(found.approximate.index, 'rows', few)
+    allowed = found.vectors.live.copy()
+    allowed[::2] = False
+    vectors = found.encode(list(QUERIES))
+    tops = found.approximate.search(vectors, 10, allowed)
+    expected = exact._exact.search(vectors, 10, allowed)
+    for top, other in zip(tops, expected, strict=True):
+        assert sorted(top.rows) == sorted(other.rows)
+    # Twice as deep as wanted, as half of the rows count.
+    assert depths[0] in (20, 21)
+    assert depths[1:] == [4 * depths[0], 16 * depths[0]]
+
+
+def test_compaction_leaves_what_is_left(collection, encoder, monkeypatch):
+    mix(collection)
+    record = check_collection(collection.folder).splitlines()[1]
+    assert f'{collection.folder / "ann"}: whole, has ' in record
+    monkeypatch.setattr('pyserini_repbert.collection.compacting.SMALL_ROWS', 10)
+    collection.add(documents(40, seed=2, first=2000))
+    collection.build_ann(COMPLETE, overwrite=True)
+    collection.delete(['d2001'])
+    # The shard of the new documents is rewritten; the others stay.
+    monkeypatch.setattr('pyserini_repbert.collection.compacting.MOST_DEAD', 0.01)
+    collection.delete(['d2002'])
+    found = assert_hits_equal(collection, encoder)
+    assert found.approximate.n_covered < np.count_nonzero(found.vectors.live)
+    monkeypatch.undo()
+    # Its generation would keep the shards.
+    collection.close()
+    collection.compact()
+    assert not (collection.folder / 'ann').exists()
+    with pytest.raises(InputError, match='no approximate index: build it with `index ann`'):
+        DocumentSearcher(collection.generation, encoder, ann=True)
+    collection.build_ann(COMPLETE)
+    assert_hits_equal(collection, encoder)
+
+
+def test_generations_share_the_index(collection, encoder):
+    before = DocumentSearcher(collection.generation, encoder, ann=True)
+    collection.add(documents(3, seed=3, first=5000))
+    after = DocumentSearcher(collection.generation, encoder, ann=True)
+    assert after.approximate.index is before.approximate.index
+    assert len(after.vectors) > len(before.vectors)
+
+
+def test_feedback_and_threads(collection, encoder):
+    from pyserini_repbert.search.feedback import VectorFeedback
+
+    exact = DocumentSearcher(collection.generation, encoder)
+    found = DocumentSearcher(collection.generation, encoder, ann=True)
+    settings = {'feedback': VectorFeedback(), 'threads': 2}
+    assert hits(found.with_settings(**settings)) == hits(exact.with_settings(**settings))
+
+
+def test_recall_is_measured_on_live_passages(collection):
+    mix(collection)
+    record = collection.build_ann(AnnSettings(kind='ivf', recall=0.5, hits=10), overwrite=True)
+    assert 0.5 <= record.recall <= 1
+    assert record.count == sum(len(live.shard) for live in collection.generation.shards)
+    n_live = sum(live.n_live for live in collection.generation.shards)
+    assert collection.build_ann(COMPLETE, overwrite=True).hits == n_live
+    with pytest.raises(InputError, match='has an approximate index: replace it'):
+        collection.build_ann(COMPLETE)
+    collection.delete([f'd{number}' for number in range(60, 650)])
+    with pytest.raises(InputError, match='vectors, an approximate index needs at least 624'):
+        collection.build_ann(COMPLETE, overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ('name', 'change', 'message'),
+    [
+        (INDEX, lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]), 'index.faiss is damaged'),
+        (INDEX, None, 'index.faiss is missing'),
+        ('ann.json', lambda raw: raw.replace(b'"count"', b'"bount"'), 'does not fit'),
+        ('ann.json', None, 'ann.json is missing'),
+    ],
+)
+def test_damage_is_one_line(collection, encoder, capsys, name, change, message):
+    path = collection.folder / 'ann' / name
+    if change:
+        path.write_bytes(change(path.read_bytes()))
+    else:
+        path.unlink()
+    with pytest.raises(DamagedFileError, match=message) as raised:
+        DocumentSearcher(collection.generation, encoder, ann=True)
+    assert 'with `index ann`' in str(raised.value)
+    assert command.run(index_command, ['check', '--index', str(collection.folder)]) == 2
+    assert capsys.readouterr().err.count('\n') == 1
+    DocumentSearcher(collection.generation, encoder).search('cat')
+
+
+def test_an_index_of_other_vectors_is_refused(collection, encoder):
+    generation = collection.generation
+    index = approximate.open_collection_ann(collection.folder)
+    shards = tuple(replace(shard, rows=shard.rows - 1) for shard in index.record.shards)
+    other = replace(index.record, shards=shards, count=index.record.count - 1)
+    with pytest.raises(DamagedFileError, match='is not of the vectors of shard'):
+        approximate._rows_in(DocumentSearcher(generation, encoder).vectors, other)
+
+
+def test_a_killed_build_leaves_the_index_before(collection, encoder):
+    """SIGKILL at every rename and removal of a build that replaces the index."""
+    folder = collection.folder
+    killed_at = 0
+    while True:
+        child = os.fork()
+        if child == 0:
+            _build_and_die(folder, killed_at)
+        _, status = os.waitpid(child, 0)
+        check_collection(folder)
+        if not os.WIFSIGNALED(status):
+            break
+        if (folder / 'ann').exists():
+            assert_hits_equal(collection, encoder)
+        killed_at += 1
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert killed_at >= 3
+    assert_hits_equal(collection, encoder)
+    assert sorted(path.name for path in folder.glob('.ann*')) == []
+
+
+def _build_and_die(folder, killed_at):
+    """In a child process: build the index, and kill this process at the n-th step."""
+    passed = 0
+
+    def dying(original):
+        def step(*arguments, **options):
+            nonlocal passed
+            if passed == killed_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            passed += 1
+            return original(*arguments, **options)
+
+        return step
+
+    for name in ('rename', 'replace', 'unlink', 'rmdir'):
+        setattr(os, name, dying(getattr(os, name)))
+    try:
+        approximate.build_collection_ann(folder, COMPLETE, overwrite=True)
+        os._exit(0)
+    except BaseException:
+        os._exit(1)
+
+
+def test_commands(template, tmp_path, capsys):
+    folder, _ = template
+    copy_collection(folder, tmp_path / 'mine')
+    index = str(tmp_path / 'mine')
+    topics = tmp_path / 'topics.tsv'
+    topics.write_text('1\tcat sea\n2\tmoon\n')
+    build = ['ann', '--index', index, '--hits', '50', '--recall', '1', '--quiet']
+    assert command.run(index_command, build) == 2
+    assert 'has an approximate index: replace it (--overwrite)' in capsys.readouterr().err
+    build += ['--topics', str(topics), '--overwrite']
+    assert command.run(index_command, build) == 0
+    assert f'recall@50 1.0000 of exact search on 2 queries ({topics})' in capsys.readouterr().out
+    search = ['--index', index, '--topics', str(topics), '--hits', '20', '--tag', 'x', '--output']
+    for name, flags in (('exact', []), ('ann', ['--ann'])):
+        assert command.run(search_command, [*search, str(tmp_path / name), *flags]) == 0
+    assert (tmp_path / 'ann').read_text() == (tmp_path / 'exact').read_text()
+    shutil.rmtree(tmp_path / 'mine' / 'ann')
+    capsys.readouterr()
+    assert command.run(search_command, [*search, str(tmp_path / 'none'), '--ann']) == 2
+    assert capsys.readouterr().err == (
+        f'error: index {index} has no approximate index: build it with `index ann`\n'
+    )
