@@ -236,9 +236,10 @@ class CollectionAnn:
         self._is_covered[self._rows[self._rows >= 0]] = True
         self.n_covered = int(np.count_nonzero(self._is_covered & vectors.live))
         names = {shard.name for shard in self.record.shards}
-        self._newer = _ShardVectors([shard for shard in vectors.shards if shard.name not in names])
+        newer = [shard for shard in vectors.shards if shard.name not in names]
+        self._newer = _ShardVectors(newer)
         self._newer_rows = np.flatnonzero(~self._is_covered)
-        self._newer_index = ExactIndex(self._newer, device)
+        self._newer_index = ExactIndex(self._newer, device, [shard.part for shard in newer])
 
     def search(
         self, queries: NDArray[np.float32], k: int, allowed: NDArray[np.bool_]

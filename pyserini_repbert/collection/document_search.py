@@ -125,7 +125,8 @@ class DocumentSearcher(DenseSearcher):
 
     def _search_of(self, *_: object) -> exact.VectorSearch:
         # Blocks are multiplied on a GPU, too: `GpuIndex` has no mask of rows.
-        self._exact = exact.ExactIndex(self.vectors, self.device)
+        parts = [shard.part for shard in self.vectors.shards]
+        self._exact = exact.ExactIndex(self.vectors, self.device, parts)
         counted = self.vectors.live
         if self.aggregation is PassageAggregation.FIRST:
             counted = counted & (self.vectors.numbers == 0)

@@ -37,6 +37,8 @@ from pyserini_repbert.index.postings import PostingsBlock, rows_together
 from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors, stored_as
 from pyserini_repbert.index.records import Count, VectorDtype
 from pyserini_repbert.record import Sha256
+from pyserini_repbert.search.exact import ArrayVectors
+from pyserini_repbert.search.products import IndexPart
 
 SHARDS = 'shards'
 SHARD_ROWS = 65_536  # at most, in a shard that is written when others are put together
@@ -104,6 +106,13 @@ class PassageShard:
     def vectors(self) -> StoredVectors:
         """The vectors, (n, d), mapped."""
         return mapped_vectors(self.folder, self.record.dtype, (len(self), self.record.dimension))
+
+    @cached_property
+    def part(self) -> IndexPart:
+        """The vectors as a part of an index: generations that share the shard share what is
+        computed of it.
+        """
+        return IndexPart(ArrayVectors(self.vectors))
 
     @cached_property
     def documents(self) -> NDArray[np.int32]:

@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -42,11 +42,14 @@ from pyserini_repbert.search.products import (
     SAMPLE_ROWS,
     Blocks,
     Float32Products,
+    IndexPart,
+    IndexParts,
     pair_scores,
 )
 from pyserini_repbert.search.rounded import (
     ByteProducts,
     ByteVectors,
+    RoundedParts,
     RoundedProducts,
     RoundedVectors,
 )
@@ -115,13 +118,20 @@ class ExactIndex:
     ----------
     index : the vectors, float32, float16 or int8 (n, d)
     device : where they are multiplied; on CUDA, `GpuIndex` is faster
+    parts : of the index, if it shares them with other indexes; what is computed of them is shared,
+        too
     """
 
-    def __init__(self, index: Blocks, device: str | torch.device = 'cpu') -> None:
+    def __init__(
+        self,
+        index: Blocks,
+        device: str | torch.device = 'cpu',
+        parts: Sequence[IndexPart] | None = None,
+    ) -> None:
         self._index = index
         self._device = torch.device(device)
-        self._largest: dict[int, float] = {}
-        self._copies: dict[type, RoundedVectors | ByteVectors] = {}
+        self._parts = IndexParts([IndexPart(index)] if parts is None else parts)
+        self._copies: dict[type, RoundedParts[Any]] = {}
         self._searches = 0
         self._lock = threading.Lock()
 
@@ -175,7 +185,7 @@ class ExactIndex:
         if products is None:
             if len(queries) < _SAMPLED_FROM or n_allowed <= max(2 * SAMPLE_ROWS, 4 * k):
                 return self._search_from_first_block(queries, k, allowed)
-            products = Float32Products(self._index, queries, self._device, self._largest)
+            products = Float32Products(self._index, queries, self._device, self._parts)
         thresholds = _estimate_thresholds(products.sample(allowed), k / n_allowed)
         tops = self._collect(queries, k, products, thresholds, allowed)
         # An estimate that fewer than k rows reach was too high.
@@ -190,7 +200,7 @@ class ExactIndex:
         self, queries: NDArray[np.float32], k: int, allowed: NDArray[np.bool_] | None
     ) -> list[TopRows]:
         """As of `search`, with thresholds that k rows of the first block reach."""
-        products = Float32Products(self._index, queries, self._device, self._largest)
+        products = Float32Products(self._index, queries, self._device, self._parts)
         return self._collect(queries, k, products, products.lowest(k, allowed), allowed)
 
     def _collect(
@@ -244,24 +254,33 @@ class ExactIndex:
             rounded = RoundedProducts(in_bfloat16, queries)
         return rounded if rounded.usable else None
 
-    def _rounded_copy(self, kind: type[_Copy], queries: NDArray[np.float32]) -> _Copy | None:
-        """The rounded copy of the vectors, made where it is worth it.
+    def _rounded_copy(
+        self, kind: type[_Copy], queries: NDArray[np.float32]
+    ) -> RoundedParts[_Copy] | None:
+        """The rounded copies of the parts, made where it is worth it.
 
-        None without one, or where it cannot be used.
+        None without them, or where they cannot be used.
         """
-        count = len(self._index)
-        dimension = queries.shape[1]
         with self._lock:
             self._searches += 1
-            is_worth_it = self._searches > 1 or len(queries) >= _ROUNDED_FROM
-            if kind not in self._copies and is_worth_it:
-                if count * kind.size(dimension) > _ROUNDED_SHARE * _available_memory():
+            if kind not in self._copies:
+                missing = [part for part in self._parts.parts if kind not in part.copies]
+                is_worth_it = self._searches > 1 or len(queries) >= _ROUNDED_FROM
+                if missing and not (is_worth_it and self._round(missing, kind, queries.shape[1])):
                     return None
-                self._copies[kind] = kind(self._index, dimension)
-        copy = self._copies.get(kind)
-        if not isinstance(copy, kind) or not copy.usable:
-            return None
-        return copy
+                copies = [part.copies[kind] for part in self._parts.parts]
+                self._copies[kind] = RoundedParts(copies)
+        rounded = self._copies[kind]
+        return rounded if rounded.usable else None
+
+    def _round(self, parts: Sequence[IndexPart], kind: type[_Copy], dimension: int) -> bool:
+        """Make the rounded copies of parts; whether there was room for them."""
+        count = sum(len(part.vectors) for part in parts)
+        if count * kind.size(dimension) > _ROUNDED_SHARE * _available_memory():
+            return False
+        for part in parts:
+            part.copies[kind] = kind(part.vectors, dimension)
+        return True
 
 
 class ArrayVectors:

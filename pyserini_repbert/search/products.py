@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,6 +47,45 @@ class Blocks(Protocol):
 
     def blocks(self, size: int) -> Iterator[tuple[int, StoredVectors]]:
         """(first row, vectors (n, d)) of at most `size` rows each, in order."""
+
+
+class IndexPart:
+    """Consecutive rows of an index, with what searches compute of them once.
+
+    Indexes may share a part: generations of a collection share shards.
+
+    Attributes
+    ----------
+    vectors : the rows
+    largest : the greatest absolute value of each block, by the block's first row
+    copies : the rounded copies of the rows, by class (`rounded`)
+    """
+
+    def __init__(self, vectors: Blocks) -> None:
+        self.vectors = vectors
+        self.largest: dict[int, float] = {}
+        self.copies: dict[type, Any] = {}
+
+
+@dataclass(frozen=True)
+class PartRow:
+    """A row of an index: the part that has it, and its number there."""
+
+    part: IndexPart
+    row: int
+
+
+class IndexParts:
+    """The parts of an index, in the order of their rows; no block of the index has rows of two."""
+
+    def __init__(self, parts: Sequence[IndexPart]) -> None:
+        self.parts = parts
+        self._starts = np.cumsum([0, *(len(part.vectors) for part in parts)])
+
+    def at(self, row: int) -> PartRow:
+        """Where a row of the index is."""
+        number = int(np.searchsorted(self._starts, row, side='right')) - 1
+        return PartRow(self.parts[number], row - int(self._starts[number]))
 
 
 def tensor_of(vectors: StoredVectors) -> Tensor:
@@ -126,7 +166,7 @@ class Float32Products:
     index : the vectors
     queries : float32 (n, d)
     device : where they are multiplied
-    largest : the greatest absolute value of each block, by the block's first row; completed here
+    parts : of the index; their greatest values are completed here
     """
 
     block_rows = BLOCK_ROWS
@@ -136,10 +176,10 @@ class Float32Products:
         index: Blocks,
         queries: NDArray[np.float32],
         device: torch.device,
-        largest: dict[int, float],
+        parts: IndexParts,
     ) -> None:
         self._index = index
-        self._largest = largest
+        self._parts = parts
         self._queries = torch.from_numpy(queries).to(device)
         self._sums = self._queries.abs().sum(dim=1)
         # The block that `lowest` has multiplied is not multiplied again.
@@ -225,10 +265,12 @@ class Float32Products:
 
         The bound is inf where sums may overflow.
         """
-        if first not in self._largest:
+        start = self._parts.at(first)
+        known = start.part.largest
+        if start.row not in known:
             lowest, highest = tensor_of(vectors).aminmax()
-            self._largest[first] = max(-float(lowest), float(highest))
-        largest = self._largest[first]
+            known[start.row] = max(-float(lowest), float(highest))
+        largest = known[start.row]
         dimension = vectors.shape[1]
         # No less than the sum of all |q_i x_i|.
         totals = self._sums * largest

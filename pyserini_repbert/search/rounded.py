@@ -9,6 +9,11 @@ times k pairs to score (benchmarks/exact_search.py).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -42,7 +47,8 @@ def _sampled(count: int) -> slice:
 
 
 class RoundedVectors:
-    """An index's vectors in bfloat16, in memory, with norms that bound the errors of products.
+    """The vectors of an index's part in bfloat16, in memory, with norms that bound the errors of
+    products.
 
     Each vector x' has four weights beside it: |x - x'|, |x|, 1 and 1. A query q' has |q'|, |q - q'|
     + 2 g |q| and the threshold, negative, in two summands. If the product of both is negative, the
@@ -57,7 +63,6 @@ class RoundedVectors:
     Attributes
     ----------
     vectors : bfloat16 (n, d and the weights, and zeros to a multiple of 16)
-    sample : some of them, evenly spaced
     usable : whether all norms are finite and their products cannot overflow
     """
 
@@ -76,7 +81,9 @@ class RoundedVectors:
             # A norm that is NaN stays NaN.
             longest = torch.maximum(longest, norms.max())
         self.usable = bool(longest <= _LONGEST)
-        self.sample = self.vectors[_sampled(len(index))].contiguous()
+
+    def __len__(self) -> int:
+        return len(self.vectors)
 
     @staticmethod
     def size(dimension: int) -> int:
@@ -84,15 +91,63 @@ class RoundedVectors:
         return -(-(dimension + _WEIGHTS) // 16) * 32
 
 
+Copy = TypeVar('Copy', bound='RoundedVectors | ByteVectors')
+
+
+@dataclass(frozen=True)
+class RoundedBlock(Generic[Copy]):
+    """A block of an index's rows: the rounded copy that has them, and which they are there."""
+
+    copy: Copy
+    rows: slice
+
+
+class RoundedParts(Generic[Copy]):
+    """The rounded copies of an index's parts, in the order of their rows.
+
+    Parameters
+    ----------
+    copies : of the parts, at least one
+
+    Attributes
+    ----------
+    usable : whether all copies are
+    sampled : the rows of each copy that are its part of a sample, which are evenly spaced
+    sample_rows : the rows of the sample, numbered across all copies, int64 (m,)
+    """
+
+    def __init__(self, copies: Sequence[Copy]) -> None:
+        self.copies = copies
+        self.usable = all(copy.usable for copy in copies)
+        self._starts = np.cumsum([0, *map(len, copies)])
+        count = int(self._starts[-1])
+        self.sampled = _sampled(count)
+        rows = np.arange(count)
+        bounds = zip(self._starts[:-1].tolist(), self._starts[1:].tolist(), strict=True)
+        self.sample_rows = np.concatenate([rows[start:end][self.sampled] for start, end in bounds])
+
+    @cached_property
+    def sample(self) -> Tensor:
+        """The vectors of the sample, in one block of memory."""
+        return torch.cat([copy.vectors[self.sampled] for copy in self.copies])
+
+    def block(self, first: int, count: int) -> RoundedBlock[Copy]:
+        """A block of the index: its first row, and how many rows it has."""
+        number = int(np.searchsorted(self._starts, first, side='right')) - 1
+        row = first - int(self._starts[number])
+        return RoundedBlock(self.copies[number], slice(row, row + count))
+
+
 class RoundedProducts:
     """Products of queries, float32 (n, d), with rounded vectors, summed in float32 on the CPU."""
 
-    def __init__(self, rounded: RoundedVectors, queries: NDArray[np.float32]) -> None:
+    def __init__(self, rounded: RoundedParts[RoundedVectors], queries: NDArray[np.float32]) -> None:
         exact = torch.from_numpy(queries).double()
         count, dimension = exact.shape
         # With AMX, products with the vectors first are faster; without, those with queries first.
         self._vectors_first = torch.cpu._is_amx_tile_supported()
-        self._queries = torch.zeros(count, rounded.vectors.shape[1], dtype=torch.bfloat16)
+        width = rounded.copies[0].vectors.shape[1]
+        self._queries = torch.zeros(count, width, dtype=torch.bfloat16)
         self._queries[:, :dimension] = exact.float()
         nearest = self._queries[:, :dimension].double()
         norms = torch.linalg.vector_norm(torch.stack([nearest, exact - nearest, exact]), dim=2)
@@ -110,7 +165,7 @@ class RoundedProducts:
         self._queries[:, self._dimension :] = 0
         sample = self._rounded.sample
         if allowed is not None:
-            sample = sample[torch.from_numpy(allowed[_sampled(len(allowed))])]
+            sample = sample[torch.from_numpy(allowed[self._rounded.sample_rows])]
         return (sample @ self._queries.T).T
 
     def reaching(
@@ -126,7 +181,8 @@ class RoundedProducts:
         weights[:, :2] = self._weights
         weights[:, 2] = -limits
         weights[:, 3] = -limits - weights[:, 2]
-        rounded = self._rounded.vectors[first : first + len(vectors)]
+        block = self._rounded.block(first, len(vectors))
+        rounded = block.copy.vectors[block.rows]
         if self._vectors_first:
             signs = (rounded @ queries.T).view(torch.int16).numpy()
             rows, owners = np.divmod(np.flatnonzero(signs >= 0), self._count)
@@ -137,7 +193,7 @@ class RoundedProducts:
 
 
 class ByteVectors:
-    """An index's vectors in int8.
+    """The vectors of an index's part in int8.
 
     A vector x' is a scale, float32, times whole numbers from -127 to 127.
 
@@ -167,6 +223,9 @@ class ByteVectors:
         # PyTorch 2.13 multiplies single columns of int8 wrongly.
         self.usable = dimension > 1 and bool(self.norms.max() <= _LONGEST)
 
+    def __len__(self) -> int:
+        return len(self.scales)
+
     @staticmethod
     def size(dimension: int) -> int:
         """Bytes of a vector, its scale and its norms."""
@@ -182,7 +241,7 @@ class ByteProducts:
 
     block_rows = _AT_ONCE
 
-    def __init__(self, rounded: ByteVectors, queries: NDArray[np.float32]) -> None:
+    def __init__(self, rounded: RoundedParts[ByteVectors], queries: NDArray[np.float32]) -> None:
         exact = torch.from_numpy(queries)
         self._query, self._scale, errors = _in_bytes(exact)
         nearest, error, norm = torch.linalg.vector_norm(
@@ -195,24 +254,26 @@ class ByteProducts:
 
     def sample(self, allowed: NDArray[np.bool_] | None = None) -> Tensor:
         """Products with a sample of the vectors that are allowed, float32 (1, m)."""
-        rows = _sampled(len(self._rounded.scales))
-        products = self._products(rows)
+        products = torch.cat(
+            [self._products(copy, self._rounded.sampled) for copy in self._rounded.copies]
+        )
         if allowed is not None:
-            products = products[torch.from_numpy(allowed[rows])]
+            products = products[torch.from_numpy(allowed[self._rounded.sample_rows])]
         return products[None]
 
     def reaching(
         self, first: int, vectors: StoredVectors, thresholds: Tensor
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """As of `Float32Products`."""
-        rows = slice(first, first + len(vectors))
-        highest = self._products(rows).add_(self._rounded.norms[rows] @ self._weights)
+        block = self._rounded.block(first, len(vectors))
+        errors = block.copy.norms[block.rows] @ self._weights
+        highest = self._products(block.copy, block.rows).add_(errors)
         reach = np.flatnonzero((highest >= thresholds).numpy())
         return reach, np.zeros_like(reach)
 
-    def _products(self, rows: slice) -> Tensor:
-        whole = torch._int_mm(self._query, self._rounded.vectors[rows].T)[0]
-        return whole.float().mul_(self._rounded.scales[rows] * self._scale)
+    def _products(self, copy: ByteVectors, rows: slice) -> Tensor:
+        whole = torch._int_mm(self._query, copy.vectors[rows].T)[0]
+        return whole.float().mul_(copy.scales[rows] * self._scale)
 
 
 def _in_bytes(vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:

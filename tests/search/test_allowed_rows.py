@@ -11,6 +11,7 @@ from pyserini_repbert.search.products import Float32Products
 from pyserini_repbert.search.rounded import (
     ByteProducts,
     ByteVectors,
+    RoundedParts,
     RoundedProducts,
     RoundedVectors,
 )
@@ -75,8 +76,11 @@ def test_rounded_copies_sample_allowed_rows_alone():
     vectors = random.standard_normal((500, 8)).astype(np.float32)
     allowed = random.random(500) < 0.3
     query = random.standard_normal((1, 8)).astype(np.float32)
-    in_bytes = ByteProducts(ByteVectors(ArrayVectors(vectors), 8), query).sample(allowed)
-    in_bfloat16 = RoundedProducts(RoundedVectors(ArrayVectors(vectors), 8), query).sample(allowed)
+    parts = [ArrayVectors(vectors[:200]), ArrayVectors(vectors[200:])]
+    bytes_of_parts = RoundedParts([ByteVectors(part, 8) for part in parts])
+    rounded_parts = RoundedParts([RoundedVectors(part, 8) for part in parts])
+    in_bytes = ByteProducts(bytes_of_parts, query).sample(allowed)
+    in_bfloat16 = RoundedProducts(rounded_parts, query).sample(allowed)
     expected_products = torch.from_numpy(query @ vectors[allowed].T)
     torch.testing.assert_close(in_bytes, expected_products, atol=0.1, rtol=0)
     torch.testing.assert_close(in_bfloat16.float(), expected_products, atol=0.1, rtol=0)

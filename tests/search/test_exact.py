@@ -8,8 +8,8 @@ from hypothesis import given, settings, strategies as st
 from pyserini_repbert.index.quantized import quantize
 from pyserini_repbert.models.precision import has_native_bfloat16
 from pyserini_repbert.search import exact, products, rounded
-from pyserini_repbert.search.exact import ExactIndex
-from pyserini_repbert.search.products import Float32Products
+from pyserini_repbert.search.exact import ArrayVectors, ExactIndex
+from pyserini_repbert.search.products import Float32Products, IndexPart, IndexParts
 
 BYTES = has_native_bfloat16(torch.device('cpu'))  # such CPUs multiply int8 without saturating
 
@@ -170,14 +170,14 @@ def test_no_pair_that_reaches_a_threshold_is_missed(hard):
     index = Vectors(vectors)
     scores = _all_scores(vectors, queries)
     numbers = np.arange(len(queries))
-    ways = [Float32Products(index, queries, torch.device('cpu'), {})]
-    copy = rounded.RoundedVectors(index, vectors.shape[1])
+    ways = [Float32Products(index, queries, torch.device('cpu'), IndexParts([IndexPart(index)]))]
+    copy = rounded.RoundedParts([rounded.RoundedVectors(index, vectors.shape[1])])
     for amx in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(torch.cpu, '_is_amx_tile_supported', lambda amx=amx: amx)
             if copy.usable and (way := rounded.RoundedProducts(copy, queries)).usable:
                 ways.append(way)
-    in_bytes = rounded.ByteVectors(index, vectors.shape[1])
+    in_bytes = rounded.RoundedParts([rounded.ByteVectors(index, vectors.shape[1])])
     singles = (
         [rounded.ByteProducts(in_bytes, query[None]) for query in queries]
         if in_bytes.usable and BYTES
@@ -229,6 +229,58 @@ def test_rounded_vectors_change_no_hit_and_no_digit(hard):
             assert (top.scores[:-1] >= top.scores[1:]).all()
 
 
+class Joined:
+    """Blocks of several arrays, none of which has rows of two."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def __len__(self):
+        return sum(len(part.vectors) for part in self.parts)
+
+    def blocks(self, size):
+        start = 0
+        for part in self.parts:
+            for first, vectors in part.vectors.blocks(size):
+                yield start + first, vectors
+            start += len(part.vectors)
+
+
+@pytest.mark.parametrize(
+    'n_queries', [pytest.param(1, marks=pytest.mark.skipif(not BYTES, reason='saturates')), 5]
+)
+@pytest.mark.parametrize('has_filter', [False, True])
+def test_indexes_share_what_is_computed_of_their_parts(monkeypatch, n_queries, has_filter):
+    monkeypatch.setattr(exact, 'has_native_bfloat16', lambda device: True)
+    monkeypatch.setattr(exact, '_ROUNDED_ROWS', 0)
+    random = np.random.default_rng(n_queries)
+    arrays = [random.standard_normal((n, 24)).astype(np.float32) for n in (300, 1, 470, 90)]
+    first, single, second, newer = (IndexPart(ArrayVectors(array)) for array in arrays)
+    queries = random.standard_normal((n_queries, 24)).astype(np.float32)
+    kind = rounded.ByteVectors if n_queries == 1 else rounded.RoundedVectors
+
+    def search(parts):
+        index = Joined(parts)
+        vectors = np.concatenate([next(part.vectors.blocks(1000))[1] for part in parts])
+        allowed = np.arange(len(index)) % 3 > 0 if has_filter else None
+        expected = ExactIndex(Vectors(vectors)).search(queries, 10, allowed)
+        exact_index = ExactIndex(index, parts=parts)
+        for _ in range(2):
+            tops = exact_index.search(queries, 10, allowed)
+            for top, best in zip(tops, expected, strict=True):
+                np.testing.assert_array_equal(top.rows, best.rows)
+                np.testing.assert_array_equal(top.scores, best.scores)
+
+    search([first, single, second])
+    copies = [part.copies[kind] for part in (first, single, second)]
+    largest = dict(first.largest)
+    search([second, newer, first])
+    assert first.copies[kind] is copies[0]
+    assert second.copies[kind] is copies[2]
+    assert newer.copies[kind] is not None
+    assert first.largest == largest
+
+
 def test_threads_that_search_blocks_compute_alone():
     assert set(exact._pool(2).map(lambda _: torch.get_num_threads(), range(8))) == {1}
     assert torch.get_num_threads() == 2
@@ -277,7 +329,8 @@ def test_vectors_whose_products_may_overflow_are_not_rounded(length, is_usable):
     ones = Vectors(np.eye(3, 4, dtype=np.float32))
     long = Vectors(np.array([[1, 0, 0, 0], [0, length, 0, 0]], np.float32))
     assert rounded.RoundedVectors(long, 4).usable is is_usable
-    products = rounded.RoundedProducts(rounded.RoundedVectors(ones, 4), long.array)
+    copies = rounded.RoundedParts([rounded.RoundedVectors(ones, 4)])
+    products = rounded.RoundedProducts(copies, long.array)
     assert products.usable is is_usable
 
 
