@@ -20,6 +20,10 @@ from pyserini_repbert.models.precision import has_narrow_kernels, on_device
 
 # Without cuDNN's attention, which plans anew for every shape: nearly every batch has a new one.
 _CUDA_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+# Numbers of tokens that packed batches have on a CPU are multiples of these.
+_FEW_TOKENS = 256
+_FEW_STEP = 16
+_STEP = 64
 _LARGEST_HEAD = 256  # of flash attention; its heads are multiples of 8
 
 
@@ -119,13 +123,26 @@ class PackedBatch:
 class PackedCpuBatch(PackedBatch):
     """Packed tokens whose attention is padded; methods are those of `PackedBatch`.
 
-    On a CPU, most of the time goes into linear layers, which here have no padding to compute.
+    On a CPU, most of the time goes into linear layers, which here compute hardly any padding.
+    oneDNN keeps code for each number of tokens. So a few more are added, and few numbers occur.
+
     `mask`, bool (n, length), is True where there is a token.
     """
 
     def __init__(self, ids: Tensor, mask: Tensor) -> None:
         super().__init__(ids, mask)
         self._padded_batch = PaddedBatch(mask, dropout=None)
+        positions = mask.flatten().nonzero().squeeze(1)
+        self._n_tokens = len(positions)
+        # What is added is the first position again.
+        n_added = rounded_up(self._n_tokens) - self._n_tokens
+        self._filled_positions = functional.pad(positions, (0, n_added))
+
+    def laid_out(self, hidden: Tensor) -> Tensor:
+        return hidden.flatten(0, 1)[self._filled_positions]
+
+    def padded(self, hidden: Tensor) -> Tensor:
+        return super().padded(hidden[: self._n_tokens])
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         padded_keys = self._padded_heads(keys)
@@ -140,6 +157,14 @@ class PackedCpuBatch(PackedBatch):
         """(n, length, heads, size), 0 at padding, from (tokens, heads, size)."""
         padded = self.padded(heads.flatten(1))
         return padded.view(*padded.shape[:2], *heads.shape[1:])
+
+
+def rounded_up(n_tokens: int) -> int:
+    """The least number of tokens of a packed batch that is not below `n_tokens`: a multiple of 16,
+    from 256 on one of 64.
+    """
+    step = _FEW_STEP if n_tokens <= _FEW_TOKENS else _STEP
+    return -(-n_tokens // step) * step
 
 
 def can_pack(device: torch.device, dtype: torch.dtype, head: int) -> bool:

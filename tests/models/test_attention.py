@@ -116,9 +116,17 @@ def test_a_cpu_packs_all_but_attention(monkeypatch, mask):
         same(padded_layer[mask], packed_layer[mask])
         assert not packed_layer[~mask].any()
     same(bert.first_token(ids, types, mask), packed_first)
-    n_real = int(mask.sum())
-    assert n_tokens[:6] == [n_real] * 5 + [4]
+    assert 16 < int(mask.sum()) <= 32
+    assert n_tokens[:6] == [32] * 5 + [4]
     assert n_tokens[6:9] == [36] * 3
+
+
+def test_packed_batches_on_a_cpu_have_few_numbers_of_tokens():
+    numbers = [attention.rounded_up(n_tokens) for n_tokens in range(1, 2049)]
+    assert all(0 <= number - n_tokens < 64 for n_tokens, number in enumerate(numbers, 1))
+    assert numbers[:17] == [16] * 16 + [32]
+    assert numbers[255:258] == [256, 320, 320]
+    assert len(set(numbers)) == 16 + 28
 
 
 @pytest.mark.parametrize('mask', [None, MASK])
