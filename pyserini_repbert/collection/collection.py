@@ -19,7 +19,12 @@ from pyserini_repbert.collection.searching import (
     open_collection_encoder,
     search_frame,
 )
-from pyserini_repbert.collection.settings import EncoderSource, WantedSettings, learned_model
+from pyserini_repbert.collection.settings import (
+    Embedding,
+    EncoderSource,
+    WantedSettings,
+    learned_model,
+)
 from pyserini_repbert.collection.syncing import (
     Changes,
     add_documents,
@@ -88,6 +93,7 @@ class Collection:
         language: str | None = None,
         sparse: str | os.PathLike[str] | ImpactPassageEncoder | None = None,
         dtype: str | None = None,
+        embedding: Embedding | None = None,
     ) -> Self:
         """Open a collection, or name a new one: its folder is made when it is first written.
 
@@ -108,6 +114,8 @@ class Collection:
             sparse model: a `SparseEncoder` folder, an EPIC checkpoint's folder or catalog name, or
             an opened encoder of weights of terms; default: 'bm25'
         dtype : in which vectors are stored: 'float32', 'float16' or 'int8'; default: 'float32'
+        embedding : encodes passages in the encoder's place, as
+            `pipeline.ray_texts.ClusterEmbedding` does; default: the encoder itself
         """
         named_encoder = os.fspath(encoder) if isinstance(encoder, os.PathLike) else encoder
         named_sparse = os.fspath(sparse) if isinstance(sparse, os.PathLike) else sparse
@@ -118,6 +126,7 @@ class Collection:
             batch_tokens,
             truncate_dim,
             learned_model(named_sparse),
+            embedding,
         )
         wanted = WantedSettings(
             passage_tokens=passage_tokens,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -72,14 +72,13 @@ class PassageEncoder:
         """A digest of a model's input, which decides its vector together with the model."""
         return hashlib.blake2b(text.encode(), digest_size=INPUT_BYTES, key=self._key).digest()
 
-    def encode(
-        self, inputs: Sequence[str], on_progress: Callable[[int], object] = int
-    ) -> NDArray[np.float32]:
-        """The vectors of inputs, float32 (n, d)."""
+    def encode(self, inputs: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of inputs, float32 (n, d).
+
+        Raises MismatchError if the encoder is not the collection's.
+        """
         self._n_vectors += len(inputs)
-        return self.encoder.embed(
-            inputs, token_budget=self._source.token_budget, on_progress=on_progress
-        )
+        return self._source.embed(self.encoder, inputs)
 
     def encode_terms(self, inputs: Sequence[str]) -> TermVectors:
         """The weights of the terms of inputs, in their order.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
@@ -28,6 +31,13 @@ if TYPE_CHECKING:
 DEFAULT_ENCODER = 'minilm'
 
 
+class Embedding(Protocol):
+    """Encodes texts in an encoder's place, as on other machines."""
+
+    def __call__(self, encoder: TextDocumentEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors that the encoder gives, float32 (n, d); there is at least one text."""
+
+
 class EncoderSource:
     """Opens the encoder of a collection, once, when it is needed.
 
@@ -41,6 +51,7 @@ class EncoderSource:
     truncate_dim : keep the first values of each vector, so many; default: as the collection has
     sparse : the learned sparse model: a catalog name, a folder, or an opened encoder; None: that of
         the collection, if it has one
+    embedding : encodes texts in the encoder's place; default: the encoder itself
 
     Attributes
     ----------
@@ -55,14 +66,22 @@ class EncoderSource:
         token_budget: int | None = None,
         truncate_dim: int | None = None,
         sparse: str | ImpactPassageEncoder | None = None,
+        embedding: Embedding | None = None,
     ) -> None:
         self.truncate_dim = truncate_dim
+        self._embedding = embedding
         self.sparse = SparseSource(sparse, device)
         self._stored: CollectionSettings | None = None
         self._encoder = encoder
         self.device = device
         self._precision = precision
-        self.token_budget = token_budget
+        self._token_budget = token_budget
+
+    def embed(self, encoder: TextDocumentEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of texts by the opened encoder, float32 (n, d), in their order."""
+        if self._embedding is not None:
+            return self._embedding(encoder, texts)
+        return encoder.embed(texts, token_budget=self._token_budget)
 
     @property
     def name(self) -> str | None:

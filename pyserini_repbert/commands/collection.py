@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from pyserini_repbert.lucene.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from pyserini_repbert.collection import Changes, Collection
+    from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
 
 _CORPUS = 'file, folder, Lucene index, ir_datasets:ID, or catalog name'
 
@@ -134,7 +136,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         help=f'the type of stored vectors; {stored} float32',
     )
     add('--batch-tokens', type=command.positive_int, help='padded tokens in a batch')
-    add_flags(parser, 'device', 'threads', 'offline')
+    add_flags(parser, 'device', 'threads', 'ray', 'offline')
 
 
 def _sync(options: argparse.Namespace) -> None:
@@ -163,16 +165,32 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
         options.corpus, options.corpus_format, options.fields, options.on_error, keep_empty=True
     )
     stored = ('passage_tokens', 'overlap', 'language', 'sparse', 'precision', 'dtype')
-    chosen = command.pick_options(
-        options, 'encoder', 'device', 'batch_tokens', 'truncate_dim', *stored
-    )
+    chosen = command.pick_options(options, 'encoder', 'batch_tokens', 'truncate_dim', *stored)
+    # With --ray, the device is the workers'.
+    chosen['device'] = options.device if options.ray is None else 'cpu'
     with (
-        Collection.open(options.index, **chosen) as collection,
+        _embedding(options) as embedding,
+        Collection.open(options.index, embedding=embedding, **chosen) as collection,
         command.progress(corpus.count_hint(), method, 'documents', options.quiet) as bar,
     ):
         changes = getattr(collection, method)(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
     print(f'{options.index}: {changes}{skipped_text(corpus)}')
+
+
+@contextmanager
+def _embedding(options: argparse.Namespace) -> Iterator[ClusterEmbedding | None]:
+    """A context in which passages are encoded on the cluster of --ray; None without that flag."""
+    if options.ray is None:
+        yield None
+        return
+    from pyserini_repbert.pipeline.ray_texts import ClusterEmbedding
+    from pyserini_repbert.pipeline.ray_workers import ray_worker_pool
+
+    on_gpus = options.device not in ('cpu', 'auto')
+    settings = command.pick_options(options, 'batch_tokens', 'device', 'offline')
+    with ray_worker_pool(options.ray, options.threads, on_gpus) as cluster:
+        yield ClusterEmbedding(cluster, **settings)
 
 
 def _record(

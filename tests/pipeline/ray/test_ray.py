@@ -23,7 +23,8 @@ os.environ['RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'] = (
 os.environ['RAY_USAGE_STATS_ENABLED'] = '0'
 pytest.importorskip('ray')
 
-from pyserini_repbert.commands import command, encode
+from pyserini_repbert.collection import Collection
+from pyserini_repbert.commands import command, encode, index
 from pyserini_repbert.index import DenseBundle
 from pyserini_repbert.pipeline import Machine
 from pyserini_repbert.pipeline.ray_shards import ShardSearch
@@ -139,6 +140,26 @@ def test_encoding_goes_on_without_a_node(
         capsys.readouterr().err
     )
     assert removed and tree(folder) == tree(tmp_path / 'whole')
+
+
+def test_a_collection_is_encoded_without_a_node(
+    cluster, lose, tiny_checkpoint, corpus_file, tmp_path, capsys
+):
+    asked = ['sync', '--corpus', corpus_file(600), '--encoder', tiny_checkpoint()]
+    asked = [*map(str, asked), '--sparse', 'none', '--threads', '1', '--quiet', '--index']
+    assert command.run(index.main, [*asked, str(tmp_path / 'whole')]) == 0
+    removed = lose(lambda: True)
+    many = tmp_path / 'many'
+    assert command.run(index.main, [*asked, str(many), '--ray', cluster.address]) == 0, (
+        capsys.readouterr().err
+    )
+    assert removed
+    with Collection.open(tmp_path / 'whole') as whole, Collection.open(many) as collection:
+        for query in ('a', 'an old word'):
+            hits = collection.search(query, k=600)
+            expected = {hit.docid: hit.score for hit in whole.search(query, k=600)}
+            assert len(hits) == 600
+            assert {hit.docid: hit.score for hit in hits} == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_search_goes_on_without_a_node(cluster, node, tiny_checkpoint, corpus_file, tmp_path):
