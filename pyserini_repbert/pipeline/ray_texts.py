@@ -102,7 +102,7 @@ class ClusterEmbedding:
             **self._settings,
         )
         jobs = []
-        for start in range(0, len(texts), _TEXTS):
+        for number, start in enumerate(range(0, len(texts), _TEXTS)):
             group = list(texts[start : start + _TEXTS])
-            jobs.append(Job(f'group {len(jobs)} of passages', task, group))
+            jobs.append(Job(f'group {number} of passages', task, group))
         return np.concatenate(self._pool.run(jobs))
