@@ -20,10 +20,6 @@ from pyserini_repbert.models.precision import has_narrow_kernels, on_device
 
 # Without cuDNN's attention, which plans anew for every shape: nearly every batch has a new one.
 _CUDA_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-# Numbers of tokens that packed batches have on a CPU are multiples of these.
-_FEW_TOKENS = 256
-_FEW_STEP = 16
-_STEP = 64
 _LARGEST_HEAD = 256  # of flash attention; its heads are multiples of 8
 
 
@@ -160,10 +156,11 @@ class PackedCpuBatch(PackedBatch):
 
 
 def rounded_up(n_tokens: int) -> int:
-    """The least number of tokens of a packed batch that is not below `n_tokens`: a multiple of 16,
-    from 256 on one of 64.
+    """The least number of tokens of a packed batch that is not below `n_tokens`.
+
+    There are 16 numbers between two powers of two, so that less than a sixteenth is added.
     """
-    step = _FEW_STEP if n_tokens <= _FEW_TOKENS else _STEP
+    step = 1 << max(0, n_tokens.bit_length() - 5)
     return -(-n_tokens // step) * step
 
 

@@ -116,17 +116,33 @@ def test_a_cpu_packs_all_but_attention(monkeypatch, mask):
         same(padded_layer[mask], packed_layer[mask])
         assert not packed_layer[~mask].any()
     same(bert.first_token(ids, types, mask), packed_first)
-    assert 16 < int(mask.sum()) <= 32
-    assert n_tokens[:6] == [32] * 5 + [4]
+    n_real = int(mask.sum())
+    assert n_tokens[:6] == [n_real] * 5 + [4]
     assert n_tokens[6:9] == [36] * 3
 
 
 def test_packed_batches_on_a_cpu_have_few_numbers_of_tokens():
     numbers = [attention.rounded_up(n_tokens) for n_tokens in range(1, 2049)]
-    assert all(0 <= number - n_tokens < 64 for n_tokens, number in enumerate(numbers, 1))
-    assert numbers[:17] == [16] * 16 + [32]
-    assert numbers[255:258] == [256, 320, 320]
-    assert len(set(numbers)) == 16 + 28
+    for n_tokens, number in enumerate(numbers, 1):
+        assert n_tokens <= number < n_tokens * 17 / 16
+    assert numbers[:33] == [*range(1, 33), 34]
+    assert numbers[64:69] == [68] * 4 + [72]
+    assert len(set(numbers)) == 31 + 6 * 16 + 1
+
+
+@torch.inference_mode()
+def test_tokens_that_are_added_change_nothing(monkeypatch):
+    torch.manual_seed(0)
+    ids = torch.randint(1, 50, (5, 9))
+    mask = torch.arange(9)[None, :] < torch.tensor([[9], [8], [7], [8], [1]])
+    bert = Bert(CONFIG).eval()
+    assert attention.rounded_up(int(mask.sum())) > int(mask.sum())
+    filled = bert(ids, torch.zeros_like(ids), mask)
+    filled_first = bert.first_token(ids, torch.zeros_like(ids), mask)
+    monkeypatch.setattr(bert_module, 'can_pack_on_cpu', lambda _: False)
+    same(bert(ids, torch.zeros_like(ids), mask)[mask], filled[mask])
+    same(bert.first_token(ids, torch.zeros_like(ids), mask), filled_first)
+    assert not filled[~mask].any()
 
 
 @pytest.mark.parametrize('mask', [None, MASK])
