@@ -21,8 +21,7 @@ def check_collection(folder: Path) -> str:
     """Compare everything in the newest generation with everything else.
 
     Returns a line that says what the collection holds, and a second one for its approximate index
-    if there is one. Raises DamagedFileError for the first thing
-    that does not fit.
+    if there is one. Raises DamagedFileError for the first thing that does not fit.
     """
     generation = open_generation(folder)
     try:

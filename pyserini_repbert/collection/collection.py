@@ -20,8 +20,8 @@ from pyserini_repbert.collection.searching import (
     search_frame,
 )
 from pyserini_repbert.collection.settings import (
-    Embedding,
     EncoderSource,
+    TextEmbedding,
     WantedSettings,
     learned_model,
 )
@@ -93,7 +93,7 @@ class Collection:
         language: str | None = None,
         sparse: str | os.PathLike[str] | ImpactPassageEncoder | None = None,
         dtype: str | None = None,
-        embedding: Embedding | None = None,
+        embedding: TextEmbedding | None = None,
     ) -> Self:
         """Open a collection, or name a new one: its folder is made when it is first written.
 

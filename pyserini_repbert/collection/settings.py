@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_ENCODER = 'minilm'
 
 
-class Embedding(Protocol):
+class TextEmbedding(Protocol):
     """Encodes texts in an encoder's place, as on other machines."""
 
     def __call__(self, encoder: TextDocumentEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -66,7 +66,7 @@ class EncoderSource:
         token_budget: int | None = None,
         truncate_dim: int | None = None,
         sparse: str | ImpactPassageEncoder | None = None,
-        embedding: Embedding | None = None,
+        embedding: TextEmbedding | None = None,
     ) -> None:
         self.truncate_dim = truncate_dim
         self._embedding = embedding

@@ -83,7 +83,7 @@ class IndexParts:
         self._starts = np.cumsum([0, *(len(part.vectors) for part in parts)])
 
     def at(self, row: int) -> PartRow:
-        """Where a row of the index is."""
+        """Which part has a row of the index, and the row's number there."""
         number = int(np.searchsorted(self._starts, row, side='right')) - 1
         return PartRow(self.parts[number], row - int(self._starts[number]))
 
