@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import figures
@@ -73,8 +74,8 @@ def load_in_a_process(address: str, clients: int, seconds: float) -> Load:
         return pool.apply(measure_load, (address, clients, seconds))
 
 
-def measure(workers: int, seconds: float) -> tuple[Load, Load, Load]:
-    """One client, 16 and 50, against a service of so many workers."""
+def measure(workers: int, clients: Sequence[int], seconds: float) -> list[Load]:
+    """What so many clients at a time see of a service of so many workers."""
     with listen('127.0.0.1', 0) as free:
         port = free.getsockname()[1]
     command = [sys.executable, '-m', 'pyserini_repbert.serve', '--index', 'demo', '--quiet']
@@ -93,12 +94,7 @@ def measure(workers: int, seconds: float) -> tuple[Load, Load, Load]:
                     raise
                 time.sleep(0.1)
         load_in_a_process(address, 16, 2.0)
-        alone = load_in_a_process(address, 1, seconds / 2)
-        return (
-            alone,
-            load_in_a_process(address, 16, seconds),
-            load_in_a_process(address, 50, seconds),
-        )
+        return [load_in_a_process(address, n, seconds) for n in clients]
     finally:
         service.terminate()
         service.wait(60)
@@ -108,8 +104,8 @@ def main() -> None:
     """Measure and print."""
     parser = figures.parser(__doc__, seconds=20)
     options: argparse.Namespace = parser.parse_args()
-    alone, one, _ = measure(1, options.seconds)
-    alone_of_two, two, many = measure(2, options.seconds)
+    alone, one = measure(1, (1, 16), options.seconds)
+    alone_of_two, two, many = measure(2, (1, 16, 50), options.seconds)
     print(f'alone {alone.median:.1f} ms; two workers alone {alone_of_two.median:.1f} ms')
     found = [
         Figure('one process, 16 clients', one.per_second, 'searches/s'),

@@ -74,7 +74,7 @@ class ClientCall:
             yield index
 
 
-def get_call(request: Request) -> ClientCall:
+async def get_call(request: Request) -> ClientCall:
     """The dependency of each route."""
     return ClientCall(request)
 
