@@ -40,7 +40,7 @@ from pyserini_repbert.index.records import (
     shard_name,
 )
 from pyserini_repbert.index.shard_writer import ShardWriter, digested
-from pyserini_repbert.models.batching import ahead
+from pyserini_repbert.models.batching import ahead, return_memory
 from pyserini_repbert.models.tokenizer import WordPieceTokenizer
 from pyserini_repbert.trace import StageTimes
 
@@ -194,6 +194,7 @@ def _encoded(
             for (number, passages), ids in tokenised:
                 with times.busy('computing'):
                     vectors = encoding.encode(passages, *ids) if passages else None
+                    return_memory()
                 yield number, passages, vectors
 
     return computed() if workers is None else ahead(computed(), WRITING)

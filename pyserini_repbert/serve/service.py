@@ -10,7 +10,6 @@ then makes JSON of the `Answer` (`answers.search_answer`).
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import logging
 import os
@@ -27,6 +26,7 @@ from pyserini_repbert.collection.adaptation import judgments_of
 from pyserini_repbert.data.judgments import JudgmentStore
 from pyserini_repbert.errors import InputError, MissingResourceError, UnknownNameError
 from pyserini_repbert.explain.explaining import explanation
+from pyserini_repbert.models.batching import return_memory
 from pyserini_repbert.pipeline.spec import StageSpec
 from pyserini_repbert.ranking import Query, Ranking
 from pyserini_repbert.serve.current import CurrentIndex
@@ -406,13 +406,7 @@ class Service:
 
 
 async def _return_memory() -> None:
-    """Return freed memory to the system now and then.
-
-    Models read inputs of many shapes, and glibc keeps what each has freed: more than the models
-    themselves take.
-    """
-    # C libraries other than glibc have no such function.
-    trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)
-    while trim is not None:
+    """Return freed memory to the system now and then."""
+    while True:
         await asyncio.sleep(_MEMORY_RETURNED_EVERY)
-        await asyncio.to_thread(trim, 0)
+        await asyncio.to_thread(return_memory)
