@@ -166,6 +166,40 @@ def test_the_columns_of_a_frame_become_fields():
     assert second.fields == {'year': 2021, 'draft': False, 'tags': []}
 
 
+def test_what_a_frame_of_nullable_types_lacks_is_no_field():
+    pandas = pytest.importorskip('pandas')
+    frame = pandas.DataFrame(
+        {
+            'docid': ['a', 'b'],
+            'title': ['One', None],
+            'text': ['x', 'y'],
+            'author': ['Öz', None],
+            'year': [2020, None],
+            'rating': [None, 0.5],
+            'draft': [True, None],
+        }
+    ).convert_dtypes()
+    assert frame['year'][1] is pandas.NA
+    assert list(corpus_of(frame).documents()) == [
+        Document('a', 'x', 'One', {'author': 'Öz', 'year': 2020, 'draft': True}),
+        Document('b', 'y', '', {'rating': 0.5}),
+    ]
+
+
+@pytest.mark.parametrize('title', [1984, 2.5, True, ['One'], {'en': 'One'}])
+def test_a_title_that_is_no_text_is_not_lost(tmp_path, title):
+    """As the text itself, in JSON lines: there, a title was refused only where it is searched."""
+    record = {'id': 'a', 'contents': 'x', 'title': title}
+    path = tmp_path / 'corpus.jsonl'
+    path.write_text(json.dumps(record), encoding='utf-8')
+    for corpus in (open_corpus(path), corpus_of([record])):
+        with pytest.raises(InputError, match="title of document 'a' is no text: put it in quotes"):
+            list(corpus.documents())
+    for missing in (None, math.nan):
+        (document,) = corpus_of([{**record, 'title': missing}]).documents()
+        assert document == Document('a', 'x')
+
+
 def test_the_other_keys_of_json_lines_become_fields(tmp_path):
     records = [
         {'id': 'a', 'contents': 'x', 'year': 2020, 'tags': ['p', 1, True, None], 'none': None},
