@@ -12,7 +12,7 @@ from pyserini_repbert.data.documents import Document
 
 _DIGEST_BYTES = 16
 _DATE = re.compile(
-    r'\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?'
+    r'\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?(?:Z|[+-]\d{2}:?\d{2}))?)?'
 )
 _DAY_AND_SPACE = re.compile(r'\A(\d{4}-\d{2}-\d{2}) ')
 _GREATEST = 2**63 - 1  # of SQLite's whole numbers

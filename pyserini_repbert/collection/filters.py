@@ -30,7 +30,7 @@ DOCID = 'docid'
 _MOST_CHARACTERS = 10_000
 _DEEPEST = 50
 _MOST_FIELDS_SHOWN = 30
-_ISO_DATE = re.compile(r'\d{4}(-\d{2}(-\d{2}([T ][\d:.]*(Z|[+-]\d{2}:?\d{2})?)?)?)?')
+_ISO_DATE = re.compile(r'\d{4}(-\d{2}(-\d{2}([T ][\d:.]*( ?(Z|[+-]\d{2}:?\d{2}))?)?)?)?')
 _ALIVE = 'since <= :generation AND until > :generation'
 # A text in quotes or an escaped character, which stay as they are; or a negative number as a value.
 _NEGATIVE = re.compile(

@@ -182,17 +182,18 @@ def document_of_markdown(docid: str, text: str) -> Document:
 
     The YAML header that may begin the file becomes fields. Its `title` is the document's title,
     else a heading of the first level with which the text begins; that heading is then left out of
-    the text. Raises ValueError for a header that is no YAML.
+    the text. Raises ValueError for a header that is no YAML, or has a list as title.
     """
     header = _FRONT_MATTER.match(text, 0, _MOST_HEADER)
     fields: dict[str, Any] = {}
     if header is not None and _KEY_OF_YAML.match(header[1]):
         fields = _header_fields(header[1])
         text = text[header.end() :]
-    title = fields.pop(TITLE_KEY, '')
+    title = fields.pop(TITLE_KEY, None)
+    if isinstance(title, (list, dict)):
+        raise ValueError('the header: its title is no text: put it in quotes')
+    title = '' if title is None else str(title)
     heading = _HEADING.match(text)
-    if not isinstance(title, str):
-        title = str(title)
     if not title and heading is not None:
         title = heading[1]
         text = text[heading.end() :]

@@ -161,11 +161,14 @@ def test_whole_numbers_are_compared_exactly(open_collection):
 
 def test_a_time_comes_after_a_space_or_a_t(open_collection):
     days = {'a': '2024-03-05 10:00', 'b': '2024-03-05T11:00', 'c': '2024-03-05', 'd': '2024-03-06'}
+    days['e'] = '2025-01-02 10:00:00 +0200'
     with open_collection() as collection:
         collection.sync([{'id': key, 'text': 'x', 'day': day} for key, day in days.items()])
         for text, expected in {
             'day:[2024-03-05T09:00 TO 2024-03-05T12:00]': 'ab',
-            'day:[2024-03-05T10:30 TO *]': 'bd',
+            'day:[2024-03-05T10:30 TO *]': 'bde',
+            'day:["2025-01-02 10:00:00 +0200" TO *]': 'e',
+            'day:"2025-01-02 10:00:00 +0200"': 'e',
             'day:["2024-03-05 09:00" TO "2024-03-05 10:30"]': 'a',
             'day:2024-03-05T10:00': 'a',
             'day:"2024-03-05 10:00"': 'a',
