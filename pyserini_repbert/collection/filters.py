@@ -177,6 +177,8 @@ class _Evaluation:
             masks = [self._signed(part, field) for part in item.operands]
         else:
             masks = [self.mask(part, field) for part in item.operands]
+        if isinstance(item, tree.OrOperation):
+            _check_signs_beside_or(item)
         combined = masks[0]
         for mask in masks[1:]:
             combined = combined | mask if isinstance(item, tree.OrOperation) else combined & mask
@@ -356,6 +358,14 @@ def _check_sign(item: Any, field: str) -> None:
     if isinstance(item.a, tree.Word) and _number(value) is not None:
         raise InputError(
             f"filter '{field}:(…-{value}…)': write \\-{value} for the number, or NOT {value}"
+        )
+
+
+def _check_signs_beside_or(item: tree.OrOperation) -> None:
+    """Raises InputError for + or -: for Lucene, they are stronger than OR."""
+    if any(isinstance(part, (tree.Plus, tree.Prohibit)) for part in item.operands):
+        raise InputError(
+            f"filter '{str(item)[:80]}': beside OR, write NOT in place of -, and leave + out"
         )
 
 
