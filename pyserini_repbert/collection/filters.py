@@ -74,8 +74,19 @@ class DocumentFilter:
         if self.not_ids:
             mask = mask & ~_mask_of(generation, generation.docnos(sorted(self.not_ids)))
         if self.text is not None:
-            mask = mask & _Evaluation(generation).mask(parse_filter(self.text))
+            mask = mask & _evaluate(generation, self.text)
         return mask
+
+
+def _evaluate(generation: Generation, text: str) -> Mask:
+    """The documents that match a filter."""
+    parsed = parse_filter(text)
+    try:
+        return _Evaluation(generation).mask(parsed)
+    except RecursionError as error:
+        raise InputError(
+            f"filter '{text[:80]}' has too many signs before one value: write one"
+        ) from error
 
 
 def _mask_of(generation: Generation, docnos: Iterable[int]) -> Mask:

@@ -131,6 +131,9 @@ REFUSED = {
     'type:(day:2021)': "is inside field 'type'",
     ' ': 'the filter is empty',
     '(' * 60 + 'type:guide' + ')' * 60: 'more than 50 nested parentheses',
+    'NOT ' * 2400 + 'type:guide': 'has too many signs before one value: write one',
+    '-' * 9000 + 'type:guide': 'has too many signs before one value: write one',
+    'type:guide' + '^2' * 1000: 'has too many signs|weights are not supported',
     'type:x OR ' * 2000 + 'type:x': 'characters, at most 10000 are read',
 }
 
