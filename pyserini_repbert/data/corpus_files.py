@@ -129,12 +129,16 @@ def _guess_folder(folder: Path) -> str:
     prose = _prose_files(folder)
     documents = list(filterfalse(_is_readme, prose))
     has_pages = any(folder.rglob('*.html'))
+    visible = [file for file in texts if not _is_hidden(file.relative_to(folder))]
+    if visible or prose or has_pages:
+        # Hidden files, such as an editor's settings, say nothing about the others.
+        texts = visible
     if has_pages and not texts and not documents:
         return 'html'
     delivered = _guess_delivery(folder, [*texts, *prose])
     if delivered:
         return delivered
-    records = _files(folder, _RECORDS)
+    records = [file for file in texts if file.name.removesuffix('.gz').endswith(_RECORDS)]
     if records:
         guessed = _guess_lines(records[0]) or 'tsv'
         _check_records_alone(folder, records[0], guessed=guessed, documents=documents)
