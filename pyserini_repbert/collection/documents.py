@@ -12,8 +12,10 @@ from pyserini_repbert.data.documents import Document
 
 _DIGEST_BYTES = 16
 _DATE = re.compile(
-    r'\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?'
+    r'\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?(?:Z|[+-]\d{2}:?\d{2}))?)?'
 )
+_DAY_AND_SPACE = re.compile(r'\A(\d{4}-\d{2}-\d{2}) ')
+_GREATEST = 2**63 - 1  # of SQLite's whole numbers
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 _Typed = tuple[str, str, str | float]  # field, type, value
 
@@ -52,10 +54,28 @@ def _values_of(name: str, value: Any) -> Iterator[_Typed]:
     elif isinstance(value, bool):
         yield name, 'text', str(value).casefold()
     elif isinstance(value, (int, float)):
-        yield name, 'number', float(value)
+        yield name, 'number', stored_number(value)
+    elif isinstance(value, str) and _DATE.fullmatch(value):
+        yield name, 'date', stored_date(value)
     elif isinstance(value, str):
-        kind = 'date' if _DATE.fullmatch(value) else 'text'
-        yield name, kind, value.casefold()
+        yield name, 'text', value.casefold()
+
+
+def stored_number(value: float) -> float:
+    """A number as filters compare it: a float, or a whole number that no float equals.
+
+    SQLite compares the two exactly. Of whole numbers of more than 64 bits, the nearest float is
+    compared.
+    """
+    number = float(value)
+    if number != value and abs(value) <= _GREATEST:
+        return value
+    return number
+
+
+def stored_date(text: str) -> str:
+    """A date, or its beginning, as filters compare it: casefolded, with T before the time."""
+    return _DAY_AND_SPACE.sub(r'\1t', text.casefold())
 
 
 def _digest(text: str) -> bytes:

@@ -3,7 +3,7 @@
 `FIELD:VALUE`, phrases, prefixes (`path:guide*`), ranges of numbers and of ISO dates (`year:[2020 TO
 *]`), `FIELD:*` for documents that have the field, AND, OR, NOT and parentheses. A filter matches
 whole values, in upper or lower case. Numbers, dates and texts are never compared with each other. A
-list matches if one of its values does.
+list matches if one of its values does. A minus after `FIELD:` belongs to a number: `height:-3`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from luqum.exceptions import ParseError
 from luqum.thread import parse
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.documents import stored_date, stored_number
 from pyserini_repbert.collection.reading import Generation
+from pyserini_repbert.data.values import decimal
 from pyserini_repbert.errors import InputError
 
 Mask = NDArray[np.bool_]
@@ -28,8 +30,14 @@ DOCID = 'docid'
 _MOST_CHARACTERS = 10_000
 _DEEPEST = 50
 _MOST_FIELDS_SHOWN = 30
-_ISO_DATE = re.compile(r'\d{4}(-\d{2}(-\d{2}(T[\d:.]*(Z|[+-]\d{2}:?\d{2})?)?)?)?')
+_ISO_DATE = re.compile(r'\d{4}(-\d{2}(-\d{2}([T ][\d:.]*( ?(Z|[+-]\d{2}:?\d{2}))?)?)?)?')
 _ALIVE = 'since <= :generation AND until > :generation'
+# A text in quotes or an escaped character, which stay as they are; or a negative number as a value.
+_NEGATIVE = re.compile(
+    r'(?P<other>"(?:\\.|[^"\\])*"|\\.)'
+    r'|(?P<before>:|(?<![^\s:(])[<>]=?\s*)-(?=(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:[\s)]|$))'
+)
+_WHOLE_NUMBER = re.compile(r'[+-]?[0-9]{1,20}')
 # The greatest character: what begins with a text lies between it and it followed by this one.
 _LAST = '\U0010ffff'
 
@@ -66,8 +74,19 @@ class DocumentFilter:
         if self.not_ids:
             mask = mask & ~_mask_of(generation, generation.docnos(sorted(self.not_ids)))
         if self.text is not None:
-            mask = mask & _Evaluation(generation).mask(parse_filter(self.text))
+            mask = mask & _evaluate(generation, self.text)
         return mask
+
+
+def _evaluate(generation: Generation, text: str) -> Mask:
+    """The documents that match a filter."""
+    parsed = parse_filter(text)
+    try:
+        return _Evaluation(generation).mask(parsed)
+    except RecursionError as error:
+        raise InputError(
+            f"filter '{text[:80]}' has too many signs before one value: write one"
+        ) from error
 
 
 def _mask_of(generation: Generation, docnos: Iterable[int]) -> Mask:
@@ -87,19 +106,26 @@ def parse_filter(text: str) -> Any:
             f'the filter has {len(text)} characters, at most {_MOST_CHARACTERS} are '
             'read: list the docids instead'
         )
+    if '\0' in text:
+        raise InputError('the filter has the character U+0000, which cannot be compared: remove it')
     depth = 0
     for character in text:
         depth += (character == '(') - (character == ')')
         if depth > _DEEPEST:
             raise InputError(f'the filter has more than {_DEEPEST} nested parentheses')
     try:
-        return parse(text)
+        return parse(_NEGATIVE.sub(_escape_minus, text))
     except (ParseError, RecursionError) as error:
         reason = ' '.join(str(error).split())
         raise InputError(
             f"filter '{text[:80]}' cannot be read ({reason}): expected FIELD:VALUE, FIELD:\"A "
             'PHRASE", FIELD:[LOW TO HIGH], with AND, OR, NOT and parentheses'
         ) from error
+
+
+def _escape_minus(match: re.Match[str]) -> str:
+    """A negative number as one value: else its minus is Lucene's sign for NOT."""
+    return match['other'] or f'{match["before"]}\\-'
 
 
 @dataclass(frozen=True)
@@ -131,11 +157,20 @@ class _Evaluation:
                 raise InputError(f"'{item}' is inside field '{field}': name one field")
             name = _unescaped(item.name)
             self._check_field(name)
+            if isinstance(item.expr, (tree.Prohibit, tree.Plus)):
+                sign = '-' if isinstance(item.expr, tree.Prohibit) else '+'
+                value = str(item.expr.a)[:80]
+                raise InputError(
+                    f"filter '{str(item)[:80]}': write {sign}{item.name}:{value}, or "
+                    f'{item.name}:\\{sign}{value} for a value that begins with {sign}'
+                )
             return self.mask(item.expr, name)
         if isinstance(item, tree.BaseGroup):
             return self.mask(item.expr, field)
         if isinstance(item, tree.BaseOperation):
             return self._operation(item, field)
+        if isinstance(item, tree.Prohibit) and field is not None:
+            _check_sign(item, field)
         if isinstance(item, (tree.Not, tree.Prohibit)):
             return self._generation.live_documents() & ~self.mask(item.a, field)
         if isinstance(item, tree.Plus):
@@ -149,11 +184,23 @@ class _Evaluation:
                 f"filter '{str(item)[:80]}': write AND or OR between its parts, and a value of "
                 'several words in quotes'
             )
-        masks = [self.mask(part, field) for part in item.operands]
+        if is_signed and isinstance(item, tree.UnknownOperation):
+            masks = [self._signed(part, field) for part in item.operands]
+        else:
+            masks = [self.mask(part, field) for part in item.operands]
+        if isinstance(item, tree.OrOperation):
+            _check_signs_beside_or(item)
         combined = masks[0]
         for mask in masks[1:]:
             combined = combined | mask if isinstance(item, tree.OrOperation) else combined & mask
         return combined
+
+    def _signed(self, item: Any, field: str | None) -> Mask:
+        """The documents of a part of `+A -B`, which has a sign, or NOT, before it."""
+        mask = self.mask(item.a, field)
+        if isinstance(item, tree.Plus):
+            return mask
+        return self._generation.live_documents() & ~mask
 
     def _leaf(self, item: Any, field: str | None) -> Mask:
         if field is None:
@@ -201,19 +248,23 @@ class _Evaluation:
         number = None if is_phrase else _number(text)
         return self._select(
             "field = json_extract(:rows, '$[0]') AND ("
-            "(type IN ('text', 'date') AND value = json_extract(:rows, '$[1]')) "
-            "OR (type = 'number' AND value = json_extract(:rows, '$[2]')))",
-            [field, text.casefold(), number],
+            "(type = 'text' AND value = json_extract(:rows, '$[1]')) "
+            "OR (type = 'date' AND value = json_extract(:rows, '$[2]')) "
+            "OR (type = 'number' AND value = json_extract(:rows, '$[3]')))",
+            [field, text.casefold(), stored_date(text), number],
         )
 
     def _prefix(self, field: str, text: str) -> Mask:
         if field == DOCID:
             return self._select_docids(text)
         low = text.casefold()
+        date = stored_date(text)
         return self._select(
-            "field = json_extract(:rows, '$[0]') AND type IN ('text', 'date') "
-            "AND value >= json_extract(:rows, '$[1]') AND value < json_extract(:rows, '$[2]')",
-            [field, low, low + _LAST],
+            "field = json_extract(:rows, '$[0]') AND ((type = 'text' "
+            "AND value >= json_extract(:rows, '$[1]') AND value < json_extract(:rows, '$[2]')) "
+            "OR (type = 'date' "
+            "AND value >= json_extract(:rows, '$[3]') AND value < json_extract(:rows, '$[4]')))",
+            [field, low, low + _LAST, date, date + _LAST],
         )
 
     def _range(self, field: str, bounds: _Bounds) -> Mask:
@@ -242,9 +293,9 @@ class _Evaluation:
         low = bounds.low
         high = bounds.high
         if low is not None:
-            low = low.casefold() if bounds.has_low else low.casefold() + _LAST
+            low = stored_date(low) if bounds.has_low else stored_date(low) + _LAST
         if high is not None:
-            high = high.casefold() + _LAST if bounds.has_high else high.casefold()
+            high = stored_date(high) + _LAST if bounds.has_high else stored_date(high)
         return self._between(field, 'date', low, high, bounds)
 
     def _between(
@@ -312,10 +363,28 @@ def _unescaped(text: str) -> str:
     return re.sub(r'\\(.)', r'\1', text)
 
 
+def _check_sign(item: Any, field: str) -> None:
+    """Raises InputError for a sign in parentheses that may also be that of a negative number."""
+    value = str(item.a)
+    if isinstance(item.a, tree.Word) and _number(value) is not None:
+        raise InputError(
+            f"filter '{field}:(…-{value}…)': write \\-{value} for the number, or NOT {value}"
+        )
+
+
+def _check_signs_beside_or(item: tree.OrOperation) -> None:
+    """Raises InputError for + or -: for Lucene, they are stronger than OR."""
+    if any(isinstance(part, (tree.Plus, tree.Prohibit)) for part in item.operands):
+        raise InputError(
+            f"filter '{str(item)[:80]}': beside OR, write NOT in place of -, and leave + out"
+        )
+
+
 def _number(text: str) -> float | None:
     """The number that a text is; None for another text."""
+    if _WHOLE_NUMBER.fullmatch(text):
+        return stored_number(int(text))
     try:
-        number = float(text)
+        return decimal(text)
     except ValueError:
         return None
-    return number if np.isfinite(number) else None

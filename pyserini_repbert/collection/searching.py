@@ -300,6 +300,9 @@ def search_frame(searcher: CollectionSearcher, queries: Any, k: int) -> Any:
             f"the DataFrame lacks the columns {', '.join(sorted(missing))}: name them 'qid' and "
             "'query'"
         )
+    lacking = queries['qid'][queries['query'].isna()]
+    if len(lacking):
+        raise InputError(f"qid '{lacking.iloc[0]}' has no query: give a question, or leave it out")
     topics = topics_of([str(text) for text in queries['query']], [str(q) for q in queries['qid']])
     rows = []
     for topic, ranking in zip(topics, searcher.rank(topics, None, k).values(), strict=True):

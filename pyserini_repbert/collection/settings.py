@@ -18,7 +18,7 @@ from pyserini_repbert.collection.sparse_model import SparseModel, SparseSource, 
 from pyserini_repbert.data.values import Choice
 from pyserini_repbert.encode.dense import check_vector_dtype
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, truncated_as
-from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.index.records import MODEL_DIGESTS, Length, Name, VectorDtype
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
@@ -207,6 +207,10 @@ class WantedSettings:
     def __post_init__(self) -> None:
         if self.dtype is not None:
             check_vector_dtype(self.dtype)
+        if self.passage_tokens is not None:
+            check_lengths(self.passage_tokens, 0)
+        if self.overlap is not None and self.overlap < 0:
+            raise InputError(f'an overlap of {self.overlap} wordpieces: expected at least 0')
 
     def check(self, stored: CollectionSettings) -> None:
         """Raises MismatchError where a wanted setting differs from the collection's."""
@@ -325,7 +329,7 @@ def _new_settings(wanted: WantedSettings, source: EncoderSource) -> CollectionSe
     """The settings of a new collection."""
     return CollectionSettings(
         **encoder_parts(source.opened),
-        passage_tokens=wanted.passage_tokens or PASSAGE_TOKENS,
+        passage_tokens=PASSAGE_TOKENS if wanted.passage_tokens is None else wanted.passage_tokens,
         overlap=OVERLAP if wanted.overlap is None else wanted.overlap,
         language=wanted.language or ENGLISH,
         dtype=wanted.dtype or 'float32',

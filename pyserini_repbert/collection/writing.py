@@ -8,6 +8,7 @@ and finds the encoded vectors in the shards that were left.
 from __future__ import annotations
 
 import contextlib
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,21 +75,31 @@ class Writer:
         self._wanted = wanted
         self._rebuild = rebuild
         self._resources = contextlib.ExitStack()
+        self._leaves_nothing = False
         self.published: GenerationManifest | None = None
 
     def __enter__(self) -> Self:
+        was_there = self._folder.exists()
         with contextlib.ExitStack() as resources:
             _make_folders(self._folder)
             resources.enter_context(writer_lock(self._folder))
+            self._leaves_nothing = not was_there and not (self._folder / STORE).exists()
+            resources.callback(self._remove_refused)
             self._connection = open_for_writing(self._folder)
             resources.callback(self._connection.close)
             resources.enter_context(sqlite_errors(self._folder / STORE))
             self._begin()
+            self._leaves_nothing = False
             self._resources = resources.pop_all()
         return self
 
     def __exit__(self, *error: object) -> bool | None:
         return self._resources.__exit__(*error)  # type: ignore[arg-type]
+
+    def _remove_refused(self) -> None:
+        """Remove the folder that was made for a collection whose settings are refused."""
+        if self._leaves_nothing:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _begin(self) -> None:
         newest = last_published(self._connection)

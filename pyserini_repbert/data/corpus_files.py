@@ -129,14 +129,20 @@ def _guess_folder(folder: Path) -> str:
     prose = _prose_files(folder)
     documents = list(filterfalse(_is_readme, prose))
     has_pages = any(folder.rglob('*.html'))
+    visible = [file for file in texts if not _is_hidden(file.relative_to(folder))]
+    if visible or prose or has_pages:
+        # Hidden files, such as an editor's settings, say nothing about the others.
+        texts = visible
     if has_pages and not texts and not documents:
         return 'html'
     delivered = _guess_delivery(folder, [*texts, *prose])
     if delivered:
         return delivered
-    records = _files(folder, _RECORDS)
+    records = [file for file in texts if file.name.removesuffix('.gz').endswith(_RECORDS)]
     if records:
-        return _guess_lines(records[0]) or 'tsv'
+        guessed = _guess_lines(records[0]) or 'tsv'
+        _check_records_alone(folder, records[0], guessed=guessed, documents=documents)
+        return guessed
     if has_pages:
         _check_alone(folder, documents)
         return 'html'
@@ -166,6 +172,32 @@ def _check_alone(folder: Path, documents: Sequence[Path]) -> None:
         )
 
 
+def _check_records_alone(
+    folder: Path, records: Path, guessed: str, documents: Sequence[Path]
+) -> None:
+    """Raises InputError for Markdown or pages beside a file of records.
+
+    Parameters
+    ----------
+    folder : of the corpus
+    records : a file of records
+    guessed : its format
+    documents : text and Markdown files
+    """
+    others = []
+    if any(file.name.removesuffix('.gz').endswith(_MARKDOWN) for file in documents):
+        others.append('text')
+    if any(folder.rglob('*.html')):
+        others.append('html')
+    if others:
+        what = {'text': 'Markdown', 'html': 'HTML'}
+        raise InputError(
+            f'folder {folder} holds {" and ".join(what[fmt] for fmt in others)} beside '
+            f'{records.relative_to(folder)}: say which of them is the corpus',
+            parameters=tuple(f'corpus_format={fmt}' for fmt in (*others, guessed)),
+        )
+
+
 def _guess_delivery(folder: Path, texts: Iterable[Path]) -> str:
     """'clueweb' or 'trec-disks' for a folder as delivered; '' for one with `texts` of its own."""
     if not all(is_documentation(file) for file in texts):
@@ -173,6 +205,12 @@ def _guess_delivery(folder: Path, texts: Iterable[Path]) -> str:
     if warc_files(folder):
         return 'clueweb'
     return 'trec-disks' if disk_files(folder) else ''
+
+
+def _is_json_array(path: Path, start: bytes) -> bool:
+    """Whether a file is JSON, but no JSON lines, which their reader says."""
+    is_named_json = path.name.removesuffix('.gz').endswith(('.json', '.jsonl'))
+    return is_named_json and start[:1] == b'['
 
 
 def _guess_lines(path: Path) -> str:
@@ -184,7 +222,7 @@ def _guess_lines(path: Path) -> str:
             raise InputError(
                 f'corpus {path} is packed with {packer}: unpack it, or give it as a .gz file'
             )
-    if start[:1] == b'{':
+    if start[:1] == b'{' or _is_json_array(path, start):
         return 'jsonl'
     if re.match(rb'(doc|query)\t[^\t\n]*\t', start):
         return 'cedr'

@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
 from pyserini_repbert.data.documents import Document, document_of_markdown, document_of_record
-from pyserini_repbert.data.html_documents import document_of_html
+from pyserini_repbert.data.html_documents import decode_page, document_of_html
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.data.values import first_key, identifier_of, parse_json
@@ -152,6 +152,8 @@ class JsonlCorpus(LinesCorpus):
             for field in usual_fields:
                 if record.get(field) is not None:
                     fields.append(field)
+            if fields == ['title'] and 'text' not in record and _has_other_text(record):
+                fields = []
         if not fields:
             raise BadPassage(
                 f"no 'contents' in passage '{docid[:60]}': name the fields that hold its text"
@@ -164,6 +166,14 @@ class JsonlCorpus(LinesCorpus):
         return fields
 
 
+def _has_other_text(record: Mapping[str, Any]) -> bool:
+    """Whether a record has a text that is neither a docid nor a title."""
+    return any(
+        isinstance(value, str) and name not in (*_JSONL_DOCIDS, 'title')
+        for name, value in record.items()
+    )
+
+
 def _parse_record(line: str) -> dict[str, Any]:
     """The JSON object of a line. Raises BadPassage for a line that is none."""
     try:
@@ -171,7 +181,7 @@ def _parse_record(line: str) -> dict[str, Any]:
     except ValueError as error:
         raise BadPassage(f'not JSON ({error}): {line[:60]!r}') from error
     if not isinstance(record, dict):
-        raise BadPassage(f'expected a JSON object, found {line[:60]!r}')
+        raise BadPassage(f'expected a JSON object on each line, found {line[:60]!r}')
     return record
 
 
@@ -293,7 +303,7 @@ class HtmlCorpus(FilesCorpus):
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
             for name, raw in self._pages(path):
-                text = plain_text(raw.decode('utf-8', 'replace'))
+                text = plain_text(decode_page(raw))
                 yield f'{path}:{name}', Passage(_docid_of_page(name), text)
 
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
@@ -301,8 +311,8 @@ class HtmlCorpus(FilesCorpus):
         for path in self.paths:
             for name, raw in self._pages(path):
                 if self._part.takes(row):
-                    markup = raw.decode('utf-8', 'replace')
-                    yield f'{path}:{name}', document_of_html(_docid_of_page(name), markup)
+                    document = document_of_html(_docid_of_page(name), decode_page(raw))
+                    yield f'{path}:{name}', document
                 row += 1
 
     def _pages(self, path: Path) -> Iterator[tuple[str, bytes]]:

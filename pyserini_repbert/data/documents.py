@@ -69,8 +69,11 @@ def plain_fields(values: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    # NaN, and NaT of pandas, are the values that do not equal themselves
-    return isinstance(value, (float, datetime)) and value != value
+    # NaN, and NaT of pandas, are the values that do not equal themselves; NA of pandas equals
+    # nothing, and its type is the only way to know it without importing pandas
+    if isinstance(value, (float, datetime)):
+        return value != value
+    return type(value).__name__ == 'NAType'
 
 
 def _plain_value(name: str, value: Any, depth: int = 0) -> Any:
@@ -136,12 +139,12 @@ def document_of_record(
     text_keys : the keys whose texts, joined by a space, are the document's text
     docid_key : the key that has the identifier, and does not become a field
 
-    Raises ValueError for a value that JSON cannot hold.
+    Raises ValueError for a value that JSON cannot hold, and for a title that is no text.
     """
     text = _joined_texts(record, text_keys)
     title = ''
     if TITLE_KEY in record and TITLE_KEY not in text_keys:
-        title = _title_beside(text, record[TITLE_KEY], text_keys)
+        title = _title_beside(text, record[TITLE_KEY], docid=docid, text_keys=text_keys)
     fields = {}
     for name, value in record.items():
         if name != docid_key and name != TITLE_KEY and name not in text_keys:
@@ -159,10 +162,15 @@ def _joined_texts(record: Mapping[str, Any], keys: Sequence[str]) -> str:
     return ' '.join(texts)
 
 
-def _title_beside(text: str, title: Any, text_keys: Sequence[str]) -> str:
-    """A title that is not in the text already; '' for another one, or a value that is no text."""
-    if not isinstance(title, str):
+def _title_beside(text: str, title: Any, docid: str, text_keys: Sequence[str]) -> str:
+    """A title that is not in the text already; '' for one that is, or is missing.
+
+    Raises ValueError for a value that is no text.
+    """
+    if title is None or _is_missing(title):
         return ''
+    if not isinstance(title, str):
+        raise ValueError(f"the title of document '{docid[:60]}' is no text: put it in quotes")
     # Pyserini's `contents` may begin with the title.
     if 'contents' in text_keys and text.startswith(title):
         return ''
@@ -174,17 +182,18 @@ def document_of_markdown(docid: str, text: str) -> Document:
 
     The YAML header that may begin the file becomes fields. Its `title` is the document's title,
     else a heading of the first level with which the text begins; that heading is then left out of
-    the text. Raises ValueError for a header that is no YAML.
+    the text. Raises ValueError for a header that is no YAML, or has a list as title.
     """
     header = _FRONT_MATTER.match(text, 0, _MOST_HEADER)
     fields: dict[str, Any] = {}
     if header is not None and _KEY_OF_YAML.match(header[1]):
         fields = _header_fields(header[1])
         text = text[header.end() :]
-    title = fields.pop(TITLE_KEY, '')
+    title = fields.pop(TITLE_KEY, None)
+    if isinstance(title, (list, dict)):
+        raise ValueError('the header: its title is no text: put it in quotes')
+    title = '' if title is None else str(title)
     heading = _HEADING.match(text)
-    if not isinstance(title, str):
-        title = str(title)
     if not title and heading is not None:
         title = heading[1]
         text = text[heading.end() :]

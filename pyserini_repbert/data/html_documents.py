@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
@@ -13,6 +14,29 @@ from pyserini_repbert.data.trec_text import plain_text
 UNSEEN = ('script', 'style', 'noscript')
 """Elements whose contents are no text."""
 
+# Marks at the start of a file, and what they say.
+_MARKS = (
+    (codecs.BOM_UTF8, 'utf-8'),
+    (codecs.BOM_UTF16_LE, 'utf-16-le'),
+    (codecs.BOM_UTF16_BE, 'utf-16-be'),
+)
+_CHARSET = re.compile(rb'<meta\b[^>]*?\bcharset\s*=\s*["\']?\s*([\w.:-]+)', re.IGNORECASE)
+_WESTERN = 'cp1252'
+# Where a page says Latin-1 or ASCII, browsers read Windows-1252.
+_WESTERN_SUBSETS = ('iso8859-1', 'ascii')
+# How the names of Python's codecs for pages begin; others, such as rot13, are none of text.
+_CODECS_OF_PAGES = (
+    'big5',
+    'cp',
+    'euc_',
+    'gb',
+    'iso2022_',
+    'iso8859-',
+    'koi8-',
+    'mac-',
+    'shift_jis',
+    'tis-620',
+)
 _END_OF_HEAD = re.compile(r'</head\b|<body\b', re.IGNORECASE)
 _MOST_HEAD = 65_536  # characters
 # More digits than a float holds exactly, and zeros in front, make no number of a text.
@@ -20,6 +44,34 @@ _NUMBER = re.compile(r'-?(?:0|[1-9]\d{0,14})(?:\.\d{1,14})?')
 _TRUTH_VALUES = {'true': True, 'false': False}
 # The one name whose content HTML defines as a list.
 _KEYWORDS = 'keywords'
+
+
+def decode_page(raw: bytes) -> str:
+    """A page's markup: UTF-8, or else what its byte order mark or its `<meta charset>` says.
+
+    Bytes that neither explains become U+FFFD.
+    """
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            return raw.removeprefix(mark).decode(encoding, 'replace')
+    try:
+        return raw.decode('utf-8')
+    except UnicodeDecodeError:
+        return raw.decode(_declared_encoding(raw), 'replace')
+
+
+def _declared_encoding(raw: bytes) -> str:
+    """The encoding that a page's head names; UTF-8 if it names none that is known."""
+    charset = _CHARSET.search(raw[:_MOST_HEAD])
+    if charset is None:
+        return 'utf-8'
+    try:
+        codec = codecs.lookup(charset[1].decode('ascii'))
+    except (LookupError, UnicodeDecodeError):
+        return 'utf-8'
+    if codec.name in _WESTERN_SUBSETS:
+        return _WESTERN
+    return codec.name if codec.name.startswith(_CODECS_OF_PAGES) else 'utf-8'
 
 
 def document_of_html(docid: str, markup: str) -> Document:

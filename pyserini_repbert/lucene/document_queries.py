@@ -44,6 +44,16 @@ class DocumentQueries:
         """Whether the index stores the terms of a document."""
         return self._reader.termVectors().get(number) is not None
 
+    def has_vectors(self) -> bool:
+        """Whether the index stores the terms of those documents that have any."""
+        infos = java_class('org.apache.lucene.index.FieldInfos').getMergedFieldInfos(self._reader)
+        field = infos.fieldInfo(CONTENTS)
+        if field is None:
+            return False
+        # Lucene 10 has the second name.
+        is_stored = getattr(field, 'hasVectors', None) or field.hasTermVectors
+        return bool(is_stored())
+
     def of_vector(self, number: int) -> Any:
         """The query of a document whose terms are stored; None where it has no terms."""
         return _with_terms(calling(self._like.like, number))

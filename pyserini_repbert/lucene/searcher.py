@@ -201,6 +201,9 @@ class LuceneSparseSearcher(Ranker):
             return None
         if queries.has_vector(number):
             return queries.of_vector(number)
+        if queries.has_vectors():
+            # Its text has no terms: stopwords, or punctuation.
+            return None
         (text,) = self.texts([docid])
         return None if text is None else queries.of_text(text)
 

@@ -15,16 +15,16 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.collection.collection import Collection
 from pyserini_repbert.collection.syncing import Changes
-from pyserini_repbert.data.documents import Document
-from pyserini_repbert.data.passages import corpus_of
-from pyserini_repbert.data.values import identifier_problem, parse_json
+from pyserini_repbert.data.documents import DOCID_KEYS, Document
+from pyserini_repbert.data.passages import BadPassage, corpus_of, given_document
+from pyserini_repbert.data.values import first_key, identifier_problem, parse_json
 from pyserini_repbert.errors import (
     BusyError,
     InputError,
@@ -41,6 +41,7 @@ _KEPT_JOBS = 1000
 _BUSY_SECONDS = 0.2
 # How long a write waits for another writer.
 _MOST_BUSY_SECONDS = 60.0
+_ID = 'id'  # the docid of a document in a body
 
 
 @dataclass(frozen=True)
@@ -313,7 +314,7 @@ def apply_edit(folder: str, device: str, edit: Edit) -> Changes:
         return collection.sync(edit.source)
     if not edit.put:
         return collection.delete(edit.deleted)
-    changes = collection.add([_values(document) for document in edit.put])
+    changes = collection.add(edit.put)
     if not edit.deleted:
         return changes
     deleted = collection.delete(edit.deleted)
@@ -328,16 +329,6 @@ def apply_edit(folder: str, device: str, edit: Edit) -> Changes:
     )
 
 
-def _values(document: Document) -> dict[str, Any]:
-    """A document as `Collection.add` takes it."""
-    return {
-        **document.fields,
-        'id': document.docid,
-        'text': document.text,
-        'title': document.title,
-    }
-
-
 def read_document(docid: str, body: bytes) -> Edit:
     """The edit of one document: its docid, and a JSON object with the rest.
 
@@ -347,26 +338,40 @@ def read_document(docid: str, body: bytes) -> Edit:
     values = _parse(body, 'the body')
     if not isinstance(values, dict):
         raise InputError('the body has to be a JSON object: {"text": …, "title": …, FIELD: …}')
-    given = values.get('id', docid)
+    key = first_key(values, DOCID_KEYS) or _ID
+    given = values.get(key, docid)
     if given != docid:
         raise InputError(
-            f"the body has the id {ascii(given)[:60]}, the address '{docid[:60]}': leave it out"
+            f"the body has the {key} {ascii(given)[:60]}, the address '{docid[:60]}': leave it out"
         )
-    return Edit(put=_documents([{**values, 'id': docid}]))
+    return Edit(put=_documents([{**values, key: docid}]))
 
 
 def read_documents(body: bytes) -> Edit:
     """The edit of several documents, given as JSON lines.
 
-    Raises InputError, with its line, for the first that is no JSON or that no collection takes.
+    A document with an `id` has this docid, whatever else it has. Raises InputError, with its line,
+    for the first that is no JSON or that no collection takes.
     """
     documents = []
     for number, line in enumerate(body.splitlines(), 1):
         if line.strip():
-            documents.append(_parse(line, f'line {number}'))
+            documents.append(_identified(_parse(line, f'line {number}')))
     if not documents:
         raise InputError('the body has no documents: send one a line, as JSON')
     return Edit(put=_documents(documents))
+
+
+def _identified(values: Any) -> Any:
+    """What a corpus reads as the document of a JSON value; its `id` comes before other docids."""
+    if not isinstance(values, dict) or _ID not in values:
+        return values
+    item = {name: value for name, value in values.items() if name not in DOCID_KEYS}
+    document = given_document({**item, _ID: values[_ID]})
+    if isinstance(document, BadPassage):
+        return values
+    others = {name: values[name] for name in DOCID_KEYS if name in values and name != _ID}
+    return replace(document, fields={**document.fields, **others})
 
 
 def read_deletion(docid: str) -> Edit:

@@ -10,7 +10,12 @@ import pytest
 
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.store import is_on_network
-from pyserini_repbert.errors import DamagedFileError, ExhaustedError, InputError
+from pyserini_repbert.errors import (
+    DamagedFileError,
+    ExhaustedError,
+    InputError,
+    PyseriniRepbertError,
+)
 
 DOCUMENTS = [('a', 'cat sat'), ('b', 'the dog ran.')]
 
@@ -92,6 +97,33 @@ def test_a_first_sync_that_failed_is_said(open_collection):
     with pytest.raises(InputError, match='is still empty'):
         len(collection)
     assert collection.sync(DOCUMENTS).generation == 1
+
+
+@pytest.mark.parametrize(
+    ('given', 'message'),
+    [
+        ({'encoder': 'none'}, "'none' is neither one of the catalog's encoders"),
+        ({'overlap': 9}, 'expected an overlap of at most half of a passage'),
+        ({'overlap': -1}, 'an overlap of -1 wordpieces: expected at least 0'),
+        ({'passage_tokens': 0}, 'passages of 0 wordpieces: expected at least 1'),
+        ({'sparse': 'nobody'}, "sparse ranking 'nobody' is unknown"),
+        ({'language': 'xx'}, 'language'),
+        ({'truncate_dim': 99}, 'vectors of 99 values were asked for'),
+        ({'precision': 'f8'}, "precision 'f8' is unknown"),
+    ],
+)
+def test_refused_settings_leave_no_folder(tmp_path, checkpoint, given, message):
+    settings = {'encoder': checkpoint, 'passage_tokens': 10, 'overlap': 3, 'sparse': 'none'}
+    folder = tmp_path / 'mine'
+    with pytest.raises(PyseriniRepbertError, match=message):
+        Collection.open(folder, **settings | given).sync(DOCUMENTS)
+    assert not folder.exists()
+    # A folder that was there before stays.
+    folder.mkdir()
+    with pytest.raises(PyseriniRepbertError, match=message):
+        Collection.open(folder, **settings | given).sync(DOCUMENTS)
+    with Collection.open(folder, **settings) as collection:
+        assert collection.sync(DOCUMENTS).added == len(DOCUMENTS)
 
 
 def test_mounts_over_a_network(tmp_path, monkeypatch):

@@ -135,6 +135,22 @@ def test_the_header_of_markdown_becomes_fields():
         document_of_markdown('d', '---\nyear: [2023\n---\nx\n')
 
 
+@pytest.mark.parametrize('title', ['', ' null', ' ~', ' ""'])
+def test_an_empty_title_of_a_header_is_none(title):
+    header = f'---\ntitle:{title}\nyear: 2023\n---\n'
+    fields = {'year': 2023}
+    assert document_of_markdown('d', f'{header}Ring.') == Document('d', 'Ring.', '', fields)
+    heading = document_of_markdown('d', f'{header}# Snails\nRing.')
+    assert heading == Document('d', 'Ring.', 'Snails', fields)
+
+
+def test_a_title_of_a_header_that_is_no_text():
+    assert document_of_markdown('d', '---\ntitle: 1984\n---\nx').title == '1984'
+    assert document_of_markdown('d', '---\ntitle: 2024-01-02\n---\nx').title == '2024-01-02'
+    with pytest.raises(ValueError, match='its title is no text: put it in quotes'):
+        document_of_markdown('d', '---\ntitle: [One, Two]\n---\nx')
+
+
 def test_the_columns_of_a_frame_become_fields():
     pandas = pytest.importorskip('pandas')
     frame = pandas.DataFrame(
@@ -166,6 +182,40 @@ def test_the_columns_of_a_frame_become_fields():
     assert second.fields == {'year': 2021, 'draft': False, 'tags': []}
 
 
+def test_what_a_frame_of_nullable_types_lacks_is_no_field():
+    pandas = pytest.importorskip('pandas')
+    frame = pandas.DataFrame(
+        {
+            'docid': ['a', 'b'],
+            'title': ['One', None],
+            'text': ['x', 'y'],
+            'author': ['Öz', None],
+            'year': [2020, None],
+            'rating': [None, 0.5],
+            'draft': [True, None],
+        }
+    ).convert_dtypes()
+    assert frame['year'][1] is pandas.NA
+    assert list(corpus_of(frame).documents()) == [
+        Document('a', 'x', 'One', {'author': 'Öz', 'year': 2020, 'draft': True}),
+        Document('b', 'y', '', {'rating': 0.5}),
+    ]
+
+
+@pytest.mark.parametrize('title', [1984, 2.5, True, ['One'], {'en': 'One'}])
+def test_a_title_that_is_no_text_is_not_lost(tmp_path, title):
+    """As the text itself, in JSON lines: there, a title was refused only where it is searched."""
+    record = {'id': 'a', 'contents': 'x', 'title': title}
+    path = tmp_path / 'corpus.jsonl'
+    path.write_text(json.dumps(record), encoding='utf-8')
+    for corpus in (open_corpus(path), corpus_of([record])):
+        with pytest.raises(InputError, match="title of document 'a' is no text: put it in quotes"):
+            list(corpus.documents())
+    for missing in (None, math.nan):
+        (document,) = corpus_of([{**record, 'title': missing}]).documents()
+        assert document == Document('a', 'x')
+
+
 def test_the_other_keys_of_json_lines_become_fields(tmp_path):
     records = [
         {'id': 'a', 'contents': 'x', 'year': 2020, 'tags': ['p', 1, True, None], 'none': None},
@@ -191,6 +241,8 @@ def test_the_other_keys_of_json_lines_become_fields(tmp_path):
         (False, {('text', 'false')}),
         ('2020-05-04', {('date', '2020-05-04')}),
         ('2020-05-04T10:30:00Z', {('date', '2020-05-04t10:30:00z')}),
+        ('2020-05-04 10:30', {('date', '2020-05-04t10:30')}),
+        ('2020-05-04 10:30:00 +0200', {('date', '2020-05-04t10:30:00 +0200')}),  # as Jekyll has it
         ('2020-05-04T10:30:00.5+02:00', {('date', '2020-05-04t10:30:00.5+02:00')}),
         ('2020-05', {('text', '2020-05')}),
         (date(2020, 5, 4), {('date', '2020-05-04')}),

@@ -153,6 +153,9 @@ def test_a_frame_of_queries(garden):
         assert row.text.endswith(document.text[row.start : row.end])
     with pytest.raises(InputError, match='lacks the columns query'):
         garden.search(queries[['qid']])
+    missing = pandas.DataFrame({'qid': ['1', '2'], 'query': ['snails', float('nan')]})
+    with pytest.raises(InputError, match="qid '2' has no query"):
+        garden.search(missing)
 
 
 def test_a_collection_without_lucene_has_one_ranking(garden):

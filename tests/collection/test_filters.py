@@ -54,6 +54,22 @@ MEANINGS = {
     r'path:guides\/one\:two.md': 'e',
     'path:"guides/one:two.md"': 'e',
     r'og\:depth:[-3 TO -3]': 'e',
+    r'og\:depth:-3': 'e',
+    r'og\:depth:-3.0 AND path:*': 'e',
+    r'(og\:depth:-3)': 'e',
+    r'og\:depth:>-4': 'e',
+    r'og\:depth:>= -3': 'e',
+    r'og\:depth:(>-4 AND <-2)': 'e',
+    r'og\:depth:<-3': '',
+    r'og\:depth:(\-3 OR 5)': 'e',
+    r'og\:depth:(NOT 3 AND >-4)': 'e',
+    r'og\:depth:(+[-3 TO 3] -2)': 'e',
+    'year:-2019': '',
+    '-year:2019 AND -draft:true': 'cde',
+    'path:"a:-3"': '',
+    'year:2_019': '',
+    'NOT type:guide OR year:2019': 'acde',
+    '(-type:guide) OR year:2019': 'acde',
     'docid:a': 'a',
     'docid:"c/1"': 'c',
     'docid:c*': 'c',
@@ -104,9 +120,20 @@ REFUSED = {
     'type:guide~': 'regular expressions, fuzzy words and weights are not supported',
     'type:guide^2': 'regular expressions, fuzzy words and weights are not supported',
     'type:/g.*/': 'regular expressions, fuzzy words',
+    'type:-guide': r'write -type:guide, or type:\\-guide for a value that begins with -',
+    '+type:guide OR draft:true': 'beside OR, write NOT in place of -, and leave',
+    'draft:true OR -type:guide': 'beside OR, write NOT in place of -',
+    'type:(+guide OR note)': 'beside OR, write NOT in place of -',
+    'type:+guide': r'write \+type:guide, or type:',
+    'year:(-2019 OR 5)': r'write \\-2019 for the number, or NOT 2019',
+    'year:(-2019)': r'write \\-2019 for the number, or NOT 2019',
+    'type:gui\0de': r'the character U\+0000',
     'type:(day:2021)': "is inside field 'type'",
     ' ': 'the filter is empty',
     '(' * 60 + 'type:guide' + ')' * 60: 'more than 50 nested parentheses',
+    'NOT ' * 2400 + 'type:guide': 'has too many signs before one value: write one',
+    '-' * 9000 + 'type:guide': 'has too many signs before one value: write one',
+    'type:guide' + '^2' * 1000: 'has too many signs|weights are not supported',
     'type:x OR ' * 2000 + 'type:x': 'characters, at most 10000 are read',
 }
 
@@ -116,6 +143,48 @@ def test_what_is_refused(collection, text, message):
     with pytest.raises(InputError, match=message) as caught:
         allowed(collection, text=text)
     assert '\n' not in str(caught.value)
+
+
+def test_whole_numbers_are_compared_exactly(open_collection):
+    """Floats have 53 bits, identifiers in JSON up to 64: neighbours are different numbers."""
+    numbers = {
+        'a': 2**53,
+        'b': 2**53 + 1,
+        'c': 2**63 - 1,
+        'd': -(2**53) - 1,
+        'e': 10**30,
+        'f': 2.0**53,
+    }
+    with open_collection() as collection:
+        collection.sync([{'id': key, 'text': 'x', 'n': value} for key, value in numbers.items()])
+        assert allowed(collection, text=f'n:{2**53}') == 'af'
+        assert allowed(collection, text=f'n:{2**53 + 1}') == 'b'
+        assert allowed(collection, text=f'n:{2**53 + 1}.0') == 'af'
+        assert allowed(collection, text=f'n:>{2**53}') == 'bce'
+        assert allowed(collection, text=f'n:[{2**63 - 1} TO {2**63 - 1}]') == 'c'
+        assert allowed(collection, text=f'n:-{2**53 + 1}') == 'd'
+        assert allowed(collection, text='n:1e30') == 'e'
+        assert allowed(collection, text=f'n:{10**30}') == 'e'
+
+
+def test_a_time_comes_after_a_space_or_a_t(open_collection):
+    days = {'a': '2024-03-05 10:00', 'b': '2024-03-05T11:00', 'c': '2024-03-05', 'd': '2024-03-06'}
+    days['e'] = '2025-01-02 10:00:00 +0200'
+    with open_collection() as collection:
+        collection.sync([{'id': key, 'text': 'x', 'day': day} for key, day in days.items()])
+        for text, expected in {
+            'day:[2024-03-05T09:00 TO 2024-03-05T12:00]': 'ab',
+            'day:[2024-03-05T10:30 TO *]': 'bde',
+            'day:["2025-01-02 10:00:00 +0200" TO *]': 'e',
+            'day:"2025-01-02 10:00:00 +0200"': 'e',
+            'day:["2024-03-05 09:00" TO "2024-03-05 10:30"]': 'a',
+            'day:2024-03-05T10:00': 'a',
+            'day:"2024-03-05 10:00"': 'a',
+            'day:"2024-03-05 11:00"': 'b',
+            'day:2024-03-05T1*': 'ab',
+            r'day:2024-03-05\ 1*': 'ab',
+        }.items():
+            assert allowed(collection, text=text) == expected, text
 
 
 NUMBERS = itertools.count()

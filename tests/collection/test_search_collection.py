@@ -259,3 +259,17 @@ def test_parameters_of_bm25(search, with_lucene):
     assert search(*asked, '--output', 'usual.txt')[0] == 0
     assert search(*asked, '--k1', '3', '--b', '0.9', '--output', 'other.txt')[0] == 0
     assert read_run('usual.txt')['q1'].scores != read_run('other.txt')['q1'].scores
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize('text', ['...', 'the of and', '\u200b'])
+def test_more_like_a_document_of_which_lucene_has_no_term(open_collection, text):
+    with open_collection(sparse='bm25') as collection:
+        collection.sync([*DOCUMENTS, ('odd', text)])
+        bm25 = collection.searcher(rankings=['bm25'])
+        assert bm25.more_like('odd', 9) == []
+        dense = collection.searcher(rankings=['dense'])
+        expected = {hit.docid for hit in dense.more_like('odd', 9)}
+        assert {hit.docid for hit in collection.more_like('odd', 9)} == expected
+        bm25.close()
+        dense.close()

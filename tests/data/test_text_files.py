@@ -1,5 +1,7 @@
 """Folders of Markdown and text: a file is a document."""
 
+import json
+
 import pytest
 
 from pyserini_repbert.data.passages import Passage
@@ -44,6 +46,9 @@ def test_a_file_is_a_document_and_its_path_the_docid(tmp_path):
         ({'a.txt': '{"id": "d1", "contents": "x"}\n'}, ['d1']),
         ({'a.md': 'x', '.hidden/b.md': 'x', '._c.md': 'x', 'd.txt': 'x'}, ['a.md', 'd.txt']),
         ({'a.md': 'x', 'archive.bz2': b'BZh9'}, ['a.md']),
+        ({'a.md': 'x', '.obsidian/app.json': '{}', '.vscode/x.tsv': 'a\tb'}, ['a.md']),
+        ({'a.html': 'x', '.vscode/settings.json': '{}'}, ['a']),
+        ({'.hidden/a.jsonl': '{"id": "d1", "contents": "x"}'}, ['d1']),
         ({'a.html': '<p>x</p>', 'README.md': 'About.', 'readme.txt': 'About.'}, ['a']),
         ({'a.jsonl': '{"id": "d1", "contents": "x"}\n', 'README.md': 'About.'}, ['d1']),
     ],
@@ -85,3 +90,80 @@ def test_parts_of_a_folder_are_files(tmp_path):
 def test_a_folder_without_a_corpus_says_what_was_expected(tmp_path):
     with pytest.raises(InputError, match=r'holds no corpus files \(.*\.txt, \.md, .*\.html\)'):
         open_corpus(files(tmp_path, {'a.pdf': 'x'}))
+
+
+@pytest.mark.parametrize(
+    ('name', 'text', 'fmt'),
+    [
+        ('z.jsonl', '{"id": "d", "text": "x"}\n', 'jsonl'),
+        ('z.json', '[]', 'jsonl'),
+        ('z.tsv', 'd\tx\n', 'tsv'),
+        ('z/table.tsv', 'd\tx\n', 'tsv'),
+    ],
+)
+def test_markdown_or_pages_beside_records_are_not_guessed(tmp_path, name, text, fmt):
+    """The Markdown files, or the pages, were left out without a word."""
+    (tmp_path / 'z').mkdir()
+    folder = files(tmp_path, {'a.md': 'x', name: text})
+    with pytest.raises(InputError, match=rf'holds Markdown beside {name}: say which') as caught:
+        open_corpus(folder)
+    assert caught.value.parameters == ('corpus_format=text', f'corpus_format={fmt}')
+    assert [passage.docid for passage in open_corpus(folder, 'text')] == ['a.md']
+    (folder / 'a.md').unlink()
+    files(folder, {'b.html': '<p>x</p>'})
+    with pytest.raises(InputError, match=rf'holds HTML beside {name}: say which'):
+        open_corpus(folder)
+
+
+@pytest.mark.parametrize('name', ['a.json', 'a.jsonl'])
+def test_a_json_array_is_no_corpus_of_tab_separated_lines(tmp_path, name):
+    files(tmp_path, {name: '[{"id": "d", "text": "x"}]'})
+    with pytest.raises(InputError, match=r'expected a JSON object on each line, found .\[\{'):
+        list(open_corpus(tmp_path / name))
+
+
+def test_a_title_alone_is_no_text_where_others_are(tmp_path):
+    """The body was not searched, without a word."""
+    record = {'id': 'd', 'title': 'Slugs', 'body': 'They hide by day.'}
+    path = files(tmp_path, {'a.jsonl': json.dumps(record)}) / 'a.jsonl'
+    for read in (list, lambda corpus: list(corpus.documents())):
+        with pytest.raises(InputError, match='name the fields that hold its text'):
+            read(open_corpus(path))
+    assert list(open_corpus(path, fields=['body'])) == [Passage('d', 'They hide by day.')]
+    for kept in ({'id': 'd', 'title': 'Slugs', 'year': 2020}, {**record, 'text': None}):
+        path.write_text(json.dumps(kept), encoding='utf-8')
+        assert list(open_corpus(path)) == [Passage('d', 'Slugs')]
+
+
+TEXT = 'Die Gärten – „schön“'
+
+
+@pytest.mark.parametrize(
+    ('head', 'encoding'),
+    [
+        ('', 'utf-8'),
+        ('', 'utf-8-sig'),
+        ('', 'utf-16'),
+        ('<meta charset="utf-8">', 'utf-8'),
+        ('<meta charset="iso-8859-1">', 'utf-8'),  # what reads as UTF-8 is UTF-8
+        ('<meta charset="windows-1252">', 'cp1252'),
+        ('<meta charset=ISO-8859-1>', 'cp1252'),  # as browsers do
+        ('<META http-equiv="Content-Type" content="text/html; charset=windows-1252">', 'cp1252'),
+        ('<meta name=a><meta charset="gb18030">', 'gb18030'),
+    ],
+)
+def test_a_page_is_read_in_its_encoding(tmp_path, head, encoding):
+    page = f'<html><head>{head}<title>{TEXT}</title></head><p>{TEXT}'
+    files(tmp_path, {'a.html': page.encode(encoding)})
+    (document,) = open_corpus(tmp_path).documents()
+    assert (document.title, document.text) == (TEXT, TEXT)
+    (passage,) = open_corpus(tmp_path)
+    assert passage.text.split() == f'{TEXT} {TEXT}'.split()
+
+
+@pytest.mark.parametrize('charset', ['rot13', 'undefined', 'utf-16', 'none', 'idna', 'hex'])
+def test_a_charset_that_no_page_has_is_passed_over(tmp_path, charset):
+    page = f'<meta charset={charset}><p>caf\xe9 au lait'.encode('latin-1')
+    files(tmp_path, {'a.html': page})
+    (document,) = open_corpus(tmp_path).documents()
+    assert document.text == 'caf\ufffd au lait'

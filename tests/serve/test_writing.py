@@ -13,7 +13,13 @@ from pyserini_repbert.errors import BusyError, InputError
 from pyserini_repbert.serve import writes
 from pyserini_repbert.serve.app import create_app
 from pyserini_repbert.serve.settings import IndexSettings, ServeSettings
-from pyserini_repbert.serve.writes import CollectionWriter, Edit, merge_edits
+from pyserini_repbert.serve.writes import (
+    CollectionWriter,
+    Edit,
+    apply_edit,
+    merge_edits,
+    read_documents,
+)
 
 WRITER = {'x-api-key': 'writer'}
 READER = {'x-api-key': 'reader'}
@@ -157,6 +163,18 @@ def test_an_index_is_not_writable_unless_the_settings_say_it(folder, serving):
         ('documents/x', '{"text"', 'the body is not JSON'),
         ('documents/x', '["text"]', 'the body has to be a JSON object'),
         ('documents/x', '{"id": "y", "text": ""}', "the body has the id 'y', the address 'x'"),
+        (
+            'documents/x',
+            '{"docid": "y", "text": ""}',
+            "the body has the docid 'y', the address 'x'",
+        ),
+        (
+            'documents/x',
+            '{"docno": "y", "text": ""}',
+            "the body has the docno 'y', the address 'x'",
+        ),
+        ('documents/x', '{"docid": "y", "id": "x", "text": ""}', "the body has the docid 'y'"),
+        ('documents/x', '{"text": "x", "title": 1984}', "the title of document 'x' is no text"),
         ('documents/x%20y', '{"text": "x"}', 'white space'),
         ('documents/x', '{"title": "x"}', 'text'),
         ('documents', '', 'the body has no documents'),
@@ -170,6 +188,24 @@ def test_what_no_collection_takes_is_refused_and_nothing_is_written(client, path
     answer = client.request(method, f'/v1/mine/{path}', content=body, headers=WRITER)
     assert answer.status_code == 400 and said in answer.json()['error'], answer.text
     assert docids(client) == ['cat', 'dog', 'fish']
+
+
+@pytest.mark.parametrize(
+    ('body', 'docid', 'fields'),
+    [
+        ({'id': 'w', 'docid': 'cat', 'docno': 'dog'}, 'w', {'docid': 'cat', 'docno': 'dog'}),
+        ({'docid': 'w', 'docno': 'dog', '_id': 7}, 'w', {'docno': 'dog', '_id': 7}),
+        ({'docno': 'w', 'contents': 'sea'}, 'w', {'contents': 'sea'}),
+    ],
+)
+def test_a_document_with_several_identifiers_replaces_no_other(
+    folder, in_this_process, body, docid, fields
+):
+    edit = read_documents(json.dumps({**body, 'text': 'moon'}).encode())
+    apply_edit(str(folder), 'cpu', edit)
+    with Collection.open(folder) as collection:
+        assert len(collection) == 4
+        assert collection.generation.documents([docid]) == [Document(docid, 'moon', '', fields)]
 
 
 def test_a_document_that_was_never_there_cannot_be_deleted(client):
