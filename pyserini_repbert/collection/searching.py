@@ -33,7 +33,7 @@ from pyserini_repbert.search.adapted_folder import (
 )
 from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.dense import QueryEncoder
-from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder
+from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder, stored_name
 
 logger = logging.getLogger(__name__)
 
@@ -339,6 +339,8 @@ def open_collection_encoder(
     device : where it runs
     precision, max_length : as of `RepBertQueryEncoder`
     """
-    return open_query_encoder(
-        name or generation.settings.encoder, device, precision=precision, max_length=max_length
-    )
+    settings = {'precision': precision, 'max_length': max_length}
+    if name:
+        return open_query_encoder(name, device, **settings)
+    with stored_name(f'collection {generation.folder}'):
+        return open_query_encoder(generation.settings.encoder, device, **settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -23,7 +24,7 @@ from pyserini_repbert.index.records import MODEL_DIGESTS, Length, Name, VectorDt
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
 from pyserini_repbert.models.checkpoints.checkpoint import used_models
 from pyserini_repbert.record import Model, Sha256
-from pyserini_repbert.systems.encoders import document_encoder
+from pyserini_repbert.systems.encoders import document_encoder, stored_name
 
 if TYPE_CHECKING:
     from pyserini_repbert.encode.impact_encoder import ImpactPassageEncoder
@@ -110,7 +111,9 @@ class EncoderSource:
         """The encoder, after `complete`; its vectors are as long as those of the collection."""
         encoder = self._encoder
         if isinstance(encoder, str):
-            encoder = document_encoder(encoder, self.device, precision=self._precision)
+            is_stored = self._stored is not None and encoder == self._stored.encoder
+            with stored_name('the collection') if is_stored else nullcontext():
+                encoder = document_encoder(encoder, self.device, precision=self._precision)
         if encoder is None:
             raise ValueError('complete() comes first')
         if self.truncate_dim is not None:

@@ -18,7 +18,7 @@ from pyserini_repbert.search.dense import (
     open_dense_index,
 )
 from pyserini_repbert.search.exact import VectorSearch
-from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder
+from pyserini_repbert.systems.encoders import query_encoder as open_query_encoder, stored_name
 
 
 class RepBertSearcher(DenseSearcher):
@@ -59,12 +59,12 @@ class RepBertSearcher(DenseSearcher):
     ) -> None:
         check_settings(device_dtype=device_dtype, ann=ann, spreads=spread is not None)
         index = open_dense_index(index_dir, verify and spread is None)
+        settings = {'precision': precision, 'max_length': max_length}
         if query_encoder is None:
-            query_encoder = _named_encoder(index)
-        if isinstance(query_encoder, (str, Path)):
-            query_encoder = open_query_encoder(
-                query_encoder, device, precision=precision, max_length=max_length
-            )
+            with stored_name(f'index {index.folder}'):
+                query_encoder = open_query_encoder(_named_encoder(index), device, **settings)
+        elif isinstance(query_encoder, (str, Path)):
+            query_encoder = open_query_encoder(query_encoder, device, **settings)
         super().__init__(
             index,
             query_encoder,

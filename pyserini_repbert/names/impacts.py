@@ -13,7 +13,7 @@ from pyserini_repbert.index.epic_impact import vocabulary_of
 from pyserini_repbert.index.manifest import MANIFEST, manifest_kind
 from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.search.impacts import ExactImpactSearcher
-from pyserini_repbert.systems.encoders import impact_encoder
+from pyserini_repbert.systems.encoders import impact_encoder, stored_name
 from pyserini_repbert.systems.sparse_encoder.encoder import SparseTextEncoder
 
 
@@ -53,8 +53,12 @@ def open_impact_searcher(
                 parameters=('max_length',),
             )
         settings['query_length'] = query_length
-    name = encoder or bundle.settings.encoder
-    return ExactImpactSearcher(bundle, impact_encoder(name, device, **settings))
+    if encoder:
+        opened = impact_encoder(encoder, device, **settings)
+    else:
+        with stored_name(f'index {folder}'):
+            opened = impact_encoder(bundle.settings.encoder, device, **settings)
+    return ExactImpactSearcher(bundle, opened)
 
 
 def impact_terms(bundle: EpicBundle, encoder: str | None = None) -> list[str]:

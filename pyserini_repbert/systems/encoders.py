@@ -5,12 +5,14 @@ They are dense, or weigh terms (`impact_encoder`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pyserini_repbert.encode.impact_encoder import ImpactPassageEncoder
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder, TextQueryEncoder
-from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.errors import MismatchError, UnknownNameError
 from pyserini_repbert.models.checkpoints.checkpoint import AnyCheckpoint, open_checkpoint
 from pyserini_repbert.systems.registry import System, load, systems
 from pyserini_repbert.systems.sentence_transformers.encoder import is_sentence_folder
@@ -57,6 +59,21 @@ def impact_encoder(name: str | Path, device: str = 'cpu', **settings: Any) -> Im
     encoder_class = load(str(systems()[system].impact_encoder))
     encoder: ImpactPassageEncoder = encoder_class(name, device, **settings)
     return encoder
+
+
+@contextmanager
+def stored_name(place: str) -> Iterator[None]:
+    """A context in which the encoder is opened that an index or a collection names.
+
+    It may name a folder by a path that led there from where the index was made. `place` is what a
+    message calls the index. Raises UnknownNameError that says so for an encoder that is not found.
+    """
+    try:
+        yield
+    except UnknownNameError as error:
+        raise UnknownNameError(
+            f'{place} names an encoder that is not here: {error}', parameters=('encoder',)
+        ) from error
 
 
 def encoding_system(name: AnyCheckpoint) -> System:

@@ -9,7 +9,7 @@ import pytest
 from pyserini_repbert.collection import Collection
 from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.collection.copying import copy_collection
-from pyserini_repbert.commands import command
+from pyserini_repbert.commands import command, search
 from pyserini_repbert.commands.index import main
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.record import checksum, read_record
@@ -246,3 +246,26 @@ def test_lucene_gets_no_blank_documents(open_collection):
     with open_collection(sparse='bm25') as collection:
         collection.sync((f'd{number}', text) for number, text in enumerate(texts))
         assert 'Lucene: 4 documents' in check_collection(collection.folder)
+
+
+def test_an_encoder_whose_path_leads_nowhere_is_the_collections(
+    index, corpus_file, tmp_path, monkeypatch, capsys
+):
+    corpus = corpus_file(3)
+    index('sync', '--corpus', corpus)
+    monkeypatch.chdir(tmp_path / 'mine')
+
+    searched = command.run(search.main, ['--index', '../mine', '--query', 'moon'])
+    message = capsys.readouterr().err
+
+    assert searched == 2
+    assert "mine names an encoder that is not here: 'tiny' is neither" in message
+    assert message.endswith('(--encoder)\n')
+    more = tmp_path / 'more.tsv'
+    more.write_text('x\tthe moon\n', encoding='utf-8')
+    status = command.run(main, ['add', '--index', '../mine', '--corpus', str(more)])
+    message = capsys.readouterr().err
+    assert status == 2
+    assert "the collection names an encoder that is not here: 'tiny' is neither" in message
+    named = ['add', '--index', '../mine', '--corpus', str(more), '--encoder', '../tiny', '--quiet']
+    assert command.run(main, named) == 0

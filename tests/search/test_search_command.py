@@ -235,3 +235,14 @@ def test_no_traceback_from_the_real_command(setting, tmp_path):
         and 'damaged' in done.stderr
         and done.stderr.count('\n') == 1
     )
+
+
+def test_an_encoder_that_has_moved_is_the_one_that_the_index_names(setting, capsys):
+    index, checkpoint, _ = setting
+    moved = checkpoint.rename(checkpoint.with_name('moved'))
+    asked = ['--index', str(index), '--query', 'cat']
+    assert command.run(main, asked) == 2
+    message = capsys.readouterr().err
+    assert f'index {index} names an encoder that is not here: ' in message
+    assert message.endswith('(--encoder)\n')
+    assert command.run(main, [*asked, '--encoder', str(moved)]) == 0
