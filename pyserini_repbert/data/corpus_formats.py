@@ -36,6 +36,7 @@ DOCUMENT = 'doc'
 _JSONL_DOCIDS = ('id', '_id', 'docid')
 _QUICK_GZIP = 50_000_000  # bytes: larger .gz files are not unpacked just to count their lines
 _BLOCK = 1 << 20
+_PAGE = '.html'
 
 _Item = TypeVar('_Item', Passage, Document)
 
@@ -281,7 +282,7 @@ class TextCorpus(FilesCorpus):
     def _docid(self, path: Path) -> str:
         folder = Path(self.name)
         name = path.relative_to(folder).as_posix() if folder.is_dir() else path.name
-        return re.sub(r'[\s%]', lambda match: quote(match[0]), name)
+        return _docid_of_path(name)
 
     def _text(self, path: Path) -> str:
         """A file's text. Raises ValueError for bytes that are not UTF-8."""
@@ -293,43 +294,59 @@ class TextCorpus(FilesCorpus):
             raise ValueError(f'not valid UTF-8 ({error.reason}): save it as UTF-8') from error
 
 
+class _Page(NamedTuple):
+    """A page of HTML.
+
+    Attributes
+    ----------
+    docid : what it is called
+    place : where it lies, for messages
+    raw : the file
+    """
+
+    docid: str
+    place: str
+    raw: bytes
+
+
 class HtmlCorpus(FilesCorpus):
     """Folders and tar archives of HTML files, each a passage, or a document with fields.
 
-    A docid is the file's name without .html. CACM comes in this form, for Anserini's
-    HtmlCollection.
+    A docid is a file's path in the folder, or its name in an archive, without .html. CACM comes in
+    this form, for Anserini's HtmlCollection. White space and % are written as in addresses.
     """
 
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for path in self.paths:
-            for name, raw in self._pages(path):
-                text = plain_text(decode_page(raw))
-                yield f'{path}:{name}', Passage(_docid_of_page(name), text)
+            for page in self._pages(path):
+                yield page.place, Passage(page.docid, plain_text(decode_page(page.raw)))
 
     def _read_documents(self) -> Iterator[tuple[str, Document | BadPassage]]:
         row = 0
         for path in self.paths:
-            for name, raw in self._pages(path):
+            for page in self._pages(path):
                 if self._part.takes(row):
-                    document = document_of_html(_docid_of_page(name), decode_page(raw))
-                    yield f'{path}:{name}', document
+                    yield page.place, document_of_html(page.docid, decode_page(page.raw))
                 row += 1
 
-    def _pages(self, path: Path) -> Iterator[tuple[str, bytes]]:
-        """(name, content) of each page; a link in an archive leads to another of its files."""
+    def _pages(self, path: Path) -> Iterator[_Page]:
+        """The pages; a link in an archive leads to another of its files."""
         if path.is_dir():
             for file in files_below(path):
-                if file.name.endswith('.html'):
-                    yield str(file.relative_to(path)), file.read_bytes()
+                name = file.relative_to(path).as_posix()
+                if name.endswith(_PAGE):
+                    docid = _docid_of_path(name.removesuffix(_PAGE))
+                    yield _Page(docid, f'{path}:{name}', file.read_bytes())
             return
         try:
             with tarfile.open(path) as archive:
                 for member in archive:
-                    if not member.name.endswith('.html'):
+                    if not member.name.endswith(_PAGE):
                         continue
                     stream = archive.extractfile(member)
                     if stream is not None:
-                        yield member.name, stream.read()
+                        docid = _docid_of_path(Path(member.name).name.removesuffix(_PAGE))
+                        yield _Page(docid, f'{path}:{member.name}', stream.read())
         except (*ARCHIVE_ERRORS, KeyError) as error:
             why = '; '.join(str(error).splitlines())
             raise InputError(
@@ -337,5 +354,6 @@ class HtmlCorpus(FilesCorpus):
             ) from error
 
 
-def _docid_of_page(name: str) -> str:
-    return Path(name).name.removesuffix('.html')
+def _docid_of_path(path: str) -> str:
+    """A docid that is a path; white space and % in it are written as in addresses."""
+    return re.sub(r'[\s%]', lambda match: quote(match[0]), path)

@@ -77,6 +77,16 @@ def test_html_folder_and_archive(tmp_path):
     assert list(open_corpus(tmp_path / 'c.tar.gz')) == expected
 
 
+def test_pages_of_the_same_name_in_other_folders_are_others(tmp_path):
+    for folder in ('guide', 'my news'):
+        (tmp_path / 'site' / folder).mkdir(parents=True)
+        (tmp_path / 'site' / folder / 'index.html').write_text(f'<p>{folder}</p>')
+    expected = [Passage('guide/index', 'guide'), Passage('my%20news/index', 'my news')]
+    assert list(open_corpus(tmp_path / 'site')) == expected
+    documents = open_corpus(tmp_path / 'site').documents()
+    assert [document.docid for document in documents] == ['guide/index', 'my%20news/index']
+
+
 @pytest.mark.parametrize('keep', [0.0, 0.6])
 def test_damaged_archive(tmp_path, keep):
     stream = io.BytesIO()
