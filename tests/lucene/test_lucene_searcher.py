@@ -1,5 +1,6 @@
 """Sparse search on a small index: order, empty answers, settings, stored text."""
 
+import gc
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -91,8 +92,19 @@ def test_passages_are_stored(folder):
     assert dict(searcher.passages()) == TEXTS
 
 
+@pytest.fixture
+def without_collection():
+    """No garbage is collected: where a thread collects an object of Java that an earlier test has
+    left, pyjnius attaches the thread to Java.
+    """
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.mark.jvm
-def test_threads_share_a_searcher_and_leave_nothing_behind(folder):
+def test_threads_share_a_searcher_and_leave_nothing_behind(folder, without_collection):
     searcher = LuceneSparseSearcher(folder)
     expected = {query: searcher.search(query) for query in ('cats', 'dogs', 'fish', 'sleep bark')}
     queries = list(expected) * 25
