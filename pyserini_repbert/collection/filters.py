@@ -32,10 +32,13 @@ _DEEPEST = 50
 _MOST_FIELDS_SHOWN = 30
 _ISO_DATE = re.compile(r'\d{4}(-\d{2}(-\d{2}([T ][\d:.]*( ?(Z|[+-]\d{2}:?\d{2}))?)?)?)?')
 _ALIVE = 'since <= :generation AND until > :generation'
-# A text in quotes or an escaped character, which stay as they are; or a negative number as a value.
+_QUOTED_OR_ESCAPED = r'"(?:\\.|[^"\\])*"|\\.'
+_COLON_OR_COMPARISON = r':|(?<![^\s:(])[<>]=?\s*'
+_UNSIGNED_NUMBER = r'(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?'
+# What is quoted or escaped stays as it is; or a minus that begins a whole value, a number.
 _NEGATIVE = re.compile(
-    r'(?P<other>"(?:\\.|[^"\\])*"|\\.)'
-    r'|(?P<before>:|(?<![^\s:(])[<>]=?\s*)-(?=(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:[\s)]|$))'
+    rf'(?P<other>{_QUOTED_OR_ESCAPED})'
+    rf'|(?P<before>{_COLON_OR_COMPARISON})-(?={_UNSIGNED_NUMBER}(?:[\s)]|$))'
 )
 _WHOLE_NUMBER = re.compile(r'[+-]?[0-9]{1,20}')
 # The greatest character: what begins with a text lies between it and it followed by this one.
@@ -157,20 +160,14 @@ class _Evaluation:
                 raise InputError(f"'{item}' is inside field '{field}': name one field")
             name = _unescaped(item.name)
             self._check_field(name)
-            if isinstance(item.expr, (tree.Prohibit, tree.Plus)):
-                sign = '-' if isinstance(item.expr, tree.Prohibit) else '+'
-                value = str(item.expr.a)[:80]
-                raise InputError(
-                    f"filter '{str(item)[:80]}': write {sign}{item.name}:{value}, or "
-                    f'{item.name}:\\{sign}{value} for a value that begins with {sign}'
-                )
+            _check_sign_of_value(item)
             return self.mask(item.expr, name)
         if isinstance(item, tree.BaseGroup):
             return self.mask(item.expr, field)
         if isinstance(item, tree.BaseOperation):
             return self._operation(item, field)
         if isinstance(item, tree.Prohibit) and field is not None:
-            _check_sign(item, field)
+            _check_sign_in_parentheses(item, field)
         if isinstance(item, (tree.Not, tree.Prohibit)):
             return self._generation.live_documents() & ~self.mask(item.a, field)
         if isinstance(item, tree.Plus):
@@ -184,10 +181,9 @@ class _Evaluation:
                 f"filter '{str(item)[:80]}': write AND or OR between its parts, and a value of "
                 'several words in quotes'
             )
-        if is_signed and isinstance(item, tree.UnknownOperation):
-            masks = [self._signed(part, field) for part in item.operands]
-        else:
-            masks = [self.mask(part, field) for part in item.operands]
+        mask_of = self._signed if isinstance(item, tree.UnknownOperation) else self.mask
+        masks = [mask_of(part, field) for part in item.operands]
+        # After the parts: what is wrong with a negative number is said first.
         if isinstance(item, tree.OrOperation):
             _check_signs_beside_or(item)
         combined = masks[0]
@@ -363,7 +359,18 @@ def _unescaped(text: str) -> str:
     return re.sub(r'\\(.)', r'\1', text)
 
 
-def _check_sign(item: Any, field: str) -> None:
+def _check_sign_of_value(item: tree.SearchField) -> None:
+    """Raises InputError for `FIELD:-VALUE` and `FIELD:+VALUE`, which may mean two things."""
+    if isinstance(item.expr, (tree.Prohibit, tree.Plus)):
+        sign = '-' if isinstance(item.expr, tree.Prohibit) else '+'
+        value = str(item.expr.a)[:80]
+        raise InputError(
+            f"filter '{str(item)[:80]}': write {sign}{item.name}:{value}, or "
+            f'{item.name}:\\{sign}{value} for a value that begins with {sign}'
+        )
+
+
+def _check_sign_in_parentheses(item: Any, field: str) -> None:
     """Raises InputError for a sign in parentheses that may also be that of a negative number."""
     value = str(item.a)
     if isinstance(item.a, tree.Word) and _number(value) is not None:

@@ -72,7 +72,11 @@ def corpus_of_files(
 
 
 def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    files = files_below(folder)
+    return _files_ending(files_below(folder), suffixes)
+
+
+def _files_ending(files: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
+    """Those whose names end in one of these, each also with .gz."""
     return [file for file in files if file.name.removesuffix('.gz').endswith(suffixes)]
 
 
@@ -138,10 +142,11 @@ def _guess_folder(folder: Path) -> str:
     delivered = _guess_delivery(folder, [*texts, *prose])
     if delivered:
         return delivered
-    records = [file for file in texts if file.name.removesuffix('.gz').endswith(_RECORDS)]
+    records = _files_ending(texts, _RECORDS)
     if records:
         guessed = _guess_lines(records[0]) or 'tsv'
-        _check_records_alone(folder, records[0], guessed=guessed, documents=documents)
+        has_markdown = bool(_files_ending(documents, _MARKDOWN))
+        _check_records_alone(folder, records[0], guessed, has_markdown, has_pages)
         return guessed
     if has_pages:
         _check_alone(folder, documents)
@@ -173,7 +178,7 @@ def _check_alone(folder: Path, documents: Sequence[Path]) -> None:
 
 
 def _check_records_alone(
-    folder: Path, records: Path, guessed: str, documents: Sequence[Path]
+    folder: Path, records: Path, guessed: str, has_markdown: bool, has_pages: bool
 ) -> None:
     """Raises InputError for Markdown or pages beside a file of records.
 
@@ -182,17 +187,16 @@ def _check_records_alone(
     folder : of the corpus
     records : a file of records
     guessed : its format
-    documents : text and Markdown files
+    has_markdown, has_pages : whether the folder has such files
     """
-    others = []
-    if any(file.name.removesuffix('.gz').endswith(_MARKDOWN) for file in documents):
-        others.append('text')
-    if any(folder.rglob('*.html')):
-        others.append('html')
+    others = {}
+    if has_markdown:
+        others['text'] = 'Markdown'
+    if has_pages:
+        others['html'] = 'HTML'
     if others:
-        what = {'text': 'Markdown', 'html': 'HTML'}
         raise InputError(
-            f'folder {folder} holds {" and ".join(what[fmt] for fmt in others)} beside '
+            f'folder {folder} holds {" and ".join(others.values())} beside '
             f'{records.relative_to(folder)}: say which of them is the corpus',
             parameters=tuple(f'corpus_format={fmt}' for fmt in (*others, guessed)),
         )
