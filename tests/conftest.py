@@ -130,6 +130,23 @@ def one_in(request):
     return lambda n: 1 if is_exhaustive else n
 
 
+@pytest.fixture(params=['quick', pytest.param('slow', marks=pytest.mark.slow)])
+def share(request, one_in):
+    """share(cases, quick, slow) -> the cases that a test takes; the test is run twice.
+
+    As a quick test, it takes one in `quick`. As a slow one, it takes one in `slow`, or all with
+    `--exhaustive`, but for those that the quick one takes.
+    """
+
+    def choose(cases, quick, slow):
+        of_quick = cases[::quick]
+        if request.param == 'quick':
+            return of_quick
+        return [case for case in cases[:: one_in(slow)] if case not in of_quick]
+
+    return choose
+
+
 @pytest.fixture
 def native_bfloat16(monkeypatch):
     """force(answer) -> what every device says from now on when it is asked whether it computes
