@@ -94,6 +94,8 @@ def _own_cache(_new_caches, monkeypatch):
     cache.mkdir()
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(cache))
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
+    # A command with --offline sets it; it ends with the test.
+    monkeypatch.setenv('HF_HUB_OFFLINE', '')
 
 
 def pytest_collection_modifyitems(items):
