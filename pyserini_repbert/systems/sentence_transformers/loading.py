@@ -11,6 +11,7 @@ from pyserini_repbert.errors import InputError, MissingDependencyError, needs
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.models.checkpoints.checkpoint import verify
 from pyserini_repbert.models.precision import Precision, usable_device
+from pyserini_repbert.models.tokenizer import panics_as_errors
 
 # What runs a model, as records have it.
 ENGINE = 'sentence-transformers'
@@ -50,13 +51,14 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
     usable = usable_device(device)
     model_class = getattr(sentence_transformers, kind)
     try:
-        model = model_class(
-            str(folder),
-            device=str(usable),
-            trust_remote_code=False,
-            local_files_only=True,
-            model_kwargs={'use_safetensors': True},
-        )
+        with panics_as_errors():
+            model = model_class(
+                str(folder),
+                device=str(usable),
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={'use_safetensors': True},
+            )
     # transformers, tokenizers and safetensors raise errors of many classes.
     except Exception as error:
         why = ' '.join(str(error).split())[:200] or type(error).__name__
