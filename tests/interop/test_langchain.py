@@ -123,6 +123,3 @@ class TestLangChainsOwn(RetrieversIntegrationTests):
     @property
     def retriever_query_example(self):
         return 'the cat'
-
-    def test_ainvoke_returns_documents(self, retriever):
-        asyncio.run(super().test_ainvoke_returns_documents(retriever))
