@@ -45,12 +45,19 @@ with needs('mteb', __name__, 'mteb'):
     from mteb.types import PromptType
 
 
-def _meta(name: str, settings: Mapping[str, object], **fields: Any) -> ModelMeta:
+def _meta(
+    name: str, settings: Mapping[str, object], model_type: str = 'dense', **fields: Any
+) -> ModelMeta:
     """What mteb knows of a model, with a digest of its settings as its revision."""
     decisive = json.dumps(settings, sort_keys=True, default=str)
     revision = hashlib.sha256(decisive.encode()).hexdigest()
     return ModelMeta.create_empty(
-        {'name': f'pyserini_repbert/{Path(name).name}', 'revision': revision, **fields}
+        {
+            'name': f'pyserini_repbert/{Path(name).name}',
+            'revision': revision,
+            'model_type': [model_type],
+            **fields,
+        }
     )
 
 
@@ -105,9 +112,11 @@ class RepBertEncoder(AbsEncoder):  # type: ignore[misc]
 class _Search(ABC):
     """What the search models share; subclasses build their searcher."""
 
+    model_type = 'dense'
+
     def __init__(self, name: str, settings: Mapping[str, object]) -> None:
         self.settings = settings
-        self.mteb_model_meta = _meta(name, settings)
+        self.mteb_model_meta = _meta(name, settings, self.model_type)
 
     @abstractmethod
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
@@ -197,6 +206,8 @@ class SparseSearch(_Search):
     default: BM25.
     """
 
+    model_type = 'sparse'
+
     def __init__(self, settings: SparseSettings | None = None) -> None:
         self.sparse_settings = settings or SparseSettings()
         super().__init__(self.sparse_settings.model, asdict(self.sparse_settings))
@@ -210,6 +221,8 @@ class HybridSearch(_Search):
     """mteb's `SearchProtocol`: a dense and a sparse search; `settings` are those of fusion in
     `PipelineSpec`.
     """
+
+    model_type = 'hybrid'
 
     def __init__(
         self,
@@ -255,7 +268,8 @@ class RerankerCrossEncoder:
     def __init__(self, reranker: Reranker) -> None:
         self.reranker = reranker
         identity = reranker.identity()
-        self.mteb_model_meta = _meta(str(identity.get('name', identity['reranker'])), identity)
+        name = str(identity.get('name', identity['reranker']))
+        self.mteb_model_meta = _meta(name, identity, 'cross-encoder')
 
     def predict(self, inputs1: Any, inputs2: Any, **_: Any) -> NDArray[np.floating]:
         """Scores of pairs of a query (`inputs1`) and a passage (`inputs2`), float (n,).
