@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.adaptation import judgments_of, learned_folder
 from pyserini_repbert.collection.approximate import describe_ann
 from pyserini_repbert.collection.reading import Generation, LiveShard, open_generation
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -110,7 +110,7 @@ def _check_judgments(generation: Generation) -> None:
     store.check()
     learning = store.in_use()
     if learning is not None:
-        read_adapted(generation.folder / learning.folder)
+        read_adapted(learned_folder(generation.folder, learning))
 
 
 def _check_lucene(generation: Generation) -> str:

@@ -71,19 +71,26 @@ def write_adapted(
 
 
 def read_adapted(folder: StrPath) -> AdaptedSearch:
-    """What the folder says."""
+    """What the folder says, once its query map is compared with its checksum."""
+    adapted = read_description(folder)
+    query_map = Path(folder) / QUERY_MAP
+    if digest(existing_file(query_map, 'query map')) != adapted.query_map:
+        raise DamagedFileError(
+            f'{query_map} is not the map that {Path(folder) / ADAPTED} names: adapt again'
+        )
+    return adapted
+
+
+def read_description(folder: StrPath) -> AdaptedSearch:
+    """What `adapted.json` says, without a look at the query map."""
     path = Path(folder) / ADAPTED
     try:
-        adapted = _FORM.validate_json(existing_file(path, 'adapted search').read_bytes())
+        return _FORM.validate_json(existing_file(path, 'adapted search').read_bytes())
     except ValidationError as error:
         problem = error.errors()[0]['msg']
         raise DamagedFileError(
             f'{path} is not what `adapt` writes ({problem}): adapt again'
         ) from error
-    query_map = path.with_name(QUERY_MAP)
-    if digest(existing_file(query_map, 'query map')) != adapted.query_map:
-        raise DamagedFileError(f'{query_map} is not the map that {path} names: adapt again')
-    return adapted
 
 
 def learned_fusion(adapted: AdaptedSearch) -> dict[str, Any]:
