@@ -31,7 +31,8 @@ class FolderForm:
     Attributes
     ----------
     what : the kind, for errors: 'Lucene index'
-    files : regular expressions of the paths of files in the folder, with '/' between names
+    files : regular expressions of the paths of files in the folder, with '/' between names; that of
+        a folder in it ends with '/'
     """
 
     what: str
@@ -45,13 +46,13 @@ class FolderForm:
         """The files of such a folder as those of the folder around it; `folder` is the regular
         expression of its name.
         """
-        return tuple(f'{folder}/(?:{file})' for file in self.files)
+        return (f'{folder}/', *(f'{folder}/(?:{file})' for file in self.files))
 
     def foreign_entry(self, folder: Path) -> str | None:
         """The path in `folder` of the first entry that this package does not write; None if there
         is none.
 
-        It is a file of another name, or a link, whatever its name. Empty folders do not count.
+        It is a file or a folder of another name, or a link, whatever its name.
         """
         for entry in _entries_below(folder):
             name = Path(entry).relative_to(folder).as_posix()
@@ -80,9 +81,11 @@ class FolderForm:
         folders = [folder]
         for entry in _entries_below(folder):
             name = Path(entry).relative_to(folder).as_posix()
+            if not self._is_own(entry, name):
+                continue
             if entry.is_dir(follow_symlinks=False):
                 folders.append(Path(entry))
-            elif self._is_own(entry, name):
+            else:
                 with suppress(OSError):
                     os.unlink(entry)
         for path in reversed(folders):
@@ -91,7 +94,7 @@ class FolderForm:
 
     def _is_own(self, entry: os.DirEntry[str], name: str) -> bool:
         if entry.is_dir(follow_symlinks=False):
-            return True
+            return bool(self._pattern.fullmatch(f'{name}/'))
         is_file = entry.is_file(follow_symlinks=False)
         is_known = self._pattern.fullmatch(name) or _OF_THE_SYSTEM.fullmatch(entry.name)
         return is_file and bool(is_known)

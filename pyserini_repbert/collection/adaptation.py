@@ -13,6 +13,7 @@ from pyserini_repbert.search.adapted_folder import ADAPTED, read_description
 
 # The folder, in that of the collection, of what was learned.
 ADAPTATIONS = 'adapted'
+LEARNING_LOCK = '.learning.lock'
 _FOLDER = re.compile(rf'{ADAPTATIONS}/[0-9]{{6,}}')
 # It is time to learn again when so great a part of the documents, or of the judgments, is new.
 _NEW_DOCUMENTS = 1 / 10

@@ -13,7 +13,9 @@ from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.ranking import Ranking, Run
 
 Folds = list[list[str]]
-FORM = FolderForm('folder of folds', (r'fold-[0-9]+/(train|validation|test)\.(tsv|run)',))
+FORM = FolderForm(
+    'folder of folds', ('fold-[0-9]+/', r'fold-[0-9]+/(train|validation|test)\.(tsv|run)')
+)
 _LEAST_FOLDS = 3  # to train, to validate, to test
 _SHOWN = 3  # topics that an error lists
 

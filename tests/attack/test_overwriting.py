@@ -1,6 +1,7 @@
 """--overwrite removes what this package wrote, and no file of a user's beside it, at any depth."""
 
 import os
+import re
 from pathlib import Path
 
 import indexes
@@ -30,9 +31,12 @@ def put_thesis(folder: Path, name: str = 'thesis.txt') -> None:
 
 
 def refuses(work, folder: Path, name: str) -> None:
-    """The work is refused, the entry is named, and every file stays."""
+    """The work is refused, the entry or its folder is named, and every file stays."""
     before = tree(folder)
-    with pytest.raises(InputError, match=rf'^{folder} holds (the link )?{name}, which no .* has: '):
+    names = '|'.join([re.escape(name), *map(re.escape, map(str, Path(name).parents[:-1]))])
+    with pytest.raises(
+        InputError, match=rf'^{folder} holds (the link )?({names}), which no .* has: '
+    ):
         work()
     assert tree(folder) == before
     assert not list(folder.parent.glob('.*'))
@@ -45,6 +49,7 @@ def refuses(work, folder: Path, name: str) -> None:
         '.profile',
         'shard-00000/thesis.txt',
         'shard-mine/thesis.txt',
+        'figures/thesis.txt',
         'shard-00000.txt',
         'ann/thesis.txt',
         'part-0-of-1/thesis.txt',
@@ -82,7 +87,6 @@ def test_whole_indexes_are_replaced(tmp_path):
         folder = make(tmp_path / make.__name__)
         whole = tree(folder)
         (folder / '.DS_Store').write_bytes(b'')
-        (folder / 'empty').mkdir()
         assert BUNDLE_FORM.foreign_entry(folder) is None
         make(folder, overwrite=True)
         assert tree(folder) == whole | {'.DS_Store': b''}
