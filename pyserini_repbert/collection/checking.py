@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pyserini_repbert.collection.adaptation import judgments_of
+from pyserini_repbert.collection.adaptation import judgments_of, learned_folder
 from pyserini_repbert.collection.approximate import describe_ann
+from pyserini_repbert.collection.layout import check_layout
 from pyserini_repbert.collection.reading import Generation, LiveShard, open_generation
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.lucene.updating import check_lucene_index
@@ -23,6 +24,7 @@ def check_collection(folder: Path) -> str:
     Returns a line that says what the collection holds, and a second one for its approximate index
     if there is one. Raises DamagedFileError for the first thing that does not fit.
     """
+    check_layout(folder)
     generation = open_generation(folder)
     try:
         _check_store(generation)
@@ -110,7 +112,7 @@ def _check_judgments(generation: Generation) -> None:
     store.check()
     learning = store.in_use()
     if learning is not None:
-        read_adapted(generation.folder / learning.folder)
+        read_adapted(learned_folder(generation.folder, learning))
 
 
 def _check_lucene(generation: Generation) -> str:

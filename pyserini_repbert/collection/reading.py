@@ -26,7 +26,7 @@ from pyserini_repbert.collection.generations import (
 )
 from pyserini_repbert.collection.locks import GenerationLock
 from pyserini_repbert.collection.settings import CollectionSettings
-from pyserini_repbert.collection.shards import SHARDS, PassageShard
+from pyserini_repbert.collection.shards import SHARDS, PassageShard, open_shard
 from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import DamagedFileError, InputError
@@ -133,7 +133,7 @@ class Generation:
         self._calling = threading.Lock()
         shards = []
         for entry in manifest.shards:
-            shard = opened.get(entry.name) or PassageShard(folder / SHARDS / entry.name)
+            shard = opened.get(entry.name) or open_shard(folder / SHARDS, entry.name)
             if len(shard) != entry.rows:
                 raise DamagedFileError(
                     f'{shard.folder} has {len(shard)} rows, {entry.rows} were expected: build the '

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,12 +25,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.collection.term_rows import TERM_FILES, TermRows, term_dtype
 from pyserini_repbert.errors import DamagedFileError, within_limits
+from pyserini_repbert.folder_forms import FolderForm
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.index.dense import mapped_vectors
 from pyserini_repbert.index.postings import PostingsBlock, rows_together
@@ -45,8 +46,14 @@ SHARD_ROWS = 65_536  # at most, in a shard that is written when others are put t
 INPUT_BYTES = 16  # of the digest of a model's input
 _RECORD = 'shard.json'
 _NAME_LENGTH = 16  # hexadecimal digits
+_NAME = f'[0-9a-f]{{{_NAME_LENGTH}}}'
+ShardName = Annotated[str, StringConstraints(pattern=rf'^{_NAME}\z')]
 _UNFINISHED = '.unfinished'
 
+# The attributes of `ShardRows` and `PassageShard`.
+ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
+_ARRAY_FILE = rf'({"|".join((*ROW_FILES, "scales", *TERM_FILES))})\.npy'
+SHARD_FORM = FolderForm('shard of a collection', (_ARRAY_FILE, re.escape(_RECORD)))
 
 _CONFIG = ConfigDict(strict=True, extra='forbid')
 
@@ -67,7 +74,7 @@ class PassageShardRecord:
     generation: Count
     rows: Count
     dimension: Count
-    files: dict[str, Sha256]
+    files: dict[Annotated[str, StringConstraints(pattern=rf'^{_ARRAY_FILE}\z')], Sha256]
     terms: TermsRecord | None = None  # left out where a shard has none
     dtype: VectorDtype = 'float32'  # of the vectors; left out where it is float32
 
@@ -85,10 +92,6 @@ class ShardRows:
     numbers: NDArray[np.int32]  # (n,)
     inputs: NDArray[np.uint8]  # (n, 16)
     terms: TermRows | None = None  # weights of terms, where the collection has a model for them
-
-
-# The attributes of `ShardRows` and `PassageShard`.
-ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
 
 
 class PassageShard:
@@ -181,6 +184,19 @@ class PassageShard:
         return mapped(self.folder / f'{name}.npy', dtype, (len(self), *row_shape))
 
 
+def open_shard(parent: Path, name: str) -> PassageShard:
+    """The shard of a name in the folder `parent`.
+
+    Raises DamagedFileError for a name that no shard has, which could lead out of the folder.
+    """
+    if not re.fullmatch(_NAME, name):
+        raise DamagedFileError(
+            f"{parent} cannot have a shard '{name}': restore the collection from a copy, or build "
+            'it again'
+        )
+    return PassageShard(parent / name)
+
+
 def write_shard(
     parent: Path, rows: ShardRows, generation: int, dtype: str = 'float32'
 ) -> PassageShard:
@@ -196,13 +212,13 @@ def write_shard(
     dtype : the type in which vectors are stored
     """
     folder = parent / _UNFINISHED
-    shutil.rmtree(folder, ignore_errors=True)
+    SHARD_FORM.remove(folder)
     with within_limits(parent):
         folder.mkdir(parents=True)
         name = _write_files(folder, rows, generation, dtype)
         target = parent / name
         if target.exists():
-            shutil.rmtree(folder)
+            SHARD_FORM.remove(folder)
         else:
             folder.rename(target)
         sync_to_disk(parent)

@@ -8,7 +8,6 @@ and finds the encoded vectors in the shards that were left.
 from __future__ import annotations
 
 import contextlib
-import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +26,7 @@ from pyserini_repbert.collection.generations import (
     read_manifest,
     write_manifest,
 )
+from pyserini_repbert.collection.layout import COLLECTION_FORM, check_layout
 from pyserini_repbert.collection.locks import writer_lock
 from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
 from pyserini_repbert.collection.rows import discard_staged
@@ -99,7 +99,7 @@ class Writer:
     def _remove_refused(self) -> None:
         """Remove the folder that was made for a collection whose settings are refused."""
         if self._leaves_nothing:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            COLLECTION_FORM.remove(self._folder)
 
     def _begin(self) -> None:
         newest = last_published(self._connection)
@@ -230,6 +230,8 @@ def _make_folders(folder: Path) -> None:
         raise InputError(
             f'folder {folder} is not empty, and holds no collection: give another folder'
         )
+    if folder.is_dir():
+        check_layout(folder)
     for name in (SHARDS, GENERATIONS, LUCENE):
         (folder / name).mkdir(parents=True, exist_ok=True)
     sync_to_disk(folder)

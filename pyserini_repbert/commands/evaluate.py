@@ -383,12 +383,12 @@ def split_folds(arguments: Sequence[str]) -> None:
     from pyserini_repbert.data.runs import read_run, write_run
     from pyserini_repbert.evaluate import folds
 
-    check_replaced(options.output, options.overwrite, _FIRST_TEST, 'folder of folds')
+    check_replaced(options.output, options.overwrite, _FIRST_TEST, folds.FORM)
     queries = {query.qid: query for query in load_topics(options.topics)}
     qids_of_folds = folds.read_folds(options.folds)
     folds.check_cover(qids_of_folds, list(queries))
     run = read_run(options.run) if options.run else None
-    with atomic_folder(options.output, replace=options.overwrite) as folder:
+    with atomic_folder(options.output, folds.FORM if options.overwrite else None) as folder:
         for number, split in enumerate(folds.split_folds(qids_of_folds), 1):
             fold = folder / f'fold-{number}'
             counts = []

@@ -126,6 +126,7 @@ def main(arguments: list[str]) -> None:
     from pyserini_repbert.evaluate.plots import require_matplotlib
     from pyserini_repbert.explain.explaining import explanation
     from pyserini_repbert.explain.rendering import write_html, write_png
+    from pyserini_repbert.names.rankers import refuse_code
     from pyserini_repbert.names.rerankers import open_reranker
 
     if any(path.endswith('.png') for path in options.output):
@@ -138,6 +139,7 @@ def main(arguments: list[str]) -> None:
         stored = _model_of_terms(options.index, bundle)
         if stored is None:
             raise InputError('--model names the reranker: give one, such as monobert-demo')
+        refuse_code(stored.encoder, options.index, 'model')
         model = stored.encoder
         # As many weights as are stored make the score.
         settings['prune'] = stored.prune

@@ -17,6 +17,7 @@ from pyserini_repbert.files import StrPath, atomic_folder, check_replaced
 from pyserini_repbert.index.expansions import predicted_queries, weighted_texts
 from pyserini_repbert.lucene.indexer import LuceneWriter
 from pyserini_repbert.lucene.languages import ENGLISH, check_language
+from pyserini_repbert.lucene.lucene_form import LUCENE_FORM
 from pyserini_repbert.lucene.searcher import PASSAGE_FIELD
 from pyserini_repbert.lucene.sparse_settings import MANIFEST
 
@@ -110,7 +111,7 @@ def build_lucene_index(
     elif weights is not None:
         additions = weighted_texts(weights, docids, sqrt)
     count = 0
-    with atomic_folder(target, replace=overwrite) as folder:
+    with atomic_folder(target, LUCENE_FORM if overwrite else None) as folder:
         stream = documents(kind, corpus, additions)
         with LuceneWriter(folder, threads, language=language) as writer:
             while batch := list(islice(stream, BATCH)):
@@ -137,7 +138,7 @@ def _manifest(kind: LuceneVariant, corpus: str, passages: int, sqrt: bool) -> di
 
 def check_target(target: Path, overwrite: bool) -> None:
     """Raises InputError for an output that exists, but for an index that may be overwritten."""
-    check_replaced(target, overwrite, MANIFEST, 'Lucene index')
+    check_replaced(target, overwrite, MANIFEST, LUCENE_FORM)
 
 
 def _checked(

@@ -399,7 +399,11 @@ class ServedIndex:
         """
         settings = self.settings
         spec = PipelineSpec(adapted=folder, index=settings.location, encoder=settings.encoder)
-        has_reranker = bool(apply_adaptation(spec).stages)
+        # The classes that the operator names: the folder may name no other.
+        allowed = [name.partition('@')[0] for name in settings.sparse or ()]
+        allowed += self._service.rerankers or ()
+        spec = apply_adaptation(spec, allowed)
+        has_reranker = bool(spec.stages)
         queue = self._queues['rerank' if has_reranker else 'java']
         ranker: Ranker
         if self.collection is not None and not has_reranker:
