@@ -125,7 +125,8 @@ def _how_to_get(resource: Resource, path: str, paths: Mapping[str, str]) -> str:
         return f'{_BY_HAND[resource.origin]}: {source}{expected}'
     is_address = source.startswith(('http://', 'https://'))
     if is_address and resource.unpack:
-        return f'python -m pyserini_repbert.regression fetch; from {" and ".join(resource.address)}'
+        addresses = ' and '.join(map(shlex.quote, resource.address))
+        return f'python -m pyserini_repbert.regression fetch; from {addresses}'
     if is_address:
         return curl(path, source)
     return source if path in source else f'{source}{expected}'
@@ -179,7 +180,11 @@ def _expected_checksum(resource: Resource, path: Path) -> Checksum:
 
 def curl(path: str, address: str) -> str:
     """The command that downloads `address` to `path`."""
-    return f"curl -L --create-dirs -o {shlex.quote(path)} '{address}'"
+    quoted = shlex.quote(address)
+    # In quotes always, so that an address is told from the rest.
+    if quoted == address:
+        quoted = f"'{address}'"
+    return f'curl -L --create-dirs -o {shlex.quote(path)} {quoted}'
 
 
 def _with_bases(entry: catalog.Entry) -> list[catalog.Entry]:
@@ -237,8 +242,10 @@ def _hub_command(entry: catalog.Entry) -> str:
     config = try_to_load_from_cache(repository, 'config.json', revision=revision)
     if isinstance(config, str):
         return ''
-    pinned = f' --revision {revision}' if revision else ''
-    return f'hf download {repository}{pinned}'
+    words = ['hf', 'download', repository]
+    if revision:
+        words += ['--revision', revision]
+    return shlex.join(words)
 
 
 # A field of a catalog entry -> the command that gets what it names; '' if that is here.
