@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 
 from pyserini_repbert.catalog import did_you_mean
@@ -15,8 +14,6 @@ BUILD_FOLDERS = ('out', 'shared')
 DOWNLOAD_FOLDERS = ('data', 'downloads')
 _PLACEHOLDER = re.compile(r'\{([^{}]+)\}')
 _UNSHOWN = re.compile(r'[\x00-\x1f\x7f-\x9f]')
-# White space, control characters, and what is beyond ASCII.
-_NOT_IN_ADDRESS = re.compile(r'[^\x21-\x7e]')
 
 
 def braced_names(text: str) -> list[str]:
@@ -57,18 +54,3 @@ def file_name_problem(name: str) -> str:
     if name in ('', '.', '..') or '/' in name or _UNSHOWN.search(name):
         return f"'{name}' is no name of a file: expected one without folders"
     return ''
-
-
-def address_problem(address: str) -> str:
-    """What is wrong with an address to download from; '' if it is one of http or https."""
-    expected = 'expected https:// or http://, a host, and no white space'
-    problem = f"'{address}' is no address: {expected}"
-    if _NOT_IN_ADDRESS.search(address):
-        return problem
-    try:
-        parts = urllib.parse.urlsplit(address)
-        # Reading the port checks it.
-        has_host = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return problem
-    return '' if parts.scheme in ('http', 'https') and has_host else problem

@@ -33,6 +33,7 @@ from pyserini_repbert.regression.schema import (
     Condition,
     ConditionEntry,
     Expected,
+    Origin,
     Regression,
     RegressionFile,
     Resource,
@@ -112,6 +113,7 @@ def read_regression(path: StrPath) -> Regression:
             )
         shared = _read_file(Path(path).parent / shared_path, SharedFile)
     resources = _named_resources(shared.content, top)
+    _check_targets(resources.values(), file.root)
     declared = _Declarations(
         sources=shared.content.sources | top.sources,
         tolerances=shared.content.tolerances | top.tolerances,
@@ -185,9 +187,26 @@ def _named_resources(shared: SharedFile, top: RegressionFile) -> dict[str, Resou
     return resources
 
 
+def _check_targets(resources: Iterable[Resource], root: KeyPath) -> None:
+    """Raise InputError for two downloads that would be put at one path."""
+    first_by_path: dict[str, Resource] = {}
+    for resource in resources:
+        if resource.origin is not Origin.ADDRESS:
+            continue
+        path = resource.path.partition('/')[2]
+        first = first_by_path.setdefault(path, resource)
+        if (first.address, first.unpack) != (resource.address, resource.unpack):
+            raise root.error(
+                f"'{first.name}' and '{resource.name}' have one path, and other sources: give each "
+                f'its own',
+                'resources',
+                resource.name,
+            )
+
+
 def _read_builds(file: _File[Any], declared: _Declarations) -> list[Build]:
     """The builds of a file, one for each cell of their grids; adds their names to `declared`."""
-    builds = []
+    builds: list[Build] = []
     for repeated_name, repeated in file.content.builds.items():
         keys = file.root.below('builds', repeated_name)
         for cell in _expand_grid(repeated, keys, left=MAX_CELLS - len(builds)):

@@ -17,6 +17,8 @@ from pyserini_repbert.regression.schema import Origin, Resource
 
 # Suffix of the file beside a fetched one that has its checksum, where none was published.
 RECORD = '.sha256'
+# What its second line begins with, a comment to `sha256sum -c`: the address of the file.
+SOURCE = '# from '
 _BY_HAND = {
     Origin.RECIPE: 'not published; to be trained',
     Origin.AGREEMENT: 'by agreement',
@@ -147,6 +149,7 @@ def fingerprint(resource: Resource, paths: Mapping[str, str]) -> str:
     if path.is_dir():
         newest = max((item.stat().st_mtime_ns for item in path.rglob('*')), default=0)
         return f'{resource.name} {newest}'
+    _check_source(resource, path)
     expected = _expected_checksum(resource, path)
     checksum = remembered_digest(path, expected.algorithm)
     if expected.value and checksum != expected.value:
@@ -176,6 +179,20 @@ def _expected_checksum(resource: Resource, path: Path) -> Checksum:
     if resource.md5 and not resource.sha256:
         return Checksum('md5', resource.md5)
     return Checksum('sha256', resource.sha256)
+
+
+def _check_source(resource: Resource, path: Path) -> None:
+    """Raise DamagedFileError for a file that was fetched from elsewhere than the resource says."""
+    record = path.with_name(f'{path.name}{RECORD}')
+    if not record.is_file() or resource.origin is not Origin.ADDRESS:
+        return
+    for line in record.read_text(encoding='utf-8').splitlines():
+        source = line.removeprefix(SOURCE)
+        if source not in (line, resource.source_line):
+            raise DamagedFileError(
+                f'{path} was fetched from {source}, and {resource.name} is at '
+                f'{resource.source_line}: move {path} and {record} away, and fetch it again'
+            )
 
 
 def curl(path: str, address: str) -> str:

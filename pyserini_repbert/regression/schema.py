@@ -24,10 +24,10 @@ from pydantic_core import PydanticCustomError
 from pyserini_repbert import catalog
 from pyserini_repbert.catalog import did_you_mean
 from pyserini_repbert.data.values import decimal
+from pyserini_repbert.download import address_problem
 from pyserini_repbert.regression.placeholders import (
     DOWNLOAD_FOLDERS,
     FOLDERS,
-    address_problem,
     braced_name_problem,
     file_name_problem,
     fill,
@@ -251,6 +251,11 @@ class Resource(FileEntry):
         if self.address:
             return '\n'.join(self.address)
         return str(getattr(self, self.origin))
+
+    @property
+    def source_line(self) -> str:
+        """`source` on one line."""
+        return self.source.replace('\n', ' and ')
 
 
 class Build(FileEntry):

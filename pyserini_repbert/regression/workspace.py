@@ -86,7 +86,7 @@ class Workspace:
         needed = set(needs)
         builds = []
         # A file declares a build after those that it needs.
-        for build in reversed(self.regression.builds.values()):
+        for build in reversed(list(self.regression.builds.values())):
             if build.name in needed:
                 needed.update(build.needs)
                 builds.append(build)
