@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import Action
+from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
 from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
@@ -272,7 +273,7 @@ def _judgments(options: argparse.Namespace) -> None:
     print(f'{options.index}: {judgments} of {command.count_text(n_topics, "question")}')
     for agreement in store.agreements():
         kappa = 'not defined' if agreement.kappa is None else f'{agreement.kappa:.3f}'
-        names = ' and '.join(f"'{judge}'" for judge in agreement.judges)
+        names = ' and '.join(f"'{printable(judge)}'" for judge in agreement.judges)
         pairs = command.count_text(agreement.documents, 'document')
         print(f'  {names} both judged {pairs}: kappa {kappa}')
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyserini_repbert.commands import command
-from pyserini_repbert.commands.command import printable
+from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import FORMULA, add_flags, parse_flags, record_output
 from pyserini_repbert.commands.reranking import add_stage_arguments, connect_to_ray, report, spec_of
 from pyserini_repbert.commands.terminal import (

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
+from pyserini_repbert.archives import open_tar, refuse_sparse
 from pyserini_repbert.data.documents import Document, document_of_markdown, document_of_record
 from pyserini_repbert.data.html_documents import decode_page, document_of_html
 from pyserini_repbert.data.passages import BadPassage, Corpus, Passage
 from pyserini_repbert.data.trec_text import plain_text, read_documents
 from pyserini_repbert.data.values import first_key, identifier_of, parse_json
-from pyserini_repbert.errors import InputError
+from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.files import (
-    ARCHIVE_ERRORS,
     BYTE_ORDER_MARK,
     decoded_line,
     files_below,
@@ -339,19 +339,20 @@ class HtmlCorpus(FilesCorpus):
                     yield _Page(docid, f'{path}:{name}', file.read_bytes())
             return
         try:
-            with tarfile.open(path) as archive:
-                for member in archive:
-                    if not member.name.endswith(_PAGE):
-                        continue
-                    stream = archive.extractfile(member)
-                    if stream is not None:
-                        docid = _docid_of_path(Path(member.name).name.removesuffix(_PAGE))
-                        yield _Page(docid, f'{path}:{member.name}', stream.read())
-        except (*ARCHIVE_ERRORS, KeyError) as error:
-            why = '; '.join(str(error).splitlines())
-            raise InputError(
-                f'{path} is not a whole tar archive ({why}): fetch it again'
-            ) from error
+            with open_tar(path) as archive:
+                yield from _pages_in(archive, path)
+        except DamagedFileError as error:
+            raise InputError(str(error)) from error
+
+
+def _pages_in(archive: tarfile.TarFile, path: Path) -> Iterator[_Page]:
+    for member in archive:
+        if member.name.endswith(_PAGE):
+            refuse_sparse(member, path)
+            stream = archive.extractfile(member)
+            if stream is not None:
+                docid = _docid_of_path(Path(member.name).name.removesuffix(_PAGE))
+                yield _Page(docid, f'{path}:{member.name}', stream.read())
 
 
 def _docid_of_path(path: str) -> str:

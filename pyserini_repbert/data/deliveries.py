@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any
 
+from pyserini_repbert.archives import MAX_PART, limited
 from pyserini_repbert.data.corpus_formats import FilesCorpus, TrecCorpus
 from pyserini_repbert.data.html_documents import UNSEEN, without_elements
 from pyserini_repbert.data.passages import BadPassage, Passage
@@ -82,7 +83,8 @@ def _unpacked(path: Path) -> bytes:
         if raw.startswith(_COMPRESS):
             raw = _decompressed(raw, path)
         elif raw.startswith(_GZIP):
-            raw = gzip.decompress(raw)
+            unpacked = gzip.GzipFile(fileobj=io.BytesIO(raw))
+            raw = limited(unpacked, path, InputError).read()
     except (*ARCHIVE_ERRORS, ValueError, OSError) as error:
         raise InputError(
             f'{path} cannot be unpacked ({error}): copy it from the disk again'
@@ -131,7 +133,8 @@ class ClueWebCorpus(FilesCorpus):
 def _record_text(record: Any) -> str:
     headers = record.http_headers
     content_type = None if headers is None else headers.get_header('Content-Type')
-    return page_text(record.content_stream().read(), content_type or '')
+    # A page that is longer is cut.
+    return page_text(record.content_stream().read(MAX_PART), content_type or '')
 
 
 def page_text(raw: bytes, content_type: str = '') -> str:
