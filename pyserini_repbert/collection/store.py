@@ -28,6 +28,11 @@ _BLANK = ''.join(map(chr, range(33)))
 # File systems over a network, on which WAL's shared memory does not work.
 _NETWORK = ('nfs', 'cifs', 'smb', '9p', 'fuse.sshfs', 'lustre', 'gpfs', 'afs', 'ceph', 'glusterfs')
 
+# What collections of earlier releases lack until they are written.
+LATER_TABLES = """CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS source_prefixes (source INTEGER PRIMARY KEY, prefix TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS source_paths (path TEXT PRIMARY KEY, source INTEGER NOT NULL);
+"""
 _SCHEMA = f"""
 CREATE TABLE generations (
     number INTEGER PRIMARY KEY,
@@ -89,7 +94,7 @@ CREATE TABLE dead_rows (
     PRIMARY KEY (shard, row)
 ) WITHOUT ROWID;
 CREATE TABLE staged (docno INTEGER PRIMARY KEY, is_text INTEGER NOT NULL);
-CREATE INDEX passages_by_input ON passages (input);
+{LATER_TABLES}CREATE INDEX passages_by_input ON passages (input);
 CREATE INDEX values_by_document ON field_values (docno);
 CREATE INDEX fields_ended ON fields (until) WHERE until < {FOREVER};
 CREATE INDEX values_ended ON field_values (until) WHERE until < {FOREVER};
@@ -132,6 +137,13 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
                 connection.execute(f'PRAGMA user_version = {_FORMAT}')
         _check_format(connection, path)
     return connection
+
+
+def add_later_tables(connection: sqlite3.Connection) -> None:
+    """Add what a collection of an earlier release lacks."""
+    with transaction(connection):
+        for statement in LATER_TABLES.split(';\n'):
+            connection.execute(statement)
 
 
 def open_for_reading(folder: Path) -> sqlite3.Connection:

@@ -38,10 +38,12 @@ from pyserini_repbert.collection.settings import (
     indexes_alike,
 )
 from pyserini_repbert.collection.shards import SHARDS, sync_to_disk
+from pyserini_repbert.collection.sources import Source, Sources
 from pyserini_repbert.collection.staging import Staging
 from pyserini_repbert.collection.store import (
     FOREVER,
     STORE,
+    add_later_tables,
     open_for_writing,
     sqlite_errors,
 )
@@ -58,6 +60,12 @@ class Writer:
     source : opens the encoder, if anything has to be encoded
     wanted : the settings that the user names
     rebuild : redo what depends on settings that the user changes
+
+    Attributes
+    ----------
+    published : the newest generation; None before the first
+    sources : where the collection's documents come from
+    source : which is stored with the next generation; None: none
 
     Raises BusyError where another process writes the collection, MismatchError for settings that
     differ from the collection's.
@@ -77,6 +85,7 @@ class Writer:
         self._resources = contextlib.ExitStack()
         self._leaves_nothing = False
         self.published: GenerationManifest | None = None
+        self.source: Source | None = None
 
     def __enter__(self) -> Self:
         was_there = self._folder.exists()
@@ -109,6 +118,8 @@ class Writer:
             number = newest.number
             self.published = read_manifest(self._folder, newest)
             stored = self.published.settings
+        add_later_tables(self._connection)
+        self.sources = Sources(self._connection)
         discard_staged(self._connection, number + 1)
         remove_unpublished(self._folder, number)
         self._source.complete(stored)
@@ -154,6 +165,8 @@ class Writer:
         """
         self.staging.flush()
         if self.published is not None and not self._must_publish(merge, compact):
+            with transaction(self._connection):
+                self._store_source()
             clean(self._folder, self._connection, self.published.number)
             return self.published
         rewrite_shards(self.staging, compact)
@@ -215,6 +228,11 @@ class Writer:
                 [published.number, published.manifest_sha256, now],
             )
             self._connection.execute('DELETE FROM staged')
+            self._store_source()
+
+    def _store_source(self) -> None:
+        if self.source is not None:
+            self.sources.store(self.source)
 
 
 def _differ(manifest: GenerationManifest, before: GenerationManifest) -> bool:

@@ -328,3 +328,48 @@ def test_a_job_that_has_ended_keeps_no_documents(folder, in_this_process):
     writer.stop()
     assert job.edit == Edit()
     assert job.describe()['documents'] == 2
+
+
+def test_a_document_of_another_source_is_refused(folder, tmp_path, serving, in_this_process):
+    notes = tmp_path / 'notes'
+    notes.mkdir()
+    (notes / 'a.txt').write_text('the bird sat on the mat')
+    client = serving(folder, source=str(notes))
+    assert client.post('/v1/mine/sync?wait=true', headers=WRITER).status_code == 200
+    body = {'text': 'a mat'}
+    refused = client.put('/v1/mine/documents/cat?wait=true', json=body, headers=WRITER)
+    assert refused.status_code == 409
+    assert refused.json()['error'].startswith(
+        "document 'cat' belongs to source 'python', and source 'add' would replace it"
+    )
+    assert client.put('/v1/mine/documents/b.txt?wait=true', json=body, headers=WRITER).is_success
+    (notes / 'b.txt').write_text('the bird sat')
+    refused = client.post('/v1/mine/sync?wait=true', headers=WRITER)
+    assert refused.status_code == 409
+    assert refused.json()['error'].startswith("document 'b.txt' belongs to source 'add', and")
+    # A document that is deleted belongs to no source.
+    assert client.delete('/v1/mine/documents/b.txt?wait=true', headers=WRITER).is_success
+    assert client.post('/v1/mine/sync?wait=true', headers=WRITER).is_success
+    assert docids(client) == ['a.txt', 'b.txt', 'cat', 'dog', 'fish']
+
+
+def test_a_document_may_be_deleted_and_written_together(folder, in_this_process):
+    begun = threading.Event()
+    go_on = threading.Event()
+
+    def published():
+        begun.set()
+        go_on.wait(20)
+
+    writer = CollectionWriter(folder, 'cpu', 10, published)
+    writer.submit(Edit(put=(Document('n', 'mat'),)))
+    begun.wait(20)
+    jobs = [
+        writer.submit(Edit(deleted=('cat',))),
+        writer.submit(Edit(put=(Document('cat', 'mine now'),))),
+    ]
+    go_on.set()
+    for job in jobs:
+        assert job.ended.wait(20)
+    writer.stop()
+    assert [job.state for job in jobs] == ['done', 'done']
