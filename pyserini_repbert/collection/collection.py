@@ -11,7 +11,8 @@ from typing import Any, Self
 from pyserini_repbert.collection.adaptation import adaptation_in_use
 from pyserini_repbert.collection.approximate import CollectionAnnRecord, build_collection_ann
 from pyserini_repbert.collection.filters import DocumentFilter
-from pyserini_repbert.collection.reading import Generation, open_generation
+from pyserini_repbert.collection.identity import KnownCollection
+from pyserini_repbert.collection.reading import Generation, open_generation, read_known
 from pyserini_repbert.collection.searching import (
     CollectionSearcher,
     SearchSettings,
@@ -57,7 +58,15 @@ class Collection:
 
     A reader sees one generation, `generation`, which does not change while others write. After this
     object has written, its generation is the new one. `refresh` takes the newest generation of
-    another writer.
+    another writer. An object that has read or written a collection goes on with this one alone:
+    where another lies in the folder by now, an earlier state of it, or none, LostCollectionError is
+    raised.
+
+    Attributes
+    ----------
+    folder : where the collection is
+    expected : the collection that it has to be; None: any, and a new one is made where there is
+        none
     """
 
     def __init__(
@@ -69,6 +78,7 @@ class Collection:
         self.folder = Path(folder)
         self._source = source
         self._wanted = wanted
+        self.expected: KnownCollection | None = None
         self._generation: Generation | None = None
         self._searcher: CollectionSearcher | None = None
         self._query_encoder: QueryEncoder | None = None
@@ -379,8 +389,9 @@ class Collection:
         opened = {}
         if before is not None:
             opened = {live.shard.name: live.shard for live in before.shards}
+            before.known.check(read_known(self.folder))
         newest = open_generation(self.folder, opened)
-        if before is not None and before.number == newest.number:
+        if before is not None and before.sha256 == newest.sha256:
             newest.close()
             return False
         self._generation = newest
@@ -429,11 +440,14 @@ class Collection:
             self._searcher = None
 
     def _writer(self, rebuild: bool = False) -> Writer:
-        return Writer(self.folder, self._source, self._wanted, rebuild)
+        expected = self.expected
+        if self._generation is not None:
+            expected = self._generation.known
+        return Writer(self.folder, self._source, self._wanted, rebuild, expected)
 
     def _check_exists(self) -> None:
         """Raises InputError for a folder that is no collection: none is made."""
-        if not is_collection(self.folder):
+        if self.expected is None and not is_collection(self.folder):
             raise InputError(
                 f'folder {self.folder} holds no collection: build one with `index sync`, or check '
                 'the path'

@@ -114,15 +114,22 @@ def has_contents(title: str, text: str) -> bool:
     return bool(contents_of(title, text).strip(_BLANK))
 
 
-def open_for_writing(folder: Path) -> sqlite3.Connection:
-    """A writer's connection; makes the file where there is none.
+def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
+    """A writer's connection.
 
     The caller holds the lock of the collection's writer.
+
+    Parameters
+    ----------
+    folder : of the collection
+    is_new : make the file where there is none
     """
     path = folder / STORE
+    mode = 'rwc' if is_new else 'rw'
+    address = f'file:{quote(str(path.absolute()))}?mode={mode}'
     with sqlite_errors(path):
         connection = sqlite3.connect(
-            path, timeout=_WAIT, isolation_level=None, check_same_thread=False
+            address, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True
         )
         connection.create_function('has_contents', 2, has_contents, deterministic=True)
         journal = 'DELETE' if is_on_network(folder) else 'WAL'

@@ -21,11 +21,18 @@ from pyserini_repbert.collection.generations import (
     GENERATIONS,
     LUCENE,
     GenerationManifest,
+    Published,
     ShardOfGeneration,
     last_published,
     ranges_of,
     read_manifest,
     write_manifest,
+)
+from pyserini_repbert.collection.identity import (
+    KnownCollection,
+    ensure_identity,
+    no_collection,
+    read_identity,
 )
 from pyserini_repbert.collection.locks import writer_lock
 from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
@@ -48,6 +55,7 @@ from pyserini_repbert.collection.store import (
     sqlite_errors,
 )
 from pyserini_repbert.errors import InputError
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.sqlite_files import transaction
 
 
@@ -60,6 +68,7 @@ class Writer:
     source : opens the encoder, if anything has to be encoded
     wanted : the settings that the user names
     rebuild : redo what depends on settings that the user changes
+    expected : the collection that it has to be, which is not made then; None: any
 
     Attributes
     ----------
@@ -68,7 +77,8 @@ class Writer:
     source : which is stored with the next generation; None: none
 
     Raises BusyError where another process writes the collection, MismatchError for settings that
-    differ from the collection's.
+    differ from the collection's, LostCollectionError where the collection is not that which is
+    expected.
     """
 
     def __init__(
@@ -77,7 +87,9 @@ class Writer:
         source: EncoderSource,
         wanted: WantedSettings,
         rebuild: bool = False,
+        expected: KnownCollection | None = None,
     ) -> None:
+        self._expected = expected
         self._folder = folder
         self._source = source
         self._wanted = wanted
@@ -90,11 +102,14 @@ class Writer:
     def __enter__(self) -> Self:
         was_there = self._folder.exists()
         with contextlib.ExitStack() as resources:
-            _make_folders(self._folder)
+            if self._expected is None:
+                _make_folders(self._folder)
+            elif not is_collection(self._folder):
+                raise no_collection()
             resources.enter_context(writer_lock(self._folder))
             self._leaves_nothing = not was_there and not (self._folder / STORE).exists()
             resources.callback(self._remove_refused)
-            self._connection = open_for_writing(self._folder)
+            self._connection = open_for_writing(self._folder, self._expected is None)
             resources.callback(self._connection.close)
             resources.enter_context(sqlite_errors(self._folder / STORE))
             self._begin()
@@ -118,7 +133,9 @@ class Writer:
             number = newest.number
             self.published = read_manifest(self._folder, newest)
             stored = self.published.settings
+        self._check_expected(newest)
         add_later_tables(self._connection)
+        self._identity = ensure_identity(self._connection)
         self.sources = Sources(self._connection)
         discard_staged(self._connection, number + 1)
         remove_unpublished(self._folder, number)
@@ -134,6 +151,15 @@ class Writer:
             dtype=self.settings.dtype,
             sparse_model=self.settings.sparse_model,
         )
+
+    def _check_expected(self, newest: Published | None) -> None:
+        """Raises LostCollectionError for another collection; nothing was written then."""
+        if self._expected is None:
+            return
+        if newest is None:
+            raise no_collection()
+        identity = read_identity(self._connection)
+        self._expected.check(KnownCollection(identity, newest.number, newest.manifest_sha256))
 
     @property
     def must_cut_again(self) -> bool:
@@ -214,6 +240,7 @@ class Writer:
             lucene=lucene.name,
             lucene_documents=lucene.documents,
             lucene_dead=lucene.dead,
+            identity=self._identity,
         )
 
     def _publish(self, manifest: GenerationManifest) -> None:

@@ -68,6 +68,7 @@ _STATUS: dict[type[PyseriniRepbertError], int] = {
     errors.UnknownNameError: 404,
     errors.MissingResourceError: 404,
     errors.BusyError: 503,
+    errors.LostCollectionError: 503,
     errors.ClusterError: 503,
     NotAllowedError: 403,
     OverloadedError: 429,
