@@ -24,12 +24,14 @@ from pyserini_repbert.collection.generations import (
     manifest_path,
     read_manifest,
 )
+from pyserini_repbert.collection.identity import KnownCollection, no_collection, read_identity
 from pyserini_repbert.collection.locks import GenerationLock
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, open_shard
 from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Excerpt, Excerpts
 
 _TRIES = 50
@@ -113,6 +115,8 @@ class Generation:
     folder : the collection's
     manifest : what the generation's file says
     sha256 : of the manifest: the generation's digest, which a copy of the collection shares
+    identity : of the collection, which a copy shares; None before it was written by a release with
+        identities
     shards : its shards, in order; rows that are not live belong to other generations
     """
 
@@ -128,6 +132,12 @@ class Generation:
         self.folder = folder
         self.manifest = manifest
         self.sha256 = published.manifest_sha256
+        self.identity = read_identity(connection)
+        if manifest.identity not in (None, self.identity):
+            raise DamagedFileError(
+                f'the manifests in {folder / GENERATIONS} are of another collection than {STORE}: '
+                'restore the folder from a copy, or build the collection again'
+            )
         self._connection = connection
         self._lock = lock
         self._calling = threading.Lock()
@@ -146,6 +156,11 @@ class Generation:
     def number(self) -> int:
         """The generation's number."""
         return self.manifest.number
+
+    @property
+    def known(self) -> KnownCollection:
+        """Which collection it is of, and which generation it is."""
+        return KnownCollection(self.identity, self.number, self.sha256)
 
     @property
     def settings(self) -> CollectionSettings:
@@ -397,14 +412,21 @@ def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = No
         raise
 
 
-def newest_digest(folder: Path) -> str:
-    """The digest of a collection's newest generation, as `Generation.sha256`.
+def read_known(folder: Path) -> KnownCollection:
+    """Which collection a folder holds now, as `Generation.known`.
 
-    Raises InputError as `open_generation`.
+    Raises LostCollectionError where there is none, or none with a generation.
     """
+    if not is_collection(folder):
+        raise no_collection()
     connection = open_for_reading(folder)
     try:
-        return _newest(folder, connection).manifest_sha256
+        with sqlite_errors(folder / STORE):
+            published = last_published(connection)
+            identity = read_identity(connection)
+        if published is None:
+            raise no_collection()
+        return KnownCollection(identity, published.number, published.manifest_sha256)
     finally:
         connection.close()
 

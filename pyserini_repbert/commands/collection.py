@@ -32,6 +32,12 @@ def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
     _add_corpus_flags(parser)
     add('--source', metavar='NAME', help='name of the corpus in the collection; default: its path')
     add(
+        '--prefix',
+        metavar='NAME/',
+        help='what the docids of the corpus begin with in the collection; it is stored; default: '
+        'nothing',
+    )
+    add(
         '--delete-most',
         action='store_true',
         help='allow the deletion of more than half of the documents',
@@ -141,18 +147,12 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def _sync(options: argparse.Namespace) -> None:
-    settings = command.pick_options(options, 'delete_most', 'merge', 'rebuild')
-    _write(options, 'sync', source=options.source or _source_of(options.corpus), **settings)
+    settings = command.pick_options(options, 'source', 'prefix', 'delete_most', 'merge', 'rebuild')
+    _write(options, 'sync', corpus_name=options.corpus, **settings)
 
 
 def _add(options: argparse.Namespace) -> None:
     _write(options, 'add', merge=options.merge)
-
-
-def _source_of(corpus: str) -> str:
-    from pyserini_repbert.collection.collection import source_name
-
-    return source_name(corpus)
 
 
 def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
@@ -176,7 +176,14 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
     ):
         changes = getattr(collection, method)(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
-    print(f'{options.index}: {changes}{skipped_text(corpus)}')
+    print(f'{options.index}: {changes}{skipped_text(corpus)}{_prefix_text(changes)}')
+
+
+def _prefix_text(changes: Changes) -> str:
+    """With what the docids of a source begin; '' if they are those of the corpus."""
+    if not changes.prefix:
+        return ''
+    return f"; docids begin with '{command.printable(changes.prefix)}'"
 
 
 @contextmanager

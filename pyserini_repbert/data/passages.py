@@ -68,6 +68,11 @@ class Corpus(ABC):
     skipped : how many passages or lines the last complete iteration left out
     """
 
+    @property
+    def can_be_read_again(self) -> bool:
+        """Whether a second iteration gives the same passages."""
+        return True
+
     def __init__(
         self, name: str, on_error: OnError | str = OnError.REFUSE, keep_empty: bool = False
     ) -> None:
@@ -200,6 +205,10 @@ class GivenCorpus(Corpus):
         super().__init__('of the passages given', keep_empty=True)
         self._source = source
 
+    @property
+    def can_be_read_again(self) -> bool:
+        return iter(self._source) is not self._source
+
     def _read(self) -> Iterator[tuple[str, Passage | BadPassage]]:
         for number, item in enumerate(self._rows(), 1):
             yield f'passage {number}', given_passage(item)
@@ -220,8 +229,7 @@ class GivenCorpus(Corpus):
             yield dict(zip(names, values, strict=True))
 
     def _first_location(self, docid: str) -> str:
-        if iter(self._source) is self._source:
-            # The source cannot be read again.
+        if not self.can_be_read_again:
             return 'an earlier passage'
         return super()._first_location(docid)
 
