@@ -20,6 +20,7 @@ from pyserini_repbert.commands.encoding import (
     encode,
     sparse_kind,
 )
+from pyserini_repbert.commands.command import printable
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES
@@ -80,12 +81,16 @@ def _check(options: argparse.Namespace) -> None:
     if is_collection(folder):
         from pyserini_repbert.collection.checking import check_collection
 
-        print(check_collection(folder))
+        print(check_collection(folder, on_difference=_print_line))
         return
     from pyserini_repbert.index.check import check_index
     from pyserini_repbert.names.indexes import ready_folder
 
     print(check_index(ready_folder(options.index, options.encoder)))
+
+
+def _print_line(text: str) -> None:
+    print(printable(text))
 
 
 def _add_export_flags(parser: argparse.ArgumentParser) -> None:

@@ -104,6 +104,7 @@ class AnnIndex(Generic[RecordT]):
         if verify or not path.is_file():
             with _advising():
                 compare_digest(path, record.index_sha256, folder / RECORD, remembered)
+        self._path = path
         self._index = read_faiss(path, AGAIN, record.ann)
         shape = (self._index.ntotal, self._index.d)
         expected = (record.count, record.dimension)
@@ -118,12 +119,26 @@ class AnnIndex(Generic[RecordT]):
         They are rows, int64 (n, m), padded with -1. The recorded search setting holds up to the
         depth at which recall was measured; beyond it, the number of candidates and the parameter
         grow in proportion to k.
+
+        Raises DamagedFileError for an index of another kind, or one that gives other rows.
         """
         record = self.record
         scale = max(k / record.hits, 1)
         parameter = record.parameter and math.ceil(record.parameter * scale)
+        if parameter is not None:
+            parameter = min(record.count, parameter)
         effort = Effort(min(record.count, math.ceil(record.candidates * scale)), parameter)
-        return candidate_rows(self._index, record.ann, queries, effort)
+        try:
+            rows = candidate_rows(self._index, record.ann, queries, effort)
+        except RuntimeError as error:
+            raise DamagedFileError(
+                f'{self._path} is not of the kind that its record names, {record.ann}: {AGAIN}'
+            ) from error
+        if rows.size and rows.max() >= record.count:
+            raise DamagedFileError(
+                f'{self._path} gives row {rows.max()} of {record.count}: {AGAIN}'
+            )
+        return rows
 
 
 def open_ann(
