@@ -221,7 +221,13 @@ class Generation:
     def _all_docids(self) -> NDArray[Any]:
         """The docid of every number, object (n,)."""
         docids = np.empty(self.n_numbers, dtype=object)
-        for docno, docid in self.select('SELECT docno, docid FROM documents WHERE docno >= 0'):
+        # A writer may have added others meanwhile, which later generations have.
+        rows = self.select(
+            'SELECT docno, docid FROM documents '
+            "WHERE docno >= 0 AND docno < json_extract(:rows, '$[0]')",
+            [self.n_numbers],
+        )
+        for docno, docid in rows:
             docids[docno] = docid
         return docids
 

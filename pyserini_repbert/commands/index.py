@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.collection import COLLECTION_ACTIONS
-from pyserini_repbert.commands.command import Action
+from pyserini_repbert.commands.command import Action, printable
 from pyserini_repbert.commands.encoding import (
     IndexKind,
     add_encoding_arguments,
@@ -20,7 +20,6 @@ from pyserini_repbert.commands.encoding import (
     encode,
     sparse_kind,
 )
-from pyserini_repbert.commands.command import printable
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
 from pyserini_repbert.lucene.languages import ENGLISH, LANGUAGES

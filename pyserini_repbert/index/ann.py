@@ -22,6 +22,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
+from pyserini_repbert.data.values import MAX_COUNT
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.index.ann_kinds import AnnKind, Effort, read_faiss, search_parameters
@@ -126,19 +127,14 @@ class AnnIndex(Generic[RecordT]):
         scale = max(k / record.hits, 1)
         parameter = record.parameter and math.ceil(record.parameter * scale)
         if parameter is not None:
-            parameter = min(record.count, parameter)
+            parameter = min(MAX_COUNT, parameter)
         effort = Effort(min(record.count, math.ceil(record.candidates * scale)), parameter)
         try:
-            rows = candidate_rows(self._index, record.ann, queries, effort)
+            return candidate_rows(self._index, record.ann, queries, effort)
         except RuntimeError as error:
             raise DamagedFileError(
                 f'{self._path} is not of the kind that its record names, {record.ann}: {AGAIN}'
             ) from error
-        if rows.size and rows.max() >= record.count:
-            raise DamagedFileError(
-                f'{self._path} gives row {rows.max()} of {record.count}: {AGAIN}'
-            )
-        return rows
 
 
 def open_ann(
@@ -195,10 +191,16 @@ def candidate_rows(
     kind : its kind
     queries : float32 (n, d)
     effort : how much is looked at
+
+    Raises DamagedFileError for an index that gives a row that it does not have.
     """
     parameters = search_parameters(kind, effort.parameter)
     rows: NDArray[np.int64]
     _, rows = index.search(queries, effort.candidates, params=parameters)
+    if rows.max(initial=-1) >= index.ntotal:
+        raise DamagedFileError(
+            f'the approximate index gives row {rows.max()}, it has {index.ntotal}: {AGAIN}'
+        )
     return rows
 
 

@@ -26,15 +26,27 @@ DOCUMENTS = [
 ]
 
 
+@pytest.fixture(scope='module')
+def shared(tmp_path_factory):
+    """A folder of all tests here."""
+    return tmp_path_factory.mktemp('shared')
+
+
 @pytest.fixture
-def folder(open_collection):
-    """A collection with fields, a long title, documents without text, dead rows, a judgment."""
-    with open_collection() as collection:
-        collection.sync(DOCUMENTS)
-        collection.add([{'id': 'c', 'text': 'a bird sat in the big tree.', 'year': 2022}])
-    store = JudgmentStore(collection.folder / JUDGMENTS)
-    store.add([Judgment('which cat', 'a', 2, 'ann')])
-    return collection.folder
+def folder(shared, tiny_checkpoint, tmp_path):
+    """A collection with fields, a long title, documents without text, dead rows, a judgment: a copy
+    of one that is made once.
+    """
+    template = shared / 'mine'
+    if not template.exists():
+        tiny_checkpoint().rename(shared / 'encoder')
+        settings = {'passage_tokens': 10, 'overlap': 3, 'sparse': 'none'}
+        with Collection.open(template, encoder=str(shared / 'encoder'), **settings) as collection:
+            collection.sync(DOCUMENTS)
+            collection.add([{'id': 'c', 'text': 'a bird sat in the big tree.', 'year': 2022}])
+        JudgmentStore(template / JUDGMENTS).add([Judgment('which cat', 'a', 2, 'ann')])
+    shutil.copytree(template, tmp_path / 'mine')
+    return tmp_path / 'mine'
 
 
 def damage(folder, statement, file='collection.sqlite'):
