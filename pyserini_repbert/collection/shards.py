@@ -252,6 +252,8 @@ def write_shard(
     rows : what it holds
     generation : that it is written for
     dtype : the type in which vectors are stored
+
+    Raises DamagedFileError for a vector that is not finite in this type.
     """
     folder = parent / _UNFINISHED
     shutil.rmtree(folder, ignore_errors=True)
@@ -314,9 +316,18 @@ def _write_terms(folder: Path, rows: TermRows, files: dict[str, str]) -> dict[st
 
 
 def _arrays_of(rows: ShardRows, dtype: str) -> dict[str, NDArray[Any]]:
-    """What the files of a shard hold, by their names."""
+    """What the files of a shard hold, by their names.
+
+    Raises DamagedFileError for a vector that is not finite.
+    """
     arrays = {name: getattr(rows, name) for name in ROW_FILES}
     vectors = stored_as(rows.vectors, dtype)
+    is_finite = np.isfinite(np.asarray(vectors)).all(axis=1)
+    if not is_finite.all():
+        raise DamagedFileError(
+            f'the vector of a passage of document number {rows.documents[~is_finite][0]} is not '
+            f'finite in {dtype}: check the checkpoint, or store and compute in float32'
+        )
     if isinstance(vectors, Int8Vectors):
         return {**arrays, 'vectors': vectors.numbers, 'scales': vectors.scales}
     return {**arrays, 'vectors': vectors}

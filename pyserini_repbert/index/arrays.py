@@ -50,7 +50,7 @@ def check_finite(values: StoredVectors, path: Path) -> None:
 
 
 def check_terms(
-    terms: NDArray[np.unsignedinteger], offsets: NDArray[np.int64], vocabulary: int, path: Path
+    terms: NDArray[np.integer], offsets: NDArray[np.int64], vocabulary: int, path: Path
 ) -> None:
     """Check the terms of rows, one row after the other.
 

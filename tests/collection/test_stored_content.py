@@ -152,7 +152,7 @@ OF_ROWS = {
         'UPDATE shards SET rows = rows + 1 WHERE shard = 1',
         ['the table of shards does not have those of the manifest'],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize('kind', OF_ROWS)
