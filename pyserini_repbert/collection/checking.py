@@ -22,7 +22,7 @@ from pyserini_repbert.collection.store import (
 from pyserini_repbert.collection.stored_content import content_differences
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.lucene.updating import check_lucene_index
-from pyserini_repbert.search.adapted_folder import read_adapted
+from pyserini_repbert.search.adapted_folder import open_query_map, read_adapted
 from pyserini_repbert.sqlite_files import schema_differences
 
 _ALIVE = 'since <= :generation AND until > :generation'
@@ -210,7 +210,10 @@ def _check_adaptation(generation: Generation) -> str:
     """Check what is in use of what was learned from judgments."""
     learning = judgments_of(generation.folder).in_use()
     if learning is not None:
-        read_adapted(generation.folder / learning.folder)
+        folder = generation.folder / learning.folder
+        read_adapted(folder)
+        if learning.encoder_weights == generation.settings.models_sha256:
+            open_query_map(folder, generation.settings.dimension)
     return ''
 
 

@@ -123,7 +123,7 @@ class EpicShard(Shard):
         row_starts = self.offsets.take(rows)
         row_counts = self.offsets.take(rows + 1) - row_starts
         if (begin > counts).any() or (counts > row_counts).any():
-            raise self._misplaced()
+            raise self._misplaced_terms()
         counts -= begin
         starts = row_starts + begin
         wanted = (terms & (BLOCK_SIZE - 1)).astype(np.uint8)[:, None]
@@ -171,10 +171,10 @@ class EpicShard(Shard):
         block_counts = np.diff(table, axis=1)
         is_whole = (table[:, 0] == 0).all() and (table[:, -1] == np.diff(offsets)).all()
         if not is_whole or (block_counts < 0).any():
-            raise self._misplaced()
+            raise self._misplaced_terms()
         high = np.tile(np.arange(width) << BLOCK_BITS, end - first)
         low = self.terms[int(offsets[0]) : int(offsets[-1])]
-        terms: NDArray[np.int64] = np.repeat(high, block_counts.reshape(-1)) + low
+        terms: Array = np.repeat(high, block_counts.reshape(-1)) + low
         if terms.max(initial=0) >= self._vocabulary:
             raise impossible(
                 self.folder / TERMS, f'it has term {terms.max()} of {self._vocabulary}'
@@ -188,7 +188,7 @@ class EpicShard(Shard):
             vectors = self.vectors(first, min(first + ROWS, count))
             check_terms(vectors.terms, vectors.offsets, self._vocabulary, self.folder / TERMS)
 
-    def _misplaced(self) -> DamagedFileError:
+    def _misplaced_terms(self) -> DamagedFileError:
         return impossible(self.folder / BLOCKS, 'its counts do not rise to those of the rows')
 
 
