@@ -349,7 +349,7 @@ class Collection:
             if is_usual:
                 learned = adaptation_in_use(self.folder, generation.settings)
             if learned is not None:
-                settings = learned_settings(query_encoder, learned)
+                settings = learned_settings(query_encoder, learned, generation.settings.dimension)
             settings = replace(settings, ann=ann)
             searcher = CollectionSearcher(
                 generation,

@@ -27,7 +27,7 @@ from pyserini_repbert.index.records import Count
 
 GENERATIONS = 'generations'
 LUCENE = 'lucene'
-_Natural = Annotated[int, Field(ge=0)]
+_Natural = Annotated[int, Field(ge=0, le=2**48)]
 _CONFIG = ConfigDict(extra='forbid')
 _ADVICE = 'restore the file from a copy, or build the collection again'
 
@@ -38,7 +38,7 @@ class ShardOfGeneration:
 
     name: ShardName
     rows: Count
-    dead: tuple[tuple[int, int], ...] = ()
+    dead: tuple[tuple[_Natural, Count], ...] = ()
 
     @property
     def n_dead(self) -> int:

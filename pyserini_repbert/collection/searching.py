@@ -130,13 +130,16 @@ class SearchSettings:
     ann: bool = False
 
 
-def learned_settings(query_encoder: QueryEncoder, folder: StrPath) -> SearchSettings:
+def learned_settings(
+    query_encoder: QueryEncoder, folder: StrPath, dimension: int
+) -> SearchSettings:
     """How a collection is searched by what `adapt` learned.
 
     Parameters
     ----------
     query_encoder : the collection's
     folder : what `adapt` wrote
+    dimension : of the collection's vectors
 
     Raises MismatchError if it was learned for another encoder.
     """
@@ -144,7 +147,7 @@ def learned_settings(query_encoder: QueryEncoder, folder: StrPath) -> SearchSett
     if formula:
         formula['method'] = formula.pop('fusion')
         formula['alpha'] = formula.pop('weights')
-    query_map = read_query_map(query_encoder, str(folder))
+    query_map = read_query_map(query_encoder, str(folder), dimension)
     return SearchSettings(formula=formula, query_map=query_map)
 
 

@@ -155,7 +155,7 @@ class CollectionSettings:
     dimension: Length
     precision: str  # that the model runs in
     passage_tokens: Length
-    overlap: Annotated[int, Field(ge=0)]
+    overlap: Annotated[int, Field(ge=0, le=2**20)]
     language: Name  # of Lucene's analyzer
     sparse: SparseKind
     sparse_model: SparseModel | None = None  # of the kind 'learned'

@@ -15,12 +15,14 @@ from urllib.parse import quote
 from pyserini_repbert import sqlite_files
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.index.manifest import COLLECTION_FILE
-from pyserini_repbert.sqlite_files import transaction
+from pyserini_repbert.sqlite_files import make_tables, refuse_code, transaction
 
 STORE = COLLECTION_FILE
 FOREVER = 2**62  # `until` of a row that is not replaced yet
 _APPLICATION = 0x70726263  # says in the file's header that it is ours
 _FORMAT = 1
+# What to do about a file of a collection that is damaged.
+ADVICE = 'restore it from a copy, or build the collection again'
 _WAIT = 60  # seconds for another connection's lock
 _CACHE = -64_000  # negative: in kB
 # Anserini refuses contents of these characters alone: what Java's `trim` removes.
@@ -33,6 +35,8 @@ LATER_TABLES = """CREATE TABLE IF NOT EXISTS identity (id TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS source_prefixes (source INTEGER PRIMARY KEY, prefix TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS source_paths (path TEXT PRIMARY KEY, source INTEGER NOT NULL);
 """
+# As `schema_differences` calls them.
+LATER_TABLE_NAMES = ("table 'identity'", "table 'source_prefixes'", "table 'source_paths'")
 _SCHEMA = f"""
 CREATE TABLE generations (
     number INTEGER PRIMARY KEY,
@@ -114,6 +118,11 @@ def has_contents(title: str, text: str) -> bool:
     return bool(contents_of(title, text).strip(_BLANK))
 
 
+def make_store(connection: sqlite3.Connection) -> None:
+    """Make the tables and indexes of a collection."""
+    make_tables(connection, _SCHEMA)
+
+
 def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
     """A writer's connection.
 
@@ -138,8 +147,7 @@ def open_for_writing(folder: Path, is_new: bool = True) -> sqlite3.Connection:
         connection.execute(f'PRAGMA cache_size = {_CACHE}')
         if connection.execute('PRAGMA user_version').fetchone()[0] == 0:
             with transaction(connection):
-                for statement in _SCHEMA.split(';\n'):
-                    connection.execute(statement)
+                make_store(connection)
                 connection.execute(f'PRAGMA application_id = {_APPLICATION}')
                 connection.execute(f'PRAGMA user_version = {_FORMAT}')
         _check_format(connection, path)
@@ -187,11 +195,12 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
             f'{path} has format version {version}, this release reads {_FORMAT}: use the release '
             'that wrote it'
         )
+    refuse_code(connection, path, ADVICE)
 
 
 def sqlite_errors(path: Path) -> AbstractContextManager[None]:
     """Errors of SQLite about the file `path` as one line."""
-    return sqlite_files.sqlite_errors(path, 'restore it from a copy, or build the collection again')
+    return sqlite_files.sqlite_errors(path, ADVICE)
 
 
 def is_on_network(folder: Path) -> bool:

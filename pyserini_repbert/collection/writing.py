@@ -27,13 +27,13 @@ from pyserini_repbert.collection.generations import (
     read_manifest,
     write_manifest,
 )
-from pyserini_repbert.collection.layout import COLLECTION_FORM, check_layout
 from pyserini_repbert.collection.identity import (
     KnownCollection,
     ensure_identity,
     no_collection,
     read_identity,
 )
+from pyserini_repbert.collection.layout import COLLECTION_FORM, check_layout
 from pyserini_repbert.collection.locks import writer_lock
 from pyserini_repbert.collection.lucene_folder import LuceneState, update_lucene
 from pyserini_repbert.collection.rows import discard_staged
@@ -106,6 +106,8 @@ class Writer:
                 _make_folders(self._folder)
             elif not is_collection(self._folder):
                 raise no_collection()
+            else:
+                check_layout(self._folder)
             resources.enter_context(writer_lock(self._folder))
             self._leaves_nothing = not was_there and not (self._folder / STORE).exists()
             resources.callback(self._remove_refused)

@@ -143,13 +143,16 @@ def open_collection_searcher(
         formula: dict[str, Any] = {}
         if len(spec.rankings) > 1 and not spec.sparse:
             formula = {**spec.formula, 'depth': spec.depth}
+        query_map = None
+        if spec.adapted:
+            query_map = read_query_map(encoder, spec.adapted, generation.settings.dimension)
         settings = SearchSettings(
             rankings=spec.rankings,
             aggregation=spec.aggregate,
             formula=formula,
             k1=spec.k1,
             b=spec.b,
-            query_map=read_query_map(encoder, spec.adapted) if spec.adapted else None,
+            query_map=query_map,
             ann=spec.ann,
         )
         searcher = CollectionSearcher(generation, encoder, settings, device, sparse_encoder)

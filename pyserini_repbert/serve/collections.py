@@ -154,7 +154,7 @@ class ServedCollection:
         Raises MismatchError if it was learned for another encoder.
         """
         encoder = self.searcher.dense.query_encoder
-        settings = learned_settings(encoder, folder)
+        settings = learned_settings(encoder, folder, self.generation.settings.dimension)
         searcher = CollectionSearcher(
             self.generation, encoder, settings, self._device, self._sparse_encoder
         )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.collection import Collection, compacting, staging
+from pyserini_repbert.collection.checking import check_collection
 from pyserini_repbert.errors import SourceConflictError
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
@@ -120,6 +121,7 @@ def test_a_collection_equals_one_built_anew(encoder, all_scores, query, shards, 
             lived.sync([])
             for step, content in steps:
                 apply(lived, step, content, expected)
+            check_collection(lived.folder)
             with open_one(Path(folder) / 'anew', encoder, shards) as anew:
                 anew.sync([document for document, _ in expected.values()])
                 # The last bits of a vector depend on its batch, and may change a whole number by 1.
@@ -172,6 +174,7 @@ def test_a_learned_ranking_equals_one_built_anew(encoder, learned, shards, steps
             lived.sync([])
             for step, content in steps:
                 apply(lived, step, content, expected)
+            check_collection(lived.folder)
             with open_one(Path(folder) / 'anew', encoder, sparse=learned) as anew:
                 anew.sync([document for document, _ in expected.values()])
                 for text in ('cat ran', 'the red moon', 'zebra'):
