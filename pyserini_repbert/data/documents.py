@@ -23,7 +23,7 @@ TEXT_KEYS = ('text', 'contents')
 TITLE_KEY = 'title'
 # A YAML header between two lines of three hyphens, with which Markdown files may begin.
 _FRONT_MATTER = re.compile(r'---[ \t]*\r?\n(.*?\n)---[ \t]*(?:\r?\n|\Z)', re.DOTALL)
-_HEADING = re.compile(r'\s*#[ \t]+(\S.*?)[ \t#]*(?:\r?\n|\Z)')
+_HEADING = re.compile(r'\s*+#[ \t]++(?P<begin>\S)(?P<rest>(?:[^\r\n]|\r(?!\n))*+)(?:\r?\n)?')
 _KEY_OF_YAML = re.compile(r'\s*[^\s:#-][^:\n]*:(\s|\Z)')
 _MOST_HEADER = 65_536  # characters
 _MOST_NESTED = 50  # lists and mappings in one another, within a field
@@ -195,7 +195,8 @@ def document_of_markdown(docid: str, text: str) -> Document:
     title = '' if title is None else str(title)
     heading = _HEADING.match(text)
     if not title and heading is not None:
-        title = heading[1]
+        # Number signs may also close a heading.
+        title = heading['begin'] + heading['rest'].rstrip(' \t#')
         text = text[heading.end() :]
     return Document(docid, text.strip(), ' '.join(title.split()), fields)
 

@@ -30,7 +30,7 @@ MAX_GRADE = 127  # evaluators spend time and memory on each grade up to the grea
 _CAR = 'enwiki:'
 _WEB = re.compile(r'<\?xml|<webtrack\d*>|<topic\s+number=')
 _WEB_TOPIC = re.compile(r'<topic\s+number="([^"]*)"')
-_FIELD = re.compile(r'<(/?)(\w+)[^<>\n]*>')
+_FIELD = re.compile(r'<(/?)(\w++)[^<>\n]*>')
 _KEPT_FIELDS = ('num', 'title')
 # TREC's others; any other tag is refused behind text of <num> or <title>.
 _OTHER_FIELDS = ('desc', 'narr')

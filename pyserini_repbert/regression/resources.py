@@ -27,7 +27,9 @@ _BY_HAND = {
 # The folders in which files are looked for, in this order.
 _LOOKED_IN = ('{data}', '{downloads}')
 _UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
-_SIZE = re.compile(r'(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>TB|GB|MB|kB|B)\b(?!\s+unpacked)')
+_SIZE = re.compile(
+    r'(?<!\d)(?P<number>\d++(?:\.\d++)?)\s*+(?P<unit>TB|GB|MB|kB|B)\b(?!\s+unpacked)'
+)
 
 
 @dataclass(frozen=True, slots=True)
