@@ -118,7 +118,7 @@ def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
     Damaged gzip data raise InputError.
     """
     file = Path(path)
-    opener: Any = gzip.open if file.suffix == '.gz' else open
+    opener: Any = gzip.open if file.suffix.lower() == '.gz' else open
     try:
         with opener(file, 'rb') as stream:
             yield stream

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote_plus
 
 from pyserini_repbert.data.corpus_formats import QUERY, is_data_line, parse_data_line
-from pyserini_repbert.data.trec_text import plain_text, read_documents, without_tags
+from pyserini_repbert.data.markup import visible_text
+from pyserini_repbert.data.trec_text import read_documents
 from pyserini_repbert.data.values import (
     columns,
     has_surrogates,
@@ -131,7 +132,7 @@ def _parse_web(path: StrPath, lines: NumberedLines) -> Topics:
             )
         _, _, rest = topic.partition('<query>')
         query, _, _ = rest.partition('</query>')
-        yield FoundTopic(number, qid, plain_text(query))
+        yield FoundTopic(number, qid, visible_text(query))
         line += topic.count('\n')
 
 
@@ -244,7 +245,7 @@ class _TrecReader:
         self._row += text.count('\n')
 
     def _refuse_text(self, text: str) -> None:
-        outside = without_tags(text).strip()
+        outside = visible_text(text)
         if not outside:
             return
         where = '<top> … </top>' if self._fields is None else 'the fields of a <top>'

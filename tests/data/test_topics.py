@@ -70,7 +70,7 @@ def test_documents_as_topics(tmp_path):
         '<DOC>\n<DOCNO> 1 </DOCNO>\n\n Time\nSharing, '
         '<b>IBM</b>?\n</DOC>\n\n<DOC>\n<DOCNO>2</DOCNO>\nx\n</DOC>\n'
     )
-    assert topics(tmp_path, content) == [Query('1', 'Time Sharing, IBM ?'), Query('2', 'x')]
+    assert topics(tmp_path, content) == [Query('1', 'Time Sharing, IBM?'), Query('2', 'x')]
 
 
 @pytest.mark.parametrize(
