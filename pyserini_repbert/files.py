@@ -122,7 +122,7 @@ def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
     the file's size.
     """
     file = Path(path)
-    if file.suffix != '.gz':
+    if file.suffix.lower() != '.gz':
         with open(file, 'rb') as stream:
             yield stream
         return
