@@ -284,7 +284,8 @@ class _Evaluation:
                 f"filter '{field}:{bounds}': field '{field}' has values of type {kinds}; a "
                 'range needs numbers, or ISO dates such as 2020-05-31'
             )
-        return np.logical_or.reduce(masks)
+        found: Mask = np.logical_or.reduce(masks)
+        return found
 
     def _between_numbers(self, field: str, bounds: _Bounds) -> Mask:
         low = None if bounds.low is None else _number(bounds.low)

@@ -181,7 +181,8 @@ def candidate_rows(
     queries : float32 (n, d)
     effort : how much is looked at
     """
-    parameters = search_parameters(kind, effort.parameter)
+    chosen = AnnKind(kind)
+    parameters = search_parameters(chosen, effort.parameter)
     rows: NDArray[np.int64]
     _, rows = index.search(queries, effort.candidates, params=parameters)
     return rows
