@@ -40,9 +40,11 @@ from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
 from pyserini_repbert.files import StrPath
 from pyserini_repbert.index.manifest import is_collection
+from pyserini_repbert.models.precision import Precision
 from pyserini_repbert.names.corpora import open_corpus
 from pyserini_repbert.ranking import Candidate
 from pyserini_repbert.record import Model
+from pyserini_repbert.search.aggregation import PassageAggregation
 from pyserini_repbert.search.ann import AnnSettings
 from pyserini_repbert.search.dense import QueryEncoder
 
@@ -93,7 +95,7 @@ class Collection:
         encoder: str | os.PathLike[str] | TextDocumentEncoder | None = None,
         *,
         device: str = 'cpu',
-        precision: str | None = None,
+        precision: Precision | str | None = None,
         batch_tokens: int | None = None,
         truncate_dim: int | None = None,
         passage_tokens: int | None = None,
@@ -316,7 +318,7 @@ class Collection:
     def searcher(
         self,
         rankings: Sequence[str] = (),
-        aggregate: str = 'max',
+        aggregate: PassageAggregation | str = PassageAggregation.MAX,
         query_encoder: QueryEncoder | None = None,
         ann: bool = False,
         **formula: Any,
@@ -339,9 +341,9 @@ class Collection:
         Raises InputError for a folder that is no collection or has no approximate index,
         MismatchError for another encoder.
         """
-        generation = open_generation(self.folder)
         settings = SearchSettings(rankings=rankings, aggregation=aggregate, formula=formula)
-        is_usual = not rankings and not formula and aggregate == 'max'
+        is_usual = not rankings and not formula and aggregate == PassageAggregation.MAX
+        generation = open_generation(self.folder)
         try:
             if query_encoder is None:
                 query_encoder = self._open_query_encoder(generation)

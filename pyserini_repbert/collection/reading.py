@@ -363,15 +363,7 @@ class Generation:
 
     @cached_property
     def _field_counts(self) -> dict[str, FieldCount]:
-        values: dict[str, list[ValueCount]] = {}
-        rows = self.select(
-            'SELECT field, value, n FROM (SELECT field, value, n, '
-            'COUNT(*) OVER (PARTITION BY field) AS different FROM (SELECT field, value, '
-            f'COUNT(*) AS n FROM field_values WHERE {_ALIVE} GROUP BY field, type, value)) '
-            f'WHERE different <= {_MOST_VALUES} ORDER BY field, n DESC, value'
-        )
-        for field, value, n_documents in rows:
-            values.setdefault(field, []).append(ValueCount(_value_text(value), n_documents))
+        values = self._value_counts()
         counts = {}
         rows = self.select(
             f'SELECT field, COUNT(DISTINCT docno) FROM field_values WHERE {_ALIVE} '
@@ -380,6 +372,39 @@ class Generation:
         for field, n_documents in rows:
             counts[field] = FieldCount(n_documents, tuple(values.get(field, ())))
         return counts
+
+    def _value_counts(self) -> dict[str, list[ValueCount]]:
+        """The values of each field of few, the most frequent first."""
+        documents: dict[str, dict[str, int]] = {}
+        rows = self.select(
+            'SELECT field, value, n FROM (SELECT field, value, n, '
+            'COUNT(*) OVER (PARTITION BY field) AS different FROM (SELECT field, value, '
+            f'COUNT(*) AS n FROM field_values WHERE {_ALIVE} GROUP BY field, type, value)) '
+            f'WHERE different <= {_MOST_VALUES} ORDER BY field, value'
+        )
+        for field, value, n_documents in rows:
+            of_field = documents.setdefault(field, {})
+            text = _value_text(value)
+            # A filter names the number 2020 and the text '2020' alike, and finds both.
+            is_number_too = text in of_field
+            of_field[text] = self._n_of_either(field, text) if is_number_too else n_documents
+        counts = {}
+        for field, of_field in documents.items():
+            by_frequency = sorted(of_field.items(), key=lambda pair: -pair[1])
+            counts[field] = [ValueCount(text, n_documents) for text, n_documents in by_frequency]
+        return counts
+
+    def _n_of_either(self, field: str, text: str) -> int:
+        """How many documents have a text, or the number that it writes, in a field."""
+        ((n_documents,),) = self.select(
+            'SELECT COUNT(DISTINCT docno) FROM field_values '
+            "WHERE field = json_extract(:rows, '$[0]') AND ("
+            "(type = 'text' AND value = json_extract(:rows, '$[1]')) "
+            "OR (type = 'number' AND value = json_extract(:rows, '$[2]'))) "
+            f'AND {_ALIVE}',
+            [field, text, json.loads(text)],
+        )
+        return int(n_documents)
 
     def passages(self, docnos: Iterable[int]) -> dict[int, list[StoredPassage]]:
         """The passages of documents, in order, by the document's number."""

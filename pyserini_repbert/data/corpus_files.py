@@ -57,6 +57,7 @@ def corpus_of_files(
     The parameters source, fmt, fields, on_error and keep_empty are those of
     `names.corpora.open_corpus`.
     """
+    policy = OnError(on_error)
     path = Path(source)
     if not path.is_file() and not path.is_dir():
         raise InputError(
@@ -73,7 +74,7 @@ def corpus_of_files(
     paths = chosen.files(path) if path.is_dir() else [path]
     if not paths:
         raise InputError(f'folder {path} holds no {chosen.what}')
-    corpus = chosen.reader(str(source), paths, on_error, keep_empty)
+    corpus = chosen.reader(str(source), paths, policy, keep_empty)
     if isinstance(corpus, JsonlCorpus):
         corpus.fields = tuple(fields)
     return corpus

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from pyserini_repbert.data.documents import (
@@ -23,6 +22,7 @@ from pyserini_repbert.data.documents import (
 )
 from pyserini_repbert.data.seen_docids import SeenDocids
 from pyserini_repbert.data.values import (
+    Choice,
     first_key,
     has_surrogates,
     identifier_of,
@@ -43,7 +43,7 @@ class Passage(NamedTuple):
 _Item = TypeVar('_Item', Passage, Document)
 
 
-class OnError(StrEnum):
+class OnError(Choice, what='on_error'):
     """What to do with a line that cannot be used."""
 
     REFUSE = 'refuse'

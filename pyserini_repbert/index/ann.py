@@ -198,7 +198,8 @@ def candidate_rows(
 
     Raises DamagedFileError for an index that gives a row that it does not have.
     """
-    parameters = search_parameters(kind, effort.parameter)
+    chosen = AnnKind(kind)
+    parameters = search_parameters(chosen, effort.parameter)
     rows: NDArray[np.int64]
     _, rows = index.search(queries, effort.candidates, params=parameters)
     if rows.max(initial=-1) >= index.ntotal:

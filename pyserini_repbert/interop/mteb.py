@@ -231,18 +231,19 @@ class HybridSearch(_Search):
         method: str = FusionMethod.INTERLEAVE,
         **settings: Any,
     ) -> None:
+        chosen = str(FusionMethod(method))
         self.dense = dense
         self.sparse = sparse
-        self.spec = PipelineSpec.of({'fusion': str(method), **settings})
+        self.spec = PipelineSpec.of({'fusion': chosen, **settings})
         identity = {
             'dense': dense.settings,
             'sparse': sparse.settings,
-            'method': str(method),
+            'method': chosen,
             **settings,
         }
         dense_name = Path(dense.mteb_model_meta.name).name
         sparse_name = Path(sparse.mteb_model_meta.name).name
-        super().__init__(f'{dense_name}-{method}-{sparse_name}', identity)
+        super().__init__(f'{dense_name}-{chosen}-{sparse_name}', identity)
 
     def searcher(self, corpus: Corpus, folder: Path) -> Any:
         dense = self.dense.searcher(corpus, folder / 'dense')

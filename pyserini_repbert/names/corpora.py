@@ -42,9 +42,10 @@ def open_corpus(
     Raises InputError for a source that is none of these, an unknown format, a folder without corpus
     files.
     """
+    policy = OnError(on_error)
     name = str(source)
     if fmt == 'ir_datasets' or name.startswith(IR_DATASETS):
-        return IrDatasetsCorpus(name.removeprefix(IR_DATASETS), on_error, keep_empty)
+        return IrDatasetsCorpus(name.removeprefix(IR_DATASETS), policy, keep_empty)
     if not Path(source).exists():
         entry = catalog.find('collections', name)
         if entry is None:
@@ -56,8 +57,8 @@ def open_corpus(
             )
         source = collection_file(entry)
     if fmt == LUCENE or (fmt == 'auto' and is_lucene_index(source)):
-        return LuceneCorpus(name, on_error, keep_empty)
-    return corpus_of_files(source, fmt, fields, on_error=on_error, keep_empty=keep_empty)
+        return LuceneCorpus(name, policy, keep_empty)
+    return corpus_of_files(source, fmt, fields, on_error=policy, keep_empty=keep_empty)
 
 
 class IrDatasetsCorpus(Corpus):

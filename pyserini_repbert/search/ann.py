@@ -96,7 +96,7 @@ class AnnSettings:
     Raises InputError for values that are none of these.
     """
 
-    kind: str = AnnKind.PQ
+    kind: AnnKind | str = AnnKind.PQ
     recall: float = RECALL
     hits: int = HITS
     queries: NDArray[np.float32] | None = None

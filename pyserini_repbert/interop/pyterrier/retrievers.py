@@ -238,8 +238,8 @@ class HybridRetriever(Retriever):
         provenance: bool = False,
         threads: int = 1,
     ) -> None:
-        self.retrievers = tuple(retrievers)
         self.method = FusionMethod(method)
+        self.retrievers = tuple(retrievers)
         self.num_results = num_results
         self.alpha = alpha
         self.rrf_k = rrf_k

@@ -281,6 +281,7 @@ class _SentenceEncoder(TextEncoder):
         model_name: str | Path | None = None,
         **_: object,
     ) -> None:
+        wanted = Precision(precision)
         chosen = encoder_dir
         if chosen is None:
             chosen = model_name
@@ -289,7 +290,7 @@ class _SentenceEncoder(TextEncoder):
         self.name = checkpoint_name(chosen)
         self._folder = encoder_folder(chosen)
         self.device = usable_device(device)
-        self.precision = Precision(precision).on(self.device)
+        self.precision = wanted.on(self.device)
         verify(self._folder)
         settings = read_settings(self._folder)
         similarity = settings.get('similarity_fn_name')

@@ -37,6 +37,7 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
     Raises MissingDependencyError without sentence-transformers from release 6 on, InputError for a
     folder that it cannot open.
     """
+    chosen = Precision(precision)
     with needs('sentence-transformers', _PURPOSE, 'sentence-transformers'):
         import sentence_transformers
     if int(sentence_transformers.__version__.split('.')[0]) < SAFE_RELEASE:
@@ -65,7 +66,7 @@ def open_model(kind: str, folder: StrPath, device: str, precision: Precision) ->
         raise InputError(
             f"sentence-transformers cannot open '{folder}' without remote code: {why}"
         ) from error
-    return model.to(precision.dtype(usable)).eval()
+    return model.to(chosen.dtype(usable)).eval()
 
 
 def folder_digest(folder: StrPath) -> str:
