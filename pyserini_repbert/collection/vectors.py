@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_repbert.collection.encoding import PassageEncoder
-from pyserini_repbert.collection.shards import SHARDS, PassageShard, list_shards
+from pyserini_repbert.collection.shards import SHARDS, PassageShard, list_shards, open_shard
 from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.models.term_vectors import TermVector
 
@@ -76,7 +76,7 @@ class VectorSource:
     def shard(self, name: str) -> PassageShard:
         """A shard of the collection, opened once."""
         if name not in self._shards:
-            self._shards[name] = PassageShard(self._parent / name)
+            self._shards[name] = open_shard(self._parent, name)
         return self._shards[name]
 
     def _stored(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, str, int]]:

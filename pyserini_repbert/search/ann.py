@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from pyserini_repbert.checksums import digest
 from pyserini_repbert.errors import InputError, MismatchError
 from pyserini_repbert.files import locked
+from pyserini_repbert.folder_forms import refuse_link
 from pyserini_repbert.index.ann import (
     AGAIN,
     ANN,
+    ANN_FORM,
     LOCK,
     AnnIndex,
     AnnRecord,
@@ -41,7 +43,12 @@ from pyserini_repbert.index.ann_kinds import (
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.search.exact import ExactIndex, TopRows, top_rows
-from pyserini_repbert.search.products import Blocks, VectorShard, shard_pair_scores
+from pyserini_repbert.search.products import (
+    Blocks,
+    NotFiniteError,
+    VectorShard,
+    shard_pair_scores,
+)
 
 # Queries whose candidates are in memory together.
 _QUERY_GROUP = 256
@@ -89,7 +96,7 @@ class AnnSettings:
     Raises InputError for values that are none of these.
     """
 
-    kind: str = AnnKind.PQ
+    kind: AnnKind | str = AnnKind.PQ
     recall: float = RECALL
     hits: int = HITS
     queries: NDArray[np.float32] | None = None
@@ -148,12 +155,16 @@ def best_of(
     queries : float32 (n, d)
     rows : the candidates of each query, int64 (n, m), padded with -1
     k : how many
+
+    Raises NotFiniteError where a score is not finite.
     """
     # Sorted, neighbouring rows are read together.
     rows = np.sort(rows, axis=1)
     owners, columns = np.nonzero(rows >= 0)
     candidates = rows[owners, columns]
     scores = shard_pair_scores(queries, vectors.shards, candidates, owners)
+    if not np.isfinite(scores).all():
+        raise NotFiniteError(f'index {vectors.folder}')
     ends = np.cumsum(np.bincount(owners, minlength=len(queries)))
     tops = []
     start = 0
@@ -219,13 +230,15 @@ def ann_lock(folder: Path, overwrite: bool) -> Iterator[None]:
     """A context in which this process alone builds the approximate index of the index `folder`.
 
     Raises BusyError where another process builds it, InputError where it is there and must not be
-    replaced.
+    replaced, or holds what this package does not write.
     """
     with locked(folder / LOCK, f'the approximate index of {folder}'):
         if (folder / ANN).exists() and not overwrite:
             raise InputError(
                 f'index {folder} has an approximate index: replace it', parameters=('overwrite',)
             )
+        refuse_link(folder / ANN)
+        ANN_FORM.check(folder / ANN)
         yield
 
 

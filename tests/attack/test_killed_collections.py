@@ -111,7 +111,7 @@ AFTER = [
 ]
 COMMANDS = {
     'sync': lambda collection: collection.sync(AFTER, source='one'),
-    'add': lambda collection: collection.add([('d3', text(70)), ('other', text(80, 30))]),
+    'add': lambda collection: collection.add([('added', text(70)), ('other', text(80, 30))]),
     'delete': lambda collection: collection.delete(['d1', 'd5', 'd6']),
     'compact': lambda collection: collection.compact(),
     'rebuild': lambda collection: rebuild(collection),
@@ -220,7 +220,7 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
         collection.sync(BEFORE, source='one')
         collection.add([('added', text(90))])
         collection.delete('d7')
-    open_one(base, log, sparse).add([('d7', text(7))])
+    open_one(base, log, sparse).sync(BEFORE, source='one')
     before = (answers(base), published_files(base))
     work = tmp_path / 'work'
     folder = work / 'mine'
