@@ -26,6 +26,8 @@ LIBRARIES = (
     'tokenizers',
     'transformers',
     'peft',
+    'faiss',
+    'pydantic',
     'ir_measures',
     'yaml',
     'tqdm',
