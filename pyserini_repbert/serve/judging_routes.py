@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from pyserini_repbert.adapt.from_judgments import use_learning
 from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.judgments import Judgment
+from pyserini_repbert.errors import BusyError
 from pyserini_repbert.serve import answer_models as models
 from pyserini_repbert.serve.answers import API
 from pyserini_repbert.serve.indexes import ServedIndex
@@ -28,8 +29,13 @@ from pyserini_repbert.serve.judging import (
     questions_answer,
     store_judgments,
 )
-from pyserini_repbert.serve.refusals import RESPONSES, NotAllowedError, check_parameters
-from pyserini_repbert.serve.requests import Stages, StrictModel
+from pyserini_repbert.serve.refusals import (
+    RESPONSES,
+    NotAllowedError,
+    UnderWayError,
+    check_parameters,
+)
+from pyserini_repbert.serve.requests import NOT_BLANK, Stages, StrictModel
 from pyserini_repbert.serve.routes import Call, ClientCall, IndexName
 from pyserini_repbert.serve.searching import RequestTrace
 
@@ -48,7 +54,7 @@ _Grade = Annotated[int, Field(ge=0, le=3, description='0: not relevant; 3: answe
 class GivenJudgment(StrictModel):
     """A grade of a document for a question."""
 
-    question: str = Field(description='the question')
+    question: str = Field(description='the question', json_schema_extra=NOT_BLANK)
     docid: str = Field(description='docid of the document')
     grade: _Grade
     judge: str = Field('', max_length=100, description='who judges')
@@ -71,7 +77,7 @@ class QuestionsRequest(StrictModel):
 class PoolRequest(StrictModel):
     """A question whose best documents are to be judged."""
 
-    question: str = Field(description='the question')
+    question: str = Field(description='the question', json_schema_extra=NOT_BLANK)
     depth: int = Field(5, ge=1, le=100, description='how many hits of each ranking')
     rerank: Stages = Field([], description='rerankers, each of which adds its best hits')
     judge: str = Field('', max_length=100, description='whose grades are shown')
@@ -133,6 +139,7 @@ async def make_pool_of(call: Call, index: IndexName, body: PoolRequest) -> Respo
     '/{index}/judgments',
     summary='Judgments, or a file of them',
     response_model=models.JudgmentsResponse,
+    responses={200: {'content': {'text/plain': {}}, 'description': 'with format: the file'}},
 )
 async def list_judgments(
     call: Call,
@@ -209,7 +216,10 @@ async def learning(call: Call, index: IndexName) -> Response:
 async def learn(call: Call, request: Request, index: IndexName, body: LearningRequest) -> Response:
     learner = call.service.learner(index)
     _check_may_learn(call, request)
-    await call.service.run(lambda _: learner.start())
+    try:
+        await call.service.run(lambda _: learner.start())
+    except BusyError as error:
+        raise UnderWayError(str(error)) from error
     return await _answer_learning(call, index)
 
 

@@ -36,7 +36,7 @@ _ERRORS = {
     404: 'no such index, system, reranker, document, topic or address',
     405: 'the address does not take this method',
     408: 'the request was not complete in time',
-    409: 'a document belongs to another source of the collection',
+    409: 'a document belongs to another source of the collection, or the collection learns already',
     413: 'the body is too long',
     421: 'the service does not answer to this host',
     422: 'the body is not of the form expected, or not sent as application/json',
@@ -63,6 +63,10 @@ class TooLateError(PyseriniRepbertError):
     """The answer took longer than the service allows."""
 
 
+class UnderWayError(PyseriniRepbertError):
+    """What was asked for is done already, and has not ended."""
+
+
 _STATUS: dict[type[PyseriniRepbertError], int] = {
     errors.InputError: 400,
     errors.MismatchError: 400,
@@ -76,6 +80,7 @@ _STATUS: dict[type[PyseriniRepbertError], int] = {
     OverloadedError: 429,
     NotReadyError: 503,
     TooLateError: 504,
+    UnderWayError: 409,
 }
 
 

@@ -250,7 +250,8 @@ def test_a_collection_learns_and_is_searched_so(client, in_this_process, folder)
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     before = client.get('/v1/mine/search?query=cat+w3').json()
     assert client.post('/v1/mine/learn', json={}).json()['state'] == 'running'
-    assert client.post('/v1/mine/learn', json={}).status_code == 503
+    again = client.post('/v1/mine/learn', json={})
+    assert again.status_code == 409 and 'learns already' in again.json()['error']
     state = wait_for_learning(client)
     assert state['state'] == 'done'
     assert state['questions_judged'] == N_QUESTIONS
@@ -306,3 +307,15 @@ def test_a_learning_in_a_process_of_its_own(client):
         judge(client, f'cat w{number}', f'wanted{number}', 2)
     assert client.post('/v1/mine/learn', json={}).json()['state'] == 'running'
     assert wait_for_learning(client)['state'] == 'done'
+
+
+def test_the_description_has_what_is_enforced(client):
+    description = client.get('/openapi.json').json()
+    listed = description['paths']['/v1/{index}/judgments']['get']['responses']['200']
+    assert set(listed['content']) == {'application/json', 'text/plain'}
+    schemas = description['components']['schemas']
+    question = schemas['GivenJudgment']['properties']['question']
+    assert (question['minLength'], question['pattern']) == (1, r'\S')
+    assert schemas['RerankTextsRequest']['properties']['documents']['minItems'] == 1
+    kinds = schemas['EmbeddingsRequest']['properties']['input_type']['enum']
+    assert set(kinds) > {'query', 'document', None}
