@@ -24,6 +24,8 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 DATA ?= ../shared/data
 JOBS ?= 2
+# Each worker has a core: threads of one would wait for those of the others
+WORKERS = OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) --dist worksteal
 INSTALLED = $(VENV)/.installed
 DOCS_INSTALLED = $(VENV)/.installed-docs
 WEB_INSTALLED = $(VENV)/.installed-web
@@ -75,16 +77,16 @@ demo: $(INSTALLED)
 		--query 'how many episodes are there in dragon ball z'
 
 test: $(INSTALLED)
-	$(RUN) -m pytest -m 'not slow' -n $(JOBS) --dist worksteal $(FLAGS)
+	$(WORKERS) -m 'not slow' $(FLAGS)
 
 test-all: $(INSTALLED)
-	$(RUN) -m pytest -n $(JOBS) --dist worksteal -rs $(ELSEWHERE) $(FLAGS)
+	$(WORKERS) -rs $(ELSEWHERE) $(FLAGS)
 
 test-slow: $(INSTALLED)
-	$(RUN) -m pytest -m 'slow and not docs' -n $(JOBS) --dist worksteal -rs $(ELSEWHERE) $(FLAGS)
+	$(WORKERS) -m 'slow and not docs' -rs $(ELSEWHERE) $(FLAGS)
 
 test-avx2: $(INSTALLED)
-	ONEDNN_MAX_CPU_ISA=AVX2 $(RUN) -m pytest -m 'not slow' -n $(JOBS) --dist worksteal $(MODEL_TESTS)
+	ONEDNN_MAX_CPU_ISA=AVX2 $(WORKERS) -m 'not slow' $(MODEL_TESTS)
 
 test-precision: test-avx2
 	$(RUN) -m pytest -m 'not slow' --native-bf16=yes $(MODEL_TESTS)
@@ -125,7 +127,7 @@ test-ray: install-ray
 	$(VENV_RAY)/bin/python -m pytest -rs tests/pipeline/ray
 
 test-docs: $(INSTALLED)
-	$(RUN) -m pytest tests/docs -n $(JOBS) --dist worksteal $(FLAGS)
+	$(WORKERS) tests/docs $(FLAGS)
 
 install-docs: $(DOCS_INSTALLED)
 
