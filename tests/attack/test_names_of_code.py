@@ -133,10 +133,11 @@ def received(collection, tmp_path, monkeypatch):
 def test_a_received_collection_names_no_code_and_no_other_index(received, values, capsys):
     folder, marker = received
     learn(folder, **values)
-    for arguments in (
-        ['search', '--index', 'received', '--query', 'cat'],
-        ['index', 'check', '--index', 'received'],
-    ):
+    check = ['index', 'check', '--index', 'received']
+    assert command.run(main, check) == command.EXIT_ERROR
+    assert 'received/evil.py is no part of a collection' in capsys.readouterr().err
+    (folder / 'evil.py').rename(folder.with_name('evil.py'))
+    for arguments in (check, ['search', '--index', 'received', '--query', 'cat']):
         assert command.run(main, arguments) == command.EXIT_ERROR
         said = capsys.readouterr().err
         assert 'received/adapted/000001/adapted.json names ' in said
