@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from pyserini_repbert.archives import limited
 from pyserini_repbert.errors import BusyError, InputError, within_limits
 from pyserini_repbert.folder_forms import UNFINISHED, FolderForm, refuse_link
 
@@ -117,13 +118,17 @@ def files_below(folder: StrPath) -> list[Path]:
 def open_binary(path: StrPath) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked when its name ends in .gz.
 
-    Damaged gzip data raise InputError.
+    Damaged gzip data raise InputError, and so do data that unpack to more than `MAX_RATIO` times
+    the file's size.
     """
     file = Path(path)
-    opener: Any = gzip.open if file.suffix == '.gz' else open
-    try:
-        with opener(file, 'rb') as stream:
+    if file.suffix.lower() != '.gz':
+        with open(file, 'rb') as stream:
             yield stream
+        return
+    try:
+        with gzip.open(file, 'rb') as unpacked:
+            yield limited(unpacked, file, InputError)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f'{file} is not a whole gzip file ({error}): fetch it again') from error
 

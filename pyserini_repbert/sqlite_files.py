@@ -1,11 +1,12 @@
-"""Files of SQLite: transactions, and errors as one line."""
+"""Files of SQLite: transactions, what a file may hold, and errors as one line."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +26,62 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def make_tables(connection: sqlite3.Connection, schema: str) -> None:
+    """Execute the statements of a schema, each of which ends a line with a semicolon."""
+    for statement in schema.split(';\n'):
+        connection.execute(statement)
+
+
+def refuse_code(connection: sqlite3.Connection, path: Path, advice: str) -> None:
+    """Refuse a file in which views, triggers or virtual tables stand for data, or change it.
+
+    Raises DamagedFileError, which ends with `advice`, for such a file.
+    """
+    row = connection.execute(
+        "SELECT type, name FROM sqlite_schema WHERE type NOT IN ('table', 'index') "
+        "OR sql LIKE 'CREATE VIRTUAL %' LIMIT 1"
+    ).fetchone()
+    if row is not None:
+        kind, name = row
+        raise DamagedFileError(
+            f"{path} is damaged, it has a {kind} '{name}' that does not belong there: {advice}"
+        )
+
+
+def schema_differences(
+    connection: sqlite3.Connection,
+    make: Callable[[sqlite3.Connection], None],
+    may_lack: Container[str] = (),
+) -> Iterator[str]:
+    """How the tables and indexes of a file differ from those that `make` makes, a phrase each.
+
+    `may_lack` has what an earlier release did not make, as "table 'NAME'".
+    """
+    with contextlib.closing(sqlite3.connect(':memory:')) as model:
+        make(model)
+        expected = _statements(model)
+    found = _statements(connection)
+    for name in expected:
+        if name not in found:
+            if name not in may_lack:
+                yield f'{name} is missing'
+        elif found[name] != expected[name]:
+            yield f'{name} is not as it was made'
+    for name in found:
+        if name not in expected:
+            yield f'{name} does not belong there'
+
+
+def _statements(connection: sqlite3.Connection) -> dict[str, str]:
+    """What makes each table, index, view and trigger, by its kind and name, in their order."""
+    rows = connection.execute('SELECT type, name, sql FROM sqlite_schema ORDER BY type, name')
+    statements = {}
+    for kind, name, statement in rows:
+        # what SQLite makes of its own accord has no statement
+        statements[f"{kind} '{name}'"] = ' '.join((statement or '').split())
+    return statements
+
+
 @contextmanager
 def sqlite_errors(path: Path, advice: str) -> Iterator[None]:
     """Errors of SQLite about the file `path` as one line.
@@ -35,8 +92,14 @@ def sqlite_errors(path: Path, advice: str) -> Iterator[None]:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+            # Python itself raises it for text that is not UTF-8, without a number.
+            code = getattr(error, 'sqlite_errorcode', sqlite3.SQLITE_ERROR)
+            if code == sqlite3.SQLITE_FULL:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+            if code == sqlite3.SQLITE_ERROR:
+                # The statements are ours: the file lacks what they name.
+                reason = ascii(str(error))[1:-1]
+                raise DamagedFileError(f'{path} is damaged ({reason}): {advice}') from error
             raise InputError(
                 f'{path} could not be used ({error}): check its permissions and those of its folder'
             ) from error

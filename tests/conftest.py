@@ -94,6 +94,8 @@ def _own_cache(_new_caches, monkeypatch):
     cache.mkdir()
     monkeypatch.setenv('PYSERINI_REPBERT_CACHE', str(cache))
     monkeypatch.setenv('PYSERINI_REPBERT_OFFLINE', '1')
+    # A command with --offline sets it; it ends with the test.
+    monkeypatch.setenv('HF_HUB_OFFLINE', '')
 
 
 def pytest_collection_modifyitems(items):
@@ -128,6 +130,23 @@ def one_in(request):
     """one_in(n) -> n, or 1 with `--exhaustive`: a test takes one case in so many."""
     is_exhaustive = request.config.getoption('--exhaustive')
     return lambda n: 1 if is_exhaustive else n
+
+
+@pytest.fixture(params=['quick', pytest.param('slow', marks=pytest.mark.slow)])
+def share(request, one_in):
+    """share(cases, quick, slow) -> the cases that a test takes; the test is run twice.
+
+    As a quick test, it takes one in `quick`. As a slow one, it takes one in `slow`, or all with
+    `--exhaustive`, but for those that the quick one takes.
+    """
+
+    def choose(cases, quick, slow):
+        of_quick = cases[::quick]
+        if request.param == 'quick':
+            return of_quick
+        return [case for case in cases[:: one_in(slow)] if case not in of_quick]
+
+    return choose
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,34 +12,52 @@ from pyserini_repbert.collection.adaptation import judgments_of, learned_folder
 from pyserini_repbert.collection.approximate import describe_ann
 from pyserini_repbert.collection.layout import check_layout
 from pyserini_repbert.collection.reading import Generation, LiveShard, open_generation
+from pyserini_repbert.collection.store import (
+    ADVICE,
+    FOREVER,
+    LATER_TABLE_NAMES,
+    STORE,
+    make_store,
+    open_for_reading,
+    sqlite_errors,
+)
+from pyserini_repbert.collection.stored_content import content_differences
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.lucene.updating import check_lucene_index
-from pyserini_repbert.search.adapted_folder import read_adapted
+from pyserini_repbert.search.adapted_folder import open_query_map, read_adapted
+from pyserini_repbert.sqlite_files import schema_differences
 
 _ALIVE = 'since <= :generation AND until > :generation'
-_ADVICE = 'restore the folder from a copy, or build the collection again'
+# Differences that are named; then the check ends.
+_MOST_NAMED = 20
 
 
-def check_collection(folder: Path) -> str:
-    """Compare everything in the newest generation with everything else.
+def check_collection(folder: Path, on_difference: Callable[[str], object] = len) -> str:
+    """Compare everything in the newest generation with everything else, and with its digests.
+
+    All files of the generation are read, and the rows of all documents: see `stored_content`.
+
+    Parameters
+    ----------
+    folder : of the collection
+    on_difference : called with a line for each of the first 20 things that do not fit
 
     Returns a line that says what the collection holds, and a second one for its approximate index
-    if there is one. Raises DamagedFileError for the first thing that does not fit.
+    if there is one. Raises DamagedFileError, which names the first difference.
     """
     check_layout(folder)
-    generation = open_generation(folder)
-    try:
-        _check_store(generation)
-        for live in generation.shards:
-            live.shard.verify()
-            _check_rows(generation, live)
-            _check_terms(generation, live)
-        _check_spans(generation)
-        lucene = _check_lucene(generation)
-        _check_judgments(generation)
-        ann = describe_ann(generation)
-    finally:
-        generation.close()
+    found = _Differences(on_difference)
+    with contextlib.closing(open_generation(folder)) as generation:
+        found.extend(_structure_differences(generation))
+        if not found.lines:
+            # Only a file that SQLite can read has rows to compare.
+            found.extend(_differences(generation))
+        found.extend(judgments_of(folder).problems())
+        found.note(_check_adaptation, generation)
+        lucene = found.note(_check_lucene, generation)
+        ann = found.note(describe_ann, generation)
+    if found.lines:
+        raise _damage(folder, found)
     manifest = generation.manifest
     shards = '1 shard' if len(manifest.shards) == 1 else f'{len(manifest.shards)} shards'
     line = (
@@ -48,20 +68,113 @@ def check_collection(folder: Path) -> str:
     return f'{line}\n{ann}' if ann else line
 
 
-def _check_store(generation: Generation) -> None:
-    problems = generation.select('PRAGMA integrity_check(1)')
-    if problems != [('ok',)]:
-        raise _damage(generation, f'SQLite finds: {problems[0][0]}')
-    count = generation.select(f'SELECT COUNT(*) FROM fields WHERE {_ALIVE}')[0][0]
+class _Differences:
+    """What differs, a line each, as far as it is named.
+
+    `on_difference` is called with each line.
+    """
+
+    def __init__(self, on_difference: Callable[[str], object]) -> None:
+        self._on_difference = on_difference
+        self.lines: list[str] = []
+        self.has_more = False
+
+    def extend(self, lines: Iterable[str]) -> None:
+        """Take lines as long as they are named; the rest is not looked for."""
+        for line in lines:
+            if len(self.lines) == _MOST_NAMED:
+                self.has_more = True
+                return
+            self.lines.append(line)
+            self._on_difference(line)
+
+    def note(self, check: Callable[[Generation], str], generation: Generation) -> str:
+        """What a check returns; of one that finds a damaged file, its message is a line."""
+        if self.has_more:
+            return ''
+        try:
+            return check(generation)
+        except DamagedFileError as error:
+            self.extend([str(error)])
+            return ''
+
+
+def _structure_differences(generation: Generation) -> Iterator[str]:
+    """What is wrong with the file of SQLite, whatever its rows say."""
+    path = generation.folder / STORE
+    for (problem,) in generation.select(f'PRAGMA integrity_check({_MOST_NAMED})'):
+        if problem != 'ok':
+            yield f'SQLite finds: {problem}'
+    with (
+        contextlib.closing(open_for_reading(generation.folder)) as connection,
+        sqlite_errors(path),
+    ):
+        yield from schema_differences(connection, make_store, LATER_TABLE_NAMES)
+
+
+def _differences(generation: Generation) -> Iterator[str]:
+    """What differs between the manifest, SQLite's rows, and the files of shards."""
+    yield from _count_differences(generation)
+    yield from _table_differences(generation)
+    for live in generation.shards:
+        damaged_files = list(live.shard.differences())
+        yield from damaged_files
+        if not damaged_files:
+            yield from _row_differences(generation, live)
+            yield from _term_differences(generation, live)
+    yield from content_differences(generation)
+
+
+def _count_differences(generation: Generation) -> Iterator[str]:
+    count = _number(generation, f'SELECT COUNT(*) FROM fields WHERE {_ALIVE}')
     if count != len(generation):
-        raise _damage(generation, f'{count} documents, its manifest says {len(generation)}')
-    n_texts = generation.select(f'SELECT COUNT(*) FROM texts WHERE {_ALIVE}')[0][0]
+        yield f'{count} documents, its manifest says {len(generation)}'
+    n_texts = _number(generation, f'SELECT COUNT(*) FROM texts WHERE {_ALIVE}')
     if n_texts != count:
-        raise _damage(generation, f'{count} documents, but {n_texts} texts')
+        yield f'{count} documents, but {n_texts} texts'
 
 
-def _check_rows(generation: Generation, live: LiveShard) -> None:
-    """Compare a shard's rows with the passages that SQLite has in it."""
+def _table_differences(generation: Generation) -> Iterator[str]:
+    """What differs in the tables that have no row for each document."""
+    shards = generation.select(f'SELECT name, rows FROM shards WHERE {_ALIVE} ORDER BY name')
+    named = sorted((entry.name, entry.rows) for entry in generation.manifest.shards)
+    if shards != named:
+        yield 'the table of shards does not have those of the manifest'
+    for live in generation.shards:
+        rows = generation.select(
+            'SELECT row FROM dead_rows JOIN shards USING (shard) WHERE name IN '
+            '(SELECT value FROM json_each(:rows)) AND dead_rows.since <= :generation ORDER BY row',
+            [live.shard.name],
+        )
+        dead = [] if live.live is None else np.flatnonzero(~live.live).tolist()
+        if [row for (row,) in rows] != dead:
+            yield f'the dead rows of shard {live.shard.name} are not those of the manifest'
+    without_source = _number(
+        generation,
+        f'SELECT COUNT(*) FROM fields WHERE {_ALIVE} '
+        'AND source NOT IN (SELECT source FROM sources)',
+    )
+    if without_source:
+        yield f'{without_source} documents have a source that is not in the table of sources'
+    # Rows end with a generation that is published, or with the next one, which is written.
+    next_generation = 1 + _number(generation, 'SELECT MAX(number) FROM generations')
+    for table in ('fields', 'field_values', 'texts', 'passages'):
+        ended = _number(
+            generation,
+            f'SELECT COUNT(*) FROM {table} WHERE {_ALIVE} '
+            f'AND until <> {FOREVER} AND until > {next_generation}',
+        )
+        if ended:
+            yield f'{ended} rows of the table {table} end with a generation that is not there'
+
+
+def _number(generation: Generation, statement: str) -> int:
+    """The one number that a query gives."""
+    return int(generation.select(statement)[0][0] or 0)
+
+
+def _row_differences(generation: Generation, live: LiveShard) -> Iterator[str]:
+    """How a shard's rows differ from the passages that SQLite has in it."""
     shard = live.shard
     rows = generation.select(
         'SELECT row, docno, number, input FROM passages '
@@ -73,46 +186,38 @@ def _check_rows(generation: Generation, live: LiveShard) -> None:
     if live.live is not None:
         expected = np.flatnonzero(live.live)
     if [row[0] for row in rows] != expected.tolist():
-        raise _damage(generation, f'the passages of shard {shard.name} are not its live rows')
+        yield f'the passages of shard {shard.name} are not its live rows'
+        return
     for row, docno, number, digest in rows:
         is_same = shard.documents[row] == docno and shard.numbers[row] == number
         if not is_same or shard.inputs[row].tobytes() != digest:
-            raise _damage(generation, f'row {row} of shard {shard.name} is another passage')
+            yield f'row {row} of shard {shard.name} is another passage'
 
 
-def _check_terms(generation: Generation, live: LiveShard) -> None:
-    """Check that a shard has weights of terms by the collection's model, if it has one."""
-    if generation.settings.sparse_model is None:
+def _term_differences(generation: Generation, live: LiveShard) -> Iterator[str]:
+    """What is wrong with a shard's values, and with weights of terms that it has to have."""
+    try:
+        live.shard.check_values()
+    except DamagedFileError as error:
+        yield str(error)
+        return
+    model = generation.settings.sparse_model
+    if model is None:
         return
     terms = live.shard.terms
-    if terms.model != generation.settings.sparse_key:
-        raise _damage(generation, f'shard {live.shard.name} is of another sparse model')
-    if len(terms.terms) != terms.offsets[-1]:
-        raise _damage(generation, f'shard {live.shard.name} has {len(terms.terms)} weights')
+    if (terms.model, terms.vocabulary) != (model.key(), model.vocabulary):
+        yield f'shard {live.shard.name} is of another sparse model'
 
 
-def _check_spans(generation: Generation) -> None:
-    """Look for passages that lie outside of their texts."""
-    doubtful = generation.select(
-        'SELECT docno, start, end, text FROM passages JOIN texts USING (docno) '
-        'WHERE passages.since <= :generation AND passages.until > :generation '
-        'AND texts.since <= :generation AND texts.until > :generation '
-        'AND (start < 0 OR end < start OR end > length(text))'
-    )
-    for docno, start, end, text in doubtful:
-        # SQLite's length ends at a character U+0000, which a text may have
-        if not 0 <= start <= end <= len(text):
-            docid = generation.docids([docno])[0]
-            raise _damage(generation, f"a passage of document '{docid}' lies outside of its text")
-
-
-def _check_judgments(generation: Generation) -> None:
-    """Check the file of judgments, and what is in use of what was learned from them."""
-    store = judgments_of(generation.folder)
-    store.check()
-    learning = store.in_use()
+def _check_adaptation(generation: Generation) -> str:
+    """Check what is in use of what was learned from judgments."""
+    learning = judgments_of(generation.folder).in_use()
     if learning is not None:
-        read_adapted(learned_folder(generation.folder, learning))
+        folder = learned_folder(generation.folder, learning)
+        read_adapted(folder)
+        if learning.encoder_weights == generation.settings.models_sha256:
+            open_query_map(folder, generation.settings.dimension)
+    return ''
 
 
 def _check_lucene(generation: Generation) -> str:
@@ -123,7 +228,7 @@ def _check_lucene(generation: Generation) -> str:
         learned = '' if model is None else f"sparse model '{model.encoder}', "
         return f'{learned}no Lucene index'
     if not folder.is_dir():
-        raise DamagedFileError(f'{folder} is missing: {_ADVICE}')
+        raise DamagedFileError(f'{folder} is missing: {ADVICE}')
     rows = generation.select(
         f'SELECT docid FROM documents JOIN texts USING (docno) WHERE {_ALIVE} '
         'AND has_contents(title, text)'
@@ -131,10 +236,10 @@ def _check_lucene(generation: Generation) -> str:
     try:
         counts = check_lucene_index(folder, [docid for (docid,) in rows])
     except InputError as error:
-        raise DamagedFileError(f'{error}: {_ADVICE}') from error
+        raise DamagedFileError(f'{error}: {ADVICE}') from error
     if counts.documents != len(rows):
         raise DamagedFileError(
-            f'{folder} has {counts.documents} documents, {len(rows)} were expected: {_ADVICE}'
+            f'{folder} has {counts.documents} documents, {len(rows)} were expected: {ADVICE}'
         )
     text = f'Lucene: {counts.documents} documents'
     if counts.dead:
@@ -142,5 +247,12 @@ def _check_lucene(generation: Generation) -> str:
     return text
 
 
-def _damage(generation: Generation, what: str) -> DamagedFileError:
-    return DamagedFileError(f'collection {generation.folder} is damaged, {what}: {_ADVICE}')
+def _damage(folder: Path, found: _Differences) -> DamagedFileError:
+    first = found.lines[0]
+    count = len(found.lines)
+    if count == 1:
+        return DamagedFileError(f'collection {folder} is damaged, {first}: {ADVICE}')
+    more = ' or more' if found.has_more else ''
+    return DamagedFileError(
+        f'collection {folder} is damaged in {count}{more} places, the first: {first}: {ADVICE}'
+    )

@@ -106,7 +106,12 @@ def _groups(states: Iterable[ShardState]) -> list[list[ShardState]]:
 
 
 def _rewrite(staging: Staging, states: Sequence[ShardState]) -> None:
-    """Write the live rows of some shards as one shard, and let its passages point there."""
+    """Write the live rows of some shards as one shard, and let its passages point there.
+
+    Raises DamagedFileError for a shard that is not whole: its copy would have another checksum.
+    """
+    for state in states:
+        open_shard(staging.folder / SHARDS, state.name).verify()
     rows = _live_rows(staging, states)
     shard = write_shard(staging.folder / SHARDS, rows, staging.generation, staging.dtype)
     with transaction(staging.connection):

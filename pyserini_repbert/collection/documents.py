@@ -22,13 +22,34 @@ _Typed = tuple[str, str, str | float]  # field, type, value
 
 def text_digest(document: Document) -> bytes:
     """A digest of title and text."""
+    return _digest(_titled(document.title, document.text))
+
+
+def text_fits(title: object, text: object, digest: object) -> bool:
+    """Whether a stored title and text have a stored digest."""
+    if not (isinstance(title, str) and isinstance(text, str)):
+        return False
+    return _digest(_titled(title, text)) == digest
+
+
+def _titled(title: str, text: str) -> str:
     # the title's length tells where it ends
-    return _digest(f'{len(document.title)} {document.title}{document.text}')
+    return f'{len(title)} {title}{text}'
 
 
 def fields_digest(document: Document) -> bytes:
     """A digest of the fields, whatever their order."""
     return _digest(rendered_fields(document.fields)) if document.fields else _NO_FIELDS
+
+
+def fields_fit(fields: object, digest: object) -> bool:
+    """Whether stored fields, as JSON, have a stored digest."""
+    return isinstance(fields, str) and _digest(fields) == digest
+
+
+def input_digest(text: str, key: bytes) -> bytes:
+    """A digest of what an encoder reads of a passage; `key` stands for the model."""
+    return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES, key=key).digest()
 
 
 def rendered_fields(fields: Mapping[str, Any]) -> str:

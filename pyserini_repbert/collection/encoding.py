@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.documents import input_digest
 from pyserini_repbert.collection.passages import PassageCutter
 from pyserini_repbert.collection.settings import (
     CollectionSettings,
     EncoderSource,
     check_encoder,
 )
-from pyserini_repbert.collection.shards import INPUT_BYTES
 from pyserini_repbert.collection.sparse_model import check_sparse_model
 from pyserini_repbert.encode.text_encoder import TextDocumentEncoder
 from pyserini_repbert.errors import InputError
@@ -70,7 +69,7 @@ class PassageEncoder:
 
     def input_digest(self, text: str) -> bytes:
         """A digest of a model's input, which decides its vector together with the model."""
-        return hashlib.blake2b(text.encode(), digest_size=INPUT_BYTES, key=self._key).digest()
+        return input_digest(text, self._key)
 
     def encode(self, inputs: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of inputs, float32 (n, d).

@@ -27,7 +27,7 @@ from pyserini_repbert.index.records import Count
 
 GENERATIONS = 'generations'
 LUCENE = 'lucene'
-_Natural = Annotated[int, Field(ge=0)]
+_Natural = Annotated[int, Field(ge=0, le=2**48)]
 _CONFIG = ConfigDict(extra='forbid')
 _ADVICE = 'restore the file from a copy, or build the collection again'
 
@@ -38,7 +38,7 @@ class ShardOfGeneration:
 
     name: ShardName
     rows: Count
-    dead: tuple[tuple[int, int], ...] = ()
+    dead: tuple[tuple[_Natural, Count], ...] = ()
 
     @property
     def n_dead(self) -> int:
@@ -68,6 +68,8 @@ class GenerationManifest:
     lucene: Annotated[str, StringConstraints(pattern=r'^[0-9]{6,}\z')] | None = None
     lucene_documents: _Natural = 0
     lucene_dead: _Natural = 0  # deleted documents that Lucene still counts
+    # The collection's, which a copy shares; None before a release with identities has written it.
+    identity: Annotated[str, Field(pattern='^[0-9a-f]{32}$')] | None = None
     format_version: Annotated[int, Field(ge=1, le=1)] = 1
 
     def rendered(self) -> bytes:
@@ -79,6 +81,8 @@ class GenerationManifest:
         if self.settings.dtype == 'float32':
             # As before there were others.
             del values['settings']['dtype']
+        if self.identity is None:
+            del values['identity']
         return (json.dumps(values, indent=1) + '\n').encode()
 
 

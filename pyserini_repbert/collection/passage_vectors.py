@@ -40,6 +40,20 @@ class PassageVectors:
             masks.append(np.ones(len(live.shard), np.bool_) if mask is None else mask)
         self.documents: NDArray[np.int32] = np.concatenate(documents)
         self.live: NDArray[np.bool_] = np.concatenate(masks)
+        self._check_documents()
+
+    def _check_documents(self) -> None:
+        """Raises DamagedFileError for a row of a document that the collection never had."""
+        if not len(self):
+            return
+        least = int(self.documents.min())
+        greatest = int(self.documents.max())
+        n_numbers = self._generation.n_numbers
+        if least < 0 or greatest >= n_numbers:
+            raise self._generation.damage(
+                f'its shards have document numbers from {least} to {greatest}, its documents from '
+                f'0 to {n_numbers - 1}'
+            )
 
     def __len__(self) -> int:
         return len(self.documents)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_repbert.collection.documents import fields_fit, text_fits
 from pyserini_repbert.collection.generations import (
     GENERATIONS,
     LUCENE,
@@ -24,12 +25,14 @@ from pyserini_repbert.collection.generations import (
     manifest_path,
     read_manifest,
 )
+from pyserini_repbert.collection.identity import KnownCollection, no_collection, read_identity
 from pyserini_repbert.collection.locks import GenerationLock
 from pyserini_repbert.collection.settings import CollectionSettings
 from pyserini_repbert.collection.shards import SHARDS, PassageShard, open_shard
 from pyserini_repbert.collection.store import STORE, open_for_reading, sqlite_errors
 from pyserini_repbert.data.documents import Document
 from pyserini_repbert.errors import DamagedFileError, InputError
+from pyserini_repbert.index.manifest import is_collection
 from pyserini_repbert.ranking import Excerpt, Excerpts
 
 _TRIES = 50
@@ -113,6 +116,8 @@ class Generation:
     folder : the collection's
     manifest : what the generation's file says
     sha256 : of the manifest: the generation's digest, which a copy of the collection shares
+    identity : of the collection, which a copy shares; None before it was written by a release with
+        identities
     shards : its shards, in order; rows that are not live belong to other generations
     """
 
@@ -128,13 +133,20 @@ class Generation:
         self.folder = folder
         self.manifest = manifest
         self.sha256 = published.manifest_sha256
+        self.identity = read_identity(connection)
+        if manifest.identity not in (None, self.identity):
+            raise DamagedFileError(
+                f'the manifests in {folder / GENERATIONS} are of another collection than {STORE}: '
+                'restore the folder from a copy, or build the collection again'
+            )
         self._connection = connection
         self._lock = lock
         self._calling = threading.Lock()
         shards = []
         for entry in manifest.shards:
             shard = opened.get(entry.name) or open_shard(folder / SHARDS, entry.name)
-            if len(shard) != entry.rows:
+            # Its file has to have so many rows before memory is taken for them.
+            if len(shard.documents) != entry.rows:
                 raise DamagedFileError(
                     f'{shard.folder} has {len(shard)} rows, {entry.rows} were expected: build the '
                     'collection again'
@@ -146,6 +158,11 @@ class Generation:
     def number(self) -> int:
         """The generation's number."""
         return self.manifest.number
+
+    @property
+    def known(self) -> KnownCollection:
+        """Which collection it is of, and which generation it is."""
+        return KnownCollection(self.identity, self.number, self.sha256)
 
     @property
     def settings(self) -> CollectionSettings:
@@ -168,26 +185,63 @@ class Generation:
             self._connection.close()
         self._lock.close()
 
+    def damage(self, what: str) -> DamagedFileError:
+        """The error for something that is not as it was written."""
+        return DamagedFileError(
+            f'collection {self.folder} is damaged, {what}: `index check` names all that differs; '
+            'restore the folder from a copy, or build the collection again'
+        )
+
     def docids(self, docnos: Iterable[int]) -> list[str]:
-        """The docids of documents by number, in their order."""
+        """The docids of documents by number, in their order.
+
+        Raises DamagedFileError for a number without a docid.
+        """
         if isinstance(docnos, np.ndarray):
             docnos = docnos.tolist()
         numbers = [int(docno) for docno in docnos]
         if '_all_docids' in vars(self) or len(numbers) > len(self) // 20:
-            return [self._all_docids[number] for number in numbers]
-        rows = self.select(
-            'SELECT docno, docid FROM documents '
-            'WHERE docno IN (SELECT value FROM json_each(:rows))',
-            numbers,
-        )
-        by_number = dict(rows)
-        return [by_number[number] for number in numbers]
+            if numbers and not 0 <= min(numbers) <= max(numbers) < len(self._all_docids):
+                raise self.damage(f'there is no document number {max(numbers)}')
+            docids = [self._all_docids[number] for number in numbers]
+        else:
+            rows = self.select(
+                'SELECT docno, docid FROM documents '
+                'WHERE docno IN (SELECT value FROM json_each(:rows))',
+                numbers,
+            )
+            by_number = dict(rows)
+            docids = [by_number.get(number) for number in numbers]
+        for number, docid in zip(numbers, docids, strict=True):
+            if not isinstance(docid, str):
+                raise self.damage(f'document number {number} has no docid')
+        return docids
+
+    @cached_property
+    def n_numbers(self) -> int:
+        """How many numbers documents have had; dead rows of shards may be of any of them.
+
+        Raises DamagedFileError for numbers that would take more memory than SQLite's file.
+        """
+        ((greatest,),) = self.select('SELECT max(docno) FROM documents')
+        ((n_pages,),) = self.select('PRAGMA page_count')
+        ((page_size,),) = self.select('PRAGMA page_size')
+        if greatest is None:
+            return 0
+        if not isinstance(greatest, int) or not 0 <= greatest < n_pages * page_size:
+            raise self.damage(f'a document has the number {greatest!r:.40}')
+        return greatest + 1
 
     @cached_property
     def _all_docids(self) -> NDArray[Any]:
         """The docid of every number, object (n,)."""
-        rows = self.select('SELECT docno, docid FROM documents ORDER BY docno')
-        docids = np.empty(rows[-1][0] + 1 if rows else 0, dtype=object)
+        docids = np.empty(self.n_numbers, dtype=object)
+        # A writer may have added others meanwhile, which later generations have.
+        rows = self.select(
+            'SELECT docno, docid FROM documents '
+            "WHERE docno >= 0 AND docno < json_extract(:rows, '$[0]')",
+            [self.n_numbers],
+        )
         for docno, docid in rows:
             docids[docno] = docid
         return docids
@@ -203,19 +257,37 @@ class Generation:
         return np.array([by_docid.get(docid, -1) for docid in docids], np.int64)
 
     def documents(self, docids: Sequence[str]) -> list[Document | None]:
-        """Documents with texts, titles and fields; None for a docid that is not here."""
+        """Documents with texts, titles and fields; None for a docid that is not here.
+
+        Raises DamagedFileError for one that is not as its digests say.
+        """
         rows = self.select(
-            'SELECT docid, text, title, fields FROM documents JOIN fields USING (docno) '
-            'JOIN texts USING (docno) '
+            'SELECT docid, text, title, fields, digest, text_digest '
+            'FROM documents JOIN fields USING (docno) JOIN texts USING (docno) '
             'WHERE fields.since <= :generation AND fields.until > :generation '
             'AND texts.since <= :generation AND texts.until > :generation '
             'AND docid IN (SELECT value FROM json_each(:rows))',
             docids,
         )
         by_docid = {}
-        for docid, text, title, fields in rows:
-            by_docid[docid] = Document(docid, text, title, json.loads(fields))
+        for docid, text, title, fields, digest, text_digest in rows:
+            self._check_text(docid, title, text, text_digest)
+            by_docid[docid] = Document(docid, text, title, self._fields(docid, fields, digest))
         return [by_docid.get(docid) for docid in docids]
+
+    def _check_text(self, docid: str, title: object, text: object, digest: object) -> None:
+        """Raises DamagedFileError for a title or a text of a document that its digest is not of."""
+        if not text_fits(title, text, digest):
+            raise self.damage(
+                f"the title or the text of document '{docid}' is not the one that was stored"
+            )
+
+    def _fields(self, docid: str, fields: str, digest: object) -> dict[str, Any]:
+        """The fields of a document from their JSON; raises as `_check_text`."""
+        if not fields_fit(fields, digest):
+            raise self.damage(f"the fields of document '{docid}' are not those that were stored")
+        parsed: dict[str, Any] = json.loads(fields)
+        return parsed
 
     def texts(self, docids: Sequence[str]) -> list[str | None]:
         """Titles and texts, joined by a space as Lucene has them; None for a docid not here."""
@@ -237,13 +309,16 @@ class Generation:
                     yield document
 
     def fields(self, docids: Sequence[str]) -> list[dict[str, Any] | None]:
-        """The fields of documents, without reading their texts; None for a docid not here."""
+        """The fields of documents, without reading their texts; None for a docid not here.
+
+        Raises DamagedFileError for fields that are not as their digest says.
+        """
         rows = self.select(
-            f'SELECT docid, fields FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
+            f'SELECT docid, fields, digest FROM documents JOIN fields USING (docno) WHERE {_ALIVE} '
             'AND docid IN (SELECT value FROM json_each(:rows))',
             docids,
         )
-        by_docid = {docid: json.loads(fields) for docid, fields in rows}
+        by_docid = {docid: self._fields(docid, fields, digest) for docid, fields, digest in rows}
         return [by_docid.get(docid) for docid in docids]
 
     def versions(self, docids: Sequence[str]) -> list[str]:
@@ -264,9 +339,9 @@ class Generation:
     def _live_documents(self) -> NDArray[np.bool_]:
         rows = self.select(f'SELECT docno FROM fields WHERE {_ALIVE} ORDER BY docno')
         docnos = np.fromiter((docno for (docno,) in rows), np.int64)
-        # Dead rows of shards have numbers of their own, which may be greater.
-        ((greatest,),) = self.select('SELECT max(docno) FROM documents')
-        live = np.zeros((greatest or 0) + 1, np.bool_)
+        live = np.zeros(max(1, self.n_numbers), np.bool_)
+        if len(docnos) and not 0 <= docnos.min() <= docnos.max() < len(live):
+            raise self.damage(f'a document has the number {docnos.max()}, which has no docid')
         live[docnos] = True
         return live
 
@@ -288,15 +363,7 @@ class Generation:
 
     @cached_property
     def _field_counts(self) -> dict[str, FieldCount]:
-        values: dict[str, list[ValueCount]] = {}
-        rows = self.select(
-            'SELECT field, value, n FROM (SELECT field, value, n, '
-            'COUNT(*) OVER (PARTITION BY field) AS different FROM (SELECT field, value, '
-            f'COUNT(*) AS n FROM field_values WHERE {_ALIVE} GROUP BY field, type, value)) '
-            f'WHERE different <= {_MOST_VALUES} ORDER BY field, n DESC, value'
-        )
-        for field, value, n_documents in rows:
-            values.setdefault(field, []).append(ValueCount(_value_text(value), n_documents))
+        values = self._value_counts()
         counts = {}
         rows = self.select(
             f'SELECT field, COUNT(DISTINCT docno) FROM field_values WHERE {_ALIVE} '
@@ -305,6 +372,39 @@ class Generation:
         for field, n_documents in rows:
             counts[field] = FieldCount(n_documents, tuple(values.get(field, ())))
         return counts
+
+    def _value_counts(self) -> dict[str, list[ValueCount]]:
+        """The values of each field of few, the most frequent first."""
+        documents: dict[str, dict[str, int]] = {}
+        rows = self.select(
+            'SELECT field, value, n FROM (SELECT field, value, n, '
+            'COUNT(*) OVER (PARTITION BY field) AS different FROM (SELECT field, value, '
+            f'COUNT(*) AS n FROM field_values WHERE {_ALIVE} GROUP BY field, type, value)) '
+            f'WHERE different <= {_MOST_VALUES} ORDER BY field, value'
+        )
+        for field, value, n_documents in rows:
+            of_field = documents.setdefault(field, {})
+            text = _value_text(value)
+            # A filter names the number 2020 and the text '2020' alike, and finds both.
+            is_number_too = text in of_field
+            of_field[text] = self._n_of_either(field, text) if is_number_too else n_documents
+        counts = {}
+        for field, of_field in documents.items():
+            by_frequency = sorted(of_field.items(), key=lambda pair: -pair[1])
+            counts[field] = [ValueCount(text, n_documents) for text, n_documents in by_frequency]
+        return counts
+
+    def _n_of_either(self, field: str, text: str) -> int:
+        """How many documents have a text, or the number that it writes, in a field."""
+        ((n_documents,),) = self.select(
+            'SELECT COUNT(DISTINCT docno) FROM field_values '
+            "WHERE field = json_extract(:rows, '$[0]') AND ("
+            "(type = 'text' AND value = json_extract(:rows, '$[1]')) "
+            "OR (type = 'number' AND value = json_extract(:rows, '$[2]'))) "
+            f'AND {_ALIVE}',
+            [field, text, json.loads(text)],
+        )
+        return int(n_documents)
 
     def passages(self, docnos: Iterable[int]) -> dict[int, list[StoredPassage]]:
         """The passages of documents, in order, by the document's number."""
@@ -317,7 +417,9 @@ class Generation:
         )
         spans: dict[int, list[StoredPassage]] = {number: [] for number in numbers}
         for docno, number, start, end, name, row in rows:
-            position = self._positions[name]
+            position = self._positions.get(name)
+            if position is None or not 0 <= row < len(self.shards[position].shard):
+                raise self.damage(f'shard {name} has no row {row} for document number {docno}')
             spans[docno].append(StoredPassage(docno, number, start, end, position, row))
         return spans
 
@@ -326,20 +428,29 @@ class Generation:
 
         `numbers` has the numbers of the passages wanted, in the order of the result, by the
         document's number.
+
+        Raises DamagedFileError for a text that is not as its digest says, and for a passage that is
+        not here.
         """
         spans = self.passages(numbers)
         docnos = list(numbers)
         excerpts: dict[int, Excerpts] = {}
         for first in range(0, len(docnos), _TEXTS_AT_ONCE):
             rows = self.select(
-                f'SELECT docno, title, text FROM texts WHERE {_ALIVE} '
+                'SELECT docno, docid, title, text, text_digest '
+                'FROM texts JOIN fields USING (docno) JOIN documents USING (docno) '
+                'WHERE fields.since <= :generation AND fields.until > :generation '
+                'AND texts.since <= :generation AND texts.until > :generation '
                 'AND docno IN (SELECT value FROM json_each(:rows))',
                 docnos[first : first + _TEXTS_AT_ONCE],
             )
-            for docno, title, text in rows:
+            for docno, docid, title, text, digest in rows:
+                self._check_text(docid, title, text, digest)
                 by_number = {span.number: span for span in spans[docno]}
                 found = []
                 for number in numbers[docno]:
+                    if number not in by_number:
+                        raise self.damage(f"document '{docid}' has no passage {number}")
                     start = by_number[number].start
                     end = by_number[number].end
                     found.append(Excerpt(number, start, end, text[start:end], title))
@@ -397,14 +508,21 @@ def open_generation(folder: Path, opened: Mapping[str, PassageShard] | None = No
         raise
 
 
-def newest_digest(folder: Path) -> str:
-    """The digest of a collection's newest generation, as `Generation.sha256`.
+def read_known(folder: Path) -> KnownCollection:
+    """Which collection a folder holds now, as `Generation.known`.
 
-    Raises InputError as `open_generation`.
+    Raises LostCollectionError where there is none, or none with a generation.
     """
+    if not is_collection(folder):
+        raise no_collection()
     connection = open_for_reading(folder)
     try:
-        return _newest(folder, connection).manifest_sha256
+        with sqlite_errors(folder / STORE):
+            published = last_published(connection)
+            identity = read_identity(connection)
+        if published is None:
+            raise no_collection()
+        return KnownCollection(identity, published.number, published.manifest_sha256)
     finally:
         connection.close()
 

@@ -18,6 +18,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,7 @@ from pyserini_repbert.checksums import compare_digest, digest
 from pyserini_repbert.collection.term_rows import TERM_FILES, TermRows, term_dtype
 from pyserini_repbert.errors import DamagedFileError, within_limits
 from pyserini_repbert.folder_forms import FolderForm
+from pyserini_repbert.index.arrays import check_finite, check_offsets, check_terms
 from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.index.dense import mapped_vectors
 from pyserini_repbert.index.postings import PostingsBlock, rows_together
@@ -50,7 +52,7 @@ _NAME = f'[0-9a-f]{{{_NAME_LENGTH}}}'
 ShardName = Annotated[str, StringConstraints(pattern=rf'^{_NAME}\z')]
 _UNFINISHED = '.unfinished'
 
-# The attributes of `ShardRows` and `PassageShard`.
+# Of each row: the attributes of `ShardRows` and `PassageShard`.
 ROW_FILES = ('vectors', 'documents', 'numbers', 'inputs')
 _ARRAY_FILE = rf'({"|".join((*ROW_FILES, "scales", *TERM_FILES))})\.npy'
 SHARD_FORM = FolderForm('shard of a collection', (_ARRAY_FILE, re.escape(_RECORD)))
@@ -78,6 +80,15 @@ class PassageShardRecord:
     terms: TermsRecord | None = None  # left out where a shard has none
     dtype: VectorDtype = 'float32'  # of the vectors; left out where it is float32
 
+    def names(self) -> set[str]:
+        """The names of the files that the shard has."""
+        names = set(ROW_FILES)
+        if self.dtype == 'int8':
+            names.add('scales')
+        if self.terms is not None:
+            names.update(TERM_FILES)
+        return {f'{name}.npy' for name in names}
+
 
 @dataclass(frozen=True)
 class ShardRows:
@@ -95,7 +106,11 @@ class ShardRows:
 
 
 class PassageShard:
-    """A shard, opened: its arrays are mapped when they are first used."""
+    """A shard, opened: its arrays are mapped when they are first used.
+
+    Small files, which decide what a row is, are then compared with their checksums; vectors and
+    weights of terms are not, as reading all of them takes long.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -107,7 +122,9 @@ class PassageShard:
 
     @cached_property
     def vectors(self) -> StoredVectors:
-        """The vectors, (n, d), mapped."""
+        """The vectors, (n, d), mapped; of those in int8, the scales are compared."""
+        if self.record.dtype == 'int8':
+            self._compare('scales.npy')
         return mapped_vectors(self.folder, self.record.dtype, (len(self), self.record.dimension))
 
     @cached_property
@@ -119,17 +136,17 @@ class PassageShard:
 
     @cached_property
     def documents(self) -> NDArray[np.int32]:
-        """The number of each row's document, int32 (n,), mapped."""
+        """The number of each row's document, int32 (n,), mapped and compared."""
         return self._array('documents', np.int32)
 
     @cached_property
     def numbers(self) -> NDArray[np.int32]:
-        """The number of each row's passage in its document, int32 (n,), mapped."""
+        """The number of each row's passage in its document, int32 (n,), mapped and compared."""
         return self._array('numbers', np.int32)
 
     @cached_property
     def inputs(self) -> NDArray[np.uint8]:
-        """The digest of each row's input, uint8 (n, 16), mapped."""
+        """The digest of each row's input, uint8 (n, 16), mapped and compared."""
         return self._array('inputs', np.uint8, (INPUT_BYTES,))
 
     @cached_property
@@ -146,10 +163,12 @@ class PassageShard:
             )
         total = (record.total,)
         dtype = term_dtype(record.vocabulary)
+        offsets = self._array('offsets', np.int64, n_more=1)
+        check_offsets(offsets, record.total, self.folder / 'offsets.npy')
         return TermRows(
             model=record.model,
             vocabulary=record.vocabulary,
-            offsets=mapped(self.folder / 'offsets.npy', np.int64, (len(self) + 1,)),
+            offsets=offsets,
             terms=mapped(self.folder / 'terms.npy', dtype, total),
             weights=mapped(self.folder / 'weights.npy', np.float32, total),
         )
@@ -158,8 +177,9 @@ class PassageShard:
     def postings(self) -> tuple[PostingsBlock, ...]:
         """The postings of each term, made once: generations that share the shard share them.
 
-        They take 6 bytes a weight.
+        They take 6 bytes a weight. Raises DamagedFileError for terms or weights that no shard has.
         """
+        self._check_terms()
         rows = self.terms
         size = rows_together(len(self), len(rows.terms))
         blocks = []
@@ -177,11 +197,52 @@ class PassageShard:
 
     def verify(self) -> None:
         """Compare every file with its checksum. Raises DamagedFileError for one that differs."""
-        for name, sha256 in self.record.files.items():
-            compare_digest(self.folder / name, sha256, self.folder / _RECORD, remembered=False)
+        for name in self.record.files:
+            self._compare(name)
 
-    def _array(self, name: str, dtype: Any, row_shape: tuple[int, ...] = ()) -> NDArray[Any]:
-        return mapped(self.folder / f'{name}.npy', dtype, (len(self), *row_shape))
+    def differences(self) -> Iterator[str]:
+        """A line for each file that is missing or is not as it was written."""
+        for name in self.record.files:
+            try:
+                self._compare(name)
+            except DamagedFileError as error:
+                yield str(error)
+
+    def check_values(self) -> None:
+        """Check vectors, and terms where there are any, whatever the files' checksums say.
+
+        Raises DamagedFileError for values that are not finite, and for terms that no model has.
+        """
+        check_finite(self.vectors, self.folder / 'vectors.npy')
+        if self.record.terms is not None:
+            self._check_terms()
+
+    def _check_terms(self) -> None:
+        rows = self.terms
+        check_terms(rows.terms, rows.offsets, rows.vocabulary, self.folder / 'terms.npy')
+        check_finite(rows.weights, self.folder / 'weights.npy')
+
+    def _compare(self, name: str) -> None:
+        """Compare a file with its checksum."""
+        compare_digest(
+            self.folder / name, self.record.files[name], self.folder / _RECORD, remembered=False
+        )
+
+    def _array(
+        self, name: str, dtype: Any, row_shape: tuple[int, ...] = (), n_more: int = 0
+    ) -> NDArray[Any]:
+        """The array of a small file, mapped, once the file is compared with its checksum.
+
+        Parameters
+        ----------
+        name : of the file, without its suffix
+        dtype : what it holds
+        row_shape : of a row
+        n_more : rows that it has beside one for each passage
+        """
+        array = mapped(self.folder / f'{name}.npy', dtype, (len(self) + n_more, *row_shape))
+        self._compare(f'{name}.npy')
+        return array
 
 
 def open_shard(parent: Path, name: str) -> PassageShard:
@@ -210,6 +271,8 @@ def write_shard(
     rows : what it holds
     generation : that it is written for
     dtype : the type in which vectors are stored
+
+    Raises DamagedFileError for a vector that is not finite in this type.
     """
     folder = parent / _UNFINISHED
     SHARD_FORM.remove(folder)
@@ -272,9 +335,18 @@ def _write_terms(folder: Path, rows: TermRows, files: dict[str, str]) -> dict[st
 
 
 def _arrays_of(rows: ShardRows, dtype: str) -> dict[str, NDArray[Any]]:
-    """What the files of a shard hold, by their names."""
+    """What the files of a shard hold, by their names.
+
+    Raises DamagedFileError for a vector that is not finite.
+    """
     arrays = {name: getattr(rows, name) for name in ROW_FILES}
     vectors = stored_as(rows.vectors, dtype)
+    is_finite = np.isfinite(np.asarray(vectors)).all(axis=1)
+    if not is_finite.all():
+        raise DamagedFileError(
+            f'the vector of a passage of document number {rows.documents[~is_finite][0]} is not '
+            f'finite in {dtype}: check the checkpoint, or store and compute in float32'
+        )
     if isinstance(vectors, Int8Vectors):
         return {**arrays, 'vectors': vectors.numbers, 'scales': vectors.scales}
     return {**arrays, 'vectors': vectors}
@@ -312,4 +384,6 @@ def _read_record(folder: Path) -> PassageShardRecord:
         raise DamagedFileError(f'{path} is not the record of a shard: {again}') from error
     if _name_of(content) != folder.name:
         raise DamagedFileError(f'{path} is damaged, its digest is not {folder.name}: {again}')
+    if set(record.files) != record.names():
+        raise DamagedFileError(f'{path} does not name the files of a shard: {again}')
     return record

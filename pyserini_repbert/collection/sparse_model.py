@@ -51,7 +51,7 @@ class SparseModel:
     vocabulary: Annotated[int, Field(ge=1, le=2**31)]
     vocabulary_sha256: Sha256
     max_length: Length
-    prune: Annotated[int, Field(ge=0)]
+    prune: Annotated[int, Field(ge=0, le=2**31)]
     precision: FloatType  # that the model runs in
 
     @classmethod

@@ -46,6 +46,11 @@ class WrittenCounts:
     changed: int = 0
     unchanged: int = 0
 
+    @property
+    def total(self) -> int:
+        """How many documents there were."""
+        return self.added + self.changed + self.unchanged
+
 
 @dataclass(frozen=True)
 class _Pending:
@@ -138,7 +143,7 @@ class Staging:
         documents: Sequence[Document],
         source: int,
         counts: WrittenCounts,
-        on_known: Callable[[Sequence[int]], object] = len,
+        on_known: Callable[[Sequence[KnownDocument]], object] = len,
     ) -> None:
         """Add or replace documents; changes are collected, and written when there are enough.
 
@@ -147,10 +152,10 @@ class Staging:
         documents : those to put
         source : the number of their source
         counts : gets how many are added, changed and unchanged
-        on_known : called with the numbers of those that the collection has had before
+        on_known : called first with those that the collection has had before
         """
         known_documents = self.rows.find([document.docid for document in documents])
-        on_known([known.docno for known in known_documents.values()])
+        on_known(list(known_documents.values()))
         changed = []
         for document in documents:
             known = known_documents.get(document.docid)

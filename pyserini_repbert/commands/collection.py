@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import Action
+from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
 from pyserini_repbert.commands.terminal import skipped_text
 from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
@@ -30,6 +31,12 @@ def _add_sync_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     _add_corpus_flags(parser)
     add('--source', metavar='NAME', help='name of the corpus in the collection; default: its path')
+    add(
+        '--prefix',
+        metavar='NAME/',
+        help='what the docids of the corpus begin with in the collection; it is stored; default: '
+        'nothing',
+    )
     add(
         '--delete-most',
         action='store_true',
@@ -140,18 +147,12 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def _sync(options: argparse.Namespace) -> None:
-    settings = command.pick_options(options, 'delete_most', 'merge', 'rebuild')
-    _write(options, 'sync', source=options.source or _source_of(options.corpus), **settings)
+    settings = command.pick_options(options, 'source', 'prefix', 'delete_most', 'merge', 'rebuild')
+    _write(options, 'sync', corpus_name=options.corpus, **settings)
 
 
 def _add(options: argparse.Namespace) -> None:
     _write(options, 'add', merge=options.merge)
-
-
-def _source_of(corpus: str) -> str:
-    from pyserini_repbert.collection.collection import source_name
-
-    return source_name(corpus)
 
 
 def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
@@ -175,7 +176,14 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
     ):
         changes = getattr(collection, method)(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
-    print(f'{options.index}: {changes}{skipped_text(corpus)}')
+    print(f'{options.index}: {changes}{skipped_text(corpus)}{_prefix_text(changes)}')
+
+
+def _prefix_text(changes: Changes) -> str:
+    """With what the docids of a source begin; '' if they are those of the corpus."""
+    if not changes.prefix:
+        return ''
+    return f"; docids begin with '{command.printable(changes.prefix)}'"
 
 
 @contextmanager
@@ -272,7 +280,7 @@ def _judgments(options: argparse.Namespace) -> None:
     print(f'{options.index}: {judgments} of {command.count_text(n_topics, "question")}')
     for agreement in store.agreements():
         kappa = 'not defined' if agreement.kappa is None else f'{agreement.kappa:.3f}'
-        names = ' and '.join(f"'{judge}'" for judge in agreement.judges)
+        names = ' and '.join(f"'{printable(judge)}'" for judge in agreement.judges)
         pairs = command.count_text(agreement.documents, 'document')
         print(f'  {names} both judged {pairs}: kappa {kappa}')
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from pyserini_repbert.commands.command import (
     whole_number,
     zero_or_more,
 )
+from pyserini_repbert.commands.console import json_text
 from pyserini_repbert.commands.flags import (
     add_flags,
     named_paths,
@@ -296,7 +296,7 @@ def _print_json(
     if tests:
         results['baseline'] = next(iter(evaluations))
         results['comparisons'] = [_test_values(test) for test in tests]
-    print(json.dumps(results, ensure_ascii=False, indent=2))
+    print(json_text(results, indent=2))
 
 
 def _significant(tests: Sequence[RunComparison]) -> set[tuple[str, str]]:

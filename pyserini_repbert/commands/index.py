@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_repbert.commands import command
 from pyserini_repbert.commands.collection import COLLECTION_ACTIONS
-from pyserini_repbert.commands.command import Action
+from pyserini_repbert.commands.command import Action, printable
 from pyserini_repbert.commands.encoding import (
     IndexKind,
     add_encoding_arguments,
@@ -80,12 +80,16 @@ def _check(options: argparse.Namespace) -> None:
     if is_collection(folder):
         from pyserini_repbert.collection.checking import check_collection
 
-        print(check_collection(folder))
+        print(check_collection(folder, on_difference=_print_line))
         return
     from pyserini_repbert.index.check import check_index
     from pyserini_repbert.names.indexes import ready_folder
 
     print(check_index(ready_folder(options.index, options.encoder)))
+
+
+def _print_line(text: str) -> None:
+    print(printable(text))
 
 
 def _add_export_flags(parser: argparse.ArgumentParser) -> None:

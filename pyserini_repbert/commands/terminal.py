@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyserini_repbert.commands.command import printable, progress
+from pyserini_repbert.commands.command import progress
+from pyserini_repbert.commands.console import printable
 from pyserini_repbert.errors import PyseriniRepbertError
 from pyserini_repbert.ranking import Candidate, Ranking
 from pyserini_repbert.trace import Notes, StageCost, StageTimes

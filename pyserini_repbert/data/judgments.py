@@ -19,10 +19,16 @@ from typing import Any
 from urllib.parse import quote
 
 from pyserini_repbert.data.topics import MAX_GRADE, Qrels
-from pyserini_repbert.data.values import has_surrogates, identifier_problem
+from pyserini_repbert.data.values import has_surrogates, identifier_problem, parse_json
 from pyserini_repbert.errors import DamagedFileError, InputError
 from pyserini_repbert.ranking import Query
-from pyserini_repbert.sqlite_files import sqlite_errors, transaction
+from pyserini_repbert.sqlite_files import (
+    make_tables,
+    refuse_code,
+    schema_differences,
+    sqlite_errors,
+    transaction,
+)
 
 JUDGMENTS = 'judgments.sqlite'
 # The greatest length, in characters, of a question, a comment and a judge's name.
@@ -31,6 +37,13 @@ _ADVICE = 'restore it from a copy'
 _APPLICATION = 0x70726A64  # says in the file's header that it is ours
 _FORMAT = 1
 _WAIT = 60  # seconds for another connection's lock
+_MOST_PROBLEMS = 100  # of the file's structure
+# Tables and their columns that hold JSON: a list or an object.
+_JSON_COLUMNS = (
+    ('pools', 'docids', list),
+    ('learnings', 'report', dict),
+    ('progress', 'state', dict),
+)
 
 _SCHEMA = """
 CREATE TABLE questions (number INTEGER PRIMARY KEY, qid TEXT NOT NULL UNIQUE, text TEXT UNIQUE);
@@ -196,7 +209,7 @@ class JudgmentStore:
     def pool_sizes(self) -> dict[str, int]:
         """How many documents the newest pool of each question has, by the question's text."""
         rows = self._select('SELECT question, docids FROM pools ORDER BY made')
-        return {question: len(json.loads(docids)) for question, docids in rows}
+        return {question: len(self._parsed(docids, list)) for question, docids in rows}
 
     def add(self, judgments: Sequence[Judgment]) -> None:
         """Store judgments, all or none; one of the same question, document and judge is replaced.
@@ -238,7 +251,13 @@ class JudgmentStore:
             judge=judge,
             question=None if question is None else question_text(question),
         )
-        return [Judgment(*row) for row in rows]
+        judgments = [Judgment(*row) for row in rows]
+        for judgment in judgments:
+            if not isinstance(judgment.grade, int):
+                raise DamagedFileError(
+                    f'{self.path} is damaged, a grade is {judgment.grade!r:.40}: {_ADVICE}'
+                )
+        return judgments
 
     def count(self) -> int:
         """How many judgments there are."""
@@ -329,7 +348,7 @@ class JudgmentStore:
         for row in rows:
             learning = Learning(*row)
             in_use = bool(learning.in_use)
-            report = json.loads(str(learning.report))
+            report = self._parsed(learning.report, dict)
             learnings.append(replace(learning, in_use=in_use, report=report))
         return learnings
 
@@ -351,13 +370,35 @@ class JudgmentStore:
     def progress(self) -> dict[str, Any]:
         """What `set_progress` said last; empty before."""
         rows = self._select('SELECT state FROM progress')
-        return json.loads(rows[0][0]) if rows else {}
+        return self._parsed(rows[0][0], dict) if rows else {}
 
-    def check(self) -> None:
-        """Raises DamagedFileError for a file that is not whole."""
-        problems = self._select('PRAGMA integrity_check(1)')
-        if problems and problems != [('ok',)]:
-            raise DamagedFileError(f'{self.path} is damaged ({problems[0][0]}): {_ADVICE}')
+    def _parsed(self, text: Any, kind: type) -> Any:
+        """The list or object of a JSON text. Raises DamagedFileError for anything else."""
+        if not _is_json(text, kind):
+            raise DamagedFileError(
+                f'{self.path} is damaged, it has other JSON than is stored there: {_ADVICE}'
+            )
+        return json.loads(text)
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong with the file, a line each; none without the file.
+
+        Compares its tables with those that this release makes, and its rows with what may be
+        stored.
+        """
+        if not self.path.is_file():
+            return
+        with self._reading() as connection:
+            if connection is None:
+                return
+            for (problem,) in connection.execute(f'PRAGMA integrity_check({_MOST_PROBLEMS})'):
+                if problem != 'ok':
+                    yield f'{self.path}: SQLite finds: {problem}'
+            tables = [f'{self.path}: {what}' for what in schema_differences(connection, _make)]
+            yield from tables
+            if not tables:
+                for problem in _row_problems(connection):
+                    yield f'{self.path}: {problem}'
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -374,15 +415,23 @@ class JudgmentStore:
         """The rows of a query; none without the file."""
         if not self.path.is_file():
             return []
+        with self._reading() as connection:
+            if connection is None:
+                return []
+            return connection.execute(statement, parameters).fetchall()
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        """A connection to the file; None where another program is about to make its tables."""
         address = f'file:{quote(str(self.path.absolute()))}?mode=ro'
         with sqlite_errors(self.path, _ADVICE):
             connection = sqlite3.connect(address, timeout=_WAIT, uri=True)
             with contextlib.closing(connection):
                 if connection.execute('PRAGMA user_version').fetchone()[0] == 0:
-                    # Another program is about to make the tables.
-                    return []
+                    yield None
+                    return
                 _check_format(connection, self.path)
-                return connection.execute(statement, parameters).fetchall()
+                yield connection
 
 
 def cohens_kappa(grades: Sequence[tuple[int, int]]) -> float | None:
@@ -410,10 +459,45 @@ def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
     tables = connection.execute('SELECT COUNT(*) FROM sqlite_master').fetchone()[0]
     if tables:
         raise DamagedFileError(f'{path} holds other data than judgments: check the path')
-    for statement in _SCHEMA.split(';\n'):
-        connection.execute(statement)
+    _make(connection)
     connection.execute(f'PRAGMA application_id = {_APPLICATION}')
     connection.execute(f'PRAGMA user_version = {_FORMAT}')
+
+
+def _make(connection: sqlite3.Connection) -> None:
+    make_tables(connection, _SCHEMA)
+
+
+def _row_problems(connection: sqlite3.Connection) -> Iterator[str]:
+    """What is wrong with the rows of a file of judgments, a phrase each."""
+    for (number,) in connection.execute(
+        'SELECT rowid FROM judgments WHERE question NOT IN (SELECT text FROM questions)'
+    ):
+        yield f'judgment {number} is of a question that is not here'
+    rows = connection.execute(
+        'SELECT rowid, question, docid, grade, judge, comment FROM judgments ORDER BY rowid'
+    )
+    for number, *values in rows:
+        judgment = Judgment(*values)
+        if not isinstance(judgment.grade, int):
+            yield f'judgment {number} has the grade {judgment.grade!r:.40}'
+            continue
+        try:
+            _checked(judgment)
+        except (InputError, TypeError, AttributeError) as error:
+            yield f'judgment {number}: {error}'
+    for table, column, kind in _JSON_COLUMNS:
+        for number, text in connection.execute(f'SELECT rowid, {column} FROM {table}'):
+            if not _is_json(text, kind):
+                yield f'row {number} of {table} has other JSON in {column} than is stored there'
+
+
+def _is_json(text: object, kind: type) -> bool:
+    """Whether a stored value is a JSON text of a list or an object."""
+    try:
+        return isinstance(text, str) and isinstance(parse_json(text), kind)
+    except ValueError:
+        return False
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
@@ -426,6 +510,7 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
             f'{path} has format version {version}, this release reads {_FORMAT}: use the release '
             'that wrote it'
         )
+    refuse_code(connection, path, _ADVICE)
 
 
 def _add_question(connection: sqlite3.Connection, text: str) -> bool:

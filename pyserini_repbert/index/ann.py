@@ -22,6 +22,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.checksums import compare_digest, digest
+from pyserini_repbert.data.values import MAX_COUNT
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.files import atomic_folder
 from pyserini_repbert.folder_forms import TEMPORARY, FolderForm
@@ -108,6 +109,7 @@ class AnnIndex(Generic[RecordT]):
         if verify or not path.is_file():
             with _advising():
                 compare_digest(path, record.index_sha256, folder / RECORD, remembered)
+        self._path = path
         self._index = read_faiss(path, AGAIN, record.ann)
         shape = (self._index.ntotal, self._index.d)
         expected = (record.count, record.dimension)
@@ -122,12 +124,21 @@ class AnnIndex(Generic[RecordT]):
         They are rows, int64 (n, m), padded with -1. The recorded search setting holds up to the
         depth at which recall was measured; beyond it, the number of candidates and the parameter
         grow in proportion to k.
+
+        Raises DamagedFileError for an index of another kind, or one that gives other rows.
         """
         record = self.record
         scale = max(k / record.hits, 1)
         parameter = record.parameter and math.ceil(record.parameter * scale)
+        if parameter is not None:
+            parameter = min(MAX_COUNT, parameter)
         effort = Effort(min(record.count, math.ceil(record.candidates * scale)), parameter)
-        return candidate_rows(self._index, record.ann, queries, effort)
+        try:
+            return candidate_rows(self._index, record.ann, queries, effort)
+        except RuntimeError as error:
+            raise DamagedFileError(
+                f'{self._path} is not of the kind that its record names, {record.ann}: {AGAIN}'
+            ) from error
 
 
 def open_ann(
@@ -184,10 +195,17 @@ def candidate_rows(
     kind : its kind
     queries : float32 (n, d)
     effort : how much is looked at
+
+    Raises DamagedFileError for an index that gives a row that it does not have.
     """
-    parameters = search_parameters(kind, effort.parameter)
+    chosen = AnnKind(kind)
+    parameters = search_parameters(chosen, effort.parameter)
     rows: NDArray[np.int64]
     _, rows = index.search(queries, effort.candidates, params=parameters)
+    if rows.max(initial=-1) >= index.ntotal:
+        raise DamagedFileError(
+            f'the approximate index gives row {rows.max()}, it has {index.ntotal}: {AGAIN}'
+        )
     return rows
 
 

@@ -40,7 +40,11 @@ _UNREADABLE = (
 
 
 def mapped(
-    path: Path, dtype: DTypeLike, shape: tuple[int, ...], mode: Literal['r', 'c'] = 'r'
+    path: Path,
+    dtype: DTypeLike,
+    shape: tuple[int, ...],
+    mode: Literal['r', 'c'] = 'r',
+    advice: str = 'build the index again',
 ) -> NDArray[Any]:
     """A .npy file as a plain array over mapped memory.
 
@@ -49,6 +53,7 @@ def mapped(
     path : of the file
     dtype, shape : what the file must hold
     mode : 'r', read-only, or 'c', copy-on-write
+    advice : what to do about another file
 
     Raises DamagedFileError for a file that is missing or holds something else.
     """
@@ -57,17 +62,13 @@ def mapped(
     try:
         array: NDArray[Any] = np.load(path, mmap_mode=mmap_mode).view(np.ndarray)
     except FileNotFoundError as error:
-        raise DamagedFileError(
-            f'{path} is missing: build the index again, or wait until it is built'
-        ) from error
+        raise DamagedFileError(f'{path} is missing: {advice}, or wait until it is built') from error
     except _UNREADABLE as error:
-        raise DamagedFileError(
-            f'{path} is no .npy file ({error}): build the index again'
-        ) from error
+        raise DamagedFileError(f'{path} is no .npy file ({error}): {advice}') from error
     if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
         raise DamagedFileError(
-            f'{path} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}: build '
-            'the index again'
+            f'{path} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}: '
+            f'{advice}'
         )
     return array
 
@@ -89,6 +90,10 @@ class Shard:
             offsets = mapped(folder / TEXT_OFFSETS, np.int64, (record.count,))
             self._text_offsets: NDArray[np.int64] = offsets
             self._texts = mapped_bytes(folder / TEXTS)
+
+    def check_values(self) -> None:
+        """Read all vectors. Raises DamagedFileError for those that no model gives."""
+        raise NotImplementedError
 
     def text(self, row: int) -> str:
         """The passage's text.

@@ -1,4 +1,7 @@
-"""Whether an index is, to the bit, what was written: every file is read and compared."""
+"""Whether an index is, to the bit, what was written: every file is read and compared.
+
+What no index holds is refused, too, whoever has signed it: `index.arrays`.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +67,7 @@ def _check_bundle(folder: Path) -> str:
         verify_files(folder / record.folder, record, remembered=False)
         _compare(folder / record.folder / SHARD, record)
         shard.docids.verify()
+        shard.check_values()
     _compare(folder / SETTINGS, bundle.settings)
     if isinstance(bundle, EpicBundle):
         size = f'{_terms_text(bundle.settings)} {bundle.settings.weights}'

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pyserini_repbert.data.passages import Passage
 from pyserini_repbert.errors import DamagedFileError
+from pyserini_repbert.index.arrays import check_finite
 from pyserini_repbert.index.bundle import Bundle, Shard, mapped
 from pyserini_repbert.index.overlap import Shorten, measure_overlap
 from pyserini_repbert.index.quantized import Int8Vectors, StoredVectors, stored_as
@@ -24,6 +25,10 @@ class DenseShard(Shard):
         super().__init__(folder, record, settings)
         shape = (record.count, settings.dimension)
         self.vectors = mapped_vectors(folder, settings.dtype, shape)
+
+    def check_values(self) -> None:
+        """Read all vectors. Raises DamagedFileError for values that are not finite."""
+        check_finite(self.vectors, self.folder / VECTORS)
 
 
 def mapped_vectors(folder: Path, dtype: str, shape: tuple[int, int]) -> StoredVectors:

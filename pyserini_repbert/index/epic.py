@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_repbert.errors import MismatchError
+from pyserini_repbert.errors import DamagedFileError, MismatchError
+from pyserini_repbert.index.arrays import check_finite, check_offsets, check_terms, impossible
 from pyserini_repbert.index.bundle import Bundle, Shard, mapped
 from pyserini_repbert.index.records import (
     BLOCKS,
@@ -57,26 +58,39 @@ class EpicShard(Shard):
         vocabulary = settings.vocabulary
         self._vocabulary = vocabulary
         self._vocabulary_rows = settings.layout == 'all'
-        self.offsets = np.arange(0, (count + 1) * vocabulary, vocabulary, dtype=np.int64)
         self.terms: NDArray[np.uint8] = np.empty(0, np.uint8)
         self.blocks: Array = np.empty(0, count_dtype(vocabulary))
         if settings.layout == 'blocks':
-            self.offsets = mapped(folder / OFFSETS, np.int64, (count + 1,))
-            self.terms = mapped(folder / TERMS, np.uint8, (int(self.offsets[-1]),))
+            self.offsets: NDArray[np.int64] = mapped(folder / OFFSETS, np.int64, (count + 1,))
+            total = int(self.offsets[-1])
+            check_offsets(self.offsets, total, folder / OFFSETS)
+            self.terms = mapped(folder / TERMS, np.uint8, (total,))
             table = (count, n_blocks(vocabulary) + 1)
             self.blocks = mapped(folder / BLOCKS, count_dtype(vocabulary), table).reshape(-1)
-        shape = (count, vocabulary) if settings.layout == 'all' else (int(self.offsets[-1]),)
-        self.weights: Array = mapped(folder / WEIGHTS, settings.weights, shape).reshape(-1)
+            self.weights: Array = mapped(folder / WEIGHTS, settings.weights, (total,))
+        else:
+            shape = (count, vocabulary)
+            self.weights = mapped(folder / WEIGHTS, settings.weights, shape).reshape(-1)
+            # Made last: the file has to have so many rows.
+            self.offsets = np.arange(0, (count + 1) * vocabulary, vocabulary, dtype=np.int64)
         self.scales: NDArray[np.float32] = np.empty((0, 2), np.float32)
         if settings.weights == 'uint8':
             self.scales = mapped(folder / SCALES, np.float32, (count, 2))
+            check_finite(self.scales, folder / SCALES)
 
     def weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
         """The weights of terms in rows of this shard, float32 (m, n).
 
         They are 0 where a passage lacks a term. Terms are the first axis: an operation with one
-        term then runs over contiguous rows.
+        term then runs over contiguous rows. Raises DamagedFileError as `vectors`.
         """
+        weights = self._weights_of(rows, terms)
+        if not np.isfinite(weights).all():
+            raise impossible(self.folder / WEIGHTS, 'a weight is not finite')
+        return weights
+
+    def _weights_of(self, rows: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.float32]:
+        """As of `weights_of`."""
         weights = np.zeros((len(terms), len(rows)), dtype=np.float32)
         if not len(self.weights):
             return weights
@@ -106,8 +120,12 @@ class EpicShard(Shard):
         begin = self.blocks.take(cells)
         cells += 1
         counts = self.blocks.take(cells)
+        row_starts = self.offsets.take(rows)
+        row_counts = self.offsets.take(rows + 1) - row_starts
+        if (begin > counts).any() or (counts > row_counts).any():
+            raise self._misplaced_terms()
         counts -= begin
-        starts = self.offsets.take(rows) + begin
+        starts = row_starts + begin
         wanted = (terms & (BLOCK_SIZE - 1)).astype(np.uint8)[:, None]
         # How many of a block's terms are known to be lower.
         before = np.zeros(counts.shape, dtype=np.uint16)
@@ -123,6 +141,55 @@ class EpicShard(Shard):
         exists: NDArray[np.bool_] = self.terms.take(positions, mode='wrap') == wanted
         exists &= before < counts
         return positions, exists
+
+    def vectors(self, first: int, end: int) -> TermVectors:
+        """The vectors of the rows from `first` to before `end`.
+
+        Raises DamagedFileError for terms that the vocabulary does not have, and for weights that
+        are not finite.
+        """
+        offsets = self.offsets[first : end + 1]
+        inside = slice(int(offsets[0]), int(offsets[-1]))
+        counts = np.diff(offsets)
+        weights: NDArray[np.float32] = self.weights[inside].astype(np.float32)
+        if len(self.scales):
+            scales = self.scales[first:end]
+            weights = weights * np.repeat(scales[:, 1], counts) + np.repeat(scales[:, 0], counts)
+        if not np.isfinite(weights).all():
+            raise impossible(self.folder / WEIGHTS, 'a weight is not finite')
+        if self._vocabulary_rows:
+            terms: Array = np.tile(np.arange(self._vocabulary), end - first)
+        else:
+            terms = self._terms(first, end)
+        return TermVectors(offsets - offsets[0], terms, weights)
+
+    def _terms(self, first: int, end: int) -> NDArray[np.int64]:
+        """The terms of the rows from `first` to before `end`, of layout 'blocks'."""
+        offsets = self.offsets[first : end + 1]
+        width = n_blocks(self._vocabulary)
+        table = self.blocks.reshape(-1, width + 1)[first:end].astype(np.int64)
+        block_counts = np.diff(table, axis=1)
+        is_whole = (table[:, 0] == 0).all() and (table[:, -1] == np.diff(offsets)).all()
+        if not is_whole or (block_counts < 0).any():
+            raise self._misplaced_terms()
+        high = np.tile(np.arange(width) << BLOCK_BITS, end - first)
+        low = self.terms[int(offsets[0]) : int(offsets[-1])]
+        terms: Array = np.repeat(high, block_counts.reshape(-1)) + low
+        if terms.max(initial=0) >= self._vocabulary:
+            raise impossible(
+                self.folder / TERMS, f'it has term {terms.max()} of {self._vocabulary}'
+            )
+        return terms
+
+    def check_values(self) -> None:
+        """Read all vectors. Raises DamagedFileError for those that no model gives."""
+        count = len(self.docids)
+        for first in range(0, count, ROWS):
+            vectors = self.vectors(first, min(first + ROWS, count))
+            check_terms(vectors.terms, vectors.offsets, self._vocabulary, self.folder / TERMS)
+
+    def _misplaced_terms(self) -> DamagedFileError:
+        return impossible(self.folder / BLOCKS, 'its counts do not rise to those of the rows')
 
 
 class EpicBundle(Bundle[EpicSettings, EpicShard]):
@@ -152,32 +219,14 @@ class EpicBundle(Bundle[EpicSettings, EpicShard]):
             count = len(shard.docids)
             for first in range(0, count, size):
                 end = min(first + size, count)
-                yield start + first, self._decoded(shard, first, end)
+                yield start + first, shard.vectors(first, end)
 
     def rows_from(self, first: int, count: int) -> Iterator[TermVector]:
         """The vectors of `count` rows from `first` on, numbered across all shards."""
         rows = np.arange(first, min(first + count, len(self)))
         for selection in self._docids.by_column(rows):
             shard = self.shards[selection.column]
-            yield from self._decoded(shard, int(selection.rows[0]), int(selection.rows[-1]) + 1)
-
-    def _decoded(self, shard: EpicShard, first: int, end: int) -> TermVectors:
-        offsets = shard.offsets[first : end + 1]
-        begin = int(offsets[0])
-        stop = int(offsets[-1])
-        counts = np.diff(offsets)
-        weights: NDArray[np.float32] = shard.weights[begin:stop].astype(np.float32)
-        if self.settings.weights == 'uint8':
-            scales = shard.scales[first:end]
-            weights = weights * np.repeat(scales[:, 1], counts) + np.repeat(scales[:, 0], counts)
-        if self.settings.layout == 'all':
-            terms: Array = np.tile(np.arange(self.settings.vocabulary), end - first)
-        else:
-            width = n_blocks(self.settings.vocabulary)
-            table = shard.blocks.reshape(-1, width + 1)[first:end].astype(np.int64)
-            high = np.tile(np.arange(width) << BLOCK_BITS, end - first)
-            terms = np.repeat(high, np.diff(table, axis=1).reshape(-1)) + shard.terms[begin:stop]
-        return TermVectors(offsets - begin, terms, weights)
+            yield from shard.vectors(int(selection.rows[0]), int(selection.rows[-1]) + 1)
 
     def score(self, rows: NDArray[np.int64], query: TermVector) -> NDArray[np.float32]:
         """Inner products of a query and the passages of `rows` (EPIC eq. 5), float32 (n,)."""

@@ -65,7 +65,7 @@ class FaissFolder:
         """Scores, float32 (m,), and rows, int64 (m,), of a query's best hits, best first.
 
         They are at least the k best and all that tie with the last of these. The query is float32
-        (d,).
+        (d,). Raises DamagedFileError for scores that are not finite, and for rows without docids.
         """
         wanted = min(k, len(self))
         while wanted:
@@ -74,6 +74,11 @@ class FaissFolder:
             is_hit = all_rows[0] >= 0
             scores = all_scores[0][is_hit]
             rows = all_rows[0][is_hit]
+            if not np.isfinite(scores).all() or rows.max(initial=0) >= len(self):
+                raise DamagedFileError(
+                    f'{self.folder / INDEX} gives a score that is not finite, or a row that has no '
+                    'docid: export it again'
+                )
             is_whole = asked == len(self) or len(rows) <= wanted
             if is_whole or scores[-1] != scores[min(k, len(rows)) - 1]:
                 return scores, rows

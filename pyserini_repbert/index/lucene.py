@@ -90,7 +90,7 @@ def build_lucene_index(
 
     Returns the number of passages indexed.
     """
-    kind = _checked(variant, predictions, weights, topk, sqrt)
+    kind = _checked(LuceneVariant(variant), predictions, weights, topk, sqrt)
     check_language(language)
     corpus = corpus_of(corpus, reread=kind is not LuceneVariant.BM25)
     target = Path(output)
@@ -142,10 +142,9 @@ def check_target(target: Path, overwrite: bool) -> None:
 
 
 def _checked(
-    variant: str, predictions: object, weights: object, topk: int | None, sqrt: bool
+    kind: LuceneVariant, predictions: object, weights: object, topk: int | None, sqrt: bool
 ) -> LuceneVariant:
     """The variant; raises InputError where it lacks an addition, or does not take one."""
-    kind = LuceneVariant(variant)
     given = {
         'predictions': predictions is not None,
         'weights': weights is not None,
@@ -170,9 +169,10 @@ def documents(
     kind: LuceneVariant, corpus: Iterable[Passage], additions: Iterable[str]
 ) -> Iterator[str]:
     """Anserini's JSON documents; a passage without terms is left out, with a warning."""
-    for passage, added in zip(corpus, additions, strict=kind is not LuceneVariant.BM25):
+    variant = LuceneVariant(kind)
+    for passage, added in zip(corpus, additions, strict=variant is not LuceneVariant.BM25):
         expanded = f'{passage.text} {added}' if added else passage.text
-        contents = added if kind is LuceneVariant.DEEPCT else expanded
+        contents = added if variant is LuceneVariant.DEEPCT else expanded
         if not contents.strip():
             logger.warning(
                 "passage '%s' has no terms and is left out: no query could find it", passage.docid

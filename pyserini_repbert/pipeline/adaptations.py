@@ -135,4 +135,5 @@ def _techniques(sparse: Sequence[str]) -> str:
 
 def apply_query_map(searcher: RepBertSearcher, folder: str) -> RepBertSearcher:
     """The searcher with the folder's query map. Raises the errors of `read_query_map`."""
-    return searcher.with_settings(query_map=read_query_map(searcher.query_encoder, folder))
+    query_map = read_query_map(searcher.query_encoder, folder, searcher.dimension)
+    return searcher.with_settings(query_map=query_map)

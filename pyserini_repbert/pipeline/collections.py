@@ -72,13 +72,14 @@ def complete_fusion(spec: PipelineSpec, rankings: Sequence[CollectionRanking]) -
 
     They are interpolated after min-max, the dense one with a share of 0.6.
     """
+    ordered = [CollectionRanking(ranking) for ranking in rankings]
     changes: dict[str, Any] = {}
     fusion = spec.fusion
     if 'fusion' not in spec.model_fields_set:
         fusion = 'interpolation'
         changes['fusion'] = fusion
     if fusion == 'interpolation' and not spec.weights:
-        changes['alpha'] = dense_share(rankings) if spec.alpha is None else spec.alpha
+        changes['alpha'] = dense_share(ordered) if spec.alpha is None else spec.alpha
     return spec.model_copy(update=changes)
 
 
@@ -143,13 +144,16 @@ def open_collection_searcher(
         formula: dict[str, Any] = {}
         if len(spec.rankings) > 1 and not spec.sparse:
             formula = {**spec.formula, 'depth': spec.depth}
+        query_map = None
+        if spec.adapted:
+            query_map = read_query_map(encoder, spec.adapted, generation.settings.dimension)
         settings = SearchSettings(
             rankings=spec.rankings,
             aggregation=spec.aggregate,
             formula=formula,
             k1=spec.k1,
             b=spec.b,
-            query_map=read_query_map(encoder, spec.adapted) if spec.adapted else None,
+            query_map=query_map,
             ann=spec.ann,
         )
         searcher = CollectionSearcher(generation, encoder, settings, device, sparse_encoder)

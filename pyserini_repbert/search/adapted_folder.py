@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from pyserini_repbert.checksums import digest
+from pyserini_repbert.data.values import MAX_COUNT
 from pyserini_repbert.errors import DamagedFileError, MismatchError
 from pyserini_repbert.files import StrPath, atomic_folder, existing_file
 from pyserini_repbert.folder_forms import FolderForm
+from pyserini_repbert.index.bundle import mapped
 from pyserini_repbert.record import Sha256
 from pyserini_repbert.search.dense import QueryEncoder
 
@@ -44,8 +46,8 @@ class AdaptedSearch:
     encoder_weights: str
     sparse: tuple[str, ...]
     query_map: Sha256
-    weights: tuple[float, ...]
-    depth: int
+    weights: tuple[Annotated[float, Field(allow_inf_nan=False)], ...]
+    depth: Annotated[int, Field(ge=1, le=MAX_COUNT)]
     estimate: dict[str, Any]
     stages: tuple[str, ...] = ()
     format: Literal['pyserini_repbert.adapted'] = 'pyserini_repbert.adapted'
@@ -111,13 +113,21 @@ def learned_fusion(adapted: AdaptedSearch) -> dict[str, Any]:
     }
 
 
-def read_query_map(query_encoder: QueryEncoder, folder: str) -> NDArray[np.float32]:
+def read_query_map(query_encoder: QueryEncoder, folder: str, dimension: int) -> NDArray[np.float32]:
     """The folder's query map, float32 (d, d).
+
+    Parameters
+    ----------
+    query_encoder : encodes the queries
+    folder : what `adapt` wrote
+    dimension : d, the length of an index's vectors
 
     Raises
     ------
     MismatchError
         If the map was learnt for other weights than the encoder's.
+    DamagedFileError
+        For a map of another shape, and for one that is not finite.
     """
     adapted = read_adapted(folder)
     if getattr(query_encoder, 'weights_sha256', None) != adapted.encoder_weights:
@@ -126,5 +136,14 @@ def read_query_map(query_encoder: QueryEncoder, folder: str) -> NDArray[np.float
             f"{folder} was learnt for encoder '{adapted.encoder}', and '{name}' has "
             'other weights: adapt again'
         )
-    query_map: NDArray[np.float32] = np.load(Path(folder) / QUERY_MAP)
+    return open_query_map(folder, dimension)
+
+
+def open_query_map(folder: StrPath, dimension: int) -> NDArray[np.float32]:
+    """As of `read_query_map`, whatever the encoder."""
+    path = Path(folder) / QUERY_MAP
+    shape = (dimension, dimension)
+    query_map = np.array(mapped(path, np.float32, shape, advice='adapt again'))
+    if not np.isfinite(query_map).all():
+        raise DamagedFileError(f'{path} holds values that are not finite: adapt again')
     return query_map

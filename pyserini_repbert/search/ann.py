@@ -43,7 +43,12 @@ from pyserini_repbert.index.ann_kinds import (
 from pyserini_repbert.index.dense import DenseBundle
 from pyserini_repbert.index.manifest import MANIFEST
 from pyserini_repbert.search.exact import ExactIndex, TopRows, top_rows
-from pyserini_repbert.search.products import Blocks, VectorShard, shard_pair_scores
+from pyserini_repbert.search.products import (
+    Blocks,
+    NotFiniteError,
+    VectorShard,
+    shard_pair_scores,
+)
 
 # Queries whose candidates are in memory together.
 _QUERY_GROUP = 256
@@ -91,7 +96,7 @@ class AnnSettings:
     Raises InputError for values that are none of these.
     """
 
-    kind: str = AnnKind.PQ
+    kind: AnnKind | str = AnnKind.PQ
     recall: float = RECALL
     hits: int = HITS
     queries: NDArray[np.float32] | None = None
@@ -150,12 +155,16 @@ def best_of(
     queries : float32 (n, d)
     rows : the candidates of each query, int64 (n, m), padded with -1
     k : how many
+
+    Raises NotFiniteError where a score is not finite.
     """
     # Sorted, neighbouring rows are read together.
     rows = np.sort(rows, axis=1)
     owners, columns = np.nonzero(rows >= 0)
     candidates = rows[owners, columns]
     scores = shard_pair_scores(queries, vectors.shards, candidates, owners)
+    if not np.isfinite(scores).all():
+        raise NotFiniteError(f'index {vectors.folder}')
     ends = np.cumsum(np.bincount(owners, minlength=len(queries)))
     tops = []
     start = 0

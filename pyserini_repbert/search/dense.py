@@ -9,6 +9,7 @@ which passages are found, not their scores.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,7 @@ from pyserini_repbert.ranking import Candidate, Query, Ranker, Ranking, Run, top
 from pyserini_repbert.search import ann as approximate, exact
 from pyserini_repbert.search.feedback import VectorFeedback
 from pyserini_repbert.search.gpu_index import GpuIndex
-from pyserini_repbert.search.products import Blocks
+from pyserini_repbert.search.products import Blocks, NotFiniteError
 from pyserini_repbert.trace import Trace
 
 DenseIndex = DenseBundle | FaissFolder
@@ -319,7 +320,8 @@ class DenseSearcher(Ranker):
         vectors : of the queries, float32 (n, d)
         k : hits of a query; None: all passages
 
-        Raises InputError for vectors that are not finite, MismatchError for another shape.
+        Raises InputError for vectors that are not finite, MismatchError for another shape, and
+        NotFiniteError for an index with a vector that is not finite, as far as it is read.
         """
         if k is None:
             k = max(1, len(self))
@@ -333,7 +335,15 @@ class DenseSearcher(Ranker):
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise InputError('a query vector has values that are not finite: check what made it')
-        return self._rankings(vectors, k)
+        try:
+            rankings = self._rankings(vectors, k)
+        except NotFiniteError as error:
+            raise NotFiniteError(f'index {self.index_dir}') from error
+        for ranking in rankings:
+            # Scores fall: of finite vectors, only the ends can be infinite.
+            if len(ranking) and not math.isfinite(ranking.scores[0] - ranking.scores[-1]):
+                raise NotFiniteError(f'index {self.index_dir}')
+        return rankings
 
     def _rankings(self, vectors: NDArray[np.float32], k: int) -> list[Ranking]:
         """The ranking of each query vector, k at least 1."""

@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pyserini_repbert.errors import DamagedFileError
 from pyserini_repbert.index.ann import faiss_threads
 from pyserini_repbert.index.quantized import GREATEST, Int8Vectors, StoredVectors
 from pyserini_repbert.models.linear import linear
@@ -37,6 +38,19 @@ _INT8_ROWS = 1024
 _TINY = 2.0**-125
 # Sums below it are finite however they are rounded.
 _OVERFLOWS = 2.0**120
+
+
+class NotFiniteError(DamagedFileError):
+    """An index has a vector that is not finite, or one that gives such a score.
+
+    `index` is the index, as a message says it.
+    """
+
+    def __init__(self, index: str = 'the index') -> None:
+        super().__init__(
+            f'{index} has a vector that is not finite, or gives a score that is not: `index check` '
+            'names it; restore the index from a copy, or build it again'
+        )
 
 
 class Blocks(Protocol):
@@ -269,7 +283,11 @@ class Float32Products:
         known = start.part.largest
         if start.row not in known:
             lowest, highest = tensor_of(vectors).aminmax()
-            known[start.row] = max(-float(lowest), float(highest))
+            greatest = max(-float(lowest), float(highest))
+            # Of one that is not a number, `aminmax` gives that.
+            if not math.isfinite(greatest):
+                raise NotFiniteError
+            known[start.row] = greatest
         largest = known[start.row]
         dimension = vectors.shape[1]
         # No less than the sum of all |q_i x_i|.

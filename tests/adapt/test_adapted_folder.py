@@ -1,8 +1,11 @@
 """The folder that `adapt` writes, and searching with it."""
 
+import re
+
 import numpy as np
 import pytest
 
+from pyserini_repbert.checksums import digest
 from pyserini_repbert.encode import RepBertDocumentEncoder, encode_corpus
 from pyserini_repbert.errors import DamagedFileError, InputError, MismatchError
 from pyserini_repbert.names.corpora import open_corpus
@@ -96,4 +99,36 @@ def test_a_damaged_map_is_refused(adapted):
 def test_a_damaged_description_is_refused(adapted):
     (adapted / 'adapted.json').write_text('{}')
     with pytest.raises(DamagedFileError, match='is not what `adapt` writes .*: adapt again'):
+        read_adapted(adapted)
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        (lambda array: array[:-1], r'holds float32 \(15, 16\), expected float32 \(16, 16\)'),
+        (lambda array: np.float32(1), r'holds float32 \(\), expected'),
+        (lambda array: array.astype(np.float64), r'holds float64'),
+        (lambda array: np.where(array == 1, np.nan, array), 'holds values that are not finite'),
+        (lambda array: np.array(['x'], object), 'is no .npy file'),
+    ],
+)
+def test_a_map_that_no_encoder_takes_is_refused(change, message, adapted, searcher):
+    """Its checksum fits."""
+    path = adapted / 'query_map.npy'
+    before = digest(path)
+    np.save(path, change(np.load(path)), allow_pickle=True)
+    description = adapted / 'adapted.json'
+    description.write_text(description.read_text().replace(before, digest(path)))
+    with pytest.raises(DamagedFileError, match=rf'query_map.npy {message}.*: adapt again$'):
+        open_pipeline(PipelineSpec(adapted=str(adapted)))
+
+
+@pytest.mark.parametrize(
+    ('key', 'value'), [('depth', '0'), ('depth', '9' * 30), ('weights', '[NaN]')]
+)
+def test_settings_that_no_search_takes_are_refused(key, value, adapted):
+    description = adapted / 'adapted.json'
+    text = re.sub(rf'"{key}":\s*(\[[^]]*\]|\d+)', f'"{key}": {value}', description.read_text())
+    description.write_text(text)
+    with pytest.raises(DamagedFileError, match='is not what `adapt` writes'):
         read_adapted(adapted)

@@ -1,7 +1,8 @@
 """kill -9 at file events and SQL statements of a collection's writer: the published generation
 answers as before, and the same command again finishes, and encodes nothing twice.
 
-KILLS=50 kills each command at 50 random points, instead of ten; the slow tests at every point.
+KILLS=50 kills each command at 50 random points, instead of ten; the slow tests at one point in
+five, with `--exhaustive` at all.
 """
 
 import hashlib
@@ -110,7 +111,7 @@ AFTER = [
 ]
 COMMANDS = {
     'sync': lambda collection: collection.sync(AFTER, source='one'),
-    'add': lambda collection: collection.add([('d3', text(70)), ('other', text(80, 30))]),
+    'add': lambda collection: collection.add([('added', text(70)), ('other', text(80, 30))]),
     'delete': lambda collection: collection.delete(['d1', 'd5', 'd6']),
     'compact': lambda collection: collection.compact(),
     'rebuild': lambda collection: rebuild(collection),
@@ -189,20 +190,29 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(store.sqlite3, 'connect', connect_with_points)
 
 
-def choose_points(count, kills, every):
-    """`kills` of a run's points, at random; for None, one in `every` points."""
-    points = range(3, count)
-    if kills is None:
-        return points[::every]
-    if kills >= len(points):
+def random_points(points):
+    """KILLS of a run's points, or all where there are fewer."""
+    if len(points) <= KILLS:
         return points
-    return sorted(random.Random(kills).sample(points, kills))
+    return sorted(random.Random(KILLS).sample(points, KILLS))
 
 
-@pytest.mark.parametrize('kills', [KILLS, pytest.param(None, marks=pytest.mark.slow)])
-@pytest.mark.parametrize('sparse', ['none', pytest.param('learned', marks=pytest.mark.slow)])
+def regular_points(points, sparse, every):
+    """One in `every` of a run's points, but for those that the quick test takes."""
+    tried = random_points(points) if sparse == 'none' else ()
+    return [point for point in points[::every] if point not in tried]
+
+
+@pytest.mark.parametrize(
+    ('sparse', 'are_random'),
+    [
+        ('none', True),
+        pytest.param('none', False, marks=pytest.mark.slow),
+        pytest.param('learned', False, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize('name', COMMANDS)
-def test_kills_of_a_writer(name, sparse, kills, tmp_path, small_batches, one_in):
+def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, one_in):
     log = tmp_path / 'log'
     logs = [log] if sparse == 'none' else [log, tmp_path / 'terms']
     base = tmp_path / 'base'
@@ -210,7 +220,7 @@ def test_kills_of_a_writer(name, sparse, kills, tmp_path, small_batches, one_in)
         collection.sync(BEFORE, source='one')
         collection.add([('added', text(90))])
         collection.delete('d7')
-    open_one(base, log, sparse).add([('d7', text(7))])
+    open_one(base, log, sparse).sync(BEFORE, source='one')
     before = (answers(base), published_files(base))
     work = tmp_path / 'work'
     folder = work / 'mine'
@@ -234,7 +244,9 @@ def test_kills_of_a_writer(name, sparse, kills, tmp_path, small_batches, one_in)
     generation = reading.open_generation(base)
     number = generation.number
     generation.close()
-    for point in choose_points(len(whole.points), kills, one_in(5)):
+    points = range(3, len(whole.points))
+    chosen = random_points(points) if are_random else regular_points(points, sparse, one_in(5))
+    for point in chosen:
         start()
         where = f'killed at {whole.points[point]}'
         assert kill_at.run(run, work, at=point).killed, where
@@ -257,8 +269,7 @@ def test_kills_of_a_writer(name, sparse, kills, tmp_path, small_batches, one_in)
 
 
 @pytest.mark.jvm
-@pytest.mark.parametrize('every', [9, pytest.param(3, marks=pytest.mark.slow)])
-def test_kills_while_lucene_writes(every, tmp_path, one_in):
+def test_kills_while_lucene_writes(tmp_path, share):
     script = Path(__file__).with_name('collection_with_lucene.py')
     log = tmp_path / 'log'
     before = kill_at.fresh(script, tmp_path / 'base', log, 'before')
@@ -267,7 +278,7 @@ def test_kills_while_lucene_writes(every, tmp_path, one_in):
     assert whole['before'] == {name: before[name] for name in ('dense', 'lucene')}
     assert whole['steps'] > 15
     folder = tmp_path / 'mine'
-    for step in range(2, whole['steps'], one_in(every)):
+    for step in share(range(2, whole['steps']), quick=9, slow=3):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(tmp_path / 'base', folder)
         with pytest.raises(RuntimeError, match='ended with -9'):

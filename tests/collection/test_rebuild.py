@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyserini_repbert.collection import Collection, compacting, staging
+from pyserini_repbert.collection.checking import check_collection
+from pyserini_repbert.errors import SourceConflictError
 from pyserini_repbert.ranking import Query
 from pyserini_repbert.systems.encoders import document_encoder, impact_encoder
 
@@ -64,6 +66,7 @@ def open_one(folder, encoder, dtype=None, sparse='none'):
 
 def apply(collection, step, content, expected):
     """Do one step to a collection, and to what is expected of it: {docid: (document, source)}."""
+    content = refuse_those_of_others(collection, step, content, expected)
     if step == 'sync':
         collection.sync(content, source='one', delete_most=True)
         kept = {item['id'] for item in content}
@@ -88,6 +91,24 @@ def apply(collection, step, content, expected):
         collection.compact()
 
 
+def refuse_those_of_others(collection, step, content, expected):
+    """The documents of a step that do not belong to another source; all together are refused."""
+    source = {'sync': 'one', 'add': 'add'}.get(step)
+    if source is None:
+        return content
+    others = {docid for docid, (_, owner) in expected.items() if owner != source}
+    own = [item for item in content if item['id'] not in others]
+    if len(own) < len(content):
+        before = collection.generation.number
+        with pytest.raises(SourceConflictError):
+            if step == 'sync':
+                collection.sync(content, source=source, delete_most=True)
+            else:
+                collection.add(content)
+        assert not collection.refresh() and collection.generation.number == before
+    return own
+
+
 @settings(
     max_examples=40,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -100,6 +121,7 @@ def test_a_collection_equals_one_built_anew(encoder, all_scores, query, shards, 
             lived.sync([])
             for step, content in steps:
                 apply(lived, step, content, expected)
+            check_collection(lived.folder)
             with open_one(Path(folder) / 'anew', encoder, shards) as anew:
                 anew.sync([document for document, _ in expected.values()])
                 # The last bits of a vector depend on its batch, and may change a whole number by 1.
@@ -152,6 +174,7 @@ def test_a_learned_ranking_equals_one_built_anew(encoder, learned, shards, steps
             lived.sync([])
             for step, content in steps:
                 apply(lived, step, content, expected)
+            check_collection(lived.folder)
             with open_one(Path(folder) / 'anew', encoder, sparse=learned) as anew:
                 anew.sync([document for document, _ in expected.values()])
                 for text in ('cat ran', 'the red moon', 'zebra'):

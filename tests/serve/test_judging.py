@@ -30,7 +30,7 @@ def folder(tiny_checkpoint, tmp_path):
         documents.append({**wanted, 'kind': 'wanted'})
     encoder = str(tiny_checkpoint('own'))
     with Collection.open(tmp_path / 'mine', encoder=encoder, sparse='none') as collection:
-        collection.sync(documents)
+        collection.add(documents)
     return tmp_path / 'mine'
 
 
