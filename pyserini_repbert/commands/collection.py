@@ -12,7 +12,7 @@ from pyserini_repbert.commands import command
 from pyserini_repbert.commands.command import Action
 from pyserini_repbert.commands.console import printable
 from pyserini_repbert.commands.flags import add_flags, check_outside, record_output
-from pyserini_repbert.commands.terminal import skipped_text
+from pyserini_repbert.commands.terminal import skipped_text, unread_text
 from pyserini_repbert.data.judgment_exports import JudgmentFormat, exported
 from pyserini_repbert.data.question_files import read_questions
 from pyserini_repbert.errors import InputError
@@ -176,7 +176,8 @@ def _write(options: argparse.Namespace, method: str, **settings: Any) -> None:
     ):
         changes = getattr(collection, method)(corpus, on_progress=bar.update, **settings)
         _record(options, collection, changes, ('corpus',))
-    print(f'{options.index}: {changes}{skipped_text(corpus)}{_prefix_text(changes)}')
+    besides = skipped_text(corpus) + _prefix_text(changes) + unread_text(corpus)
+    print(f'{options.index}: {changes}{besides}')
 
 
 def _prefix_text(changes: Changes) -> str:
