@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from pyserini_repbert.commands.console import printable, safe_output
+from pyserini_repbert.commands.outputs import check_outputs_outside
 from pyserini_repbert.data.values import MAX_THREADS, decimal, has_surrogates, integer
 from pyserini_repbert.errors import InputError, PyseriniRepbertError, exhausted
 
@@ -174,6 +175,7 @@ class Parser(argparse.ArgumentParser):
         if rest:
             # Refused here, because argparse leaves the rest of an action to the parser above it.
             self.error(f'unrecognized arguments: {" ".join(rest)}')
+        check_outputs_outside(options)
         options.command = [*self.prog.split(), *self._given]
         Parser.resumable = options.output if hasattr(options, 'resume') else None
         if getattr(options, 'offline', False):

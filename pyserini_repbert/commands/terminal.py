@@ -158,6 +158,11 @@ def skipped_text(corpus: Corpus) -> str:
     return f', {corpus.skipped} skipped' if corpus.skipped else ''
 
 
+def unread_text(corpus: Corpus) -> str:
+    """A further line about the files of a corpus folder that were not read; '' for none."""
+    return f'\n{printable(corpus.name)}: {corpus.unread}' if corpus.unread else ''
+
+
 def costs_text(costs: Sequence[StageCost]) -> str:
     """The costs as lines of text, one a stage, with a line of sums where there are several
     stages.

@@ -66,6 +66,7 @@ class Corpus(ABC):
     name : what the user called it
     on_error, keep_empty : as of `names.corpora.open_corpus`
     skipped : how many passages or lines the last complete iteration left out
+    unread : a sentence about the files of a folder that are not read; '' where all are
     """
 
     @property
@@ -80,6 +81,7 @@ class Corpus(ABC):
         self.on_error = OnError(on_error)
         self.keep_empty = keep_empty
         self.skipped = 0
+        self.unread = ''
         self._part = _Part()
 
     def part(self, index: int, of: int, rows: int = 1) -> Self:
