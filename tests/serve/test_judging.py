@@ -4,7 +4,6 @@ import json
 import threading
 import time
 from contextlib import ExitStack
-from types import SimpleNamespace
 
 import pytest
 from starlette.testclient import TestClient
@@ -222,15 +221,16 @@ def test_twenty_people_judge_at_once(client):
 def in_this_process(monkeypatch):
     """A learning runs in a thread: the other process starts for seconds."""
 
-    class Process(threading.Thread):
-        def __init__(self, target, args, daemon):
-            super().__init__(target=target, args=args, daemon=daemon)
+    class Here:
+        def call(self, function, *arguments, seconds):
+            return function(*arguments)
 
-        def terminate(self):
+        def stop(self):
             pass
 
-    context = SimpleNamespace(Process=Process)
-    monkeypatch.setattr(learning, 'get_context', lambda _: context)
+        end = stop
+
+    monkeypatch.setattr(learning, 'ChildProcess', Here)
 
 
 def wait_for_learning(client):
