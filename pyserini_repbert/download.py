@@ -41,7 +41,9 @@ _NOT_IN_NAME = re.compile(r'[^A-Za-z0-9._+-]')
 _CONTENT_RANGE = re.compile(r'bytes (?P<first>\d+)-(?P<last>\d+)/(?P<total>\d+|\*)')
 _SCHEMES = ('http', 'https')
 _UNITS = {'B': 1, 'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12}
-_SIZE = re.compile(r'(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>TB|GB|MB|kB|B)\b(?!\s+unpacked)')
+_SIZE = re.compile(
+    r'(?<!\d)(?P<number>\d++(?:\.\d++)?)\s*+(?P<unit>TB|GB|MB|kB|B)\b(?!\s+unpacked)'
+)
 # What may come beyond the stated size, which is often that of an earlier version.
 _SIZE_RATIO = 2
 _FREE_BYTES = 64_000_000

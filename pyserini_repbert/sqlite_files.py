@@ -48,6 +48,13 @@ def refuse_code(connection: sqlite3.Connection, path: Path, advice: str) -> None
         )
 
 
+def integrity_problems(connection: sqlite3.Connection, most: int = 20) -> Iterator[str]:
+    """What SQLite finds wrong with the structure of a file, a line each, at most `most`."""
+    for (problem,) in connection.execute(f'PRAGMA integrity_check({most})'):
+        if problem != 'ok':
+            yield f'SQLite finds: {" ".join(str(problem).split())}'
+
+
 def schema_differences(
     connection: sqlite3.Connection,
     make: Callable[[sqlite3.Connection], None],
