@@ -1,8 +1,8 @@
 """The addresses below /v1 for judging, and for learning from judgments.
 
 They are for indexes that take judgments: collections, and those whose settings name a file of
-judgments. Where keys are set, any key may judge; learning takes a key that may write, if there are
-such keys. As in `routes`, a handler's `summary` is what the OpenAPI document has.
+judgments. Where keys are set that may write, judging and learning take one of them; any key reads.
+As in `routes`, a handler's `summary` is what the OpenAPI document has.
 """
 
 from __future__ import annotations
@@ -38,6 +38,20 @@ from pyserini_repbert.serve.refusals import (
 from pyserini_repbert.serve.requests import NOT_BLANK, Stages, StrictModel
 from pyserini_repbert.serve.routes import Call, ClientCall, IndexName
 from pyserini_repbert.serve.searching import RequestTrace
+
+
+async def check_may_judge(call: Call, request: Request) -> None:
+    """The dependency of each route that stores or deletes something.
+
+    Raises NotAllowedError for a client that may only read, where some may write.
+    """
+    if call.service.settings.write_keys and not request.state.may_write:
+        raise NotAllowedError(
+            'judging and learning take a key that may write: send it as X-API-Key'
+        )
+
+
+_WRITES = [Depends(check_may_judge)]
 
 router = APIRouter(
     prefix='/v1',
@@ -107,6 +121,7 @@ async def questions(call: Call, index: IndexName, judge: JudgeName = '') -> Resp
     '/{index}/questions',
     summary='Add questions to judge',
     response_model=models.QuestionsResponse,
+    dependencies=_WRITES,
 )
 async def add_questions(
     call: Call, index: IndexName, body: QuestionsRequest, judge: JudgeName = ''
@@ -124,6 +139,7 @@ async def add_questions(
     '/{index}/pools',
     summary='The documents to judge for a question: the best of every ranking, in random order',
     response_model=models.PoolResponse,
+    dependencies=_WRITES,
 )
 async def make_pool_of(call: Call, index: IndexName, body: PoolRequest) -> Response:
     store = call.service.judgments(index)
@@ -164,6 +180,7 @@ async def list_judgments(
     '/{index}/judgments',
     summary='Store judgments',
     response_model=models.StoredResponse,
+    dependencies=_WRITES,
 )
 async def judge_documents(call: Call, index: IndexName, body: JudgmentsRequest) -> Response:
     store = call.service.judgments(index)
@@ -183,6 +200,7 @@ async def judge_documents(call: Call, index: IndexName, body: JudgmentsRequest) 
     '/{index}/judgments',
     summary='Take a judgment back',
     response_model=models.DeletedResponse,
+    dependencies=_WRITES,
 )
 async def delete_judgment(
     call: Call,
@@ -212,10 +230,10 @@ async def learning(call: Call, index: IndexName) -> Response:
     '/{index}/learn',
     summary='Learn from all judgments',
     response_model=models.LearningResponse,
+    dependencies=_WRITES,
 )
-async def learn(call: Call, request: Request, index: IndexName, body: LearningRequest) -> Response:
+async def learn(call: Call, index: IndexName, body: LearningRequest) -> Response:
     learner = call.service.learner(index)
-    _check_may_learn(call, request)
     try:
         await call.service.run(lambda _: learner.start())
     except BusyError as error:
@@ -227,10 +245,10 @@ async def learn(call: Call, request: Request, index: IndexName, body: LearningRe
     '/{index}/learn',
     summary='Search as it learned, or as before',
     response_model=models.LearningResponse,
+    dependencies=_WRITES,
 )
-async def use(call: Call, request: Request, index: IndexName, body: UseRequest) -> Response:
+async def use(call: Call, index: IndexName, body: UseRequest) -> Response:
     learner = call.service.learner(index)
-    _check_may_learn(call, request)
 
     def change(_: RequestTrace) -> None:
         use_learning(learner.folder, body.in_use)
@@ -263,9 +281,3 @@ async def _answer(
             return {'api': API, 'index': index, **work(served, trace)}
 
     return await call.answer(answer, reranks)
-
-
-def _check_may_learn(call: ClientCall, request: Request) -> None:
-    """Raises NotAllowedError for a client that may only read, where some may write."""
-    if call.service.settings.write_keys and not request.state.may_write:
-        raise NotAllowedError('learning takes a key that may write: send it as X-API-Key')

@@ -165,15 +165,49 @@ def test_a_wrong_judgment_is_refused(client, values, status, problem):
     assert client.get('/v1/mine/judgments').json()['judgments'] == []
 
 
-def test_keys_are_needed_where_keys_are_set(folder, serving):
-    client = serving(folder, api_keys=['reader'], write_keys=['writer'])
-    body = {'judgments': [{'question': 'q', 'docid': 'd', 'grade': 1}]}
-    assert client.post('/v1/mine/judgments', json=body).status_code == 401
-    assert client.post('/v1/mine/judgments', json=body, headers=READER).status_code == 200
-    assert client.post('/v1/mine/learn', json={}, headers=READER).status_code == 403
+JUDGMENT = {'judgments': [{'question': 'q', 'docid': 'd', 'grade': 1}]}
+WRITES = [
+    ('POST', 'judgments', JUDGMENT),
+    ('DELETE', 'judgments?question=q&docid=d', None),
+    ('POST', 'questions', {'questions': ['q']}),
+    ('POST', 'pools', {'question': 'cat', 'depth': 1}),
+    ('POST', 'learn', {}),
+    ('PUT', 'learn', {'in_use': False}),
+]
+
+
+@pytest.mark.parametrize(('method', 'address', 'body'), WRITES)
+def test_judging_and_learning_take_a_key_where_keys_may_write(
+    folder, serving, method, address, body, in_this_process
+):
+    client = serving(folder, write_keys=['writer'])
+    for headers in ({}, READER):
+        refused = client.request(method, f'/v1/mine/{address}', json=body, headers=headers)
+        assert refused.status_code == 403
+        assert refused.json()['error'] == (
+            'judging and learning take a key that may write: send it as X-API-Key'
+        )
+    assert client.get('/v1/mine/judgments').json()['judgments'] == []
+    assert client.get('/v1/mine/questions').json()['questions'] == []
+    answer = client.request(method, f'/v1/mine/{address}', json=body, headers=WRITER)
+    assert answer.status_code == 200
+
+
+def test_every_route_that_writes_is_among_those(folder, serving):
+    addresses = {(method, address.partition('?')[0]) for method, address, _ in WRITES}
+    writing = set()
+    for path, methods in serving(folder).get('/openapi.json').json()['paths'].items():
+        for method, operation in methods.items():
+            if operation.get('tags') == ['judging'] and method != 'get':
+                writing.add((method.upper(), path.rpartition('/')[2]))
+    assert writing == addresses
+
+
+def test_any_key_judges_where_no_key_may_write(folder, serving):
+    client = serving(folder, api_keys=['reader'])
+    assert client.post('/v1/mine/judgments', json=JUDGMENT).status_code == 401
+    assert client.post('/v1/mine/judgments', json=JUDGMENT, headers=READER).status_code == 200
     use = client.put('/v1/mine/learn', json={'in_use': True}, headers=READER)
-    assert use.status_code == 403
-    use = client.put('/v1/mine/learn', json={'in_use': True}, headers=WRITER)
     assert use.status_code == 400
     assert 'has not learned yet' in use.json()['error']
 
