@@ -68,7 +68,8 @@ class LinesCorpus(FilesCorpus):
 
     def count_hint(self) -> int | None:
         """The number of lines; None for large .gz files."""
-        if any(path.suffix == '.gz' and path.stat().st_size > _QUICK_GZIP for path in self.paths):
+        packed = [path for path in self.paths if path.suffix.lower() == '.gz']
+        if any(path.stat().st_size > _QUICK_GZIP for path in packed):
             return None
         lines = 0
         for path in self.paths:
