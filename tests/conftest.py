@@ -100,7 +100,17 @@ def _own_cache(_new_caches, monkeypatch):
 
 
 def pytest_collection_modifyitems(items):
-    """Without Pyserini, what starts Java is skipped, and the summary says so."""
+    """Pages and slow tests come first: at the end, the quick ones keep both workers busy.
+
+    Without Pyserini, what starts Java is skipped, and the summary says so.
+    """
+
+    def rank(item):
+        if item.get_closest_marker('docs'):
+            return 0
+        return 1 if item.get_closest_marker('slow') else 2
+
+    items.sort(key=rank)
     if importlib.util.find_spec('pyserini') is None:
         skip = pytest.mark.skip(reason='!!!! PYSERINI IS NOT INSTALLED: pip install pyserini')
         for item in items:
