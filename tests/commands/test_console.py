@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-import warnings
 
 import pytest
 
@@ -46,7 +45,6 @@ def test_every_way_to_print_is_safe(printed):
         print(HOSTILE, 'and', HOSTILE, sep='\n', end='\t\n')
         print(json_text({HOSTILE: HOSTILE}, indent=1))
         logging.getLogger('pyserini_repbert').warning('read %s', HOSTILE)
-        warnings.warn(HOSTILE, stacklevel=1)
         raise FileNotFoundError(2, 'gone', HOSTILE)
 
     text = printed(main, status=2)

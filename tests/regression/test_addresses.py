@@ -18,6 +18,11 @@ ON_A_BRANCH = re.compile(
 )
 # Its authors published no checksum. That of the first download is recorded.
 WITHOUT_CHECKSUM = ['published.doc2query']
+# Their commits are not known here.
+WITHOUT_COMMIT = [
+    'castorini/monobert-large-msmarco',
+    'castorini/monobert-large-msmarco-finetune-only',
+]
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.stem)
@@ -36,6 +41,14 @@ def test_addresses_of_the_catalog():
         for entry in catalog.entries(kind):
             download = catalog.get(kind, entry).values.get('download')
             assert download is None or re.fullmatch('[0-9a-f]{32}', download['md5']), entry
+
+
+def test_repositories_of_the_hub_have_a_commit():
+    for kind in catalog.KINDS:
+        for name in catalog.entries(kind):
+            hub = catalog.get(kind, name).values.get('hub')
+            is_fixed = hub is None or re.fullmatch('[0-9a-f]{40}', hub.get('revision', ''))
+            assert is_fixed or hub['repository'] in WITHOUT_COMMIT
 
 
 def test_no_file_here_names_a_branch():
