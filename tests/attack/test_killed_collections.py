@@ -31,6 +31,7 @@ from pyserini_repbert.encode.sharding import Encoding
 from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
+from pyserini_repbert.record import checksum
 
 KILLS = int(os.environ.get('KILLS', '10'))
 WORDS = 'cat dog fish bird sat ran mat hat red blue moon sea sky'.split()
@@ -120,6 +121,9 @@ COMMANDS = {
     'sync': lambda collection: collection.sync(AFTER, source='one'),
     'add': lambda collection: collection.add([('added', text(70)), ('other', text(80, 30))]),
     'delete': lambda collection: collection.delete(['d1', 'd5', 'd6']),
+    'prefix': lambda collection: collection.sync(AFTER, source='two', prefix='two/'),
+    # Of a collection of an earlier release, which gets an identity.
+    'older': lambda collection: collection.add([('other', text(80, 30))]),
     'compact': lambda collection: collection.compact(),
     'rebuild': lambda collection: rebuild(collection),
 }
@@ -172,6 +176,19 @@ def published_files(folder):
     return {path.name + path.parent.name: path.read_bytes() for path in paths}
 
 
+def make_older(folder):
+    """What a release made of a collection that knew neither identities nor prefixes."""
+    with sqlite3.connect(folder / 'collection.sqlite') as connection:
+        for table in ('identity', 'source_prefixes', 'source_paths'):
+            connection.execute(f'DROP TABLE {table}')
+        (path,) = (folder / 'generations').glob('0*[0-9].json')
+        manifest = json.loads(path.read_text(encoding='utf-8'))
+        del manifest['identity']
+        path.write_text(json.dumps(manifest), encoding='utf-8')
+        connection.execute('UPDATE generations SET manifest_sha256 = ?', [checksum(path)])
+    connection.close()
+
+
 def encoded(log):
     return [json.loads(line) for line in log.read_text(encoding='utf-8').splitlines()]
 
@@ -219,6 +236,8 @@ def test_kills_of_a_writer(name, sparse, kills, tmp_path, small_batches, one_in)
         collection.add([('added', text(90))])
         collection.delete('d7')
     open_one(base, log, sparse).sync(BEFORE, source='one')
+    if name == 'older':
+        make_older(base)
     before = (answers(base), published_files(base))
     work = tmp_path / 'work'
     folder = work / 'mine'
