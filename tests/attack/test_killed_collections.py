@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import kill_at
 import numpy as np
 import pytest
+from folders import make_older
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pyserini_repbert.collection import (
@@ -31,7 +32,6 @@ from pyserini_repbert.encode.sharding import Encoding
 from pyserini_repbert.index.epic_writer import EpicShardWriter
 from pyserini_repbert.index.records import EpicSettings
 from pyserini_repbert.models.term_vectors import TermVector, TermVectors
-from pyserini_repbert.record import checksum
 
 KILLS = int(os.environ.get('KILLS', '10'))
 WORDS = 'cat dog fish bird sat ran mat hat red blue moon sea sky'.split()
@@ -174,19 +174,6 @@ def published_files(folder):
         paths += sorted(live.shard.folder.iterdir())
     generation.close()
     return {path.name + path.parent.name: path.read_bytes() for path in paths}
-
-
-def make_older(folder):
-    """What a release made of a collection that knew neither identities nor prefixes."""
-    with sqlite3.connect(folder / 'collection.sqlite') as connection:
-        for table in ('identity', 'source_prefixes', 'source_paths'):
-            connection.execute(f'DROP TABLE {table}')
-        (path,) = (folder / 'generations').glob('0*[0-9].json')
-        manifest = json.loads(path.read_text(encoding='utf-8'))
-        del manifest['identity']
-        path.write_text(json.dumps(manifest), encoding='utf-8')
-        connection.execute('UPDATE generations SET manifest_sha256 = ?', [checksum(path)])
-    connection.close()
 
 
 def encoded(log):
