@@ -442,14 +442,15 @@ class Collection:
             self._searcher = None
 
     def _writer(self, rebuild: bool = False) -> Writer:
-        expected = self.expected
-        if self._generation is not None:
-            expected = self._generation.known
-        return Writer(self.folder, self._source, self._wanted, rebuild, expected)
+        return Writer(self.folder, self._source, self._wanted, rebuild, self._known())
+
+    def _known(self) -> KnownCollection | None:
+        """The collection that the folder has to hold; None: any."""
+        return self.expected if self._generation is None else self._generation.known
 
     def _check_exists(self) -> None:
         """Raises InputError for a folder that is no collection: none is made."""
-        if self.expected is None and not is_collection(self.folder):
+        if self._known() is None and not is_collection(self.folder):
             raise InputError(
                 f'folder {self.folder} holds no collection: build one with `index sync`, or check '
                 'the path'

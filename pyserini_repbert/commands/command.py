@@ -8,6 +8,7 @@ import argparse
 import difflib
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -126,7 +127,9 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 def _flag(parameter: str) -> str:
     """The flag of a parameter: 'on_error=skip' is '--on-error skip'."""
-    return '--' + parameter.replace('_', '-').replace('=', ' ')
+    name, equals, value = parameter.partition('=')
+    flag = '--' + name.replace('_', '-')
+    return f'{flag} {shlex.quote(value)}' if equals else flag
 
 
 def left_work(output: str | None) -> bool:

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import kill_at
 import numpy as np
 import pytest
+from folders import make_older
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pyserini_repbert.collection import (
@@ -121,6 +122,9 @@ COMMANDS = {
     'sync': lambda collection: collection.sync(AFTER, source='one'),
     'add': lambda collection: collection.add([('added', text(70)), ('other', text(80, 30))]),
     'delete': lambda collection: collection.delete(['d1', 'd5', 'd6']),
+    'prefix': lambda collection: collection.sync(AFTER, source='two', prefix='two/'),
+    # Of a collection of an earlier release, which gets an identity.
+    'older': lambda collection: collection.add([('other', text(80, 30))]),
     'compact': lambda collection: collection.compact(),
     'rebuild': lambda collection: rebuild(collection),
 }
@@ -229,6 +233,8 @@ def test_kills_of_a_writer(name, sparse, are_random, tmp_path, small_batches, on
         collection.add([('added', text(90))])
         collection.delete('d7')
     open_one(base, log, sparse).sync(BEFORE, source='one')
+    if name == 'older':
+        make_older(base)
     before = (answers(base), published_files(base))
     work = tmp_path / 'work'
     folder = work / 'mine'
